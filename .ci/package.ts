@@ -9,31 +9,35 @@ import { bundledFile, bundleFromSource, PAGES } from '../harness/pages/bundle.ts
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
-const { name, version, description, license, type, engines, dependencies, ...others } = JSON.parse(
-  readFileSync(join(root, 'package.json'), 'utf8'),
-) as Record<string, unknown>;
+/** What of the repository's own package.json is true of the published one as well. */
+const KEPT = [
+  'name',
+  'version',
+  'description',
+  'keywords',
+  'license',
+  'type',
+  'engines',
+  'dependencies',
+  'peerDependencies',
+  'peerDependenciesMeta',
+  'publishConfig',
+];
+const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown> & {
+  readonly exports: Readonly<Record<string, string>>;
+};
 const manifest = {
-  name,
-  version,
-  description,
-  license,
-  type,
-  engines,
-  bin: { svcnet: './harness/cli.js' },
-  exports: {
-    '.': { types: './harness/index.d.ts', default: './harness/index.js' },
-    './testcontainers': {
-      types: './harness/testcontainers.d.ts',
-      default: './harness/testcontainers.js',
-    },
-    './k6': { types: './scenarios/k6/lib/index.d.ts', default: './scenarios/k6/lib/index.js' },
-  },
-  dependencies,
-  peerDependencies: others['peerDependencies'],
-  peerDependenciesMeta: others['peerDependenciesMeta'],
+  ...Object.fromEntries(KEPT.map((key) => [key, source[key]])),
+  bin: { svcnet: './harness/bin.js' },
+  exports: Object.fromEntries(
+    Object.entries(source.exports).map(([entry, path]) => {
+      const built = path.replace(/\.[jt]s$/, '');
+      return [entry, { types: `${built}.d.ts`, default: `${built}.js` }];
+    }),
+  ),
 };
 writeFileSync(join(dist, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
-for (const file of ['README.md', 'LICENSE']) copyFileSync(join(root, file), join(dist, file));
+for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE']) copyFileSync(join(root, file), join(dist, file));
 for (const page of PAGES) {
   const bundle = await bundleFromSource(page);
   for (const kind of ['script', 'style'] as const)

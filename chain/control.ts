@@ -11,8 +11,10 @@
  *   POST /pause-contract?contract=C, /resume-contract?contract=C
  *   POST /reorg?blocks=n       replaces the last n blocks by empty ones
  *   POST /save                 the whole state, for another chain to begin with; the dump is in base 64
- *   POST /rpc-fault?kind=down|error|slow|none             what nodes see that use the gate; also:
- *          &client=NAME        one of them alone; &percent=n of an error; &ms=n of slow answers
+ *   POST /rpc-fault?kind=down|error|slow|wrong|lag|frozen|none   what nodes see that use the gate; also:
+ *          &client=NAME        one of them alone; &percent=n of an error; &ms=n of slow answers;
+ *          &what=number|logs|balance|other of wrong ones; &blocks=n that it lags behind;
+ *          &id=ID              beside other faults; without it, in the place of the client's last one without id
  */
 import { createServer, type ServerResponse } from 'node:http';
 import { pausableContract } from './deployment/administration.ts';
@@ -20,6 +22,7 @@ import { LocalChainError } from './errors.ts';
 import type { Gate, RpcFault } from './gate.ts';
 import { listen, reachableHost } from './listen.ts';
 import type { LocalChain } from './local-chain.ts';
+import { WRONG_ANSWERS } from './wrong-answers.ts';
 
 export interface Control {
   url: string;
@@ -73,7 +76,10 @@ const COMMANDS: Record<string, Command> = {
   'POST /rpc-fault': ({ gate }, query) => {
     if (gate === undefined)
       throw new LocalChainError('OPTIONS_INVALID', 'the chain was started without gate');
-    gate.setFault(query.get('client') ?? undefined, fault(query));
+    const client = query.get('client') ?? undefined;
+    const given = fault(query);
+    const id = query.get('id') ?? `of ${client ?? 'all'}`;
+    gate.setFault(id, given && { client, fault: given });
   },
 };
 
@@ -130,7 +136,7 @@ async function answer(
     send(response, 200, {
       ...describeChain(chain),
       ...state,
-      ...(gate && { clients: gate.counts }),
+      ...(gate && { clients: gate.counts, rpcFaults: gate.met }),
       ...more,
     });
   } catch (error) {
@@ -150,7 +156,15 @@ function fault(query: URLSearchParams): RpcFault | undefined {
   if (kind === 'none') return undefined;
   if (kind === 'down') return { kind };
   if (kind === 'slow') return { kind, ms: wholeNumber(query, 'ms') };
-  if (kind !== 'error') throw invalid('kind', kind, 'one of down, error, slow, none');
+  if (kind === 'frozen') return { kind };
+  if (kind === 'lag') return { kind, blocks: wholeNumber(query, 'blocks') };
+  if (kind === 'wrong') {
+    const what = WRONG_ANSWERS.find((known) => known === query.get('what'));
+    if (what === undefined)
+      throw invalid('what', query.get('what') ?? '', `one of ${WRONG_ANSWERS.join(', ')}`);
+    return { kind, what };
+  }
+  if (kind !== 'error') throw invalid('kind', kind, 'one of down, error, slow, wrong, lag, frozen, none');
   const percent = wholeNumber(query, 'percent');
   if (percent > 100) throw invalid('percent', String(percent), 'a whole number from 0 to 100');
   return { kind, percent };

@@ -1,10 +1,11 @@
 /**
  * A door in front of the chain's JSON-RPC endpoint that can be made to fail, for nodes that shall see it fail. Each
- * client has a path of its own (`/node-0`): what befalls one need not befall the others. Requests that a fault has met
- * are counted, because a fault without effect proves nothing.
+ * client has a path of its own (`/node-0`). A fault is for one client or for all, and several add up. Requests that a
+ * fault has met are counted, because a fault without effect proves nothing.
  */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { listen, reachableHost } from './listen.ts';
+import { type WrongAnswer, WrongEndpoint } from './wrong-answers.ts';
 
 /** A client's own limit on its connections is eight; this is for all nodes of a cluster. */
 const CONNECTIONS_MAX = 64;
@@ -12,48 +13,75 @@ const CONNECTIONS_MAX = 64;
 const BODY_SIZE_MAX = 1_048_576;
 /** What public endpoints answer when they have had enough. */
 const LIMIT_EXCEEDED = -32_005;
+/** Faults that have ended, kept for those who ask for their effect. */
+const ENDED_KEPT = 1000;
 
-/** `down`: connections break. `error`: that share of the calls is refused. `slow`: answers come late. */
+/** `down`: connections break. `error`: that share of the calls is refused. `slow`: answers come late. Others are not true. */
 export type RpcFault =
   | { readonly kind: 'down' }
   | { readonly kind: 'error'; readonly percent: number }
-  | { readonly kind: 'slow'; readonly ms: number };
+  | { readonly kind: 'slow'; readonly ms: number }
+  | WrongAnswer;
 
-/** What a client has met: requests in all, and those that a fault has changed. */
+/** What a client has met: requests in all, and those that a fault has changed, also by its kind. */
 export interface GateCount {
   requests: number;
   met: number;
+  readonly byKind: Partial<Record<RpcFault['kind'], number>>;
+}
+
+/** A fault, and whom it is for. */
+interface GateFault {
+  /** Path without its slash; undefined: all clients. */
+  readonly client: string | undefined;
+  readonly fault: RpcFault;
 }
 
 export interface Gate {
   readonly url: string;
   /** Of each client that has come, by its path. */
   readonly counts: Readonly<Record<string, GateCount>>;
-  /** @param client path without its slash; undefined: everybody without a fault of his own. @param fault undefined: none */
-  setFault(client: string | undefined, fault: RpcFault | undefined): void;
+  /** Requests that each fault has met, by its id; also of those that have ended lately. */
+  readonly met: Readonly<Record<string, number>>;
+  /** @param id of the fault; one that is known takes the place of what it was. @param fault undefined: ends it */
+  setFault(id: string, fault: GateFault | undefined): void;
   close(): Promise<void>;
 }
 
 /** @param endpoint URL of the chain @throws LocalChainError PORT_IN_USE */
 export async function startGate(endpoint: string, options: { host: string; port: number }): Promise<Gate> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
-  const faults = new Map<string | undefined, RpcFault>();
+  const active = new Map<string, ActiveFault>();
+  const ended = new Map<string, number>();
   const counts: Record<string, GateCount> = {};
   const server = createServer((incoming, outgoing) => {
     const client = (incoming.url ?? '/').slice(1);
-    const count = (counts[client] ??= { requests: 0, met: 0 });
-    const fault = faults.get(client) ?? faults.get(undefined);
-    void pass({ endpoint, agent, fault, count }, incoming, outgoing).catch(() => outgoing.destroy());
+    const count = (counts[client] ??= { requests: 0, met: 0, byKind: {} });
+    const faults = [...active.values()].filter(({ of }) => of.client === undefined || of.client === client);
+    const passing = { client, count, faults, ask: (body: string) => asked(endpoint, agent, body) };
+    void pass(passing, incoming, outgoing, (body) => forward(endpoint, agent, body, outgoing)).catch(() =>
+      outgoing.destroy(),
+    );
   });
   const port = await listen(server, options);
   return {
     url: `http://${reachableHost(options.host)}:${port}`,
     counts,
-    setFault(client, fault) {
-      if (fault === undefined) faults.delete(client);
-      else faults.set(client, fault);
+    get met() {
+      return Object.fromEntries([...ended, ...Array.from(active, ([id, { met }]) => [id, met] as const)]);
+    },
+    setFault(id, of) {
+      const before = active.get(id);
+      if (of === undefined) {
+        active.delete(id);
+        if (before !== undefined) ended.set(id, before.met);
+        const [oldest] = ended.keys();
+        if (ended.size > ENDED_KEPT && oldest !== undefined) ended.delete(oldest);
+        return;
+      }
+      active.set(id, new ActiveFault(of));
       // What waits on an open connection has met the endpoint as it was.
-      if (fault?.kind === 'down') server.closeIdleConnections();
+      if (of.fault.kind === 'down') server.closeIdleConnections();
     },
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
@@ -64,37 +92,103 @@ export async function startGate(endpoint: string, options: { host: string; port:
   };
 }
 
+/** A fault that lasts: it remembers what it has done to each client. */
+class ActiveFault {
+  readonly of: GateFault;
+  met = 0;
+  readonly #requests = new Map<string, number>();
+  readonly #wrong = new Map<string, WrongEndpoint>();
+
+  constructor(of: GateFault) {
+    this.of = of;
+  }
+
+  /**
+   * Whether it meets this request, of those that have come as far. Rates are spread evenly, so that a rate has its effect
+   * after a few calls and is the same in every run.
+   */
+  meets(client: string): boolean {
+    const { fault } = this.of;
+    if (fault.kind !== 'error') return true;
+    const requests = (this.#requests.get(client) ?? 0) + 1;
+    this.#requests.set(client, requests);
+    return (requests * fault.percent) % 100 < fault.percent;
+  }
+
+  /** What answers wrongly for as long as the fault lasts: it remembers what it has said. */
+  wrong(client: string, fault: WrongAnswer): WrongEndpoint {
+    const known = this.#wrong.get(client);
+    if (known !== undefined) return known;
+    const made = new WrongEndpoint(fault);
+    this.#wrong.set(client, made);
+    return made;
+  }
+}
+
 interface Passing {
-  readonly endpoint: string;
-  readonly agent: Agent;
-  readonly fault: RpcFault | undefined;
+  readonly client: string;
   readonly count: GateCount;
+  /** In the order of their beginnings. */
+  readonly faults: readonly ActiveFault[];
+  /** The chain's own answer. */
+  readonly ask: (body: string) => Promise<string>;
 }
 
 async function pass(
-  { endpoint, agent, fault, count }: Passing,
+  { client, count, faults, ask }: Passing,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
+  forwarded: (body: Buffer) => Promise<void>,
 ): Promise<void> {
   count.requests++;
-  const met = fault !== undefined && meets(fault, count.requests);
-  if (met) count.met++;
-  if (met && fault.kind === 'down') {
+  const met = new Set<ActiveFault>();
+  const noteMet = (fault: ActiveFault) => {
+    fault.met++;
+    const { kind } = fault.of.fault;
+    count.byKind[kind] = (count.byKind[kind] ?? 0) + 1;
+    if (met.size === 0) count.met++;
+    met.add(fault);
+  };
+  const down = faults.find(({ of }) => of.fault.kind === 'down');
+  if (down !== undefined) {
+    noteMet(down);
     incoming.socket.destroy();
     return;
   }
   const body = await read(incoming);
-  if (met && fault.kind === 'slow') await new Promise((resolve) => setTimeout(resolve, fault.ms));
-  if (met && fault.kind === 'error') {
+  for (const one of faults) {
+    const { fault } = one.of;
+    if (fault.kind !== 'slow') continue;
+    noteMet(one);
+    await new Promise((resolve) => setTimeout(resolve, fault.ms));
+  }
+  const refusing = faults.find((one) => one.of.fault.kind === 'error' && one.meets(client));
+  if (refusing !== undefined) {
+    noteMet(refusing);
     outgoing.writeHead(200, { 'content-type': 'application/json' }).end(refusal(body));
     return;
   }
-  await forward(endpoint, agent, body, outgoing);
+  let answer: typeof ask | undefined;
+  for (const one of faults) {
+    if (!isWrong(one.of.fault)) continue;
+    const wrong = one.wrong(client, one.of.fault);
+    const truth = answer ?? ask;
+    answer = async (text) => {
+      const told = await wrong.answer(text, truth);
+      if (told.wrong > 0) noteMet(one);
+      return told.text;
+    };
+  }
+  if (answer === undefined) {
+    await forwarded(body);
+    return;
+  }
+  const text = await answer(body.toString('utf8'));
+  outgoing.writeHead(200, { 'content-type': 'application/json' }).end(text);
 }
 
-/** Spread evenly, so that a rate has its effect after a few calls and is the same in every run. */
-function meets(fault: RpcFault, request: number): boolean {
-  return fault.kind !== 'error' || (request * fault.percent) % 100 < fault.percent;
+function isWrong(fault: RpcFault): fault is WrongAnswer {
+  return fault.kind === 'wrong' || fault.kind === 'lag' || fault.kind === 'frozen';
 }
 
 async function read(incoming: IncomingMessage): Promise<Buffer> {
@@ -124,5 +218,20 @@ function forward(endpoint: string, agent: Agent, body: Buffer, outgoing: ServerR
   });
   onward.on('error', reject).end(body);
   outgoing.on('close', () => onward.destroy());
+  return promise;
+}
+
+/** The chain's own answer. */
+async function asked(endpoint: string, agent: Agent, text: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+  const onward = request(endpoint, { method: 'POST', agent, headers }, (answer) => {
+    const parts: Buffer[] = [];
+    answer
+      .on('error', reject)
+      .on('data', (part: Buffer) => parts.push(part))
+      .on('end', () => resolve(Buffer.concat(parts).toString('utf8')));
+  });
+  onward.on('error', reject).end(text);
   return promise;
 }

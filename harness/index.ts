@@ -1,32 +1,87 @@
-/** The public API of the package. */
+/**
+ * The public API of the package: start a network, attach to one, drive its nodes and its chain, break it. What scenarios
+ * need beside it is in `svcnet/scenario`, and the matchers of test runners are in `svcnet/matchers`.
+ */
 
-export type { NetworkInput } from './attached/schema.ts';
+export type { GateCount, RpcFault } from '../chain/gate.ts';
+export type { WrongAnswer } from '../chain/wrong-answers.ts';
+export type { SocParts } from '../node/chunk/soc.ts';
+export type {
+  ChunkEvent,
+  ChunkEventKind,
+  ChunkEventPage,
+  Facts as ChunkEventFacts,
+} from '../node/env/chunk-events.ts';
+export type { AbiValue } from '../node/onchain/codec/abi.ts';
+export type * from './attached/network-input.ts';
 export { HarnessError, type HarnessErrorCode } from './base/errors.ts';
-export { Chain } from './chain/chain.ts';
+export type { TokenSource } from './base/token.ts';
+export type { ChequebookBooks, Link, NodeBooks } from './books/books.ts';
+export type { Chain, ChainEvent } from './chain/chain.ts';
 export type { Contracts } from './chain/contracts.ts';
-export { ClientError, type ClientErrorClass } from './client/errors.ts';
+export type { ChainFault } from './chain/faults.ts';
+export type { Dialect, DialectName } from './client/dialect.ts';
+export { ClientError, type ClientErrorClass, type ClientErrorFields } from './client/errors.ts';
+export type { FeedContent, FeedsClient, SocClient, SocContent } from './client/feeds.ts';
+export type { GranteeList, GranteesClient } from './client/grantees.ts';
+export type { Answer, Body } from './client/http.ts';
+export type { MessagesClient, Received, SendOptions, Subscription } from './client/messages.ts';
+export type {
+  ChequebookClient,
+  RedistributionClient,
+  StakeClient,
+  TransactionsClient,
+  WalletClient,
+} from './client/money.ts';
 export type * from './client/money-types.ts';
-export { NodeClient } from './client/node-client.ts';
+export { NodeClient, type NodeClientOptions } from './client/node-client.ts';
+export type { PinsClient, StewardshipClient } from './client/pins.ts';
+export type { StampsClient, TagsClient } from './client/sessions.ts';
+export type {
+  BytesClient,
+  ChunksClient,
+  FilesClient,
+  StampOption,
+  UploadsOptions,
+} from './client/transfers.ts';
 export type * from './client/types.ts';
 export {
   type AttachOptions,
   Cluster,
   type ClusterOptions,
   type SaveOptions,
+  type SyncedLimits,
   type WaitLimits,
 } from './cluster/cluster.ts';
-export type { NodeOptionsInput } from './flavours/svc-options.ts';
-export { ClusterNode, type NodeState } from './nodes/cluster-node.ts';
-export type { Incident } from './nodes/membership.ts';
+export type { ClusterDocument } from './cluster/cluster-document.ts';
+export type { ChainFlags as ChainConformanceOptions } from './conformance/chain/conformance.ts';
+export { type ConformanceOptions, type ConformanceTarget, checkConformance } from './conformance/check.ts';
+export { writeReport as writeConformanceReport } from './conformance/files.ts';
+export type { HttpOptions as HttpConformanceOptions } from './conformance/http/conformance.ts';
+export type {
+  ConformanceReport,
+  Exchange as ConformanceExchange,
+  Level as ConformanceLevel,
+  RowResult as ConformanceResult,
+  Totals as ConformanceTotals,
+  Verdict as ConformanceVerdict,
+} from './conformance/row.ts';
+export type { WireFlags as WireConformanceOptions } from './conformance/wire/conformance.ts';
+export type { Effect, Fault, FaultRequest } from './faults/fault.ts';
+export type { Faults, Names } from './faults/faults.ts';
+export type { LinkInput } from './faults/links/link.ts';
+export type { FlavourName, NodeMode } from './flavours/flavour.ts';
+export type { NodeOptionsInput } from './flavours/node-options.gen.ts';
+export type { Credit, Profile } from './flavours/profiles.ts';
+export type { LinkProfile } from './links/conditions.ts';
+export type { LogPosition, PartLog } from './logs/file-log.ts';
+export type { LogEntry } from './logs/log-entry.ts';
+export type { ClusterNode, NodeState } from './nodes/cluster-node.ts';
+export type { Incident, Membership } from './nodes/membership.ts';
 export type { Mesh } from './nodes/waits.ts';
-export type { Definition, DefinitionInput, GroupInput } from './plan/schema.ts';
-export {
-  defineScenario,
-  type ParameterTable,
-  parameter,
-  type Scenario,
-  type ScenarioContext,
-} from './run/scenario.ts';
-export type { SnapshotRecord } from './snapshots/snapshot.ts';
-export type { StartProgress } from './start/start-context.ts';
-export type { BatchRecord, PreparedRecord, Timings } from './state/state.ts';
+export type { Capability, DriverName, StartingDriver, Stats } from './places/driver.ts';
+export type * from './plan/definition-input.ts';
+export type { SnapshotHead, SnapshotRecord } from './snapshots/snapshot.ts';
+export type { StartProgress, StartStep } from './start/start-context.ts';
+export type { BatchRecord, PreparedRecord, PreparedUpload, RunState, Timings } from './state/state.ts';
+export type { BehaviourName } from './tampered/names.ts';

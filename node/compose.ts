@@ -24,7 +24,7 @@ import type { Platform } from './platform/platform.ts';
 export interface RunningNode {
   /** Where its API listens, as `host:port`. */
   readonly addresses: Api['addresses'];
-  /** Resolves when `signal` aborts, or with the reason when the node can not go on by itself. */
+  /** Resolves when `signal` aborts, or with the reason when the node cannot continue. */
   stopped(signal: AbortSignal): Promise<Error | undefined>;
   /** Everything, top-down; what was acknowledged stays. */
   stop(): Promise<void>;
@@ -122,7 +122,7 @@ async function build(options: NodeOptions, start: Start): Promise<{ api: Api; ov
 
 /**
  * The API answers first, with little at the beginning, and stops first, so that nothing new arrives at the end.
- * A start that is given up leaves its work behind: whoever disposes of the part ends that.
+ * An aborted start leaves its work behind: disposing of the part ends it.
  */
 async function startAll(options: NodeOptions, api: Api, built: Built): Promise<void> {
   const { parts, signal, serving } = built.ground;

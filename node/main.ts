@@ -64,7 +64,7 @@ async function forgetPeers(dataDirs: readonly string[]): Promise<void> {
     if (!existsSync(store)) continue;
     // Its process may be one of another container, where nobody here can see it.
     if (existsSync(join(store, 'lock')))
-      process.stdout.write(`${dataDir} is left as it is: its node runs, or was killed\n`);
+      process.stdout.write(`${dataDir} skipped: its node is running, or was killed\n`);
     else await forgetState(store, ADDRESS_BOOK);
   }
 }
@@ -161,7 +161,7 @@ function isJson(text: string): boolean {
 function password(given: Pick<NodeOptions, 'password' | 'password-file'>): string {
   if (given.password !== '') return given.password;
   if (given['password-file'] === '')
-    throw new OptionError('--password or --password-file is required: it opens the key files');
+    throw new OptionError('--password or --password-file is required to decrypt the key files');
   return secretIn(given, 'password-file');
 }
 
@@ -171,7 +171,9 @@ function token(given: NodeOptions, name: 'api-token' | 'api-read-token' | 'debug
   if (given[name] !== '' || given[file] === '') return given[name];
   const found = OPTIONS[name].parse(secretIn(given, file));
   if (found !== undefined && found !== '') return found;
-  throw new OptionError(`--${file}: ${given[file]} holds no token, expected ${OPTIONS[name].expected}`);
+  throw new OptionError(
+    `--${file}: ${given[file]} does not contain a token, expected ${OPTIONS[name].expected}`,
+  );
 }
 
 function secretIn<N extends Extract<OptionName, `${string}-file`>>(
@@ -228,14 +230,14 @@ async function usage(): Promise<string> {
     'A storage node.',
     '',
     'usage: node node/main.ts start [--name value ...]',
-    '       node node/main.ts forget-peers DATA-DIR...   removes the addresses of peers that stopped nodes have kept',
+    '       node node/main.ts forget-peers DATA-DIR...   remove the peer addresses stored by stopped nodes',
     ...dbUsage().map((line) => `       node node/main.ts ${line}`),
-    '       node node/main.ts compile   fills the folder named by NODE_COMPILE_CACHE, and ends',
+    '       node node/main.ts compile   fill the compile cache in NODE_COMPILE_CACHE and exit',
     '       node node/main.ts version',
     '',
-    'The db commands need a stopped node and take --data-dir. An import into a folder without a store makes one, and takes',
-    '--password or --password-file and --network-id as well. An import asks no chain: when the node runs it lets go of chunks',
-    'whose batch is unknown or expired, and of those in a cache that is too small.',
+    'The db commands need a stopped node and --data-dir. An import into a folder without a store creates one, and then also',
+    'needs --password or --password-file, and --network-id. An import does not query the chain: once the node runs, it evicts',
+    'chunks whose batch is unknown or expired, and chunks that exceed the capacity of the cache.',
     '',
     'Every option is also an environment variable (SVC_DATA_DIR for --data-dir) and a key of the --config file.',
     '',

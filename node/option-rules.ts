@@ -39,7 +39,7 @@ export function checkListening(options: NodeOptions): void {
     if (LOOPBACK.test(address) || tokens.some((token) => options[token] !== '')) return;
     throw new OptionError(
       `--${name} ${address} is reachable from other machines without a token, and its API spends the node's money: ` +
-        'protect it with --api-token-file, listen at 127.0.0.1, or leave it open with --api-open',
+        'protect it with --api-token-file, listen on 127.0.0.1, or allow it with --api-open',
     );
   }
 }
@@ -65,7 +65,7 @@ export function checkPayments(options: NodeOptions): void {
   const factor = options['light-factor'];
   if (rate < factor) {
     throw new OptionError(
-      `--refresh-rate ${rate} leaves nothing to light peers, expected at least ${factor} (--light-factor)`,
+      `--refresh-rate ${rate} leaves nothing for light peers, expected at least ${factor} (--light-factor)`,
     );
   }
   const price = options['chunk-price'] * PROXIMITY_STEPS;

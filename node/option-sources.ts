@@ -42,7 +42,7 @@ export function resolveSome<N extends OptionName>(
   const other = Object.keys(fromFlags).find((name) => !names.some((known) => known === name));
   if (other !== undefined) {
     const expected = names.map((name) => `--${name}`).join(', ');
-    throw new OptionError(`--${other} is no option of this command, expected ${expected}`);
+    throw new OptionError(`--${other} is not an option of this command, expected ${expected}`);
   }
   return resolve(names, fromFlags, sources) as Pick<NodeOptions, N>;
 }

@@ -1,6 +1,6 @@
 /**
  * Every option of a node, once. The command line, the environment (`SVC_<NAME>`), the configuration file, `--help`
- * and the table in the README are all derived from `OPTIONS`. Highest source first: flag, environment, file, default.
+ * and docs/reference/node-options.md are all derived from `OPTIONS`. Highest source first: flag, environment, file, default.
  */
 import { VERBOSITIES } from './env/verbosity.ts';
 
@@ -85,7 +85,7 @@ const ORIGIN = /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/[^/\s]+)$/i;
 const address = (help: string, fallback: string): OptionSpec<string> => ({
   help,
   default: fallback,
-  expected: 'host:port, such as 127.0.0.1:1633',
+  expected: 'host:port, for example 127.0.0.1:1633',
   parse(value) {
     if (value === fallback) return value;
     const port = /^(?:\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,5})$/.exec(value)?.[1];
@@ -118,7 +118,7 @@ const duration = (help: string, fallbackMs: number): OptionSpec<number> => ({
   help,
   default: fallbackMs,
   unit: 'duration',
-  expected: 'a duration such as 500ms, 5s or 2m',
+  expected: 'a duration, for example 500ms, 5s or 2m',
   parse(value) {
     const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(value);
     if (match === null) return undefined;
@@ -168,67 +168,67 @@ const ACCOUNTING_MAX = 1_000_000_000_000;
 const SECONDS_MAX = 1_000_000;
 
 export const OPTIONS = {
-  config: text('configuration file (YAML, keys are option names)', ''),
-  'data-dir': text('folder of everything the node keeps', '.svc'),
+  config: text('configuration file (YAML; keys are option names)', ''),
+  'data-dir': text('data directory', '.svc'),
   password: secret('password of the key files'),
   'password-file': text('file that holds the password of the key files', ''),
   'api-addr': address('address of the HTTP API', '127.0.0.1:1633'),
   'api-idle-timeout': duration(
-    'time after which a request is ended whose client sends nothing of its body, or takes nothing of the answer',
+    'time limit for a client that neither sends its request body nor reads the response; the connection is then closed',
     120_000,
   ),
   'p2p-addr': address('address that peers dial', '127.0.0.1:1634'),
   'nat-addr': address('host:port to advertise to peers instead of the listening address', ''),
-  'debug-api-enable': flag('serve the debug API as well'),
+  'debug-api-enable': flag('serve the debug API'),
   'debug-api-addr': address('address of the debug API', '127.0.0.1:1635'),
   'api-token': token(
-    'token that opens the API and the debug API (Authorization: Bearer …); better in a file',
+    'token for full access to the API and the debug API (Authorization: Bearer …); prefer a file',
   ),
   'api-token-file': text('file that holds this token', ''),
   'api-read-token': token(
-    'token that opens what neither changes nor costs anything and subscribes to nothing, on both APIs',
+    'token for read-only access to both APIs: requests that change nothing, cost nothing and do not subscribe',
   ),
   'api-read-token-file': text('file that holds this token', ''),
-  'debug-api-token': token('token that opens the debug API alone'),
+  'debug-api-token': token('token for the debug API only'),
   'debug-api-token-file': text('file that holds this token', ''),
-  'api-open': flag('let the APIs be reached from other machines without a token'),
+  'api-open': flag('allow access to the APIs from other machines without a token'),
   'allowed-hosts': list(
-    'host names that the APIs answer to, beside addresses and localhost (repeatable, * for all)',
-    'a host name without a port, such as storage.example.org, or *',
+    'host names that the APIs answer to, in addition to IP addresses and localhost (repeatable, * for all)',
+    'a host name without a port, for example storage.example.org, or *',
     HOST_NAME,
   ),
-  'api-dialect': word('names used in headers, paths and bodies of the API', 'svc', ['svc', 'swarm'] as const),
+  'api-dialect': word('API dialect: names in headers, paths and bodies', 'svc', ['svc', 'swarm'] as const),
   'swap-endpoint': endpoint('JSON-RPC endpoint of the chain'),
-  'full-node': flag('store and forward for others; else the node is a light one, which only asks', true),
-  'bootnode-mode': flag('only introduce peers to each other; for full nodes'),
+  'full-node': flag('store and forward chunks for others; otherwise run as a light node', true),
+  'bootnode-mode': flag('only introduce peers to each other; full nodes only'),
   'network-id': whole(
-    'id of the network; nodes of other networks are refused',
+    'network id; nodes of other networks are refused',
     4020,
     { min: 1, max: UINT32_MAX },
     '',
   ),
   bootnode: list(
     'multiaddress of a peer to dial first (repeatable)',
-    'a multiaddress such as /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
+    'a multiaddress, for example /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
     MULTIADDRESS,
   ),
   'peer-records': text(
-    'file of signed address records of peers to begin with, one per line in hex; those peers have to be given it as well',
+    'file of signed address records of initial peers, one per line in hex; those peers need the same file',
     '',
   ),
   'only-peers': list(
-    'multiaddress of a peer that the node keeps a link to, refusing all others, bootnodes included (repeatable); for private networks',
-    'a multiaddress with a peer id, such as /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
+    'multiaddress of an allowed peer; all others are refused, bootnodes included (repeatable); for private networks',
+    'a multiaddress with a peer id, for example /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
     MULTIADDRESS_WITH_ID,
   ),
-  'dedicated-bootnodes': flag('bootnodes are there for introductions only and not used as peers otherwise'),
+  'dedicated-bootnodes': flag('use bootnodes only for introductions, not as peers'),
   'token-address': contract('token contract'),
   'postage-stamp-address': contract('postage stamp contract'),
   'staking-address': contract('stake registry contract', ''),
   'redistribution-address': contract('storage game contract', ''),
-  'storage-incentives-enable': flag('play the storage game, with a stake; for full nodes', true),
+  'storage-incentives-enable': flag('play the storage game, which needs a stake; full nodes only', true),
   'round-length': whole(
-    'length of a round of the storage game, as in its contract',
+    'length of a storage game round; must match the contract',
     152,
     { min: 8, max: 100_000 },
     'blocks',
@@ -240,34 +240,39 @@ export const OPTIONS = {
     'blocks',
   ),
   'block-time': whole('time between two blocks of the chain', 5, { min: 1, max: 3600 }, 's'),
-  'usable-blocks': whole('age from which an own batch may stamp', 10, { min: 0, max: 100_000 }, 'blocks'),
+  'usable-blocks': whole(
+    'age at which a batch bought by this node becomes usable',
+    10,
+    { min: 0, max: 100_000 },
+    'blocks',
+  ),
   'chain-tail-blocks': whole(
-    'newest blocks that are not read yet, against reorganisations',
+    'newest blocks to leave unread, as a margin for chain reorganisations',
     4,
     { min: 0, max: 1000 },
     'blocks',
   ),
   'chain-batch-factor': whole(
-    'postage events are read up to a multiple of this',
+    'postage events are read up to a multiple of this number',
     5,
     { min: 1, max: 1000 },
     'blocks',
   ),
   'chain-poll-interval': duration(
-    'pause between two looks at the chain; while its blocks are empty up to the block time, at most ten times this',
+    'polling interval of the chain; while blocks are empty it grows to the block time, at most tenfold',
     5000,
   ),
   'minimum-gas-tip-cap': whole(
-    'least tip offered for a transaction without a gas price of its own',
+    'minimum tip of a transaction without an explicit gas price',
     0,
     { min: 0, max: FEE_MAX },
     'base units per gas',
   ),
   'transaction-debug-mode': flag(
-    'send calls with batches and stakes without estimating them, with 1,000,000 gas at least',
+    'skip gas estimation for batch and stake transactions, with a gas limit of at least 1,000,000',
   ),
   'withdrawal-addresses-whitelist': list(
-    'addresses that coins of the node may be withdrawn to (repeatable)',
+    'addresses that funds may be withdrawn to (repeatable)',
     '0x and 40 hex digits',
     /^0x[0-9a-fA-F]{40}$/,
   ),
@@ -278,46 +283,46 @@ export const OPTIONS = {
     'gas',
   ),
   'payment-threshold': whole(
-    'debt at which a peer has to settle',
+    'debt at which a peer must settle',
     13_500_000,
     { min: 1, max: ACCOUNTING_MAX },
     'accounting units',
   ),
   'payment-threshold-minimum': whole(
-    'least threshold accepted from peers, a light node accepts its part of it; 0: two seconds of the refresh rate',
+    'minimum threshold accepted from peers, scaled down for light nodes; 0: two seconds of the refresh rate',
     0,
     { min: 0, max: ACCOUNTING_MAX },
     'accounting units',
   ),
   'payment-tolerance-percent': whole(
-    'debt above the threshold at which a peer is disconnected',
+    'debt beyond the threshold at which a peer is disconnected',
     25,
     { min: 0, max: 1000 },
     '%',
   ),
   'payment-early-percent': whole(
-    'part of the threshold left when this node settles',
+    'part of the threshold still unused when this node settles',
     50,
     { min: 0, max: 100 },
     '%',
   ),
   'payment-minimum': whole(
-    'least amount of a cheque, a light node pays from its part of it on; 0: a fifth of a second of the refresh rate',
+    'minimum amount of a cheque, scaled down for light nodes; 0: a fifth of a second of the refresh rate',
     0,
     { min: 0, max: ACCOUNTING_MAX },
     'accounting units',
   ),
   'payment-retry-pause': duration('pause after a cheque that could not be sent', 10_000),
-  'swap-enable': flag('settle debts by cheques as well as by time'),
-  'chequebook-enable': flag('send cheques, from a chequebook of its own; else they are only taken', true),
-  'swap-factory-address': contract('factory that chequebooks come from', ''),
-  'price-oracle-address': contract('oracle of what an accounting unit costs', ''),
+  'swap-enable': flag('settle debts by cheque in addition to time'),
+  'chequebook-enable': flag('send cheques from an own chequebook; otherwise only accept them', true),
+  'swap-factory-address': contract('chequebook factory contract', ''),
+  'price-oracle-address': contract('price oracle contract, for the price of an accounting unit', ''),
   'price-oracle-interval': duration(
-    'the price oracle is read at the multiples of this, if the chain may have changed',
+    'the price oracle is read at multiples of this time, if the chain may have changed',
     300_000,
   ),
-  'chequebook-address': contract('chequebook of this node; without, it deploys one at its first start', ''),
-  'swap-initial-deposit': tokens('what is put into a new chequebook'),
+  'chequebook-address': contract('chequebook of this node; if empty, it deploys one at its first start', ''),
+  'swap-initial-deposit': tokens('initial deposit of a new chequebook'),
   'refresh-rate': whole(
     'debt forgiven per second',
     4_500_000,
@@ -325,97 +330,89 @@ export const OPTIONS = {
     'accounting units',
   ),
   'refresh-interval': duration(
-    'least time between two refreshes with a peer; a little over a second, for clocks of different speed',
+    'minimum time between two refreshes with a peer; slightly over a second to tolerate clock drift',
     1020,
   ),
   'refresh-clock-tolerance': whole(
-    'largest difference to the clock of a peer that accepts a refresh',
+    'maximum difference to the clock of a peer that accepts a refresh',
     2,
     { min: 0, max: SECONDS_MAX },
     's',
   ),
   'refresh-interval-tolerance': whole(
-    'largest difference between the times that both clocks see between two refreshes',
+    'maximum difference between the intervals that both clocks measure between two refreshes',
     3,
     { min: 0, max: SECONDS_MAX },
     's',
   ),
   'threshold-growth-step': whole(
-    'seconds of the refresh rate that a peer repays until its threshold grows by one more second of it',
+    'seconds of the refresh rate that a peer must repay for its threshold to grow by one second of it',
     100,
     { min: 1, max: SECONDS_MAX },
     's',
   ),
   'threshold-growth-linear': whole(
-    'seconds of the refresh rate from which on that takes twice as much each time',
+    'seconds of the refresh rate beyond which each growth step costs twice the one before',
     1800,
     { min: 1, max: SECONDS_MAX },
     's',
   ),
   'light-factor': whole(
-    'light peers get this part of every threshold and of the refresh rate',
+    'divisor of every threshold and of the refresh rate for light peers',
     10,
     { min: 1, max: 1000 },
     '',
   ),
   'chunk-price': whole(
-    'price of a chunk for each step of proximity that its server is away from it',
+    'price of a chunk per proximity order between the chunk and the peer that serves it',
     10_000,
     { min: 1, max: ACCOUNTING_MAX },
     'accounting units',
   ),
-  'warmup-time': duration(
-    'longest time after the first peer in which the node still finds its place',
-    300_000,
-  ),
-  'pull-rate-window': duration('time over which the rate of pull syncing is measured', 900_000),
+  'warmup-time': duration('maximum duration of the warm-up after the first peer connects', 300_000),
+  'pull-rate-window': duration('window over which the pull syncing rate is measured', 900_000),
   'salud-pause': duration(
-    'pause after the first rating of all peers; it doubles up to thirty times as much',
+    'pause after the first health rating of all peers; it doubles up to thirtyfold',
     10_000,
   ),
   'minimum-storage-radius': whole('smallest storage radius', 0, { min: 0, max: 31 }, 'bits'),
-  'reserve-capacity': whole(
-    'chunks that the reserve is made for',
-    4_194_304,
-    { min: 1, max: UINT32_MAX },
-    'chunks',
-  ),
+  'reserve-capacity': whole('capacity of the reserve', 4_194_304, { min: 1, max: UINT32_MAX }, 'chunks'),
   'reserve-capacity-doubling': whole(
-    'how often the reserve is made twice as large, to keep the neighbourhoods beside its own',
+    'number of times the reserve is doubled, to also store sibling neighbourhoods',
     0,
     { min: 0, max: 1 },
     '',
   ),
-  'reserve-wake-up': duration('pause between two looks whether the reserve is too empty', 900_000),
+  'reserve-wake-up': duration('interval of the check whether the reserve is too empty', 900_000),
   'cache-capacity': whole('chunks kept for repeated reads', 1_000_000, { min: 0, max: UINT32_MAX }, 'chunks'),
   durability: word(
-    'what a confirmed write survives: the end of the process, or also a power cut, which costs time',
+    'what confirmed writes survive: the end of the process, or a power cut, too, which is slower',
     'process',
     ['process', 'disk'] as const,
   ),
   'chunk-events': whole(
-    'newest events of chunks kept for GET /chunk-events on the debug API, some 200 bytes each; 0: none',
+    'number of latest chunk events kept for GET /chunk-events on the debug API, about 200 bytes each; 0: none',
     0,
     { min: 0, max: 1_000_000 },
     'events',
   ),
   'welcome-message': text('greeting shown to new peers, at most 140 bytes', ''),
   'cors-allowed-origins': list(
-    'origins that browsers may call the API from (repeatable, * for all)',
-    'an origin such as http://localhost:3000, or *',
+    'origins allowed to call the API from a browser (repeatable, * for all)',
+    'an origin, for example http://localhost:3000, or *',
     ORIGIN,
   ),
   'allow-private-cidrs': flag('gossip and dial private and loopback addresses'),
-  reachable: flag('others can reach this node; else it stores nothing for them by itself', true),
-  verbosity: word('how much is logged', 'info', VERBOSITIES),
+  reachable: flag('peers can reach this node; otherwise it does not store chunks for the network', true),
+  verbosity: word('log level', 'info', VERBOSITIES),
   'node-name': text('name of this node in its log lines', ''),
-  'tracing-enable': flag('send traces of uploads, downloads and chunks to a receiver of OpenTelemetry'),
+  'tracing-enable': flag('send traces of uploads, downloads and chunks to an OpenTelemetry collector'),
   'tracing-endpoint': traceReceiver(
-    'receiver of traces, OTLP over HTTP; without a path, /v1/traces there',
+    'OpenTelemetry collector, OTLP over HTTP (default path: /v1/traces)',
     'http://127.0.0.1:4318',
   ),
-  'tracing-service-name': text("name of this node in traces; without, --node-name, or 'svc'", ''),
-  'tracing-sampling-ratio': ratio('part of the traces beginning here that are sent, from 0 to 1', 1),
+  'tracing-service-name': text("name of this node in traces; if empty, --node-name or 'svc'", ''),
+  'tracing-sampling-ratio': ratio('share of the traces started by this node that are sent, from 0 to 1', 1),
 } as const satisfies Record<string, OptionSpec<unknown>>;
 
 export type OptionName = keyof typeof OPTIONS;
@@ -441,7 +438,7 @@ export function environmentName(name: OptionName): string {
   return `SVC_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** Rows of the option table: what `--help` prints and the README shows. */
+/** Rows of the option table: what `--help` prints and the reference shows. */
 export function describeOptions(): {
   name: OptionName;
   environment: string;

@@ -1,9 +1,5 @@
-import { HarnessError } from '../harness/base/errors.ts';
-import { ClientError } from '../harness/client/errors.ts';
-import type { ReadAccess } from '../harness/client/types.ts';
-import { expectBytes } from '../harness/ledger/content.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { ClientError, type ClusterNode, HarnessError, type ReadAccess } from 'svcnet';
+import { defineScenario, expectBytes, parameter, type ScenarioContext } from 'svcnet/scenario';
 import {
   batchOf,
   chosenNode,

@@ -1,7 +1,5 @@
-import { HarnessError } from '../harness/base/errors.ts';
-import type { NodeBooks } from '../harness/books/books.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { type ClusterNode, HarnessError, type NodeBooks } from 'svcnet';
+import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { checkBooks, type Paid, settle, uploadPaid } from './steps/money.ts';
 import { difference } from './steps/steps.ts';
 

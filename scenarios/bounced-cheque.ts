@@ -1,9 +1,5 @@
-import { HarnessError } from '../harness/base/errors.ts';
-import { until } from '../harness/base/wait.ts';
-import type { Cashout, Cheque } from '../harness/client/money-types.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
-import { fromHex } from '../node/crypto/hex.ts';
+import { type Cashout, type Cheque, type ClusterNode, HarnessError } from 'svcnet';
+import { defineScenario, fromHex, parameter, type ScenarioContext, until } from 'svcnet/scenario';
 import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './steps/money.ts';
 import { batchOf, chosenNode, inTime, otherNodes } from './steps/steps.ts';
 

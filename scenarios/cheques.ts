@@ -1,9 +1,5 @@
-import { until } from '../harness/base/wait.ts';
-import { plural } from '../harness/base/words.ts';
-import type { NodeBooks } from '../harness/books/books.ts';
-import type { Cheque } from '../harness/client/money-types.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import type { Cheque, ClusterNode, NodeBooks } from 'svcnet';
+import { defineScenario, parameter, plural, type ScenarioContext, until } from 'svcnet/scenario';
 import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './steps/money.ts';
 import { chosenNode, otherNodes } from './steps/steps.ts';
 

@@ -1,6 +1,5 @@
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
-import { toHex } from '../node/crypto/hex.ts';
+import type { ClusterNode } from 'svcnet';
+import { defineScenario, parameter, plural, type ScenarioContext, toHex } from 'svcnet/scenario';
 import {
   createFeed,
   type Feed,
@@ -49,10 +48,9 @@ export default defineScenario({
           await update(context, writer, feed, BigInt(index), data);
         });
         await context.step('look up', async (progress) => {
-          for (const reader of otherNodes(context.cluster.nodes, writer)) {
-            progress.detail(reader.name);
-            await look(context, reader, feed, BigInt(index), data);
-          }
+          const readers = otherNodes(context.cluster.nodes, writer);
+          progress.detail(`on ${plural(readers.length, 'node')}`);
+          await Promise.all(readers.map((reader) => look(context, reader, feed, BigInt(index), data)));
         });
       }
     }

@@ -1,9 +1,5 @@
-import { HarnessError } from '../harness/base/errors.ts';
-import type { OpenedFile } from '../harness/client/types.ts';
-import { expectFile } from '../harness/ledger/content.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { formatBytes } from '../harness/report/console.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { type ClusterNode, HarnessError, type OpenedFile } from 'svcnet';
+import { defineScenario, expectFile, formatBytes, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { batchOf, difference, otherNodes, uploadLedgered, verifyLedger } from './steps/steps.ts';
 
 const parameters = {

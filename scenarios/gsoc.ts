@@ -1,12 +1,18 @@
-import { HarnessError } from '../harness/base/errors.ts';
-import { buyBatch } from '../harness/cluster/purchase.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
-import { closerTo } from '../node/chunk/address.ts';
-import { makeCac } from '../node/chunk/cac.ts';
-import { signSoc, socAddress, socParts } from '../node/chunk/soc.ts';
-import { fromHex, toHex } from '../node/crypto/hex.ts';
-import type { Signer } from '../node/crypto/signer.ts';
+import { type ClusterNode, HarnessError } from 'svcnet';
+import {
+  buyBatch,
+  closerTo,
+  defineScenario,
+  fromHex,
+  makeCac,
+  parameter,
+  type ScenarioContext,
+  type Signer,
+  signSoc,
+  socAddress,
+  socParts,
+  toHex,
+} from 'svcnet/scenario';
 import { ownerNear } from './steps/gsoc-owner.ts';
 import { batchOf, chosenNode, inTime } from './steps/steps.ts';
 

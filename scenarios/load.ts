@@ -1,16 +1,29 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { allAtMost } from '../harness/base/all-at-most.ts';
-import { plural } from '../harness/base/words.ts';
-import { limitText, runLimit } from '../harness/load/limit/limit-run.ts';
-import { runLoadStep } from '../harness/load/load-run.ts';
-import { LOAD_PARAMETERS, loadPlan } from '../harness/load/parameters.ts';
-import type { LoadPlan, LoadProgress, LoadStep, LoadUpload, PreparedLoad } from '../harness/load/plan.ts';
-import { loadContent, prepareLoad, type SignedUpdate, signUpdates } from '../harness/load/prepare.ts';
-import { findScript } from '../harness/load/scripts.ts';
-import { expectedUpload, LEDGER_KINDS } from '../harness/load/uploads.ts';
-import { formatMs } from '../harness/report/console.ts';
-import { defineScenario, type ScenarioContext } from '../harness/run/scenario.ts';
+import {
+  allAtMost,
+  defineScenario,
+  expectedUpload,
+  findScript,
+  formatMs,
+  LEDGER_KINDS,
+  LOAD_PARAMETERS,
+  type LoadPlan,
+  type LoadProgress,
+  type LoadStep,
+  type LoadUpload,
+  limitText,
+  loadContent,
+  loadPlan,
+  type PreparedLoad,
+  plural,
+  prepareLoad,
+  runLimit,
+  runLoadStep,
+  type ScenarioContext,
+  type SignedUpdate,
+  signUpdates,
+} from 'svcnet/scenario';
 import { difference, otherNodes, verifyLedger } from './steps/steps.ts';
 
 /** A load may last for a day, and what it has uploaded is looked for after it. */

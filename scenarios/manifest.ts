@@ -1,12 +1,17 @@
-import { type TreeFile, tarOf } from '../harness/base/tree.ts';
-import { plural } from '../harness/base/words.ts';
-import { ClientError } from '../harness/client/errors.ts';
-import { expectTar, type SiteDocuments } from '../harness/ledger/content.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { formatBytes } from '../harness/report/console.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
-import { toHex } from '../node/crypto/hex.ts';
-import { atMost } from '../node/env/turns/at-most.ts';
+import { ClientError, type ClusterNode } from 'svcnet';
+import {
+  atMost,
+  defineScenario,
+  expectTar,
+  formatBytes,
+  parameter,
+  plural,
+  type ScenarioContext,
+  type SiteDocuments,
+  type TreeFile,
+  tarOf,
+  toHex,
+} from 'svcnet/scenario';
 import {
   createFeed,
   type Feed,
@@ -166,8 +171,9 @@ function update(
 
 function readBack(context: Context, uploader: ClusterNode, shown: Shown): Promise<void> {
   return context.step('download', async (progress) => {
-    for (const reader of otherNodes(context.cluster.nodes, uploader)) {
-      progress.detail(`${shown.what} from ${reader.name}`);
+    const readers = otherNodes(context.cluster.nodes, uploader);
+    progress.detail(`${shown.what} from ${plural(readers.length, 'node')}`);
+    const readOn = async (reader: ClusterNode): Promise<void> => {
       const wrong: string[] = [];
       const works = shown.paths.map((file) => async () => {
         const missing = await servedWrong(context, reader, shown.root, file);
@@ -181,7 +187,8 @@ function readBack(context: Context, uploader: ClusterNode, shown: Shown): Promis
         ...(wrong.length === 0 ? {} : { evidence: wrong.join('\n') }),
       });
       await askWrongPath(context, reader, shown);
-    }
+    };
+    await Promise.all(readers.map(readOn));
   });
 }
 

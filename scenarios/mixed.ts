@@ -1,15 +1,22 @@
-import { type TreeFile, tarOf } from '../harness/base/tree.ts';
-import { until } from '../harness/base/wait.ts';
-import { plural } from '../harness/base/words.ts';
-import { expectBytes, expectForm, expectTar, formOf } from '../harness/ledger/content.ts';
-import { PlacementWatch } from '../harness/ledger/placement.ts';
-import type { LogPosition } from '../harness/logs/file-log.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { formatBytes } from '../harness/report/console.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
-import { makeCac } from '../node/chunk/cac.ts';
-import { CHUNK_PAYLOAD_SIZE } from '../node/chunk/chunk.ts';
-import { atMost } from '../node/env/turns/at-most.ts';
+import type { ClusterNode, LogPosition } from 'svcnet';
+import {
+  atMost,
+  CHUNK_PAYLOAD_SIZE,
+  defineScenario,
+  expectBytes,
+  expectForm,
+  expectTar,
+  formatBytes,
+  formOf,
+  makeCac,
+  PlacementWatch,
+  parameter,
+  plural,
+  type ScenarioContext,
+  type TreeFile,
+  tarOf,
+  until,
+} from 'svcnet/scenario';
 import { cashCheque } from './steps/cheque-steps.ts';
 import { checkBooks, settle } from './steps/money.ts';
 import { batchOf, difference, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';

@@ -1,11 +1,13 @@
-import { HarnessError } from '../harness/base/errors.ts';
-import { ClientError } from '../harness/client/errors.ts';
-import type { Stamp } from '../harness/client/types.ts';
-import { type BatchRequest, buyBatch } from '../harness/cluster/purchase.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { batchAmount } from '../harness/plan/definition.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
-import { makeCac } from '../node/chunk/cac.ts';
+import { ClientError, type ClusterNode, HarnessError, type Stamp } from 'svcnet';
+import {
+  type BatchRequest,
+  batchAmount,
+  buyBatch,
+  defineScenario,
+  makeCac,
+  parameter,
+  type ScenarioContext,
+} from 'svcnet/scenario';
 import { checkBooks, expectRefusal, minedOf } from './steps/money.ts';
 import { chosenNode, inTime, otherNodes } from './steps/steps.ts';
 

@@ -1,7 +1,5 @@
-import { HarnessError } from '../harness/base/errors.ts';
-import type { Subscription } from '../harness/client/messages.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { type ClusterNode, HarnessError, type Subscription } from 'svcnet';
+import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { batchOf, inTime } from './steps/steps.ts';
 
 const RECEIVE_TIMEOUT_MS = 180_000;
@@ -14,7 +12,7 @@ const parameters = {
     min: 1,
   }),
   topic: parameter('text', 'test', 'topic of the messages'),
-  size: parameter('size', 14, 'bytes of a message, at most 4000', { min: 12 }),
+  size: parameter('size', 14, 'bytes of a message, at most 4000', { min: 12, max: 4000 }),
   receiver: parameter('node', '', 'full node that receives; the first one when empty'),
   node: parameter('node', '', 'node that sends; the first other full one when empty'),
 };

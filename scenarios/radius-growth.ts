@@ -3,20 +3,24 @@
  * what each node gives up has to be on another one by then. Nodes are killed, restarted, join and leave meanwhile, and
  * batches expire, as the parameters say.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HarnessError } from '../harness/base/errors.ts';
-import { grouped } from '../harness/base/words.ts';
-import { ClientError } from '../harness/client/errors.ts';
-import { buyBatch } from '../harness/cluster/purchase.ts';
-import { expectBytes } from '../harness/ledger/content.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { batchAmount } from '../harness/plan/definition.ts';
-import { formatBytes } from '../harness/report/console.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
-import { type Congested, congestionOf } from '../harness/status/congestion.ts';
-import { proximityOrder } from '../node/chunk/address.ts';
-import { fromHex } from '../node/crypto/hex.ts';
-import { atMost } from '../node/env/turns/at-most.ts';
+import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
+import {
+  atMost,
+  batchAmount,
+  buyBatch,
+  type Congested,
+  congestionOf,
+  defineScenario,
+  expectBytes,
+  formatBytes,
+  fromHex,
+  grouped,
+  parameter,
+  proximityOrder,
+  type ScenarioContext,
+} from 'svcnet/scenario';
 import { batchOf, difference, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {

@@ -1,8 +1,5 @@
-import { HarnessError } from '../harness/base/errors.ts';
-import { until } from '../harness/base/wait.ts';
-import type { RedistributionState } from '../harness/client/money-types.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { type ClusterNode, HarnessError, type RedistributionState } from 'svcnet';
+import { defineScenario, parameter, type ScenarioContext, until } from 'svcnet/scenario';
 import { checkBooks, minedOf } from './steps/money.ts';
 import { batchOf, chosenNode, nextSecond } from './steps/steps.ts';
 

@@ -1,13 +1,16 @@
-import { HarnessError } from '../harness/base/errors.ts';
-import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
-import type { Chunk } from '../node/chunk/chunk.ts';
-import { toHex } from '../node/crypto/hex.ts';
-import { atMost } from '../node/env/turns/at-most.ts';
-import { randomEncryption } from '../node/files/encryption.ts';
-import type { RedundancyLevel } from '../node/files/redundancy/redundancy.ts';
-import { inOnePiece, split } from '../node/files/splitter.ts';
+import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
+import {
+  atMost,
+  type Chunk,
+  defineScenario,
+  inOnePiece,
+  parameter,
+  type RedundancyLevel,
+  randomEncryption,
+  type ScenarioContext,
+  split,
+  toHex,
+} from 'svcnet/scenario';
 import { batchOf, chosenNode, difference, ledgerDirect, otherNode, verifyLedger } from './steps/steps.ts';
 
 const parameters = {

@@ -1,7 +1,11 @@
-import { expectBytes } from '../harness/ledger/content.ts';
-import { formatBytes } from '../harness/report/console.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
-import { atMost } from '../node/env/turns/at-most.ts';
+import {
+  atMost,
+  defineScenario,
+  expectBytes,
+  formatBytes,
+  parameter,
+  type ScenarioContext,
+} from 'svcnet/scenario';
 import { batchOf, chosenNode, difference, otherNodes, uploadLedgered, verifyLedger } from './steps/steps.ts';
 
 const parameters = {

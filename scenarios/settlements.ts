@@ -1,8 +1,5 @@
-import { HarnessError } from '../harness/base/errors.ts';
-import type { Link, NodeBooks } from '../harness/books/books.ts';
-import type { PeerAccount } from '../harness/client/money-types.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { type ClusterNode, HarnessError, type Link, type NodeBooks, type PeerAccount } from 'svcnet';
+import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { checkBooks, type Paid, settle, uploadPaid } from './steps/money.ts';
 import { chosenNode, difference, otherNodes } from './steps/steps.ts';
 

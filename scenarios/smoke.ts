@@ -1,13 +1,22 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readTree, type TreeFile, tarOf } from '../harness/base/tree.ts';
-import { grouped } from '../harness/base/words.ts';
-import { buyBatch } from '../harness/cluster/purchase.ts';
-import { expectBytes, expectForm, expectTar, formOf } from '../harness/ledger/content.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { formatBytes } from '../harness/report/console.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
-import { atMost } from '../node/env/turns/at-most.ts';
+import type { ClusterNode } from 'svcnet';
+import {
+  atMost,
+  buyBatch,
+  defineScenario,
+  expectBytes,
+  expectForm,
+  expectTar,
+  formatBytes,
+  formOf,
+  grouped,
+  parameter,
+  readTree,
+  type ScenarioContext,
+  type TreeFile,
+  tarOf,
+} from 'svcnet/scenario';
 import {
   chosenNode,
   difference,

@@ -1,11 +1,16 @@
-import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
-import { makeCac } from '../node/chunk/cac.ts';
-import type { Chunk } from '../node/chunk/chunk.ts';
-import { signSoc, socParts } from '../node/chunk/soc.ts';
-import { toHex } from '../node/crypto/hex.ts';
-import { createSigner, type Signer } from '../node/crypto/signer.ts';
+import { ClientError, type ClusterNode } from 'svcnet';
+import {
+  type Chunk,
+  createSigner,
+  defineScenario,
+  makeCac,
+  parameter,
+  type ScenarioContext,
+  type Signer,
+  signSoc,
+  socParts,
+  toHex,
+} from 'svcnet/scenario';
 import {
   batchOf,
   chosenNode,
@@ -17,7 +22,7 @@ import {
 } from './steps/steps.ts';
 
 const parameters = {
-  size: parameter('size', 14, 'payload of the chunk, at most 4096 bytes', { min: 1 }),
+  size: parameter('size', 14, 'payload of the chunk, at most 4096 bytes', { min: 1, max: 4096 }),
   count: parameter('integer', 5, 'chunks to upload, each of an owner of its own', { min: 1 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
 };

@@ -1,5 +1,5 @@
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import type { ClusterNode } from 'svcnet';
+import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { checkBooks, expectRefusal, minedOf } from './steps/money.ts';
 import { chosenNode } from './steps/steps.ts';
 

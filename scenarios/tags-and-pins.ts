@@ -1,9 +1,12 @@
-import type { Tag } from '../harness/client/types.ts';
-import { expectBytes } from '../harness/ledger/content.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
-import { makeCac } from '../node/chunk/cac.ts';
-import { toHex } from '../node/crypto/hex.ts';
+import type { ClusterNode, Tag } from 'svcnet';
+import {
+  defineScenario,
+  expectBytes,
+  makeCac,
+  parameter,
+  type ScenarioContext,
+  toHex,
+} from 'svcnet/scenario';
 import {
   batchOf,
   chosenNode,

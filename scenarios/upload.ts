@@ -1,7 +1,4 @@
-import { expectBytes } from '../harness/ledger/content.ts';
-import { formatBytes } from '../harness/report/console.ts';
-import { defineScenario, parameter } from '../harness/run/scenario.ts';
-import { atMost } from '../node/env/turns/at-most.ts';
+import { atMost, defineScenario, expectBytes, formatBytes, parameter } from 'svcnet/scenario';
 import { batchOf, chosenNode, uploadLedgered, verifyLedger } from './steps/steps.ts';
 
 const parameters = {

@@ -1,6 +1,5 @@
-import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { ClientError, type ClusterNode } from 'svcnet';
+import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { AWAY, checkBooks, expectRefusal, minedOf } from './steps/money.ts';
 import { chosenNode } from './steps/steps.ts';
 

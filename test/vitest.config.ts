@@ -11,6 +11,8 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...withoutBee],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Texts name commands as they are typed: the same ones, however the tests were started.
+    env: { npm_lifecycle_event: 'test' },
     pool: 'forks',
     maxWorkers: 2,
     coverage: { include: ['node/**', 'chain/**', 'harness/**'] },

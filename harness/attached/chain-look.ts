@@ -1,4 +1,4 @@
-/** What is asked of the chain of a network that somebody else has started. */
+/** Queries to the chain of an attached network. */
 import { createAccount } from '../../chain/account.ts';
 import { contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
@@ -60,9 +60,7 @@ export async function lookAtChain(
       ...withoutNothing(given),
     };
     const absent = await withoutCode(chain, contracts);
-    mistakes.push(
-      ...absent.map((name) => `chain.contracts.${name}: there is no contract at ${contracts[name]}`),
-    );
+    mistakes.push(...absent.map((name) => `chain.contracts.${name}: no contract at ${contracts[name]}`));
     const isSvcnet = control !== undefined || contracts.postageStamp === ownContracts().postageStamp;
     return {
       record: {
@@ -82,7 +80,7 @@ export async function lookAtChain(
   } catch (error) {
     if (!(error instanceof HarnessError)) throw error;
     return {
-      mistakes: [`chain.rpc: ${rpc} is no JSON-RPC endpoint of a chain: ${error.message}`, ...mistakes],
+      mistakes: [`chain.rpc: ${rpc} is not a JSON-RPC endpoint of a chain: ${error.message}`, ...mistakes],
     };
   } finally {
     await chain.close();
@@ -98,7 +96,9 @@ async function contractsOfControl(
     const answer = await http.request({ method: 'GET', path: '/state' });
     const { contracts } = (await answer.json()) as { contracts?: Partial<Contracts> };
     if (contracts !== undefined) return { contracts };
-    return { mistake: `chain.control: ${control} answers, but is no control endpoint of a svcnet chain` };
+    return {
+      mistake: `chain.control: ${control} answers, but is not the control endpoint of an svcnet chain`,
+    };
   } catch (error) {
     return { mistake: `chain.control: ${control}: ${messageOf(error)}` };
   }

@@ -60,13 +60,14 @@ export async function lookAtNode(
     const source = { token, tokenFile };
     const dialect = await dialectOf({ node: name, base: api, ...source }, signal);
     if (dialect === 'locked') return { mistake: mistakenToken(source) };
-    if (dialect === undefined) return { mistake: 'answers, but is no storage node: GET /node names no mode' };
+    if (dialect === undefined)
+      return { mistake: 'answers, but is not a storage node: GET /node returns no mode' };
     await using client = new NodeClient({ node: name, api, debug, dialect: DIALECTS[dialect], ...source });
     if (debug !== api) await answers(debug, signal);
     return await lookWith(client, dialect, signal);
   } catch (error) {
     if (interruption?.aborted === true) throw error;
-    return { mistake: limit.aborted ? `does not answer within ${ANSWER_LIMIT_MS / 1000} s` : inWords(error) };
+    return { mistake: limit.aborted ? `did not answer within ${ANSWER_LIMIT_MS / 1000} s` : inWords(error) };
   }
 }
 
@@ -99,8 +100,8 @@ function isOurs({ underlay }: Addresses): boolean {
 
 function mistakenToken({ token, tokenFile }: TokenSource): string {
   return token === undefined && tokenFile === undefined
-    ? 'asks for a token: give it as token or tokenFile'
-    : 'does not accept the token that it was given';
+    ? 'requires a token: set token or tokenFile'
+    : 'rejected the token';
 }
 
 async function dialectOf(

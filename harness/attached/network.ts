@@ -108,7 +108,7 @@ function strangers(found: readonly Found[]): string[] {
     seen.chain?.wallet.chainId === first?.seen.chain?.wallet.chainId
       ? []
       : [
-          `${at}: ${node.name} is on chain ${seen.chain?.wallet.chainId}, ${first?.node.name} on chain ${first?.seen.chain?.wallet.chainId}: they are no network`,
+          `${at}: ${node.name} is on chain ${seen.chain?.wallet.chainId}, ${first?.node.name} on chain ${first?.seen.chain?.wallet.chainId}: they do not form a network`,
         ],
   );
 }
@@ -142,11 +142,11 @@ async function alienation(
     return `its chain is at block ${state.chainTip}, that one at ${height}`;
   }
   if (wallet.nativeBalance > 0n && (await chain.nativeBalance(ethereum)) === 0n) {
-    return `its account 0x${ethereum} has nothing there`;
+    return `its account 0x${ethereum} is empty there`;
   }
   if (chequebook === undefined) return undefined;
   const issuer = await issuerOf(chain, chequebook);
-  return issuer === ethereum ? undefined : `its chequebook 0x${chequebook} is not there`;
+  return issuer === ethereum ? undefined : `its chequebook 0x${chequebook} does not exist there`;
 }
 
 async function issuerOf(chain: Chain, chequebook: string): Promise<string | undefined> {

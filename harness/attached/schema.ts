@@ -86,7 +86,8 @@ const node = z.strictObject(
 const batch = z.strictObject({ id: batchId, node: nodeName }, { error: 'a map with id and node' });
 
 const NODES_EXPECTED = 'a list of nodes, each with its api';
-const schema = z.strictObject(
+/** Its input is what `NetworkInput` declares. */
+export const schema = z.strictObject(
   {
     name: clusterName,
     chain: chain.prefault({}),
@@ -100,9 +101,6 @@ const schema = z.strictObject(
   },
   { error: 'a map with nodes' },
 );
-
-/** What people write. */
-export type NetworkInput = Omit<z.input<typeof schema>, 'name'> & { readonly name?: string };
 
 type Parsed = z.output<typeof schema>;
 /** The same with names for all. */

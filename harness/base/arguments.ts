@@ -78,7 +78,8 @@ export function argumentError(where: string, value: unknown, expected: string): 
   return new HarnessError('ARGUMENT_INVALID', `${where}: got ${shown(value)}, expected ${expected}`);
 }
 
-function shown(value: unknown): string {
+/** A value in a message. */
+export function shown(value: unknown): string {
   if (typeof value === 'string') {
     const text = value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX)}…` : value;
     return `'${text}'${value.length > SHOWN_MAX ? ` (${value.length} characters)` : ''}`;

@@ -2,6 +2,7 @@
 import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 
+/** Codes of `HarnessError`. */
 export type HarnessErrorCode =
   | 'USAGE'
   | 'ARGUMENT_INVALID'
@@ -13,6 +14,7 @@ export type HarnessErrorCode =
   | 'NODE_NOT_FOUND'
   | 'NODE_STATE'
   | 'MEMBER_LOST'
+  | 'FAULT_REFUSED'
   | 'STATE_INVALID'
   | 'CANNOT_WRITE'
   | 'PORT_IN_USE'
@@ -39,6 +41,7 @@ export type HarnessErrorCode =
   | 'START_TIMEOUT'
   | 'INTERRUPTED';
 
+/** What this package throws. `code` is stable, the message names what was wrong and what was expected, `hint` the next step. */
 export class HarnessError extends Error {
   readonly code: HarnessErrorCode;
   /** A second paragraph for people: log lines, the command to try. */
@@ -68,6 +71,7 @@ export function exitCodeOf(error: unknown): number {
   return error.code === 'INTERRUPTED' ? EXIT.interrupted : EXIT.usage;
 }
 
+/** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

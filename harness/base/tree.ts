@@ -4,6 +4,7 @@ import { join, relative, sep } from 'node:path';
 import { pack } from 'tar-stream';
 import { HarnessError } from './errors.ts';
 
+/** A file of a directory tree; `path` with `/`, relative to its root. */
 export interface TreeFile {
   /** Relative to the tree, with `/`. */
   readonly path: string;

@@ -13,10 +13,12 @@ const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 200;
 const GROWTH = 1.3;
 
+/** A look at what is waited for. */
 export type Probe<T> = (signal: AbortSignal) => Promise<Seen<T>>;
 /** Either the value, or what is missing in words that name node, peer or batch. */
 export type Seen<T> = { readonly done: T } | { readonly missing: string };
 
+/** How long to wait. */
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -53,6 +55,16 @@ export async function until<T>(what: string, probe: Probe<T>, options: WaitOptio
       throw new HarnessError('WAIT_TIMEOUT', `${what} within ${waited}: ${seen}`, { cause: error });
     }
     pauseMs = Math.min(pauseMs * GROWTH, longestPauseMs);
+  }
+}
+
+/** Waits so long, or until the signal; who has to know which looks at the signal. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0 || signal.aborted) return;
+  try {
+    await sleep(ms, undefined, { signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
 }
 

@@ -7,13 +7,15 @@ export function suggestion(given: string, known: readonly string[]): string {
   return near === undefined ? '' : `, did you mean '${near}'?`;
 }
 
+/** `1 node`, `3 nodes`, `2 batches` */
 export function plural(count: number, noun: string): string {
   if (count === 1) return `1 ${noun}`;
   return `${count} ${/(?:s|x|ch|sh)$/.test(noun) ? `${noun}es` : `${noun}s`}`;
 }
 
-/** `412 ms`, `1.3 s`, `2 min 5 s`. */
+/** `1.25 ms`, `412 ms`, `1.3 s`, `2 min 5 s`. */
 export function formatMs(ms: number): string {
+  if (ms < 10) return `${Number(ms.toFixed(2))} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
@@ -57,6 +59,19 @@ export function parseDurationMs(text: string): number | undefined {
     (sum, [, count, unit]) => sum + Number(count) * DURATION_UNITS_MS[unit as keyof typeof DURATION_UNITS_MS],
     0,
   );
+}
+
+/** The same the other way, as a person would write it: `1m30s`. @param ms whole milliseconds */
+export function durationText(ms: number): string {
+  let left = ms;
+  const parts = Object.entries(DURATION_UNITS_MS)
+    .toReversed()
+    .map(([unit, of]) => {
+      const count = Math.floor(left / of);
+      left -= count * of;
+      return count === 0 ? '' : `${count}${unit}`;
+    });
+  return parts.join('') || '0s';
 }
 
 const SIZE_UNITS = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 } as const;

@@ -19,6 +19,7 @@ export interface Link {
   readonly chequeReceived: bigint;
 }
 
+/** The books of a node. */
 export interface NodeBooks {
   readonly name: string;
   readonly overlay: string;
@@ -56,16 +57,30 @@ export interface ChainBooks {
   readonly dilutions: readonly number[];
 }
 
+/** The books of all nodes, and of the contracts where they could be read. */
 export interface Books {
   readonly nodes: readonly NodeBooks[];
   /** Absent where not every account is known: nothing can be added up there. */
   readonly chain?: ChainBooks;
 }
 
-/** @param before earlier books of the same cluster @returns one line for each sum that is wrong */
-export function violations(books: Books, before?: Books): string[] {
+/**
+ * @param before earlier books of the same cluster
+ * @param isExplained whether a gap comes from what was done to an end of the link; default: none does
+ * @returns one line for each sum that is wrong
+ */
+export function violations(
+  books: Books,
+  before?: Books,
+  isExplained: (gap: LinkGap) => boolean = () => false,
+): string[] {
+  const explained = new Set(
+    linkGaps(books.nodes)
+      .filter(isExplained)
+      .map(({ text }) => text),
+  );
   return [
-    ...linkViolations(books.nodes),
+    ...linkViolations(books.nodes).filter((line) => !explained.has(line)),
     ...(books.chain === undefined
       ? []
       : [...chequeViolations(books.nodes, books.chain), ...chainViolations(books.chain)]),
@@ -83,24 +98,53 @@ export function linkViolations(nodes: readonly NodeBooks[]): string[] {
         return `${debtor} owes ${name} ${balance}, above the limit of ${limit}, and is connected`;
       }),
   );
-  const apart = pairsOf(nodes).flatMap(([one, other]) => {
+  return [...linkGaps(nodes).map(({ text }) => text), ...overdrawn];
+}
+
+/** Something that the ends of a link count differently. */
+export interface LinkGap {
+  /** Names of both ends. */
+  readonly ends: readonly [string, string];
+  readonly what: 'balance' | 'by time' | 'by cheques';
+  /** By how much, and the larger of both counts: accounting units, or token units of cheques. */
+  readonly gap: bigint;
+  readonly total: bigint;
+  readonly text: string;
+}
+
+/** An end that dies while a payment or a chunk is under way does not count it; the other one has. */
+export function linkGaps(nodes: readonly NodeBooks[]): LinkGap[] {
+  return pairsOf(nodes).flatMap(([one, other]) => {
     const here = linkOf(one, other);
     const there = linkOf(other, one);
-    const differ = (what: string, sent: bigint, received: bigint, from: NodeBooks, to: NodeBooks) =>
-      sent === received
-        ? []
-        : [`${what}: ${from.name} has sent ${sent} to ${to.name}, which has received ${received}`];
+    const ends = [one.name, other.name] as const;
+    const differ = (
+      what: 'by time' | 'by cheques',
+      { sent, received, from, to }: { sent: bigint; received: bigint; from: NodeBooks; to: NodeBooks },
+    ): LinkGap[] => {
+      if (sent === received) return [];
+      const text = `${what}: ${from.name} has sent ${sent} to ${to.name}, which has received ${received}`;
+      return [{ ends, what, gap: absolute(sent - received), total: sent > received ? sent : received, text }];
+    };
+    const [hither, thither] = [
+      { from: other, to: one },
+      { from: one, to: other },
+    ];
+    const sum = here.balance + there.balance;
+    const total = [here.balance, there.balance].map(absolute).reduce((a, b) => (a > b ? a : b));
+    const text = `${one.name} says ${here.balance} of ${other.name}, which says ${there.balance}`;
     return [
-      ...(here.balance + there.balance === 0n
-        ? []
-        : [`${one.name} says ${here.balance} of ${other.name}, which says ${there.balance}`]),
-      ...differ('by time', here.timeSent, there.timeReceived, one, other),
-      ...differ('by time', there.timeSent, here.timeReceived, other, one),
-      ...differ('by cheques', here.chequeSent, there.chequeReceived, one, other),
-      ...differ('by cheques', there.chequeSent, here.chequeReceived, other, one),
+      ...(sum === 0n ? [] : [{ ends, what: 'balance' as const, gap: absolute(sum), total, text }]),
+      ...differ('by time', { sent: here.timeSent, received: there.timeReceived, ...thither }),
+      ...differ('by time', { sent: there.timeSent, received: here.timeReceived, ...hither }),
+      ...differ('by cheques', { sent: here.chequeSent, received: there.chequeReceived, ...thither }),
+      ...differ('by cheques', { sent: there.chequeSent, received: here.chequeReceived, ...hither }),
     ];
   });
-  return [...apart, ...overdrawn];
+}
+
+function absolute(value: bigint): bigint {
+  return value < 0n ? -value : value;
 }
 
 /** Nobody cashes what was not promised. */

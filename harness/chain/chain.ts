@@ -54,6 +54,7 @@ export class Chain {
   readonly #rpc: RpcClient | undefined;
   readonly #control: HttpClient | undefined;
 
+  /** @internal */
   constructor(record: ChainRecord) {
     this.rpc = record.rpc;
     this.chainId = record.chainId;
@@ -268,16 +269,16 @@ export class Chain {
   }
 
   /**
-   * What a node sees of the endpoint, or every node that sees nothing else already. Only with `chain.gate` in the
-   * definition.
-   * @param fault `none` ends it @throws ClientError `http.400` without gate
+   * What a node sees of the endpoint, or every node. Only with `chain.gate` in the definition.
+   * @param fault `none` ends it @param id of a fault that adds to others; without it there is one for each node, and one
+   * for all @throws ClientError `http.400` without gate
    */
-  async setRpcFault(fault: RpcFault | { readonly kind: 'none' }, node?: string): Promise<void> {
+  async setRpcFault(fault: RpcFault | { readonly kind: 'none' }, node?: string, id?: string): Promise<void> {
     const { kind, ...more } = fault;
-    const client = node === undefined ? {} : { client: node };
-    const query = Object.entries({ kind, ...more, ...client }).map(([name, value]) => `${name}=${value}`);
+    const whose = { ...(node === undefined ? {} : { client: node }), ...(id === undefined ? {} : { id }) };
+    const query = Object.entries({ kind, ...more, ...whose }).map(([name, value]) => `${name}=${value}`);
     await command(this.#controlled('its endpoint cannot be made to fail'), `/rpc-fault?${query.join('&')}`);
-    const target = `endpoint ${node ?? ''}`;
+    const target = `endpoint ${node ?? ''} ${id ?? ''}`;
     if (kind === 'none') this.#faults.end(target);
     else this.#faults.begin(`the chain's endpoint failed for ${node ?? 'all nodes'}: ${kind}`, target);
   }
@@ -297,9 +298,21 @@ export class Chain {
 
   /** Calls of each node that went through the gate, and those that a fault has met. */
   async rpcCalls(): Promise<Readonly<Record<string, GateCount>>> {
+    return (await this.#gateState()).clients ?? {};
+  }
+
+  /** Calls that each fault has met, by its id, also of those that have ended lately; undefined: there is no gate. */
+  async rpcCallsMet(): Promise<Readonly<Record<string, number>> | undefined> {
+    return (await this.#gateState()).rpcFaults;
+  }
+
+  async #gateState(): Promise<{ clients?: Record<string, GateCount>; rpcFaults?: Record<string, number> }> {
     const control = this.#controlled('calls through its gate are not counted');
     const answer = await control.request({ method: 'GET', path: '/state' });
-    return ((await answer.json()) as { clients?: Record<string, GateCount> }).clients ?? {};
+    return (await answer.json()) as {
+      clients?: Record<string, GateCount>;
+      rpcFaults?: Record<string, number>;
+    };
   }
 
   async close(): Promise<void> {

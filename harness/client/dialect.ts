@@ -1,7 +1,9 @@
-/** The two dialects of the HTTP API, and the names that differ between them: one table, two columns (http-api-completion 1.1). */
+/** The two dialects of the HTTP API, and the names that differ between them: one table, two columns (`http-api-completion.md` 1.1). */
 export const DIALECT_NAMES = ['svc', 'swarm'] as const;
+/** Names and values that a node uses on HTTP: `svc` of this package, `swarm` of Bee. */
 export type DialectName = (typeof DIALECT_NAMES)[number];
 
+/** Names on HTTP that differ between the dialects. */
 export interface Dialect {
   readonly name: DialectName;
   /** Prefix of request and response headers. */

@@ -15,6 +15,7 @@ export type ClientErrorClass =
   | 'retr.not_found'
   | `http.${number}`;
 
+/** What a `ClientError` is made of. */
 export interface ClientErrorFields {
   readonly class: ClientErrorClass;
   readonly node: string;
@@ -27,6 +28,7 @@ export interface ClientErrorFields {
   readonly cause?: unknown;
 }
 
+/** A request that a node did not answer, or answered with an error. `class` says which kind of failure it was. */
 export class ClientError extends Error {
   readonly code = 'CLIENT_ERROR';
   readonly class: ClientErrorClass;
@@ -49,7 +51,7 @@ export class ClientError extends Error {
   }
 }
 
-/** Answers that name their cause. Texts: http-api-completion 5, groups BATCHERR and FULL, and the chunk look-up. */
+/** Answers that name their cause. Texts: `http-api-completion.md` 5, groups BATCHERR and FULL, and the chunk look-up. */
 const CLASS_OF_ANSWER: readonly (readonly [status: number, message: string, ClientErrorClass])[] = [
   [402, 'batch is overissued', 'stamp.full'],
   [404, 'batch with id not found', 'stamp.unknown'],

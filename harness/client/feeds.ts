@@ -24,6 +24,7 @@ export interface SocContent {
   readonly signature: string;
 }
 
+/** An update of a feed. */
 export interface FeedContent extends SocContent {
   readonly index: bigint;
   /** Index of the update to make next. */

@@ -21,6 +21,7 @@ export const CHAIN_TIMEOUT_MS = 300_000;
 /** A message of an error body; larger ones are not from a node. */
 const ERROR_BODY_MAX = 16_384;
 
+/** What can be sent: bytes, text, or a stream that is read only as fast as the node takes it. */
 export type Body = Uint8Array | string | Readable | AsyncIterable<Uint8Array>;
 
 export interface RequestOptions {
@@ -32,6 +33,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** An answer whose status was not one of an error. Its body is read once. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -10,6 +10,7 @@ const OPEN_TIMEOUT_MS = 30_000;
 /** Messages kept of one subscription; more are counted, not kept. */
 const KEPT_MAX = 100_000;
 
+/** Options of a message. */
 export interface SendOptions {
   /** Default: the batch of the node. */
   readonly batch?: string;
@@ -18,6 +19,7 @@ export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A message that a node delivered; `atMs`: milliseconds since the epoch. */
 export interface Received {
   readonly payload: Uint8Array;
   readonly atMs: number;

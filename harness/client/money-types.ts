@@ -7,11 +7,13 @@ export interface Wallet {
   readonly address: string;
 }
 
+/** What a peer (overlay, 64 hex digits) owes, accounting units; negative: what is owed to it. */
 export interface Balance {
   readonly peer: string;
   readonly balance: bigint;
 }
 
+/** What was settled with each peer (overlay) and in all. */
 export interface Settlements {
   readonly totalReceived: bigint;
   readonly totalSent: bigint;
@@ -79,6 +81,7 @@ export interface Cashout {
   readonly uncashedAmount: bigint;
 }
 
+/** A transaction that has not been mined. Amounts in base units. */
 export interface PendingTransaction {
   readonly transactionHash: string;
   /** 40 hex digits. */
@@ -98,6 +101,7 @@ export interface PendingTransaction {
   readonly value: bigint;
 }
 
+/** Where a node stands in the storage game. Amounts in token units. */
 export interface RedistributionState {
   readonly phase: string;
   readonly round: number;

@@ -28,7 +28,7 @@ import type {
   ChainState,
   ChunkEvents,
   Health,
-  NodeMode,
+  NodeInfo,
   PeerEntry,
   PeerStatus,
   ReserveState,
@@ -36,6 +36,7 @@ import type {
   Topology,
 } from './types.ts';
 
+/** Where a node is, and the defaults of its uploads. */
 export interface NodeClientOptions extends UploadsOptions, TokenSource {
   /** Name for messages. */
   readonly node: string;
@@ -46,6 +47,7 @@ export interface NodeClientOptions extends UploadsOptions, TokenSource {
   readonly dialect?: Dialect;
 }
 
+/** A node's HTTP API as methods and types, in both dialects. Errors are `ClientError`. */
 export class NodeClient implements AsyncDisposable {
   readonly name: string;
   readonly dialect: Dialect;
@@ -114,9 +116,9 @@ export class NodeClient implements AsyncDisposable {
     await this.#get('/readiness', signal);
   }
 
-  async node(signal?: AbortSignal): Promise<NodeMode> {
+  async node(signal?: AbortSignal): Promise<NodeInfo> {
     const body = (await this.#get('/node', signal)) as Record<string, unknown>;
-    return { ...body, mode: body[this.dialect.modeField] } as unknown as NodeMode;
+    return { ...body, mode: body[this.dialect.modeField] } as unknown as NodeInfo;
   }
 
   async peers(signal?: AbortSignal): Promise<readonly PeerEntry[]> {

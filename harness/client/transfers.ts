@@ -17,6 +17,7 @@ import type { DownloadOptions, OpenedFile, Uploaded, UploadOptions } from './typ
 /** A transfer's default limit: a gigabyte at ten megabytes per second, with room. */
 const TRANSFER_TIMEOUT_MS = 300_000;
 
+/** Defaults of all uploads of a client. */
 export interface UploadsOptions {
   /** Batch of uploads that name none, asked for at each upload. */
   readonly defaultBatch?: () => string | undefined;
@@ -30,7 +31,8 @@ const REDUNDANCY_MAX = 4;
 /** Batch, index, timestamp and signature: 113 bytes. */
 const STAMP_DIGITS = [226] as const;
 
-interface StampOption {
+/** A stamp that was signed elsewhere, instead of a batch of the node. */
+export interface StampOption {
   /** Pays instead of a batch of the node: 226 hex digits, of any batch. */
   readonly stamp?: string;
 }

@@ -2,6 +2,7 @@
 
 import type { ChunkEventPage } from '../../node/env/chunk-events.ts';
 
+/** Addresses of a node. `ethereum`: 40 hex digits. Keys: 66 hex digits, compressed. */
 export interface Addresses {
   /** 64 hex digits. */
   readonly overlay: string;
@@ -12,24 +13,28 @@ export interface Addresses {
   readonly pssPublicKey: string;
 }
 
+/** What a node says of its health, and its versions. */
 export interface Health {
   readonly status: string;
   readonly version: string;
   readonly apiVersion: string;
 }
 
-export interface NodeMode {
+/** What a node says of its own kind. */
+export interface NodeInfo {
   readonly mode: string;
   readonly chequebookEnabled: boolean;
   readonly swapEnabled: boolean;
 }
 
+/** A connected peer. */
 export interface PeerEntry {
   /** Overlay. */
   readonly address: string;
   readonly fullNode: boolean;
 }
 
+/** A peer with what its node has measured of it. */
 export interface TopologyPeer {
   readonly address: string;
   readonly metrics?: {
@@ -41,6 +46,7 @@ export interface TopologyPeer {
   };
 }
 
+/** Peers of one proximity order. */
 export interface TopologyBin {
   readonly population: number;
   readonly connected: number;
@@ -48,6 +54,7 @@ export interface TopologyBin {
   readonly disconnectedPeers: readonly TopologyPeer[] | null;
 }
 
+/** The peers of a node by proximity. */
 export interface Topology {
   readonly baseAddr: string;
   readonly population: number;
@@ -60,6 +67,7 @@ export interface Topology {
   readonly lightNodes: TopologyBin;
 }
 
+/** What a node says of itself: counts, radii in bits, the rate of pull syncing in chunks per second. */
 export interface StatusRecord {
   readonly overlay: string;
   readonly mode: string;
@@ -83,6 +91,7 @@ export interface PeerStatus
   readonly requestFailed?: boolean;
 }
 
+/** The radii of a node, bits, and how many chunks the network commits to. */
 export interface ReserveState {
   readonly radius: number;
   readonly storageRadius: number;
@@ -122,6 +131,7 @@ export interface ChunkEvents extends ChunkEventPage {
   readonly capacity: number;
 }
 
+/** The chain as a node sees it: block numbers, prices in token units. */
 export interface ChainState {
   readonly chainTip: number;
   readonly block: number;
@@ -129,6 +139,7 @@ export interface ChainState {
   readonly currentPrice: bigint;
 }
 
+/** A peer that a node refuses for a while. */
 export interface BlockedPeer {
   readonly address: string;
   readonly reason: string;
@@ -150,6 +161,7 @@ export interface NetworkBatch {
   readonly batchTTL: number;
 }
 
+/** A postage batch as its owner sees it. Amounts in token units, times in seconds. */
 export interface Stamp {
   readonly batchID: string;
   readonly utilization: number;
@@ -165,6 +177,7 @@ export interface Stamp {
   readonly batchTTL: number;
 }
 
+/** Progress of an upload, counts of chunks. */
 export interface Tag {
   readonly uid: number;
   readonly split: number;
@@ -185,6 +198,7 @@ export interface PinCheck {
   readonly invalid: number;
 }
 
+/** What an upload became; references are 64 hex digits, 128 when encrypted. */
 export interface Uploaded {
   /** With access control it is encrypted: of use only together with the history and its publisher. */
   readonly reference: string;
@@ -194,6 +208,7 @@ export interface Uploaded {
   readonly history?: string;
 }
 
+/** Options of uploads. Default: deferred, stamped with the default batch. */
 export interface UploadOptions {
   /** Default: the batch that the node got when its cluster started. */
   readonly batch?: string;
@@ -232,6 +247,7 @@ export interface OpenedFile {
   pieces(): AsyncIterable<Uint8Array>;
 }
 
+/** Options of downloads. */
 export interface DownloadOptions {
   readonly access?: ReadAccess;
   /** Whether chunks fetched from the network stay in the node's cache. Default: the node's own, which is true. */

@@ -5,6 +5,7 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { seedToJson } from '../plan/seed.ts';
 import type { BatchRecord, PreparedRecord, Timings } from '../state/state.ts';
 
+/** A cluster as `svcnet ps --json` and `cluster.toJSON` describe it. */
 export interface ClusterDocument {
   readonly name: string;
   /** A decimal string when a JSON number cannot hold it; `null` when nothing of it follows from a seed. */

@@ -9,7 +9,8 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { findNetwork } from '../attached/network.ts';
-import { type NetworkInput, parseNetwork, readNetworkFile } from '../attached/schema.ts';
+import type { NetworkInput } from '../attached/network-input.ts';
+import { parseNetwork, readNetworkFile } from '../attached/schema.ts';
 import { DIGITS, expectHex, expectWhole } from '../base/arguments.ts';
 import { cannotWrite, HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { until, type WaitOptions } from '../base/wait.ts';
@@ -18,6 +19,7 @@ import type { NodeBooks } from '../books/books.ts';
 import { lookAtLinks } from '../books/node-books.ts';
 import { Chain } from '../chain/chain.ts';
 import type { Tag, Uploaded } from '../client/types.ts';
+import { Faults } from '../faults/faults.ts';
 import type { Profile } from '../flavours/profiles.ts';
 import { removeAtExit } from '../lifecycle/at-exit.ts';
 import { claimCluster } from '../lifecycle/claim.ts';
@@ -42,9 +44,10 @@ import {
   type TagTarget,
   unlistedPeers,
 } from '../nodes/waits.ts';
-import type { Capability, Driver, DriverName } from '../places/driver.ts';
+import { type Capability, type Driver, type DriverName, LINK_PROXY } from '../places/driver.ts';
 import { parseDefinition } from '../plan/definition.ts';
-import type { Definition, DefinitionInput } from '../plan/schema.ts';
+import type { DefinitionInput } from '../plan/definition-input.ts';
+import type { Definition } from '../plan/schema.ts';
 import { drawSeed } from '../plan/seed.ts';
 import { openSnapshot, placeSnapshot } from '../snapshots/load.ts';
 import { saveSnapshot } from '../snapshots/save.ts';
@@ -79,6 +82,7 @@ const NO_TIMINGS: Timings = { chainMs: 0, nodesMs: 0, meshedMs: 0, batchUsableMs
 /** Uploads remembered for `synced`; older ones are looked up on the nodes. */
 const UPLOADS_REMEMBERED = 10_000;
 
+/** Options of `Cluster.start`: the definition of the cluster, and how it is started. */
 export interface ClusterOptions extends DefinitionInput {
   /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
@@ -94,6 +98,7 @@ export interface ClusterOptions extends DefinitionInput {
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
+/** Options of `Cluster.attachNetwork`. */
 export interface AttachOptions {
   /** Instead of that in the document. Default: that of the file, without its extension, or `network`. */
   readonly name?: string;
@@ -108,11 +113,13 @@ export interface WaitLimits {
   readonly signal?: AbortSignal;
 }
 
+/** Options of `cluster.synced`. */
 export interface SyncedLimits extends WaitLimits {
   /** Told at every look how many chunks of the upload have reached their neighbourhood, and how many it has. */
   readonly onProgress?: (synced: number, split: number) => void;
 }
 
+/** Options of `cluster.saveSnapshot`. */
 export interface SaveOptions extends WaitLimits {
   /** Replace a snapshot of that name. */
   readonly force?: boolean;
@@ -132,6 +139,7 @@ interface ClusterParts {
   readonly forgetAtExit: () => void;
 }
 
+/** A network that runs. Made by `Cluster.start`, `Cluster.attach` or `Cluster.attachNetwork`; `stop`, or the end of an `await using` block, removes it. */
 export class Cluster implements AsyncDisposable {
   readonly name: string;
   /** Undefined: nothing of it follows from a seed, because somebody else has started it. */
@@ -147,6 +155,8 @@ export class Cluster implements AsyncDisposable {
   readonly timings: Timings;
   /** What happens to its nodes and its chain that this process has not done. */
   readonly membership: Membership;
+  /** Breaks it on purpose, and mends it. */
+  readonly faults: Faults;
   readonly #stateDir: string;
   readonly #record: ClusterRecord;
   readonly #driver: Driver;
@@ -170,7 +180,21 @@ export class Cluster implements AsyncDisposable {
     this.#uploads = parts.uploads;
     this.#forgetAtExit = parts.forgetAtExit;
     const chain = () => readRun(parts.stateDir, this.name, 'chain')?.handle;
-    const watched = this.chain.rpc === '' ? {} : { chain };
+    const proxy = () => readRun(parts.stateDir, this.name, LINK_PROXY)?.handle;
+    const watched = {
+      ...(this.chain.rpc === '' ? {} : { chain }),
+      ...(proxy() === undefined ? {} : { linkProxy: proxy }),
+    };
+    this.faults = new Faults({
+      name: this.name,
+      folder: this.folder,
+      seed: parts.record.seed,
+      nodes: this.nodes,
+      chain: this.chain,
+      driver: parts.driver,
+      linkProxy: proxy,
+      node: (name) => this.node(name),
+    });
     this.membership = new Membership(this.nodes, { driver: parts.driver, ...watched });
   }
 
@@ -409,7 +433,7 @@ export class Cluster implements AsyncDisposable {
     return this.driver === 'attached' ? unlistedPeers(this.nodes, signal) : [];
   }
 
-  /** Writes down a batch that was bought for a node without one: the node's default batch for each later attach. */
+  /** Writes down a batch that was bought for a node without one: the node's default batch for each later attach. @internal */
   adopt(batch: BatchRecord): void {
     const record = readRecord(this.#stateDir, this.name);
     if (record?.token !== this.#record.token) return;

@@ -15,6 +15,7 @@ import type { Cluster } from './cluster.ts';
 /** One block per pause: two transactions of a purchase then take a few of them, not seconds. */
 const MINE_PAUSE_MS = 40;
 
+/** A batch to buy. `amount`: token units per chunk; `depth`: logarithm of its chunks. */
 export interface BatchRequest {
   /** Per chunk. */
   readonly amount: bigint;

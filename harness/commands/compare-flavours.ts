@@ -1,15 +1,17 @@
 /**
- * The runs of `svcnet compare --flavours`: fresh clusters of each flavour under the same scenario and seed, taking turns,
- * so that what the machine does besides meets them alike.
+ * The runs of `svcnet compare --flavours`: fresh clusters of each flavour under the same scenario and seed. They take
+ * turns, so that other activity on the machine affects all of them alike.
  */
+
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
+import { typed } from '../base/typed.ts';
 import { plural } from '../base/words.ts';
 import { readSide, type Side } from '../compare/sides.ts';
 import { turnsOf } from '../compare/turns.ts';
-import type { FlavourName } from '../flavours/flavour.ts';
+import type { HonestFlavour } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import type { DefinitionInput } from '../plan/schema.ts';
+import type { DefinitionInput } from '../plan/definition-input.ts';
 import { drawSeed } from '../plan/seed.ts';
 import { StepDisplay } from '../report/console.ts';
 import type { RunResult } from '../report/result.ts';
@@ -22,34 +24,34 @@ import { plan } from './run.ts';
 import { quoted } from './run-flags.ts';
 
 export interface FlavoursFlags {
-  readonly flavours?: readonly FlavourName[];
+  readonly flavours?: readonly HonestFlavour[];
   /** Name or path. */
   readonly scenario?: string;
-  /** Name of a load, or path of a script, instead. */
+  /** Instead of a scenario: name of a load, or path of a script. */
   readonly load?: string;
-  /** Of the load, as it was given. */
+  /** Duration of the load, as given. */
   readonly duration?: string;
   /** Runs of each flavour; default: `ROUNDS_DEFAULT`. */
   readonly rounds?: number;
-  /** Nodes of each cluster; default: what the scenario asks for. */
+  /** Nodes in each cluster; default: what the scenario needs. */
   readonly nodes?: number;
   readonly driver?: DefinitionInput['driver'];
   readonly beeBinary?: string;
   readonly seed?: bigint;
-  /** Program of k6. */
+  /** Path of the k6 executable. */
   readonly k6?: string;
   /** `key=value` texts. */
   readonly set: readonly string[];
-  /** Folder of all runs; default: one of the state directory. */
+  /** Folder for all runs; default: one in the state directory. */
   readonly report?: string;
 }
 
-/** Enough for an interval that a run which the machine has disturbed does not decide alone. */
+/** Enough that a single run disturbed by the machine does not decide the interval. */
 const ROUNDS_DEFAULT = 6;
 
 const START_LATE: ReadonlySet<HarnessError['code']> = new Set(['WAIT_TIMEOUT', 'START_TIMEOUT']);
 
-/** @throws HarnessError `USAGE`, and what a start throws; a scenario that fails is in its run's report */
+/** @throws HarnessError `USAGE`, and what a start throws; a failed scenario is in the report of its run */
 export async function runFlavours(
   flags: FlavoursFlags,
   context: CommandContext,
@@ -58,7 +60,7 @@ export async function runFlavours(
   if (new Set(flavours).size < flavours.length || flavours.length < 2) {
     throw new HarnessError(
       'USAGE',
-      `--flavours: got ${flavours.join(',')}, expected two or more different ones`,
+      `--flavours: got ${flavours.join(',')}, expected two or more different flavours`,
     );
   }
   const { named, title: what, set } = workOf(flags);
@@ -76,7 +78,7 @@ export async function runFlavours(
     say(`\n  round ${round + 1} of ${rounds}, ${side} (run ${done + 1} of ${turns.length})\n\n`);
     const run = await startedTwice(
       () => runScenarios(optionsOf(side, round)),
-      (why) => say(`\n  ${why}; once more\n\n`),
+      (why) => say(`\n  ${why}; retrying once\n\n`),
     );
     if (!isUsable(run)) throw unusable(run, side);
   }
@@ -85,8 +87,8 @@ export async function runFlavours(
 }
 
 /**
- * Work that starts a cluster, once more when the first start was not over in time. A Bee may miss one of its peers for
- * minutes, and the rounds before it would be lost.
+ * Retries work that starts a cluster once when the first start times out. A Bee may miss one of its peers for minutes,
+ * and without the retry all earlier rounds would be lost.
  */
 export async function startedTwice<T>(work: () => Promise<T>, onAgain: (why: string) => void): Promise<T> {
   try {
@@ -98,7 +100,7 @@ export async function startedTwice<T>(work: () => Promise<T>, onAgain: (why: str
   }
 }
 
-/** What all of them run. */
+/** The scenario or load that all flavours run. */
 function workOf({ scenario, load, duration, k6 }: FlavoursFlags): {
   readonly named: string;
   readonly title: string;
@@ -106,11 +108,11 @@ function workOf({ scenario, load, duration, k6 }: FlavoursFlags): {
   readonly set: readonly string[];
 } {
   if (scenario !== undefined && load !== undefined) {
-    throw new HarnessError('USAGE', `--scenario ${scenario} and --load ${load}: name one of them`);
+    throw new HarnessError('USAGE', `--scenario ${scenario} and --load ${load}: expected only one of them`);
   }
   if (load === undefined && duration !== undefined) {
-    throw new HarnessError('USAGE', '--duration: of a load, but none was named', {
-      hint: 'Name one with --load, or give the scenario its parameters with --set.',
+    throw new HarnessError('USAGE', '--duration: only valid with --load', {
+      hint: 'Name a load with --load, or set parameters of the scenario with --set.',
     });
   }
   if (load !== undefined) {
@@ -118,8 +120,8 @@ function workOf({ scenario, load, duration, k6 }: FlavoursFlags): {
     return { named: 'load', title: `load-${scenarioTitle(load)}`, set: given.map((pair) => pair.join('=')) };
   }
   if (scenario !== undefined) return { named: scenario, title: scenarioTitle(scenario), set: [] };
-  throw new HarnessError('USAGE', '--flavours: nothing to run on them', {
-    hint: 'Name a load, such as --load mixed, or a scenario, such as --scenario upload.',
+  throw new HarnessError('USAGE', '--flavours: no load or scenario to run', {
+    hint: 'Name a load, for example --load mixed, or a scenario, for example --scenario upload.',
   });
 }
 
@@ -135,15 +137,15 @@ interface Plan {
 function optionsFor(
   flags: FlavoursFlags,
   { scenario, planned, folder, title, seed, context }: Plan,
-): (flavour: FlavourName, round: number) => RunOptions {
+): (flavour: HonestFlavour, round: number) => RunOptions {
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
   return (flavour, round) => ({
     planned,
     nodes: nodesOf(flavour, flags.nodes ?? scenario.cluster.nodes, flags.beeBinary),
     exactNodes: true,
-    // A Bee settles as the public network does; to be compared with it, all do.
+    // A Bee settles as the public network does; for a fair comparison all flavours do.
     definition: { credit: 'network', ...(flags.driver === undefined ? {} : { driver: flags.driver }) },
-    // Another network in each round, the same one for all flavours.
+    // Each round has another network, which is the same for all flavours.
     seed: seed + BigInt(round),
     stateDir: context.stateDir,
     report: join(folder, flavour, `round-${round + 1}`),
@@ -154,17 +156,17 @@ function optionsFor(
   });
 }
 
-function nodesOf(flavour: FlavourName, count: number, beeBinary: string | undefined): NodesInput {
+function nodesOf(flavour: HonestFlavour, count: number, beeBinary: string | undefined): NodesInput {
   const binary = FLAVOURS[flavour].binaryVariable === undefined ? undefined : beeBinary;
   return [{ flavour, count, ...(binary === undefined ? {} : { binary }) }];
 }
 
-/** The command that makes all of the runs again. */
+/** The command line that repeats all of the runs. */
 function repeatText(flags: FlavoursFlags, seed: bigint): string {
   const { flavours = [], scenario, load, duration, rounds, nodes, driver, beeBinary, k6, set } = flags;
   const single = { scenario, load, duration, rounds, nodes, driver, 'bee-binary': beeBinary, k6, seed };
   return [
-    `npm run svcnet -- compare --flavours ${flavours.join(',')}`,
+    typed(`compare --flavours ${flavours.join(',')}`),
     ...Object.entries(single).flatMap(([name, value]) =>
       value === undefined ? [] : [`--${name} ${quoted(String(value))}`],
     ),
@@ -172,12 +174,12 @@ function repeatText(flags: FlavoursFlags, seed: bigint): string {
   ].join(' ');
 }
 
-/** A failed condition leaves its measurements; what could not run has none. */
+/** A failed condition leaves measurements; a scenario that could not run has none. */
 function isUsable({ scenarios }: RunResult): boolean {
   return scenarios.every(({ result }) => result === 'passed' || result === 'failed');
 }
 
-function unusable({ scenarios, report }: RunResult, flavour: FlavourName): HarnessError {
+function unusable({ scenarios, report }: RunResult, flavour: HonestFlavour): HarnessError {
   const [first] = scenarios.filter(({ result }) => result === 'error' || result === 'skipped');
   const why = first?.error ?? first?.skipReason ?? '';
   return new HarnessError(

@@ -1,4 +1,4 @@
-/** `svcnet compare A B [C…]`: runs side by side, and whether one is worse. */
+/** `svcnet compare A B [C…]`: compare runs, and tell whether one is worse. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { type Comparison, compareSides } from '../compare/compare.ts';
 import { readSides, type Side } from '../compare/sides.ts';
@@ -13,7 +13,7 @@ export interface CompareFlags extends FlavoursFlags {
   readonly wide?: boolean;
 }
 
-/** Flags that say something about runs that are still to be made. */
+/** Options that apply only to the runs that `--flavours` starts. */
 const FOR_RUNS = [
   'scenario',
   'load',
@@ -46,23 +46,23 @@ async function sidesOf(
 ): Promise<[Side, Side, ...Side[]]> {
   if (flags.flavours !== undefined) {
     if (runs.length === 0) return runFlavours(flags, context);
-    throw new HarnessError('USAGE', `--flavours: makes runs of its own, but ${runs.join(', ')} were given`, {
-      hint: 'Either name runs to compare, or the flavours to run.',
+    throw new HarnessError('USAGE', `--flavours: starts its own runs, but also got ${runs.join(', ')}`, {
+      hint: 'Name either runs to compare or flavours to run.',
     });
   }
   const extra =
     FOR_RUNS.find((flag) => flags[flag] !== undefined) ?? (flags.set.length > 0 ? 'set' : undefined);
   if (extra !== undefined) {
     const name = extra.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    throw new HarnessError('USAGE', `--${name}: for the runs of --flavours, which was not given`);
+    throw new HarnessError('USAGE', `--${name}: only valid with --flavours`);
   }
   const [first, second, ...more] = readSides(runs, context.stateDir);
   if (first === undefined || second === undefined) {
     throw new HarnessError(
       'USAGE',
-      `got ${runs.length === 1 ? 'one run' : 'no run'}, expected two or more to compare`,
+      `got ${runs.length === 1 ? 'one run' : 'no runs'}, expected two or more to compare`,
       {
-        hint: 'Name folders of runs, runs of the state directory, or flavours with --flavours svc,bee.',
+        hint: 'Name run folders, runs in the state directory, or flavours with --flavours svc,bee.',
       },
     );
   }

@@ -1,4 +1,4 @@
-/** What every command is given, and how it answers. */
+/** What every command receives, and how it prints its result. */
 import type { ConsoleStyle } from '../report/console.ts';
 import type { Terminal } from '../terminal/screen.ts';
 
@@ -6,23 +6,23 @@ export interface CommandContext {
   readonly stateDir: string;
   readonly json: boolean;
   readonly style: ConsoleStyle;
-  /** Columns that lines may have; infinite when nobody sees them on a terminal. */
+  /** Columns per line; infinite when standard output is not a terminal. */
   readonly width: number;
-  /** Where a picture can be drawn; undefined when standard output is no terminal. */
+  /** For live displays; undefined when standard output is not a terminal. */
   readonly terminal?: Terminal | undefined;
-  /** Aborts on Ctrl-C and the like. */
+  /** Aborts on SIGINT, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
   readonly out: (text: string) => void;
-  /** Progress and remarks: standard error. */
+  /** Writes progress and notes to standard error. */
   readonly note: (text: string) => void;
 }
 
-/** Options that all commands about one cluster have. */
+/** Options that all commands on one cluster share. */
 export interface ClusterFlags {
   readonly name?: string;
 }
 
-/** One JSON document, or the lines for people. */
+/** Prints one JSON document, or lines of text. */
 export function answer(context: CommandContext, document: unknown, lines: readonly string[]): void {
   context.out(context.json ? `${JSON.stringify(document, null, 2)}\n` : `${lines.join('\n')}\n`);
 }

@@ -1,4 +1,4 @@
-/** `svcnet dashboards`: Prometheus and Grafana for a running cluster, until they are interrupted. */
+/** `svcnet dashboards`: Prometheus and Grafana for a running cluster, until interrupted. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,29 +28,29 @@ import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export const DEFAULT_PORTS: Readonly<Record<ServerName, number>> = { prometheus: 9090, grafana: 3000 };
 const LOOK_PAUSE_MS = 500;
-/** Nodes take as long to stop when the whole cluster ends. */
+/** As long as nodes may take to stop when the whole cluster ends. */
 const END_PAUSE_MS = 3000;
-/** Label `run` of what the testbed says of nodes while no run does. It sorts behind the names of runs. */
+/** Value of the label `run` for the testbed's metrics about nodes outside runs. Sorts after the names of runs. */
 const NO_RUN = 'none';
-/** Prometheus reads every node too: what the testbed adds may be rarer. */
+/** Prometheus also scrapes every node, so the testbed's own metrics may be refreshed less often. */
 const WATCH_INTERVAL_MS = 5000;
 
 export interface DashboardsFlags extends ClusterFlags {
-  /** Ports; 0: any that is free. */
+  /** Ports; 0: any free port. */
   readonly port?: number;
   readonly grafanaPort?: number;
   /** Milliseconds between two scrapes. */
   readonly interval: number;
-  /** Paths of programs. */
+  /** Paths of executables. */
   readonly prometheus?: string;
-  /** False: without it. */
+  /** False: Prometheus only. */
   readonly grafana?: string | boolean;
-  /** End those that run, and start none. */
+  /** Stop running dashboards instead of starting any. */
   readonly stop?: boolean;
 }
 
 /**
- * @throws HarnessError `CLUSTER_NOT_FOUND`, `PORT_IN_USE` naming who has it, `PROGRAM_NOT_FOUND`, `BINARY_INVALID`,
+ * @throws HarnessError `CLUSTER_NOT_FOUND`, `PORT_IN_USE` naming its owner, `PROGRAM_NOT_FOUND`, `BINARY_INVALID`,
  * `PROCESS_FAILED`, `CLUSTER_GONE` when the cluster was removed meanwhile
  */
 export async function dashboards(flags: DashboardsFlags, context: CommandContext): Promise<void> {
@@ -59,7 +59,7 @@ export async function dashboards(flags: DashboardsFlags, context: CommandContext
   if (flags.stop === true) return stop(name, path, context);
   const before = readRunning(path);
   if (before !== undefined && hasDashboards(path)) throw runAlready(name, before);
-  // What a command that was killed has left.
+  // Left over from a command that was killed.
   await endDashboards(path);
   const cluster = await Cluster.attach(name, { stateDir: context.stateDir });
   try {
@@ -74,7 +74,7 @@ async function stop(name: string, folder: string, context: CommandContext): Prom
   const servers = running?.servers.map((server) => SERVERS[server.name].title) ?? [];
   answer(context, { name, stopped: running?.servers.map((server) => server.name) ?? [] }, [
     servers.length === 0
-      ? `  no dashboards of ${name} run`
+      ? `  no dashboards of ${name} are running`
       : `  stopped ${servers.join(' and ')} of ${name}; their data stays with the cluster`,
   ]);
 }
@@ -83,8 +83,8 @@ function runAlready(name: string, { servers, owner }: RunningDashboards): Harnes
   const urls = servers.map((server) => server.url).join(' and ');
   return new HarnessError(
     'PROCESS_FAILED',
-    `dashboards of '${name}' run already, started by process ${owner.pid}: ${urls}`,
-    { hint: `End them with: svcnet dashboards --name ${name} --stop` },
+    `dashboards of '${name}' are already running, started by process ${owner.pid}: ${urls}`,
+    { hint: `Stop them with: svcnet dashboards --name ${name} --stop` },
   );
 }
 
@@ -108,13 +108,13 @@ async function show(cluster: Cluster, flags: DashboardsFlags, context: CommandCo
   }
 }
 
-/** Others may have ended them, and the next command may have started some. */
+/** Another command may have stopped them and started new ones meanwhile. */
 async function endOwn(folder: string): Promise<void> {
   const running = readRunning(folder);
   if (running?.owner.pid === process.pid) await endDashboards(folder);
 }
 
-/** The servers that can be had. Prometheus alone is of use too. */
+/** The servers whose programs are available. Prometheus is useful without Grafana. */
 async function planOf(
   cluster: Cluster,
   flags: DashboardsFlags,
@@ -142,7 +142,7 @@ async function planOf(
     return [prometheus, await request('grafana', named, flags.grafanaPort)];
   } catch (error) {
     if (!(error instanceof HarnessError) || error.code !== 'PROGRAM_NOT_FOUND') throw error;
-    context.note(`  Prometheus alone: ${error.message}\n  ${error.hint}\n`);
+    context.note(`  without Grafana: ${error.message}\n  ${error.hint}\n`);
     return [prometheus];
   }
 }
@@ -157,7 +157,7 @@ async function freePort(name: ServerName, wanted: number): Promise<number> {
     const option = name === 'prometheus' ? '--port' : '--grafana-port';
     throw new HarnessError(error.code, error.message, {
       cause: error,
-      hint: `Choose another one with ${option}, or 0 for any that is free.`,
+      hint: `Choose another port with ${option}, or 0 for any free port.`,
     });
   }
 }
@@ -170,7 +170,7 @@ function writeFiles(
 ): void {
   const url = `http://${HOST}:${prometheus?.port}`;
   try {
-    // Endpoints of the last time are gone; the data stays.
+    // The previous endpoints are gone; the data stays.
     rmSync(join(folder, dirname(NODE_TARGETS)), { recursive: true, force: true });
     for (const { path, content } of dashboardFiles({
       nodes: cluster.nodes,
@@ -186,7 +186,7 @@ function writeFiles(
   }
 }
 
-/** What the testbed says of the nodes, whether a run does or not. */
+/** The testbed's metrics about the nodes, within runs and outside. */
 class Watch implements AsyncDisposable {
   readonly #scraper: Scraper;
   readonly #close: () => Promise<void>;
@@ -227,7 +227,7 @@ function tell(
   });
   answer(context, { name: cluster.name, folder: dashboardsFolder(cluster.folder), servers: rows }, [
     ...rows.map(({ name, url, source }) => `  ${SERVERS[name].title.padEnd(11)} ${url}   (${source})`),
-    `  ${cluster.nodes.length} nodes of ${cluster.name} are scraped. Ctrl-C ends it; the data stays with the cluster.`,
+    `  ${cluster.nodes.length} nodes of ${cluster.name} are scraped. Press Ctrl-C to stop; the data stays with the cluster.`,
   ]);
 }
 
@@ -236,7 +236,7 @@ interface Shown {
   readonly plan: readonly ServerRequest[];
 }
 
-/** Until it is interrupted. New nodes are scraped too. */
+/** Runs until interrupted. Nodes added later are scraped, too. */
 async function follow(
   cluster: Cluster,
   shown: Shown,
@@ -248,10 +248,10 @@ async function follow(
   while (!signal.aborted) {
     try {
       if (readRunning(cluster.folder)?.owner.pid !== process.pid) {
-        // The end of a cluster begins with the end of these.
+        // `down` stops the dashboards before the cluster.
         await sleep(END_PAUSE_MS, undefined, { signal });
         if (!isThere()) throw goneError(cluster.name);
-        note('  ended by another command\n');
+        note('  stopped by another command\n');
         return;
       }
       await checkRunning(cluster, shown);
@@ -266,7 +266,7 @@ async function follow(
   }
 }
 
-/** @throws HarnessError `PROCESS_FAILED` when one has ended that nobody wanted to end */
+/** @throws HarnessError `PROCESS_FAILED` when a server has ended unexpectedly */
 async function checkRunning(cluster: Cluster, { servers, plan }: Shown): Promise<void> {
   for (const [i, server] of servers.entries()) {
     if (await isRunning(server)) continue;

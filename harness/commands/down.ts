@@ -1,4 +1,4 @@
-/** `svcnet down`: stop a cluster and remove everything it made, or forget one that was attached. */
+/** `svcnet down`: stop a cluster and remove everything it created, or forget an attached network. */
 
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { formatMs, plural } from '../base/words.ts';
@@ -10,9 +10,8 @@ import { type ClusterRecord, findCluster, listClusters, readRecord } from '../st
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 /**
- * What is not there needs no removing: a second `down` answers like the first. One that cannot be removed keeps none of
- * the others.
- * @throws HarnessError what the first of those says that cannot be removed, with the names of all
+ * Idempotent: a second `down` succeeds, too. A cluster that cannot be removed does not keep the others from it.
+ * @throws HarnessError code and hint of the first failure, naming every cluster that cannot be removed
  */
 export async function down(flags: ClusterFlags & { all?: boolean }, context: CommandContext): Promise<void> {
   const { stateDir } = context;
@@ -46,9 +45,7 @@ interface Removed {
 
 function notRemoved(failures: readonly { readonly name: string; readonly reason: unknown }[]): unknown {
   const reason = failures.map((failure) => failure.reason).find((each) => each instanceof HarnessError);
-  const lines = failures.map(
-    ({ name, reason: why }) => `cluster '${name}' is not removed: ${messageOf(why)}`,
-  );
+  const lines = failures.map(({ name, reason: why }) => `cannot remove cluster '${name}': ${messageOf(why)}`);
   return new HarnessError(reason?.code ?? 'PROCESS_FAILED', lines.join('\n'), {
     cause: failures[0]?.reason,
     ...(reason?.hint === undefined ? {} : { hint: reason.hint }),
@@ -56,7 +53,7 @@ function notRemoved(failures: readonly { readonly name: string; readonly reason:
 }
 
 function outcome({ record: { name, driver, nodes }, teardown: { stopped, forced } }: Removed): string {
-  if (driver === 'attached') return `forgot ${name}: its ${plural(nodes.length, 'node')} go on`;
+  if (driver === 'attached') return `forgot ${name}: its ${plural(nodes.length, 'node')} keep running`;
   const how = forced.length === 0 ? '' : `, by force: ${forced.join(', ')}`;
   return `removed ${name}: ${plural(stopped.length, 'node')} stopped${how}`;
 }
@@ -74,7 +71,7 @@ function nothing(stateDir: string, { name }: ClusterFlags): string {
   return `nothing to remove: ${which}${known.length === 0 ? '' : ` (known: ${known.join(', ')})`}`;
 }
 
-/** @returns undefined when it has gone meanwhile */
+/** @returns undefined when another command has removed it meanwhile */
 async function remove(stateDir: string, name: string): Promise<Removed | undefined> {
   const record = readRecord(stateDir, name);
   if (record === undefined) return undefined;
@@ -83,7 +80,7 @@ async function remove(stateDir: string, name: string): Promise<Removed | undefin
       'CLUSTER_EXISTS',
       `cluster '${record.name}' is being started by process ${record.owner.pid}`,
       {
-        hint: 'Interrupt that command; it removes what it started.',
+        hint: 'Interrupt that command: it then removes what it started.',
       },
     );
   }

@@ -1,4 +1,4 @@
-/** `svcnet env`: a cluster as variables of a shell, for `eval "$(svcnet env)"`. */
+/** `svcnet env`: a cluster as shell variables, for `eval "$(svcnet env)"`. */
 import { Cluster } from '../cluster/cluster.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
@@ -15,7 +15,7 @@ export async function env(flags: ClusterFlags, context: CommandContext): Promise
   await cluster.detach();
 }
 
-/** Names without a number are those of the first node that uploads. */
+/** Variables without a number describe the first node that can upload. */
 function environmentOf(cluster: Cluster): Record<string, string> {
   const { chain, nodes } = cluster;
   const variables: Record<string, string> = {

@@ -1,4 +1,4 @@
-/** `svcnet export`: a cluster's definition as what other engines run. */
+/** `svcnet export`: a cluster's definition as deployment files for other engines. */
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,7 @@ import { obstacles, type Target } from '../export/obstacles.ts';
 import { nameOf } from '../export/published.ts';
 import { exportStack } from '../export/stack.ts';
 import { readDefinitionFile } from '../plan/definition.ts';
-import type { DefinitionInput } from '../plan/schema.ts';
+import type { DefinitionInput } from '../plan/definition-input.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { answer, type CommandContext } from './context.ts';
 
@@ -35,26 +35,26 @@ export interface ExportFlags {
   readonly dialect?: DefinitionInput['dialect'];
   readonly image?: string;
   readonly machine: readonly Machine[];
-  /** Folder; none: the first file goes to standard output. */
+  /** Folder. Default: the first file goes to standard output. */
   readonly output?: string;
   readonly force?: boolean;
 }
 
-/** Flags win over the file. @throws HarnessError `USAGE`, `DEFINITION_INVALID`, `CANNOT_WRITE` */
+/** Options override the file. @throws HarnessError `USAGE`, `DEFINITION_INVALID`, `CANNOT_WRITE` */
 export async function exportDefinition(
   target: Target,
   flags: ExportFlags,
   context: CommandContext,
 ): Promise<void> {
   if (target !== 'stack' && flags.machine.length > 0) {
-    throw new HarnessError('USAGE', `--machine: for a stack, but ${target} was asked for`);
+    throw new HarnessError('USAGE', `--machine: only for the target stack, got ${target}`);
   }
   const request = await requestOf(target, flags);
   const { definition, seed } = request;
   const { files, next } = EXPORTS[target](request);
   const { output } = flags;
   if (files.some(({ secret }) => secret)) {
-    context.note('The private keys in this export are test keys: use them on no other chain.\n');
+    context.note('The private keys in this export are test keys: do not use them on any other chain.\n');
   }
   if (output === undefined) return print(files, { target, request, context });
   write(output, files, flags.force ?? false);
@@ -67,7 +67,7 @@ export async function exportDefinition(
     files: written,
   };
   answer(context, document, [
-    `  ${written.slice(0, 2).join(' and ')}${written.length > 2 ? `, and ${written.length - 2} files beside them` : ''}`,
+    `  ${written.slice(0, 2).join(' and ')}${written.length > 2 ? `, and ${written.length - 2} more files` : ''}`,
     '',
     `  in ${output}`,
     ...next.map((line) => `    ${line}`),
@@ -85,7 +85,7 @@ async function requestOf(target: Target, flags: ExportFlags): Promise<ExportRequ
   if (mistakes.length > 0) {
     const lines = mistakes.map((mistake) => `${source}: ${mistake}`);
     throw new HarnessError('DEFINITION_INVALID', lines.join('\n'), {
-      hint: `This is about the export to ${target}; svcnet up may well start such a cluster.`,
+      hint: `This concerns only the export to ${target}; svcnet up may support such a cluster.`,
     });
   }
   const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -99,7 +99,7 @@ async function requestOf(target: Target, flags: ExportFlags): Promise<ExportRequ
   };
 }
 
-/** One document alone can be read from standard output. */
+/** Standard output holds a single document. */
 function print(
   files: Exported['files'],
   of: { target: Target; request: ExportRequest; context: CommandContext },
@@ -108,9 +108,9 @@ function print(
   if (target === 'stack' && !context.json) {
     throw new HarnessError(
       'USAGE',
-      '--output is missing: a stack has secrets and configs in files beside it',
+      '--output is missing: a stack needs secrets and configs in separate files',
       {
-        hint: 'Name a folder, such as --output stack',
+        hint: 'Name a folder, for example --output stack',
       },
     );
   }
@@ -130,9 +130,9 @@ function write(folder: string, files: Exported['files'], force: boolean): void {
   if (there.length > 0 && !force) {
     throw new HarnessError(
       'USAGE',
-      `--output: ${there.slice(0, 3).join(', ')}${there.length > 3 ? ' and others' : ''} exist${there.length === 1 ? 's' : ''} already`,
+      `--output: ${there.slice(0, 3).join(', ')}${there.length > 3 ? ' and others' : ''} already exist${there.length === 1 ? 's' : ''}`,
       {
-        hint: 'Choose another folder, or replace what is there with --force',
+        hint: 'Choose another folder, or overwrite the files with --force',
       },
     );
   }
@@ -141,10 +141,10 @@ function write(folder: string, files: Exported['files'], force: boolean): void {
       const file = join(folder, path);
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, content, { mode: secret ? 0o600 : 0o644 });
-      // What was there keeps its mode otherwise.
+      // Otherwise an existing file keeps its mode.
       if (secret) chmodSync(file, 0o600);
     }
   } catch (error) {
-    throw cannotWrite(folder, error, 'choose another with --output');
+    throw cannotWrite(folder, error, 'choose another folder with --output');
   }
 }

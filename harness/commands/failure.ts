@@ -1,12 +1,12 @@
-/** An error as `--json` prints it: one document of one line, so that it fits behind those of a stream as well. */
+/** An error as `--json` prints it: a document on a single line, so that it can also end a stream of documents. */
 import { HarnessError, messageOf } from '../base/errors.ts';
 
 export interface FailureDocument {
   readonly error: {
-    /** For programs: stays the same when the words change. */
+    /** For programs: stays the same when the message changes. */
     readonly code: string;
     readonly message: string;
-    /** What to look at or to try; null when there is nothing to add. */
+    /** What to check or try next; null when there is nothing to add. */
     readonly hint: string | null;
   };
 }
@@ -16,7 +16,7 @@ export function failureDocument(error: unknown): FailureDocument {
   return { error: { code: codeOf(error), message: messageOf(error), hint } };
 }
 
-/** Of a mistake on the command line, in the words in which it was told: `error: …`, then what may have been meant. */
+/** Of a usage error: the message of Commander, `error: …`, followed by its suggestion. */
 export function usageDocument(text: string): FailureDocument {
   const [first = '', ...more] = text.replace(/^error: /, '').split('\n');
   const hint = more.join('\n');

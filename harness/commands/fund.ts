@@ -1,4 +1,4 @@
-/** `svcnet fund WHO`: add native coin and tokens to an account of the local chain. */
+/** `svcnet fund ACCOUNT`: add native coins and tokens to an account of the local chain. */
 
 import { HarnessError } from '../base/errors.ts';
 import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/words.ts';
@@ -10,7 +10,7 @@ export interface FundFlags extends ClusterFlags {
   readonly tokens: string;
 }
 
-/** @param who a node, or an address of 40 hex digits */
+/** @param who name of a node, or an address of 40 hex digits */
 export async function fund(who: string, flags: FundFlags, context: CommandContext): Promise<void> {
   const native = baseUnits('--native', flags.native, NATIVE_DECIMALS);
   const tokens = baseUnits('--tokens', flags.tokens, TOKEN_DECIMALS);

@@ -1,6 +1,8 @@
-/** `svcnet init FILE`: a cluster file with every key, explained, to begin with. */
+/** `svcnet init FILE`: write a cluster file with every key explained, as a starting point. */
+
 import { writeFileSync } from 'node:fs';
 import { HarnessError, messageOf } from '../base/errors.ts';
+import { typed, typedForOutput } from '../base/typed.ts';
 import { CLUSTER_FILE } from '../plan/editor/cluster-file.ts';
 import { answer, type CommandContext } from './context.ts';
 
@@ -8,14 +10,14 @@ export interface InitFlags {
   readonly force?: boolean;
 }
 
-/** @throws HarnessError `USAGE` when there is a file already, or none can be written */
+/** @throws HarnessError `USAGE` when the file exists or cannot be written */
 export function init(path: string, flags: InitFlags, context: CommandContext): Promise<void> {
   try {
     writeFileSync(path, CLUSTER_FILE, { flag: flags.force === true ? 'w' : 'wx' });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new HarnessError('USAGE', `${path} exists already`, {
-        hint: 'Name another file, or overwrite it with --force.',
+      throw new HarnessError('USAGE', `${path} already exists`, {
+        hint: 'Choose another path, or overwrite the file with --force.',
       });
     }
     throw new HarnessError('USAGE', `cannot write ${path}: ${messageOf(error)}`, { cause: error });
@@ -24,8 +26,8 @@ export function init(path: string, flags: InitFlags, context: CommandContext): P
     `  wrote ${path}`,
     '',
     '  try next',
-    `    npm run svcnet -- up -f ${path}`,
-    '    npm run -s svcnet -- schema > cluster.schema.json   # completion and checks in an editor',
+    `    ${typed(`up -f ${path}`)}`,
+    `    ${typedForOutput('schema')} > cluster.schema.json   # completion and checks in an editor`,
   ]);
   return Promise.resolve();
 }

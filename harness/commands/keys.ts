@@ -1,4 +1,4 @@
-/** `svcnet keys`: the accounts of a cluster with their private keys, those of its nodes and the spare ones. */
+/** `svcnet keys`: the accounts of a cluster's nodes and the spare accounts, with private keys. */
 import { toHex } from '../../node/crypto/hex.ts';
 import { HarnessError } from '../base/errors.ts';
 import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/words.ts';
@@ -35,8 +35,8 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
     const accounts = await Promise.all(pairs.map((pair) => withBalances(cluster, pair)));
     const warning =
       seed === undefined
-        ? 'A key gives away what is on its account.'
-        : 'These keys follow from the seed or stand in a cluster file, so they are no secret: use them on this chain only.';
+        ? 'Anyone who has a private key can spend the account.'
+        : 'These keys are derived from the seed or listed in a cluster file. They are not secret: use them on this chain only.';
     const document = {
       name,
       seed: seedToJson(seed),
@@ -68,7 +68,7 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
 
 type KeyPair = Pick<Account, 'name' | 'of' | 'address' | 'privateKey'>;
 
-/** Those that follow from the seed, and those that were given. */
+/** Keys derived from the seed, and keys given in a file. */
 function keyPairs({ seed, nodes }: Cluster): KeyPair[] {
   const ofNodes = nodes.flatMap(({ name, ethereum, privateKey: secret }) =>
     secret === undefined ? [] : [{ name, of: 'node' as const, ethereum, secret }],
@@ -88,9 +88,13 @@ function keyPairs({ seed, nodes }: Cluster): KeyPair[] {
 }
 
 function noKeys(name: string): HarnessError {
-  return new HarnessError('NODE_STATE', `no private key of '${name}' is known: svcnet has not started it`, {
-    hint: 'Name those of its nodes in the network file: nodes: [{ api: …, key: … }]',
-  });
+  return new HarnessError(
+    'NODE_STATE',
+    `the private keys of '${name}' are unknown: svcnet did not start it`,
+    {
+      hint: 'Add them to the network file: nodes: [{ api: …, key: … }]',
+    },
+  );
 }
 
 async function withBalances({ chain }: Cluster, pair: KeyPair): Promise<Account> {

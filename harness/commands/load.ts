@@ -1,5 +1,7 @@
-/** `svcnet load`: the scenario `load` by flags of its own. */
+/** `svcnet load`: the scenario `load` with options of its own. */
+
 import { HarnessError } from '../base/errors.ts';
+import { typed } from '../base/typed.ts';
 import { findK6 } from '../load/k6/find-k6.ts';
 import { loadPlan } from '../load/parameters.ts';
 import { SCRIPT_NAMES } from '../load/scripts.ts';
@@ -9,7 +11,7 @@ import type { CommandContext } from './context.ts';
 import { runPlanned } from './run.ts';
 import { quoted, type RunFlags } from './run-flags.ts';
 
-/** Flags of the load; those of its cluster are those of `run`. */
+/** Options of the load; the options of its cluster are those of `run`. */
 export interface LoadFlags extends Omit<RunFlags, 'profile' | 'set' | 'repeat' | 'list'> {
   readonly script?: string;
   readonly profile?: string;
@@ -31,7 +33,7 @@ export interface LoadFlags extends Omit<RunFlags, 'profile' | 'set' | 'repeat' |
   readonly k6?: string;
 }
 
-/** Flag and parameter of the scenario. */
+/** Option, and the scenario parameter it sets. */
 const PARAMETERS = [
   ['profile', 'profile'],
   ['rate', 'rate'],
@@ -51,7 +53,7 @@ const PARAMETERS = [
   ['k6', 'k6'],
 ] as const satisfies readonly (readonly [keyof LoadFlags, string])[];
 
-/** @returns the exit code, 99 when only thresholds did not hold @throws HarnessError `USAGE`, `BINARY_INVALID` before anything is started */
+/** @returns the exit code, 99 when only thresholds failed @throws HarnessError `USAGE`, `BINARY_INVALID` before anything starts */
 export async function load(
   name: string | undefined,
   flags: LoadFlags,
@@ -75,15 +77,18 @@ export async function load(
 
 function scriptOf(name: string | undefined, { script }: LoadFlags): string {
   if (script !== undefined && name !== undefined) {
-    throw new HarnessError('USAGE', `'${name}' and --script ${script}: name one of them`);
+    throw new HarnessError('USAGE', `'${name}' and --script ${script}: expected only one of them`);
   }
-  // A path without a folder is one, too.
+  // A bare file name is a path, too.
   if (script !== undefined) return /[/\\]/.test(script) ? script : `./${script}`;
   if (name !== undefined) return name;
-  throw new HarnessError('USAGE', `name a load (known: ${SCRIPT_NAMES.join(', ')}), or a file with --script`);
+  throw new HarnessError(
+    'USAGE',
+    `no load given, expected one of ${SCRIPT_NAMES.join(', ')}, or a file with --script`,
+  );
 }
 
-/** The command that repeats the load. */
+/** The command line that repeats the load. */
 function repeatText(name: string | undefined, flags: LoadFlags, seed: bigint): string {
   const {
     threshold,
@@ -100,5 +105,5 @@ function repeatText(name: string | undefined, flags: LoadFlags, seed: bigint): s
     ...threshold.flatMap((text) => ['--threshold', quoted(text)]),
     ...others.flatMap(({ flavour, count }) => ['--with', `${flavour}=${count}`]),
   ];
-  return ['npm run svcnet -- load', ...(name === undefined ? [] : [name]), ...texts, ...repeated].join(' ');
+  return [typed('load'), ...(name === undefined ? [] : [name]), ...texts, ...repeated].join(' ');
 }

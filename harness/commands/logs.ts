@@ -1,11 +1,11 @@
-/** `svcnet logs`: what a node, or the chain, has written. */
+/** `svcnet logs`: the log of a node or the chain. */
 import { Cluster } from '../cluster/cluster.ts';
 import { logEntry, logValue } from '../logs/log-entry.ts';
 import { paint } from '../report/console.ts';
 import { clip, wrap } from '../terminal/table.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 
-/** Of a line that goes on. */
+/** Indentation of wrapped lines. */
 const INDENT = '    ';
 
 export interface LogsFlags extends ClusterFlags {
@@ -35,8 +35,8 @@ export async function logs(part: string, flags: LogsFlags, context: CommandConte
 }
 
 /**
- * `12:30:01.123 warn  pushsync  receipt is shallow  po=3 peer=…`; what does not fit a line is left out, unless it is
- * about something wrong.
+ * `12:30:01.123 warn  pushsync  receipt is shallow  po=3 peer=…`. Lines are cut at the width, except warnings and
+ * errors, which wrap.
  */
 function forPeople(line: string, { style, width }: CommandContext): string[] {
   const entry = logEntry(line);

@@ -1,4 +1,4 @@
-/** `svcnet metrics`: what a node, or all of a cluster, counts and measures at this moment. */
+/** `svcnet metrics`: the current metrics of a node, or of all nodes of a cluster. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allAtMost } from '../base/all-at-most.ts';
 import { HarnessError, messageOf, throwIfInterrupted } from '../base/errors.ts';
@@ -16,7 +16,7 @@ const AT_ONCE = 8;
 
 export interface MetricsFlags extends ClusterFlags {
   readonly match?: string;
-  /** Milliseconds between two looks; one look when absent. */
+  /** Milliseconds between two readings; default: a single reading. */
   readonly rate?: number;
   readonly all?: boolean;
 }
@@ -25,9 +25,9 @@ export interface MetricsFlags extends ClusterFlags {
 interface MetricsDocument {
   readonly name: string;
   readonly at: string;
-  /** Names of the nodes that the values are of. */
+  /** Names of the nodes that the values come from. */
   readonly nodes: readonly string[];
-  /** Of those that run and have not answered: why. */
+  /** Running nodes that have not answered, with the reason. */
   readonly silent: Readonly<Record<string, string>>;
   readonly metrics: readonly MetricRow[];
 }
@@ -38,7 +38,7 @@ interface Looks {
   readonly atMs: number;
 }
 
-/** @param which name of a node; undefined: all that run @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `USAGE` */
+/** @param which name of a node; default: all running nodes @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `USAGE` */
 export async function metrics(
   which: string | undefined,
   flags: MetricsFlags,
@@ -94,7 +94,7 @@ async function lookAt(nodes: readonly ClusterNode[], interruption: AbortSignal):
   return { looks: looks.flat(), silent, atMs: performance.now() };
 }
 
-/** A block per subsystem: the first word of the names. */
+/** A block of lines per subsystem, which is the first word of a metric's name. */
 function lines(
   { name, nodes, silent, metrics: rows }: MetricsDocument,
   matching: number,
@@ -153,8 +153,8 @@ function lines(
       const begins = i > 0 && subsystemOf(rows[i]) !== subsystemOf(rows[i - 1]);
       return begins ? ['', line] : [line];
     }),
-    ...(hidden === 0 ? [] : ['', `  ${hidden} that are 0 are left out; --all shows them`]),
-    ...Object.entries(silent).map(([node, why]) => `  ${node} has not answered: ${why}`),
+    ...(hidden === 0 ? [] : ['', `  ${plural(hidden, 'metric')} with value 0 not shown (--all)`]),
+    ...Object.entries(silent).map(([node, why]) => `  ${node} did not answer: ${why}`),
   ];
 }
 
@@ -162,7 +162,7 @@ function subsystemOf(row: MetricRow | undefined): string | undefined {
   return row?.name.split('_')[0];
 }
 
-/** Its value is how many it holds. */
+/** Whether the value is a number of observations. */
 function isWhole({ kind }: MetricRow): boolean {
   return kind === 'histogram' || kind === 'summary';
 }
@@ -175,35 +175,35 @@ function labelsText(labels: MetricRow['labels']): string {
 /** Bytes and seconds carry their unit; other values have it in a column. */
 function shown(value: number, unit: Unit): string {
   if (unit === 'bytes') return formatBytes(value);
-  // A moment of the calendar is a number, not a duration.
+  // Larger values are timestamps, not durations.
   if (unit === 's' && value < 1e9)
     return value < 1 ? `${(value * 1000).toFixed(value < 0.1 ? 2 : 0)} ms` : formatMs(value * 1000);
   return grouped(Number.isInteger(value) ? BigInt(value) : value.toFixed(value < 10 ? 2 : 1));
 }
 
-/** Where the values do not carry it. */
+/** The unit, unless the values include it. */
 function columnUnit(row: MetricRow): string {
   return isWhole(row) || row.unit === 'bytes' || row.unit === 's' ? '' : row.unit;
 }
 
 function notRunning(cluster: string, node: ClusterNode | undefined): HarnessError {
   return node === undefined
-    ? new HarnessError('NODE_STATE', `no node of '${cluster}' runs, so there are no metrics`, {
-        hint: 'svcnet ps shows what became of them.',
+    ? new HarnessError('NODE_STATE', `no node of '${cluster}' is running, so there are no metrics`, {
+        hint: 'svcnet ps shows the state of each node.',
       })
-    : new HarnessError('NODE_STATE', `${node.name} has no metrics now: it is ${node.state}`, {
+    : new HarnessError('NODE_STATE', `${node.name} has no metrics: it is ${node.state}`, {
         hint: `Start it with: svcnet start ${node.name}`,
       });
 }
 
 function nobodyAnswered(silent: MetricsDocument['silent']): HarnessError {
   const why = Object.entries(silent).map(([node, reason]) => `${node}: ${reason}`);
-  return new HarnessError('NODE_STATE', ['no node has answered', ...why].join('\n'));
+  return new HarnessError('NODE_STATE', ['no node answered', ...why].join('\n'));
 }
 
 function nothingMatches(match: string, rows: readonly MetricRow[]): HarnessError {
   const subsystems = [...new Set(rows.map((row) => subsystemOf(row)))];
-  return new HarnessError('USAGE', `--match: no metric has '${match}' in its name`, {
-    hint: `Names begin with: ${subsystems.join(', ')}.`,
+  return new HarnessError('USAGE', `--match: no metric name contains '${match}'`, {
+    hint: `Names start with: ${subsystems.join(', ')}.`,
   });
 }

@@ -1,4 +1,4 @@
-/** `svcnet mine BLOCKS`: blocks now, whatever the block time is. */
+/** `svcnet mine BLOCKS`: mine blocks now, regardless of the block time. */
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
@@ -14,9 +14,9 @@ export async function mine(blocks: number, flags: ClusterFlags, context: Command
       const telling = nodes.filter(({ flavour }) => FLAVOURS[flavour].public).map(({ name }) => name);
       throw new HarnessError(
         'CHAIN_STEADY',
-        `no blocks on demand: ${telling.join(', ')} would take blocks that come too early for another time`,
+        `cannot mine on demand: ${telling.join(', ')} would misread the time from early blocks`,
         {
-          hint: `Wait: a block comes every ${chain.blockTimeMs} ms. A cluster without Bees has them on demand.`,
+          hint: `Wait: a block is mined every ${chain.blockTimeMs} ms. Only clusters without Bees mine on demand.`,
         },
       );
     }

@@ -1,9 +1,9 @@
-/** What can be done to one node; the command line knows these without loading how. */
+/** The actions on one node. Apart from their code, so that the command line lists them without loading it. */
 export const NODE_ACTIONS = {
-  stop: 'ask a node to stop, and wait until it has',
-  start: 'start a stopped or killed node where it was left, and wait until it is ready',
-  kill: 'end a node at once, as a power cut would',
-  pause: 'freeze a node: its connections stay open and nothing answers',
-  resume: 'let a paused node go on',
+  stop: 'shut a node down cleanly and wait until it has ended',
+  start: 'start a stopped or killed node with its data and wait until it is ready',
+  kill: 'kill a node at once, as a power cut would',
+  pause: 'freeze a node: its connections stay open but it does not answer',
+  resume: 'resume a paused node',
 } as const;
 export type NodeAction = keyof typeof NODE_ACTIONS;

@@ -1,10 +1,11 @@
-/** The flags that say which nodes a cluster has: `-n 4 --with bee=2 --bee-binary PATH`. */
+/** The options that choose the nodes of a cluster: `-n 4 --with bee=2 --bee-binary PATH`. */
 
 import { HarnessError } from '../base/errors.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
-import type { DefinitionInput } from '../plan/schema.ts';
+import type { DefinitionInput } from '../plan/definition-input.ts';
+import type { BehaviourName } from '../tampered/names.ts';
 
-/** Events that a node keeps for `trace`: those of some ten thousand chunks, in some ten megabytes. */
+/** Events a node records for `trace`: those of about ten thousand chunks, in about 10 MB. */
 const TRACED_EVENTS = 65_536;
 
 /** One `--with`. */
@@ -14,11 +15,13 @@ export interface FlavourCount {
 }
 
 export interface NodesFlags {
-  /** Nodes of our own flavour. */
+  /** Number of svc nodes. */
   readonly nodes?: number;
   readonly with: readonly FlavourCount[];
   readonly beeBinary?: string;
-  /** Nodes of ours keep the events of chunks. */
+  /** Behaviours of dishonest nodes. */
+  readonly dishonest?: readonly BehaviourName[];
+  /** Svc nodes record chunk events. */
   readonly trace?: boolean;
 }
 
@@ -26,21 +29,33 @@ export type Nodes = NonNullable<DefinitionInput['nodes']>;
 type Groups = Exclude<Nodes, number>;
 
 /**
- * The nodes of a cluster file, or of nothing, with the flags applied; flags win.
- * @param nodes of the file; undefined: as many of our own as `fallback`
+ * The nodes of a cluster file with the options applied; options override the file.
+ * @param nodes as in the file; undefined: `fallback` svc nodes
  * @throws HarnessError `USAGE`
  */
 export function nodesWith(flags: NodesFlags, nodes: unknown, fallback: number): Nodes {
   const base = flags.nodes ?? (nodes as Nodes | undefined) ?? fallback;
   const groups: Groups = typeof base === 'number' ? (base === 0 ? [] : [{ count: base }]) : base;
-  // What is no list of groups is for the definition to complain about.
+  // If this is not a list of groups, the validation of the definition reports it.
   if (!Array.isArray(groups)) return base;
-  const all: Groups = [...groups, ...flags.with];
-  if (all.length === 0) throw new HarnessError('USAGE', '--nodes 0 leaves no node; add some with --with');
+  const all: Groups = [...groups, ...withDishonest(flags)];
+  if (all.length === 0) throw new HarnessError('USAGE', '--nodes 0 leaves no nodes; add some with --with');
   return withBinary(flags, flags.trace === true ? all.map(traced) : all);
 }
 
-/** What a file says about events stays. */
+/** One dishonest node unless `--with` gives their number. */
+function withDishonest({ with: beside, dishonest }: NodesFlags): Groups {
+  const honest = beside.filter(({ flavour }) => flavour !== 'dishonest') as Groups;
+  const count = beside.reduce((sum, one) => sum + (one.flavour === 'dishonest' ? one.count : 0), 0);
+  if (dishonest === undefined && count > 0) {
+    throw new HarnessError('USAGE', '--with dishonest: also expected --dishonest, with their behaviours');
+  }
+  return dishonest === undefined
+    ? honest
+    : [...honest, { flavour: 'dishonest', count: Math.max(1, count), dishonest: [...dishonest] }];
+}
+
+/** A value from the file takes precedence. */
 function traced(group: Groups[number]): Groups[number] {
   if (group.flavour === 'bee') return group;
   return { ...group, options: { 'chunk-events': TRACED_EVENTS, ...group.options } };
@@ -49,10 +64,7 @@ function traced(group: Groups[number]): Groups[number] {
 function withBinary({ beeBinary }: NodesFlags, all: Groups): Groups {
   if (beeBinary === undefined) return all;
   if (!all.some((group) => group.flavour === 'bee')) {
-    throw new HarnessError(
-      'USAGE',
-      '--bee-binary: no node of the cluster is a bee; add some with --with bee=2',
-    );
+    throw new HarnessError('USAGE', '--bee-binary: the cluster has no Bee; add some with --with bee=2');
   }
   return all.map((group) => (group.flavour === 'bee' ? { ...group, binary: beeBinary } : group));
 }

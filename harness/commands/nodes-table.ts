@@ -1,4 +1,4 @@
-/** The table of a cluster's nodes that `up` and `ps` print: values a person can copy. */
+/** The table of nodes that `up` and `ps` print, with values to copy. */
 
 import { formatMs } from '../base/words.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -20,7 +20,7 @@ const COLUMNS = [
   { title: 'batch', rank: 1 },
 ] as const satisfies readonly Column[];
 
-/** What a cluster is, in one line. */
+/** A cluster in one line. */
 export function clusterHeadline(
   { name, seed, driver, chain }: Cluster,
   { style, width }: CommandContext,
@@ -34,7 +34,7 @@ export function clusterHeadline(
   return [first.replace(name, paint(style, 'bold', name)), ...more];
 }
 
-/** @param options.state whether the nodes may be in different states */
+/** @param options.state whether to show the state of each node */
 export function nodesTable(
   cluster: Cluster,
   context: CommandContext,
@@ -55,7 +55,7 @@ export function nodesTable(
     node.batch === undefined ? '-' : short(node.batch),
   ]);
   const table = renderTable(columns, rows, options.wide ? Number.POSITIVE_INFINITY : context.width);
-  // Every value in full is far wider than a terminal, and a table with broken lines cannot be read.
+  // Full values are far wider than a terminal, and a table with wrapped lines is unreadable.
   if (Math.max(...table.lines.map((line) => line.length)) > context.width) return renderLists(columns, rows);
   const [head = '', ...body] = table.lines;
   const lines = [paint(context.style, 'dim', head), ...body];
@@ -63,11 +63,11 @@ export function nodesTable(
   return [...lines, paint(context.style, 'dim', `  not shown: ${table.hidden.join(', ')} (--wide)`)];
 }
 
-/** What a cluster with a real node does not do, in one line; nothing for all others. */
+/** A line on the limits of a cluster with a Bee; nothing for others. */
 export function steadyNote({ chain }: Cluster): string[] {
   return chain.steady
     ? [
-        `  a Bee takes part: a block every ${formatMs(chain.blockTimeMs)} and none on demand, the public network's credit limits`,
+        `  with a Bee: a block every ${formatMs(chain.blockTimeMs)}, none on demand, and the public network's credit limits`,
       ]
     : [];
 }

@@ -1,4 +1,4 @@
-/** `svcnet ps`: the nodes of a cluster, or the clusters when there is not exactly one. */
+/** `svcnet ps`: the nodes of a cluster, or all clusters unless there is exactly one. */
 import { HarnessError } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { type ClusterState, stateOf } from '../lifecycle/drivers.ts';
@@ -6,6 +6,7 @@ import { seedToJson } from '../plan/seed.ts';
 import { type ClusterRecord, listClusters, readRecord } from '../state/state.ts';
 import { renderTable } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { activeFaults } from './fault.ts';
 import { clusterHeadline, nodesTable } from './nodes-table.ts';
 
 export async function ps(flags: ClusterFlags & { wide?: boolean }, context: CommandContext): Promise<void> {
@@ -19,10 +20,12 @@ export async function ps(flags: ClusterFlags & { wide?: boolean }, context: Comm
   const alive =
     cluster.driver === 'attached' ||
     cluster.nodes.some(({ state }) => state === 'running' || state === 'paused');
-  answer(context, cluster.toJSON(), [
+  const faults = await cluster.faults.list();
+  answer(context, { ...cluster.toJSON(), faults }, [
     ...clusterHeadline(cluster, context),
     ...nodesTable(cluster, context, { wide: flags.wide ?? false, state: true }),
-    ...(alive ? [] : [`  nothing of it runs; remove it with: svcnet down --name ${cluster.name}`]),
+    ...activeFaults(faults),
+    ...(alive ? [] : [`  no node is running; remove the cluster with: svcnet down --name ${cluster.name}`]),
   ]);
   await cluster.detach();
 }
@@ -38,11 +41,11 @@ const COLUMNS = [
 
 interface ClusterRow {
   readonly name: string;
-  /** `unknown`: the engine that runs its containers does not answer. */
+  /** `unknown`: the container engine does not answer. */
   readonly state: ClusterState | 'unknown';
   readonly driver: string;
   readonly nodes: number;
-  /** A decimal string when a JSON number cannot hold it; `null` when nothing of it follows from a seed. */
+  /** A decimal string when a JSON number cannot hold it; `null` for an attached network, which has none. */
   readonly seed: number | string | null;
   /** ISO 8601. */
   readonly startedAt: string;
@@ -63,7 +66,7 @@ function clustersOf(names: readonly string[], context: CommandContext): Promise<
   );
 }
 
-/** One engine that does not answer hides none of the other clusters. */
+/** An engine that does not answer must not hide the other clusters. */
 async function stateIfKnown(
   record: ClusterRecord,
   { stateDir, note }: CommandContext,
@@ -78,7 +81,7 @@ async function stateIfKnown(
 }
 
 function clusterTable(clusters: readonly ClusterRow[], { width }: CommandContext): readonly string[] {
-  if (clusters.length === 0) return ['  no cluster; start one with: svcnet up'];
+  if (clusters.length === 0) return ['  no clusters; start one with: svcnet up'];
   const rows = clusters.map(({ name, state, driver, nodes, seed, startedAt }) => [
     name,
     state,

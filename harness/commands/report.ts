@@ -1,4 +1,4 @@
-/** `svcnet report RUN`: write the pages of a run again from its folder. */
+/** `svcnet report RUN`: rewrite the report pages of a run from its folder. */
 import { join } from 'node:path';
 import { openInBrowser } from '../machine/open.ts';
 import { REPORT_PAGE, writePages } from '../report/folder.ts';

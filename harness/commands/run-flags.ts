@@ -1,11 +1,14 @@
-/** The flags of `svcnet run`, and what they say about the fresh clusters of a run. */
+/** The options of `svcnet run`, and the fresh clusters they describe. */
+
+import { availableParallelism } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
+import { typed } from '../base/typed.ts';
 import { plural } from '../base/words.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import type { DefinitionInput } from '../plan/definition-input.ts';
 import { withPreset } from '../plan/presets/presets.ts';
-import type { DefinitionInput } from '../plan/schema.ts';
 import { drawSeed } from '../plan/seed.ts';
 import type { RunOptions } from '../run/run-options.ts';
 import type { Scenario } from '../run/scenario.ts';
@@ -13,18 +16,30 @@ import { type Nodes, type NodesFlags, nodesWith } from './nodes-flags.ts';
 
 export interface RunFlags extends NodesFlags {
   readonly list?: boolean;
-  /** Running cluster; absent: fresh ones. */
+  /** Name of a suite. */
+  readonly suite?: string;
+  /** Tag or group of scenarios to run. */
+  readonly tag?: string;
+  /** Path of a file with `checks`. */
+  readonly checks?: string;
+  /** Running cluster; default: fresh clusters. */
   readonly name?: string;
-  /** Path of the cluster file of the fresh ones. */
+  /** Path of the cluster file for fresh clusters. */
   readonly file?: string;
   readonly driver?: DefinitionInput['driver'];
   readonly profile?: DefinitionInput['profile'];
   readonly credit?: DefinitionInput['credit'];
   readonly dialect?: DefinitionInput['dialect'];
   readonly coldGossip?: boolean;
+  readonly machineFaults?: boolean;
+  readonly linkFaults?: boolean;
   readonly seed?: bigint;
-  /** Runs, each with a seed of its own. */
+  /** Number of runs, each with its own seed. */
   readonly repeat?: number;
+  /** Stop after the first run that failed. */
+  readonly untilFailure?: boolean;
+  /** Clusters at once. */
+  readonly parallel?: number;
   readonly keep?: boolean;
   /** `key=value` texts. */
   readonly set: readonly string[];
@@ -32,21 +47,24 @@ export interface RunFlags extends NodesFlags {
   readonly metricsPort?: number;
 }
 
-/** The clusters of a run as far as the flags and the file decide. */
+/** The clusters of a run, as far as options and file decide. */
 export interface ChosenClusters {
   readonly seed: bigint;
-  readonly options: Pick<RunOptions, 'attachTo' | 'nodes' | 'exactNodes' | 'definition' | 'source' | 'keep'>;
-  /** What the run takes place on, for people. */
+  readonly options: Pick<
+    RunOptions,
+    'attachTo' | 'nodes' | 'ownCounts' | 'exactNodes' | 'definition' | 'source' | 'keep'
+  >;
+  /** Where the run takes place, as text. */
   readonly where: string;
 }
 
-/** Flags win over the file, and the file over what scenarios ask for. @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
+/** Options override the file, which overrides what scenarios need. @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
 export async function chooseClusters(
   flags: RunFlags,
   scenarios: readonly Scenario[],
 ): Promise<ChosenClusters> {
   if (flags.keep === true && flags.repeat !== undefined) {
-    throw new HarnessError('USAGE', '--keep leaves one cluster running: it does not go with --repeat');
+    throw new HarnessError('USAGE', '--keep leaves one cluster running and cannot be combined with --repeat');
   }
   const { name } = flags;
   if (name !== undefined) {
@@ -54,7 +72,7 @@ export async function chooseClusters(
     if (fresh.length > 0)
       throw new HarnessError(
         'USAGE',
-        `${fresh.join(' and ')}: for a fresh cluster, but ${name} runs already`,
+        `${fresh.join(' and ')}: only for a fresh cluster, but --name ${name} is already running`,
       );
     return { seed: flags.seed ?? drawSeed(), options: { attachTo: name }, where: `on cluster ${name}` };
   }
@@ -69,20 +87,50 @@ export async function chooseClusters(
     ...(flags.credit === undefined ? {} : { credit: flags.credit }),
     ...(flags.dialect === undefined ? {} : { dialect: flags.dialect }),
     ...(flags.coldGossip === undefined ? {} : { coldGossip: flags.coldGossip }),
+    ...(flags.machineFaults === undefined ? {} : { machineFaults: flags.machineFaults }),
+    ...(flags.linkFaults === undefined ? {} : { linkFaults: flags.linkFaults }),
   } as DefinitionInput;
   const source = flags.file ?? 'options';
   const parsed = parseDefinition({ ...file, ...definition, nodes, seed: flags.seed ?? fileSeed }, source);
   const exactNodes = fileNodes !== undefined;
+  const ownCounts = flags.nodes === undefined && !exactNodes;
+  const counts = new Set(scenarios.map(({ cluster }) => cluster.nodes));
   const light = exactNodes ? 0 : Math.max(...scenarios.map(({ cluster }) => cluster.light ?? 0));
   return {
     seed: parsed.seed ?? drawSeed(),
-    options: { nodes, exactNodes, definition, source, keep: flags.keep === true },
-    where: nodesText(nodes, light),
+    options: { nodes, ownCounts, exactNodes, definition, source, keep: flags.keep === true },
+    where: ownCounts && counts.size > 1 ? `up to ${nodesText(nodes, light)}` : nodesText(nodes, light),
   };
 }
 
-/** Those that say something about a fresh cluster, as they are written. */
-function freshFlags(flags: RunFlags): string[] {
+/** More clusters overload the disk and the memory of an ordinary machine. */
+const LANES_MAX = 4;
+
+/**
+ * How many clusters run at once. By default as many as there are cores where scenarios choose what their clusters are;
+ * one that was described, and may be large, is started once.
+ * @throws HarnessError `USAGE`
+ */
+export function lanesOf(flags: RunFlags): number {
+  const { parallel } = flags;
+  const single = [
+    ...(flags.name === undefined ? [] : ['--name']),
+    ...(flags.keep === true ? ['--keep'] : []),
+    ...(flags.metricsPort === undefined ? [] : ['--metrics-port']),
+  ];
+  if (parallel !== undefined && parallel > 1 && single.length > 0) {
+    throw new HarnessError(
+      'USAGE',
+      `--parallel: got ${parallel}, but ${single.join(' and ')} goes with one cluster`,
+    );
+  }
+  if (parallel !== undefined) return parallel;
+  const described = freshFlags(flags).some((flag) => flag !== '--driver');
+  return single.length > 0 || described ? 1 : Math.min(availableParallelism(), LANES_MAX);
+}
+
+/** The given options that apply only to fresh clusters, as written. */
+export function freshFlags(flags: RunFlags): string[] {
   return Object.entries({
     '--nodes': flags.nodes,
     '--with': flags.with.length > 0 || undefined,
@@ -93,13 +141,16 @@ function freshFlags(flags: RunFlags): string[] {
     '--credit': flags.credit,
     '--dialect': flags.dialect,
     '--cold-gossip': flags.coldGossip,
+    '--machine-faults': flags.machineFaults,
+    '--dishonest': flags.dishonest,
+    '--link-faults': flags.linkFaults,
     '--keep': flags.keep,
   })
     .filter(([, value]) => value !== undefined)
     .map(([flag]) => flag);
 }
 
-/** What the flags or the file say, else what the scenarios ask for; other flavours only when their program is known. */
+/** The nodes from options or file, else what the scenarios need; other flavours only if their executable is known. */
 function freshNodes(scenarios: readonly Scenario[], flags: RunFlags, fileNodes: unknown): Nodes {
   const known = (flavour: FlavourName) => {
     const variable = FLAVOURS[flavour].binaryVariable;
@@ -127,9 +178,12 @@ function nodesText(nodes: Nodes, light: number): string {
   return `${plural(total, 'node')}${others.join('')}${lights}`;
 }
 
-/** The command that repeats one run. */
+/** The command line that repeats one run. */
 export function repeatCommand(names: readonly string[], flags: RunFlags, seed: bigint): string {
-  const parts = ['npm run svcnet --', 'run', ...names, '--seed', seed.toString()];
+  const parts = [typed('run'), ...names, '--seed', seed.toString()];
+  if (flags.suite !== undefined) parts.push('--suite', flags.suite);
+  if (flags.tag !== undefined) parts.push('--tag', flags.tag);
+  if (flags.checks !== undefined) parts.push('--checks', quoted(flags.checks));
   if (flags.name !== undefined) parts.push('--name', flags.name);
   if (flags.file !== undefined) parts.push('--file', quoted(flags.file));
   if (flags.nodes !== undefined) parts.push('--nodes', String(flags.nodes));
@@ -140,11 +194,15 @@ export function repeatCommand(names: readonly string[], flags: RunFlags, seed: b
   if (flags.credit !== undefined) parts.push('--credit', flags.credit);
   if (flags.dialect !== undefined) parts.push('--dialect', flags.dialect);
   if (flags.coldGossip === true) parts.push('--cold-gossip');
+  if (flags.machineFaults === true) parts.push('--machine-faults');
+  if (flags.dishonest !== undefined) parts.push('--dishonest', flags.dishonest.join(','));
+  if (flags.linkFaults === true) parts.push('--link-faults');
+  if (flags.parallel !== undefined) parts.push('--parallel', String(flags.parallel));
   for (const set of flags.set) parts.push('--set', quoted(set));
   return parts.join(' ');
 }
 
-/** As one word of a shell. */
+/** Quoted as one word for a shell. */
 export function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,29 +1,55 @@
-/** `svcnet run --list`: the scenarios of the package with their parameters. */
+/** `svcnet run --list`: scenarios with their parameters, tags and suites; all bundled ones, or those named. */
+import { durationText } from '../base/words.ts';
 import { bundledScenarios, loadScenario } from '../run/catalogue.ts';
+import type { ParameterSpec } from '../run/scenario.ts';
+import { type Chosen, SUITES } from '../run/suites.ts';
 import { answer, type CommandContext } from './context.ts';
 
-export async function listScenarios(context: CommandContext): Promise<void> {
-  const scenarios = await Promise.all(bundledScenarios().map(loadScenario));
-  const document = scenarios.map(({ name, group, about, parameters: table, needs, cluster }) => ({
+/** @param chosen none: all of the package, and its suites */
+export async function listScenarios(chosen: readonly Chosen[], context: CommandContext): Promise<void> {
+  const all = chosen.length === 0;
+  const scenarios = all
+    ? await Promise.all(bundledScenarios().map(loadScenario))
+    : [...new Set(chosen.map(({ scenario }) => scenario))];
+  const document = scenarios.map(({ name, group, tags = [], about, parameters: table, needs, cluster }) => ({
     name,
     group,
+    tags,
     about,
     parameters: Object.entries(table).map(([parameter, spec]) => ({ name: parameter, ...spec })),
     needs: { flavours: [], modes: [], capabilities: [], control: false, started: false, ...needs },
     cluster,
   }));
-  const lines = scenarios.flatMap(({ name, group, about, parameters: table }) => [
-    `  ${name}  (${group})`,
+  const lines = scenarios.flatMap(({ name, group, tags = [], about, parameters: table }) => [
+    `  ${name}  (${[group, ...tags].join(', ')})`,
     `    ${about}`,
     ...Object.entries(table).map(
-      ([parameter, { help, default: fallback }]) =>
-        `    --set ${parameter}=…  ${help} (default ${shown(fallback)})`,
+      ([parameter, spec]) => `    --set ${parameter}=…  ${spec.help} (${shown(spec)})`,
     ),
     '',
   ]);
-  answer(context, document, ['', ...lines]);
+  const suites = Object.entries(all ? SUITES : {}).map(
+    ([name, { about, members }]) =>
+      `  --suite ${name}  ${about}: ${[...new Set(members.map((member) => member.name))].join(', ')}`,
+  );
+  answer(context, document, ['', ...lines, ...suites, '']);
 }
 
-function shown(value: unknown): string {
-  return value === '' ? 'none' : String(value);
+/** `integer, default 3` */
+function shown({ kind, default: value, oneOf }: ParameterSpec): string {
+  const words = oneOf === undefined ? kind : oneOf.join(' | ');
+  return `${words}, default ${defaultText(kind, value)}`;
+}
+
+function defaultText(kind: ParameterSpec['kind'], value: ParameterSpec['default']): string {
+  if (value === '' || (Array.isArray(value) && value.length === 0)) return 'none';
+  if (kind === 'duration') return durationText(Number(value));
+  if (kind === 'size') return sizeText(Number(value));
+  return kind === 'sizes' ? (value as readonly number[]).map(sizeText).join(',') : String(value);
+}
+
+/** As it can be given: `1MiB`, `4096`. */
+function sizeText(bytes: number): string {
+  if (bytes >= 2 ** 20 && bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20}MiB`;
+  return bytes > 2 ** 13 && bytes % 2 ** 10 === 0 ? `${bytes / 2 ** 10}KiB` : String(bytes);
 }

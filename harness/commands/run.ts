@@ -1,38 +1,58 @@
 /** `svcnet run SCENARIO…`: run scenarios on fresh clusters or a running one, once or with several seeds, and report. */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError, messageOf } from '../base/errors.ts';
+import { readDefinitionFile } from '../plan/definition.ts';
 import { seedToJson } from '../plan/seed.ts';
+import { rerun } from '../replay/rerun.ts';
 import { renderRepeated, renderRun, StepDisplay } from '../report/console.ts';
 import type { FailedStart, RepeatedRun, RunResult } from '../report/result.ts';
+import { ScenarioDisplay } from '../report/scenario-display.ts';
 import { bundledScenarios, loadScenario, scenarioTitle } from '../run/catalogue.ts';
+import { readChecks } from '../run/checks-file.ts';
+import { partsOf, runInParallel } from '../run/parallel.ts';
+import { differences, readRecipeFile } from '../run/recipe.ts';
 import { checkNodeParameters, driverNameOf } from '../run/run-clusters.ts';
 import type { PlannedScenario, RunOptions } from '../run/run-options.ts';
 import { planScenarios, runScenarios } from '../run/runner.ts';
 import { ParameterError, type Scenario } from '../run/scenario.ts';
+import { type Chosen, SUITES, scenariosOfSuite, scenariosWithTag, tagsOfAll } from '../run/suites.ts';
 import { answer, type CommandContext } from './context.ts';
-import { chooseClusters, type RunFlags, repeatCommand } from './run-flags.ts';
+import { chooseClusters, freshFlags, lanesOf, type RunFlags, repeatCommand } from './run-flags.ts';
 import { listScenarios } from './run-list.ts';
 
 const SEED_END = 2n ** 64n;
 
-/** @returns the exit code: success when everything passed or was skipped, else whether a condition was false or a scenario could not run */
+/** @returns the exit code: success when everything passed or was skipped, otherwise whether a condition failed or a scenario could not run */
 export async function run(
   names: readonly string[],
   flags: RunFlags,
   context: CommandContext,
 ): Promise<number> {
   if (flags.list === true) {
-    await listScenarios(context);
+    await listScenarios(await chosenBy(names, flags, context), context);
     return EXIT.success;
   }
-  if (names.length === 0)
-    throw new HarnessError('USAGE', `name at least one scenario (known: ${bundledScenarios().join(', ')})`);
-  const scenarios = await Promise.all(names.map(loadScenario));
+  const { suite, tag, checks } = flags;
+  if (names.length === 0 && suite === undefined && tag === undefined && checks === undefined)
+    throw new HarnessError(
+      'USAGE',
+      `no scenario given; name scenarios, a suite with --suite or a tag with --tag (known: ${bundledScenarios().join(', ')})`,
+    );
+  const [first] = names;
+  if (first?.endsWith('.json') === true) return runRecipe(names, flags, context);
+  const chosen = await chosenBy(names, flags, context);
+  if (chosen.length === 0) throw new HarnessError('USAGE', `${checks}: none of its checks can run`);
+  const titles = [
+    ...names.map(scenarioTitle),
+    ...(suite === undefined ? [] : [suite]),
+    ...(tag === undefined ? [] : [tag]),
+    ...(checks === undefined ? [] : ['checks']),
+  ];
   return runPlanned(
     {
-      planned: plan(scenarios, flags.set),
-      title: names.map(scenarioTitle).join('-'),
+      planned: planChosen(chosen, flags.set),
+      title: titles.join('-'),
       command: (seed) => repeatCommand(names, flags, seed),
     },
     flags,
@@ -40,11 +60,109 @@ export async function run(
   );
 }
 
-/** What is run, and how it is called. */
+/** @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
+async function chosenBy(
+  names: readonly string[],
+  { suite, tag, checks }: RunFlags,
+  context: CommandContext,
+): Promise<readonly Chosen[]> {
+  return [
+    ...(await Promise.all(names.map(async (name) => ({ scenario: await scenarioOf(name), set: {} })))),
+    ...(suite === undefined ? [] : await scenariosOfSuite(suite)),
+    ...(tag === undefined ? [] : await scenariosWithTag(tag)),
+    ...(checks === undefined ? [] : await checksOf(checks, context)),
+  ];
+}
+
+/** @throws HarnessError `USAGE`, with the option for what is a suite or a tag */
+async function scenarioOf(name: string): Promise<Scenario> {
+  if (!bundledScenarios().includes(name)) {
+    if (Object.hasOwn(SUITES, name))
+      throw new HarnessError('USAGE', `no scenario '${name}': it is a suite, run it with --suite ${name}`);
+    if ((await tagsOfAll()).includes(name))
+      throw new HarnessError('USAGE', `no scenario '${name}': it is a tag, run it with --tag ${name}`);
+  }
+  return loadScenario(name);
+}
+
+/** Prints a note for each check that cannot run. @throws HarnessError `DEFINITION_INVALID` */
+async function checksOf(path: string, context: CommandContext): Promise<readonly Chosen[]> {
+  const { chosen, unknown } = await readChecks(await readDefinitionFile(path, '--checks'), path);
+  for (const line of unknown) context.note(`  ! ${path}: ${line}\n`);
+  return chosen;
+}
+
+/** Values from the command line override those of a suite. @throws HarnessError `USAGE` */
+function planChosen(chosen: readonly Chosen[], sets: readonly string[]): PlannedScenario[] {
+  // Every name must be a parameter of at least one scenario.
+  plan(
+    chosen.map(({ scenario }) => scenario),
+    sets,
+  );
+  const given = parameters(sets);
+  return chosen.flatMap(({ scenario, set }) => {
+    const own = [...given].filter(([name]) => Object.hasOwn(scenario.parameters, name));
+    return planScenarios([scenario], new Map([...Object.entries(set), ...own]));
+  });
+}
+
+/**
+ * Runs a recipe file. It describes everything about the run, except its name and report folder.
+ * @returns the exit code, as `run` @throws HarnessError `USAGE`, `RUN_INVALID`
+ */
+async function runRecipe(
+  [file, ...others]: readonly string[],
+  flags: RunFlags,
+  context: CommandContext,
+): Promise<number> {
+  if (file === undefined || others.length > 0) {
+    throw new HarnessError(
+      'USAGE',
+      `${file} describes a whole run and cannot be combined with other scenarios`,
+    );
+  }
+  const chosen = [
+    ...freshFlags(flags),
+    ...(flags.suite === undefined ? [] : ['--suite']),
+    ...(flags.tag === undefined ? [] : ['--tag']),
+    ...(flags.checks === undefined ? [] : ['--checks']),
+    ...(flags.set.length > 0 ? ['--set'] : []),
+    ...(flags.name === undefined ? [] : ['--name']),
+    ...(flags.repeat === undefined ? [] : ['--repeat']),
+    ...(flags.untilFailure === undefined ? [] : ['--until-failure']),
+    ...(flags.parallel === undefined ? [] : ['--parallel']),
+  ];
+  if (chosen.length > 0) {
+    throw new HarnessError(
+      'USAGE',
+      `${chosen.join(' and ')}: not allowed with ${file}, which describes the whole run; edit the file instead`,
+    );
+  }
+  const path = resolve(file);
+  const recipe = readRecipeFile(path);
+  const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
+  const title = recipe.scenarios.map(({ name }) => name).join('-');
+  const seed = flags.seed?.toString() ?? recipe.seed;
+  for (const warning of await differences(recipe)) context.note(`  ! ${warning}\n`);
+  if (!context.json)
+    context.out(`\n  svcnet ${title}   ${path} · ${recipe.driver} driver · seed ${seed}\n\n`);
+  const result = await rerun({
+    folder: dirname(path),
+    recipe: { ...recipe, seed },
+    report: resolve(flags.report ?? join(context.stateDir, 'runs', `${startedAt}-${title}-${seed}`)),
+    stateDir: context.stateDir,
+    signal: context.signal,
+    ...(context.json ? {} : { display: new StepDisplay(context.style, context.out) }),
+  });
+  answer(context, result, renderRun(result, context.style).split('\n'));
+  return exitCodeOf(result);
+}
+
+/** What to run, and its title. */
 export interface PlannedRun {
   readonly planned: readonly PlannedScenario[];
   readonly title: string;
-  /** Repeats the run with that seed. */
+  /** The command line that repeats the run with this seed. */
   readonly command: (seed: bigint) => string;
 }
 
@@ -64,7 +182,7 @@ export async function runPlanned(
   );
   const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
-  /** @param folder default: one among those of all runs */
+  /** @param folder default: a new one in the state directory */
   const optionsOf = (runSeed: bigint, folder?: string): RunOptions => {
     const name = `${startedAt}-${title}-${runSeed}`;
     return {
@@ -81,11 +199,20 @@ export async function runPlanned(
     };
   };
   checkNodeParameters(optionsOf(seed));
-  const once = (options: RunOptions): Promise<RunResult> => {
-    const header = `${where} · ${driverNameOf(options)} driver · seed ${options.seed}`;
+  const { together } = partsOf(planned);
+  const lanes = Math.min(lanesOf(flags), together.length);
+  const once = async (options: RunOptions): Promise<RunResult> => {
+    const atOnce = lanes > 1 ? ` · ${lanes} clusters at once` : '';
+    const header = `${where} · ${driverNameOf(options)} driver · seed ${options.seed}${atOnce}`;
     if (!context.json) context.out(`\n  svcnet ${title}   ${header}\n\n`);
-    return runScenarios(options);
+    if (lanes <= 1) return runScenarios(options);
+    const { display: _steps, ...parallel } = options;
+    if (context.json) return runInParallel(parallel, lanes);
+    using scenarios = new ScenarioDisplay(planned.length, context.style, context.out);
+    return await runInParallel({ ...parallel, onScenario: (news) => scenarios.update(news) }, lanes);
   };
+  if (flags.untilFailure === true && flags.repeat === undefined)
+    throw new HarnessError('USAGE', '--until-failure goes with --repeat, which says how many runs at most');
   if (flags.repeat === undefined) {
     const result = await once(optionsOf(seed, flags.report));
     answer(context, result, renderRun(result, context.style).split('\n'));
@@ -102,16 +229,35 @@ export async function runPlanned(
     runs.push(result);
     if (!context.json)
       context.out('scenarios' in result ? renderRun(result, context.style) : `${result.error}\n`);
+    if (flags.untilFailure === true && !result.passed) break;
   }
   const failedSeeds = runs.filter(({ passed }) => !passed).map((result) => result.seed);
-  const repeated: RepeatedRun = { passed: failedSeeds.length === 0, failedSeeds, runs };
+  const repeated: RepeatedRun = {
+    passed: failedSeeds.length === 0,
+    failedSeeds,
+    failures: failuresIn(runs),
+    runs,
+  };
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'repeat.json'), `${JSON.stringify(repeated, undefined, 2)}\n`);
   answer(context, repeated, renderRepeated(repeated, context.style).split('\n'));
   return repeated.passed ? EXIT.success : EXIT.checkFailed;
 }
 
-/** @throws HarnessError `USAGE` when there are not as many */
+/** Number of runs in which each scenario failed; a suite may contain a scenario several times. */
+function failuresIn(runs: readonly (RunResult | FailedStart)[]): RepeatedRun['failures'] {
+  const counts = new Map<string, number>();
+  for (const run of runs) {
+    const failed = ('scenarios' in run ? run.scenarios : []).filter(
+      ({ result }) => result === 'failed' || result === 'error',
+    );
+    for (const name of new Set(failed.map((scenario) => scenario.name)))
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return Object.fromEntries([...counts].toSorted(([, a], [, b]) => b - a));
+}
+
+/** @throws HarnessError `USAGE` when fewer seeds are left below 2^64 */
 function seedsFrom(first: bigint, count: number): bigint[] {
   if (first + BigInt(count) > SEED_END) {
     throw new HarnessError(
@@ -122,7 +268,7 @@ function seedsFrom(first: bigint, count: number): bigint[] {
   return Array.from({ length: count }, (_, index) => first + BigInt(index));
 }
 
-/** A cluster that does not start with one seed is a finding, and the other seeds are still to be tried. */
+/** A cluster that does not start with one seed is a finding; the other seeds are still tried. */
 async function runOrFailure(seed: bigint, work: () => Promise<RunResult>): Promise<RunResult | FailedStart> {
   try {
     return await work();
@@ -132,7 +278,7 @@ async function runOrFailure(seed: bigint, work: () => Promise<RunResult>): Promi
   }
 }
 
-/** That of a breached threshold only when nothing else has failed. */
+/** The exit code of a failed threshold only when nothing else has failed. */
 export function exitCodeOf({ passed, scenarios }: Pick<RunResult, 'passed' | 'scenarios'>): number {
   if (passed) return EXIT.success;
   if (!scenarios.some(({ result }) => result === 'failed')) return EXIT.usage;
@@ -143,7 +289,7 @@ export function exitCodeOf({ passed, scenarios }: Pick<RunResult, 'passed' | 'sc
     : EXIT.checkFailed;
 }
 
-/** A parameter that is not one is a mistake of usage. @throws HarnessError `USAGE` */
+/** An unknown parameter is a usage error. @throws HarnessError `USAGE` */
 export function plan(scenarios: readonly Scenario[], sets: readonly string[]): PlannedScenario[] {
   try {
     return planScenarios(scenarios, parameters(sets));

@@ -1,4 +1,4 @@
-/** `svcnet schema`: the shape of a cluster file as a JSON schema, for editors. */
+/** `svcnet schema`: the JSON schema of cluster files, for editors. */
 import { definitionSchema } from '../plan/editor/json-schema.ts';
 import type { CommandContext } from './context.ts';
 

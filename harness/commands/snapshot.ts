@@ -1,4 +1,5 @@
-/** `svcnet snapshot save|ls|rm`: keep a network as it is, to start others from it with `svcnet up --snapshot`. */
+/** `svcnet snapshot save|ls|rm`: save a cluster, to start others from it with `svcnet up --snapshot`. */
+import { typed } from '../base/typed.ts';
 import { formatMs, plural } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { seedToJson } from '../plan/seed.ts';
@@ -23,7 +24,7 @@ export async function saveSnapshot(
     const durationMs = Math.round(performance.now() - startedAt);
     answer(context, { ...documentOf({ path: '', record }), durationMs }, [
       `  saved ${cluster.name} as ${name}: ${plural(record.nodes.length, 'node')} at block ${record.height}, ${formatBytes(record.sizeBytes)}, in ${formatMs(durationMs)}`,
-      `  start it with: npm run svcnet -- up --snapshot ${name} --name ${name}`,
+      `  start it with: ${typed(`up --snapshot ${name} --name ${name}`)}`,
     ]);
   } finally {
     await cluster.detach();
@@ -35,7 +36,7 @@ const COLUMNS = [
   { title: 'nodes', rank: 1, align: 'right' },
   { title: 'block', rank: 3, align: 'right' },
   { title: 'size', rank: 1, align: 'right' },
-  { title: 'of cluster', rank: 3 },
+  { title: 'cluster', rank: 3 },
   { title: 'driver', rank: 4 },
   { title: 'seed', rank: 4, align: 'right' },
   { title: 'saved', rank: 2 },
@@ -49,7 +50,7 @@ export function listAllSnapshots(_flags: object, context: CommandContext): Promi
 
 function linesOf(snapshots: readonly Snapshot[], { width }: CommandContext): string[] {
   if (snapshots.length === 0)
-    return ['  no snapshot; save a running cluster with: svcnet snapshot save NAME'];
+    return ['  no snapshots; save a running cluster with: svcnet snapshot save NAME'];
   const rows = snapshots.map(({ record }) => [
     record.name,
     String(record.nodes.length),
@@ -87,7 +88,7 @@ function documentOf(snapshot: Snapshot): Record<string, unknown> {
     sizeBytes,
     savedAt: new Date(savedAt).toISOString(),
     version,
-    /** `null` when it can be started. */
+    /** Why it cannot be started; `null` if it can. */
     unusable: whyUnusable(snapshot) ?? null,
   };
 }

@@ -1,4 +1,4 @@
-/** `svcnet stamp NODE`: buy a batch through a node, or one for an account, and wait until it is usable. */
+/** `svcnet stamp NODE`: buy a batch through a node, or for an account, and wait until it is usable. */
 
 import { HarnessError } from '../base/errors.ts';
 import { formatMs } from '../base/words.ts';
@@ -19,13 +19,13 @@ export interface StampFlags extends ClusterFlags {
   readonly ttl: number;
   readonly amount?: bigint;
   readonly label?: string;
-  /** Node, or address of 40 hex digits, that a batch is made for instead of bought through a node. */
+  /** Node, or address of 40 hex digits, that will own the batch; it is then not bought through a node. */
   readonly owner?: string;
   readonly mutable?: boolean;
   readonly wait: boolean;
 }
 
-/** @param nodeName absent: the first node that can buy */
+/** @param nodeName default: the first node that can buy */
 export async function stamp(
   nodeName: string | undefined,
   flags: StampFlags,
@@ -33,8 +33,8 @@ export async function stamp(
 ): Promise<void> {
   if (flags.owner !== undefined && (nodeName !== undefined || flags.label !== undefined)) {
     const other =
-      nodeName === undefined ? '--label: a label is known to a node' : `'${nodeName}': a node buys`;
-    throw new HarnessError('USAGE', `${other}, but a batch with --owner is bought for an account`);
+      nodeName === undefined ? '--label: only nodes keep labels' : `'${nodeName}': names a node that buys`;
+    throw new HarnessError('USAGE', `${other}, but with --owner the testbed buys the batch for an account`);
   }
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   try {
@@ -73,7 +73,7 @@ export async function stamp(
   }
 }
 
-/** A batch that was bought, and what its answer says about its owner. */
+/** A batch that was bought, and what the output says about its owner. */
 interface Bought {
   readonly whose: { readonly node?: string; readonly owner?: string };
   /** Name of the node that owns it. */
@@ -110,20 +110,17 @@ async function boughtFor(
   return { whose: { owner }, ...(await createBatchFor(cluster, { ...request, owner }, signal)) };
 }
 
-/** Of a network that svcnet has not started, a node knows the price. */
+/** In an attached network, a node knows the price. */
 async function termsOf(cluster: Cluster): Promise<Parameters<typeof batchAmount>[1]> {
   const { chain, driver } = cluster;
   if (driver !== 'attached') return chain.batchTerms();
   if (chain.rpc === '') {
-    throw new HarnessError(
-      'NODE_STATE',
-      `no batch can be bought: the nodes of '${cluster.name}' have no chain`,
-    );
+    throw new HarnessError('NODE_STATE', `cannot buy a batch: the nodes of '${cluster.name}' have no chain`);
   }
   if (chain.blockTimeMs === 0) {
     throw new HarnessError(
       'USAGE',
-      '--ttl: the chain mines on demand, so that nothing lasts for a time; use --amount',
+      '--ttl: the chain mines on demand, so a batch has no time to live; use --amount',
     );
   }
   const node = workingNodes(cluster)[0] ?? cluster.node(0);

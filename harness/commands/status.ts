@@ -1,16 +1,18 @@
-/** `svcnet status`: cluster health, debts and problems; once, or every few seconds. */
+/** `svcnet status`: cluster health, debts and problems, once or refreshed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { findCluster, readRecord } from '../state/state.ts';
 import { ANSWER_LIMIT_MS, ask, askNodes } from '../status/ask.ts';
 import { type StatusDocument, statusDocument } from '../status/document.ts';
+import { isolationOf } from '../status/isolation.ts';
 import { fitted, pageLines, statusPage } from '../status/page.ts';
 import { Screen } from '../terminal/screen.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { activeFaults } from './fault.ts';
 
 export interface StatusFlags extends ClusterFlags {
-  /** Milliseconds between two looks; one look when absent. */
+  /** Milliseconds between two readings; default: a single reading. */
   readonly watch?: number;
 }
 
@@ -21,7 +23,9 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
   try {
     if (flags.watch === undefined) {
       const document = await look(cluster, context.signal);
-      answer(context, document, pageLines(statusPage(document, context)));
+      const faults = await cluster.faults.list();
+      const lines = [...pageLines(statusPage(document, context)), ...activeFaults(faults)];
+      answer(context, { ...document, faults }, lines);
     } else {
       const isThere = () => readRecord(stateDir, cluster.name)?.token === token;
       await watch(cluster, { intervalMs: flags.watch, isThere }, context);
@@ -37,6 +41,7 @@ async function look(cluster: Cluster, signal: AbortSignal): Promise<StatusDocume
     cluster.chain.rpc === '' ? { said: null } : ask(cluster.chain.height(limit)),
     askNodes(cluster.nodes, signal),
   ]);
+  const isolated = await isolationOf(nodes, cluster.nodes, { faults: await cluster.faults.list(), signal });
   throwIfInterrupted(signal);
   const { name, seed } = cluster.toJSON();
   return statusDocument({
@@ -46,17 +51,18 @@ async function look(cluster: Cluster, signal: AbortSignal): Promise<StatusDocume
     rpc: cluster.chain.rpc,
     height,
     nodes,
+    isolated,
   });
 }
 
 interface Watching {
   readonly intervalMs: number;
-  /** Whether the cluster is still the one that was asked for. */
+  /** Whether the cluster still exists and is the same one. */
   readonly isThere: () => boolean;
 }
 
 /**
- * Until it is interrupted.
+ * Refreshes the page until interrupted.
  * @throws HarnessError `CLUSTER_GONE`
  */
 async function watch(cluster: Cluster, watching: Watching, context: CommandContext): Promise<void> {
@@ -65,7 +71,7 @@ async function watch(cluster: Cluster, watching: Watching, context: CommandConte
   while (!signal.aborted) {
     try {
       const document = await look(cluster, signal);
-      // A cluster that is being removed looks like one whose nodes have died.
+      // A cluster that is being removed looks as if its nodes had crashed.
       if (!watching.isThere()) throw goneError(cluster.name);
       view.show(document);
       await sleep(watching.intervalMs, undefined, { signal });
@@ -79,7 +85,7 @@ interface View extends Disposable {
   show(document: StatusDocument): void;
 }
 
-/** One after the other: a document per line, or a block of lines under the time. */
+/** Appends: a JSON document per line, or a block of lines below the time. */
 function blocks({ json, out, style, width }: CommandContext): View {
   return {
     show(document) {
@@ -90,7 +96,7 @@ function blocks({ json, out, style, width }: CommandContext): View {
   };
 }
 
-/** Each in place of the one before; the last one stays behind. */
+/** Redraws the page in place; the last one remains. */
 function drawn(
   { out, style, width }: CommandContext,
   terminal: NonNullable<CommandContext['terminal']>,

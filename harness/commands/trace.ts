@@ -1,4 +1,4 @@
-/** `svcnet trace`: where a chunk lies, who should have it, and which way it took. */
+/** `svcnet trace`: which nodes store a chunk, which should, and the route it took. */
 import { EXIT } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { trace as traced } from '../trace/document.ts';
@@ -6,14 +6,14 @@ import { tracePage } from '../trace/page.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export interface TraceFlags extends ClusterFlags {
-  /** Whose way is shown. */
+  /** Number of chunks whose route is shown. */
   readonly chunks: number;
 }
 
-/** Chunks looked for between two plain lines. */
+/** Chunks between two progress lines. */
 const PROGRESS_CHUNKS = 500;
 
-/** @param reference 64 or 128 hex digits, lower case @returns exit code: 1 when a chunk is nowhere */
+/** @param reference 64 or 128 hex digits, lower case @returns exit code: 1 when no node stores a chunk */
 export async function trace(reference: string, flags: TraceFlags, context: CommandContext): Promise<number> {
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   try {
@@ -24,7 +24,7 @@ export async function trace(reference: string, flags: TraceFlags, context: Comma
       chunks: flags.chunks,
       signal: context.signal,
       onChunk: (count) => {
-        if (count % PROGRESS_CHUNKS === 0) context.note(`  ${count} chunks looked for\n`);
+        if (count % PROGRESS_CHUNKS === 0) context.note(`  ${count} chunks checked\n`);
       },
     });
     answer(context, document, tracePage(document, context));

@@ -1,4 +1,4 @@
-/** `svcnet ui`: a page on a running cluster, until it is interrupted. */
+/** `svcnet ui`: serve a live page of a running cluster until interrupted. */
 import { once } from 'node:events';
 import { messageOf } from '../base/errors.ts';
 import { plural } from '../base/words.ts';
@@ -11,7 +11,7 @@ import { serveUi } from '../ui/server.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 
 export interface UiFlags extends ClusterFlags {
-  /** Default: any that is free. */
+  /** Default: any free port. */
   readonly port?: number;
   readonly open?: boolean;
 }
@@ -42,10 +42,10 @@ function tell(url: string, { name, nodes }: Cluster, { json, out, note }: Comman
     return;
   }
   out(`  ${name}, ${plural(nodes.length, 'node')}: ${url}\n`);
-  note('  Open it in a browser of this machine. It only looks; Ctrl-C ends it.\n');
+  note('  Open it in a browser on this machine. It is read-only; press Ctrl-C to stop.\n');
 }
 
-/** The page is served all the same. */
+/** A browser that does not open is no error: the page is served anyway. */
 async function open(url: string, { note }: CommandContext): Promise<void> {
   try {
     await openInBrowser(url);

@@ -1,12 +1,14 @@
 /** `svcnet up`: start a cluster and leave it running. */
 
 import { HarnessError } from '../base/errors.ts';
+import { typed } from '../base/typed.ts';
 import { formatMs, plural } from '../base/words.ts';
 import { Cluster, type ClusterOptions } from '../cluster/cluster.ts';
 import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import type { DefinitionInput } from '../plan/definition-input.ts';
 import { batchesOf } from '../plan/facts.ts';
 import { withPreset } from '../plan/presets/presets.ts';
-import type { Definition, DefinitionInput } from '../plan/schema.ts';
+import type { Definition } from '../plan/schema.ts';
 import { paint } from '../report/console.ts';
 import { hasPreparation } from '../start/prepared.ts';
 import type { StartStep } from '../start/start-context.ts';
@@ -22,7 +24,7 @@ const DEFAULT_NODES = 5;
 export interface UpFlags extends NodesFlags {
   readonly preset?: DefinitionInput['preset'];
   readonly file?: string;
-  /** Name of a snapshot; all but the name and the ports comes from it. */
+  /** Name of a snapshot; everything but name and ports comes from it. */
   readonly snapshot?: string;
   readonly driver?: DefinitionInput['driver'];
   readonly profile?: DefinitionInput['profile'];
@@ -31,22 +33,24 @@ export interface UpFlags extends NodesFlags {
   readonly name?: string;
   readonly seed?: bigint;
   readonly port?: number;
-  /** Origins; none: those of the file. */
+  /** Origins; empty: those of the file. */
   readonly cors: readonly string[];
-  /** Receiver of traces. */
+  /** Endpoint that traces are sent to. */
   readonly otlp?: string;
   readonly batches: boolean;
   readonly coldGossip?: boolean;
+  readonly machineFaults?: boolean;
+  readonly linkFaults?: boolean;
   /** Milliseconds. */
   readonly timeout?: number;
   readonly wide?: boolean;
 }
 
 const SNAPSHOT_STEPS: readonly StartStep[] = ['chain', 'nodes', 'mesh', 'postage'];
-/** Flags that may stand beside `--snapshot`. */
+/** Options that may be combined with `--snapshot`. */
 const BESIDE_SNAPSHOT = new Set(['snapshot', 'name', 'port', 'timeout', 'wide', 'json']);
 
-/** A snapshot has its own definition. @throws HarnessError `USAGE` naming the flag that contradicts it */
+/** A snapshot has its own definition. @throws HarnessError `USAGE` naming the option that contradicts it */
 function fromSnapshot(flags: UpFlags): ClusterOptions {
   const isGiven = (value: unknown) =>
     value !== undefined && value !== true && !(Array.isArray(value) && value.length === 0);
@@ -55,15 +59,15 @@ function fromSnapshot(flags: UpFlags): ClusterOptions {
     const flag = extra[0].replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     throw new HarnessError(
       'USAGE',
-      `--${extra[1] === false ? `no-${flag}` : flag}: cannot be given with --snapshot, which has a definition of its own`,
-      { hint: 'Beside --snapshot there are --name, --port and --timeout.' },
+      `--${extra[1] === false ? `no-${flag}` : flag}: cannot be combined with --snapshot, which has its own definition`,
+      { hint: 'With --snapshot only --name, --port and --timeout are allowed.' },
     );
   }
   const ports = flags.port === undefined ? {} : { ports: flags.port };
   return { snapshot: flags.snapshot, name: flags.name ?? DEFAULT_NAME, ...ports };
 }
 
-/** Flags win over the file, and the file over its preset. A snapshot has its own definition. */
+/** Options override the file, which overrides its preset. A snapshot has its own definition. */
 export async function up(flags: UpFlags, context: CommandContext): Promise<void> {
   const input = flags.snapshot === undefined ? await inputOf(flags) : fromSnapshot(flags);
   const steps =
@@ -114,6 +118,8 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
     otlp: flags.otlp,
     batches: flags.batches ? undefined : false,
     coldGossip: flags.coldGossip,
+    machineFaults: flags.machineFaults,
+    linkFaults: flags.linkFaults,
   };
   const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const input = withPreset({ ...file, ...chosen }) as DefinitionInput;
@@ -141,7 +147,7 @@ function headline(cluster: Cluster, { style }: CommandContext): string[] {
   ];
 }
 
-/** Three lines that work as they are: upload here, download there, remove it all. */
+/** Three commands to copy: upload to one node, download from another, remove the cluster. */
 function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
   const working = workingNodes(cluster);
   const first = working[0] ?? cluster.node(0);
@@ -154,6 +160,6 @@ function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
       `curl -s ${other.api}/bytes/$reference`,
     );
   }
-  lines.push(`npm run svcnet -- down --name ${cluster.name}`);
+  lines.push(typed(`down --name ${cluster.name}`));
   return [paint(style, 'dim', '  try next'), ...lines.map((line) => `    ${line}`)];
 }

@@ -1,4 +1,4 @@
-/** `svcnet validate FILE`: whether a cluster file describes a cluster, with all mistakes at once. */
+/** `svcnet validate FILE`: check a cluster file and report all errors at once. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { plural } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
@@ -7,7 +7,7 @@ import { creditOf, nodeCount } from '../plan/facts.ts';
 import type { Definition } from '../plan/schema.ts';
 import { answer, type CommandContext } from './context.ts';
 
-/** @returns the exit code: usage when there are mistakes */
+/** @returns the exit code: usage when the file has errors */
 export async function validate(
   path: string,
   _flags: Readonly<Record<string, unknown>>,
@@ -38,7 +38,7 @@ async function check(path: string, { json }: CommandContext): Promise<ReturnType
   const checked = checkDefinition(input);
   if ('mistakes' in checked) return checked;
   const mistakes: string[] = [];
-  // Programs are asked for their options, as a start does before anything else.
+  // Executables are asked for their options, as at the beginning of a start.
   for (const [index, { flavour, binary, image, options }] of checked.definition.nodes.entries()) {
     try {
       await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, image, options });

@@ -1,7 +1,8 @@
 import type { Cluster } from '../cluster/cluster.ts';
+import { isHonest } from '../flavours/flavour.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 
-/** Those that upload and buy: all but the boot nodes, which only introduce the others. A cluster has at least one. */
+/** Nodes that upload and buy: all except boot nodes, which only introduce the others, and dishonest nodes. A cluster has at least one. */
 export function workingNodes({ nodes }: Cluster): readonly ClusterNode[] {
-  return nodes.filter(({ mode }) => mode !== 'boot');
+  return nodes.filter((node) => node.mode !== 'boot' && isHonest(node));
 }

@@ -1,6 +1,6 @@
 /** A comparison for people: whom it compares, the figures side by side, and what to make of them. */
-import { plural } from '../base/words.ts';
-import { type ConsoleStyle, formatMs, paint } from '../report/console.ts';
+import { formatMs, plural } from '../base/words.ts';
+import { type ConsoleStyle, paint } from '../report/console.ts';
 import { type Column, renderTable } from '../terminal/table.ts';
 import type { Compared, ComparedFigure, Comparison } from './compare.ts';
 import { REPEATS_MIN } from './estimate.ts';

@@ -5,8 +5,9 @@ import { suggestion } from '../base/words.ts';
 import { DIALECT_NAMES } from '../client/dialect.ts';
 import type { StartingDriver } from '../places/driver.ts';
 import { readDefinitionFile } from '../plan/definition.ts';
+import type { DefinitionInput } from '../plan/definition-input.ts';
 import { oneOf, seed, whole } from '../plan/fields.ts';
-import { type DefinitionInput, NODES_MAX } from '../plan/schema.ts';
+import { NODES_MAX } from '../plan/schema.ts';
 import { PORT_RANGE, RPC_PORT } from './ports.ts';
 
 /** Neither containers in a container, nor nodes of somebody else. */

@@ -1,5 +1,6 @@
 import { parseDefinition } from '../plan/definition.ts';
-import type { Definition, DefinitionInput } from '../plan/schema.ts';
+import type { DefinitionInput } from '../plan/definition-input.ts';
+import type { Definition } from '../plan/schema.ts';
 
 /** What is exported is kept and run again, so that its seed is not drawn. */
 export const DEFAULT_SEED = 42n;

@@ -7,7 +7,7 @@ export type Target = (typeof TARGETS)[number];
 
 /** @returns a line for each, with key, value, and why it cannot be exported */
 export function obstacles(definition: Definition, target: Target): string[] {
-  const { chain, driver, listen, ports, prepare, topology } = definition;
+  const { chain, driver, linkFaults, listen, machineFaults, ports, prepare, topology } = definition;
   const lines = definition.nodes.flatMap((group, index) => groupObstacles(group, `nodes[${index}]`));
   if (driver === 'embedded') {
     lines.push(
@@ -16,6 +16,11 @@ export function obstacles(definition: Definition, target: Target): string[] {
   }
   if (chain.gate) {
     lines.push('chain.gate: got true, expected false: only the testbed opens and shuts the gate of a chain');
+  }
+  if (machineFaults)
+    lines.push('machineFaults: got true, expected false: only the testbed makes machines fail');
+  if (linkFaults) {
+    lines.push('linkFaults: got true, expected false: only the testbed puts a proxy between nodes');
   }
   if (topology !== 'mesh') {
     lines.push(
@@ -41,6 +46,8 @@ export function obstacles(definition: Definition, target: Target): string[] {
 
 function groupObstacles({ flavour, image }: NodeGroup, at: string): string[] {
   if (flavour === 'svc') return [];
+  if (flavour === 'dishonest')
+    return [`${at}.flavour: got 'dishonest', expected svc: only the testbed runs it`];
   return [
     image === undefined
       ? `${at}.image: flavour ${flavour} needs the name of an image with its program`

@@ -37,6 +37,9 @@ const DEFAULTS = {
   'storage-incentives-enable': false,
 } as const;
 
+/** The only name of loopback that it advertises: it refuses loopback addresses, and `localhost` as it is usually written. */
+const LOOPBACK_NAME = 'LOCALHOST';
+
 const OWN_OPTIONS = [
   'data-dir',
   'password',
@@ -46,6 +49,7 @@ const OWN_OPTIONS = [
   'network-id',
   'api-addr',
   'p2p-addr',
+  'nat-addr',
   'bootnode',
   'blockchain-rpc-endpoint',
   'block-time',
@@ -63,7 +67,7 @@ export const beeFlavour: Flavour = {
   name: 'bee',
   dialect: 'swarm',
   modes: ['full', 'light', 'boot'],
-  reserved: [...OWN_OPTIONS, 'config', 'password-file', 'nat-addr', 'static-nodes'],
+  reserved: [...OWN_OPTIONS, 'config', 'password-file', 'static-nodes'],
   binaryVariable: 'SVCNET_BEE_BINARY',
   public: true,
   debugApi: false,
@@ -71,8 +75,10 @@ export const beeFlavour: Flavour = {
   bootstraps: false,
   takesLinks: false,
   takesRecords: false,
+  learnsListeners: true,
   adoptsChequebook: false,
   watchesParent: false,
+  stored: ['localstore'],
   stopGraceMs: STOP_GRACE_MS,
 
   async check({ where, binary, image, options, runImage }) {
@@ -142,6 +148,7 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'network-id': network.networkId,
     'api-addr': `${listen}:${ports.api}`,
     'p2p-addr': `${listen}:${ports.p2p}`,
+    'nat-addr': plan.advertised?.replace(/^127\.[\d.]+(?=:)/, LOOPBACK_NAME) ?? '',
     // A full node as a bootnode would be lost as a peer.
     bootnode: network.dedicatedBootnodes ? network.bootnodes : [],
     'blockchain-rpc-endpoint': network.rpc,

@@ -4,16 +4,27 @@ import type { Contracts } from '../chain/contracts.ts';
 import type { DialectName } from '../client/dialect.ts';
 import type { NodeClient } from '../client/node-client.ts';
 import type { Command } from '../machine/processes.ts';
+import type { Tampered } from '../tampered/settings.ts';
 import type { Credit, Profile } from './profiles.ts';
 
-export const FLAVOUR_NAMES = ['svc', 'bee'] as const;
+/** Those that keep to the rules, and can be compared with each other. */
+export const HONEST_FLAVOURS = ['svc', 'bee'] as const;
+export type HonestFlavour = (typeof HONEST_FLAVOURS)[number];
+export const FLAVOUR_NAMES = [...HONEST_FLAVOURS, 'dishonest'] as const;
+/** Implementation of a node. */
 export type FlavourName = (typeof FLAVOUR_NAMES)[number];
+
+/** Whether the network can count on nodes of the flavour. */
+export function isHonest({ flavour }: { readonly flavour: FlavourName }): boolean {
+  return flavour !== 'dishonest';
+}
 
 /**
  * Roles of a node in the network. Full: stores and forwards. Light: uploads and downloads, serves nobody. Boot:
  * introduces the others to each other, and that is all.
  */
 export const NODE_MODES = ['full', 'light', 'boot'] as const;
+/** What a node does for the network. */
 export type NodeMode = (typeof NODE_MODES)[number];
 
 /** A network as one of its nodes has to know it. */
@@ -80,6 +91,8 @@ export interface NodePlan {
   /** Node options of the definition; they win over the profile's. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly dataDir: string;
+  /** It runs on surroundings that can fail, or breaks rules; undefined: it is an honest node on a machine that works. */
+  readonly tampered?: Tampered | undefined;
   /** Address of the chequebook that was deployed for it; undefined: it deploys its own, or needs none. */
   readonly chequebook?: string | undefined;
   readonly network: NetworkFacts;
@@ -131,10 +144,14 @@ export interface Flavour {
   readonly takesLinks: boolean;
   /** Whether it can be given address records of its peers to begin with. */
   readonly takesRecords: boolean;
+  /** Whether it learns from a peer where that really listens, and may dial there instead of where the peer says it is. */
+  readonly learnsListeners: boolean;
   /** Whether it takes a chequebook that was deployed for it. */
   readonly adoptsChequebook: boolean;
   /** Whether it stops by itself when the process that started it is gone. */
   readonly watchesParent: boolean;
+  /** Folders of its data directory with what it has stored; its keys and configuration are elsewhere. */
+  readonly stored: readonly string[];
   /** How long a stop may take, milliseconds. */
   readonly stopGraceMs: number;
   /** What is wrong with options that a definition gives, where they are known without its program; a line each. */

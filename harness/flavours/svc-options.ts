@@ -1,5 +1,5 @@
 /** Options that a definition may give to our own nodes, as the option table of the node has them. */
-import { type NodeOptions, OPTIONS, type OptionName, optionNames } from '../../node/options.ts';
+import { OPTIONS, type OptionName, optionNames } from '../../node/options.ts';
 import { suggestion } from '../base/words.ts';
 
 /** What belongs to the testbed: a definition that set one of these would point the node outside of its cluster. */
@@ -43,20 +43,6 @@ export const RESERVED_OPTIONS = [
   'debug-api-token',
   'debug-api-token-file',
 ] as const satisfies readonly OptionName[];
-
-/** Durations and large amounts are text: `5s`, `'100000000000000000000'`. */
-type InputOf<T> = T extends boolean
-  ? boolean
-  : T extends number | bigint
-    ? number | string
-    : T extends readonly string[]
-      ? string | readonly string[]
-      : T;
-
-/** Options of a group of our own nodes, by name; the table in the README says what they mean. */
-export type NodeOptionsInput = {
-  readonly [N in Exclude<OptionName, (typeof RESERVED_OPTIONS)[number]>]?: InputOf<NodeOptions[N]>;
-};
 
 /** @returns one line for each option that a node would refuse; what is reserved is not looked at */
 export function optionMistakes(options: Readonly<Record<string, unknown>>): string[] {

@@ -26,11 +26,16 @@ export const NODE_FLAGS = [YOUNG_GENERATION, OLD_GENERATION] as const;
 
 /** Always with the same flags: code that was compiled under others is not used. */
 export function svcProgram(...args: string[]): Command {
-  return {
-    file: process.execPath,
-    args: [...NODE_FLAGS, programPath('node/main'), ...args],
-    env: ALLOCATOR,
-  };
+  return program('node/main', args);
+}
+
+/** The same node with surroundings that can fail, or manners that it should not have. */
+export function tamperedProgram(...args: string[]): Command {
+  return program('harness/tampered/main', args);
+}
+
+function program(name: string, args: readonly string[]): Command {
+  return { file: process.execPath, args: [...NODE_FLAGS, programPath(name), ...args], env: ALLOCATOR };
 }
 
 /** The same in a container, where the image of this package has it. */

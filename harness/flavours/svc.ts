@@ -1,11 +1,12 @@
 /** Our own node: `node/main.ts` in a process of its own, configured by one file in its data directory. */
 import { createHash } from 'node:crypto';
 import { encryptKey } from '../../node/crypto/keystore.ts';
+import { isTampered, TAMPERED_FILE } from '../tampered/settings.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { NODE_READINESS_PATH, probe } from './inside-image.ts';
 import { multiaddress } from './multiaddress.ts';
 import { type OWN_OPTIONS, optionMistakes, RESERVED_OPTIONS } from './svc-options.ts';
-import { svcContainer, svcProgram } from './svc-program.ts';
+import { svcContainer, svcProgram, tamperedProgram } from './svc-program.ts';
 
 /** The keys follow from the seed, so the password protects nothing; it only has to be the same everywhere. */
 const PASSWORD = 'svcnet';
@@ -53,14 +54,23 @@ export const svcFlavour = {
   bootstraps: true,
   takesLinks: true,
   takesRecords: true,
+  learnsListeners: false,
   adoptsChequebook: true,
   watchesParent: true,
+  stored: ['store'],
   stopGraceMs: STOP_GRACE_MS,
-  files: (plan: NodePlan) => [...keyFiles(plan.identity), { path: CONFIG_FILE, content: configFile(plan) }],
+  files: (plan: NodePlan) => [
+    ...keyFiles(plan.identity),
+    { path: CONFIG_FILE, content: configFile(plan) },
+    ...(plan.tampered === undefined ? [] : [{ path: TAMPERED_FILE, content: JSON.stringify(plan.tampered) }]),
+  ],
   forgetPeers: (dataDirs: readonly string[]) => svcProgram('forget-peers', ...dataDirs),
   embedded: (plan: NodePlan) => ({ options: optionsOf(plan), keys: plan.identity.keys }),
   compile: () => svcProgram('compile'),
-  command: ({ dataDir }: { dataDir: string }) => svcProgram('start', '--config', `${dataDir}/${CONFIG_FILE}`),
+  command: ({ dataDir }: { dataDir: string }) => {
+    const program = isTampered(dataDir) ? tamperedProgram : svcProgram;
+    return program('start', '--config', `${dataDir}/${CONFIG_FILE}`);
+  },
   containerCommand: ({ dataDir, apiPort }: { dataDir: string; apiPort: number }) => ({
     ...svcContainer('start', '--config', `${dataDir}/${CONFIG_FILE}`),
     health: probe(apiPort, NODE_READINESS_PATH),

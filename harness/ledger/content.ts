@@ -22,8 +22,9 @@ export interface ExpectedContent {
 }
 
 /** How an upload was asked to be stored; what is encrypted has another reference each time. */
-type StoredAs = Pick<SplitOptions, 'level'>;
+export type StoredAs = Pick<SplitOptions, 'level'>;
 
+/** @returns reference and chunks of bytes as `POST /bytes` stores them */
 export async function expectBytes(data: Uint8Array, stored: StoredAs = {}): Promise<ExpectedContent> {
   const recorded = recordingPutter();
   const { reference } = await split(oneBuffer(data), recorded.putter, stored);
@@ -44,6 +45,7 @@ export async function expectFile(
 /** Paths of what is served for the root, and for what is not there. */
 export type SiteDocuments = Pick<CollectionOptions, 'indexDocument' | 'errorDocument'>;
 
+/** @returns reference and chunks of a tar archive as a collection */
 export async function expectTar(
   archive: Uint8Array,
   documents: SiteDocuments = {},

@@ -13,6 +13,7 @@ import { cannotWrite } from '../base/errors.ts';
 import { REPORT_REMEDY } from '../report/folder.ts';
 import type { LedgerResult, Loss } from '../report/result.ts';
 
+/** An acknowledged upload. */
 export interface LedgerEntry {
   readonly kind: 'chunk' | 'soc' | 'bytes' | 'file' | 'collection' | 'feed-update';
   readonly node: string;
@@ -38,18 +39,21 @@ export interface Holder {
   hasChunk(address: string, signal: AbortSignal): Promise<boolean>;
 }
 
+/** Counts of distinct chunks, and those that no node holds. */
 export interface LedgerVerdict {
   readonly acknowledged: number;
   readonly found: number;
-  /** The first losses, at most `LOSSES_SHOWN`; `missing` counts all. */
+  /** All of them. */
   readonly losses: readonly Loss[];
   readonly missing: number;
 }
 
+/** Of a result; the run's folder has all. */
 const LOSSES_SHOWN = 50;
 /** Requests under way at once: enough to keep the nodes busy, few enough for a small machine. */
 const VERIFY_CONCURRENCY = 64;
 
+/** The acknowledged uploads of a run. */
 export class Ledger {
   readonly entries: LedgerEntry[] = [];
   readonly #path: string | undefined;
@@ -91,7 +95,6 @@ export class Ledger {
     const origins = [...this.#origins];
     const overlays = new Map(holders.map((holder) => [holder, fromHex(holder.overlay)] as const));
     const losses: Loss[] = [];
-    let missing = 0;
     let done = 0;
     const works = origins.map(([chunk, entry]) => async () => {
       const address = fromHex(chunk);
@@ -99,19 +102,17 @@ export class Ledger {
         closerTo(address, overlays.get(a) as Uint8Array, overlays.get(b) as Uint8Array),
       );
       if (!(await someHas(byDistance, chunk, options.signal))) {
-        missing++;
-        if (losses.length < LOSSES_SHOWN) {
-          losses.push({
-            chunk,
-            reference: entry.reference,
-            uploader: entry.node,
-            closest: byDistance[0]?.name ?? 'nobody',
-          });
-        }
+        losses.push({
+          chunk,
+          reference: entry.reference,
+          uploader: entry.node,
+          closest: byDistance[0]?.name ?? 'nobody',
+        });
       }
       options.onProgress?.(++done, origins.length);
     });
     await atMost(VERIFY_CONCURRENCY, works);
+    const missing = losses.length;
     this.#verdict = { acknowledged: origins.length, found: origins.length - missing, missing, losses };
     return this.#verdict;
   }
@@ -120,7 +121,7 @@ export class Ledger {
   result(): LedgerResult {
     if (this.#verdict === undefined) return { acknowledged: this.acknowledgedChunks(), found: 0, missing: 0 };
     const { losses, ...counts } = this.#verdict;
-    return losses.length === 0 ? counts : { ...counts, losses };
+    return losses.length === 0 ? counts : { ...counts, losses: losses.slice(0, LOSSES_SHOWN) };
   }
 }
 

@@ -32,6 +32,8 @@ export function driverOf(
     name,
     stopWithParent,
     listen: planned.listen,
+    machineFaults: planned.machineFaults,
+    linkFaults: planned.linkFaults,
     compileCache,
     folder: clusterFolder(stateDir, name).path,
     embedded: {

@@ -65,6 +65,7 @@ export const LOAD_PARAMETERS = {
   ),
   k6: parameter('text', '', 'program of k6 (default: SVCNET_K6, then PATH, then its container image)'),
 };
+/** Values of `LOAD_PARAMETERS`. */
 export type LoadParameters = ParametersOf<typeof LOAD_PARAMETERS>;
 
 /** Of downloads, the share that is compared byte by byte. */

@@ -8,6 +8,7 @@ import type { Reads, Sizes, StoredObject, TargetNode, UploadRecord } from './k6/
 import type { Threshold, ThresholdVerdict } from './thresholds.ts';
 
 export const LOAD_PROFILES = ['constant', 'ramp', 'spike', 'soak'] as const;
+/** How the rate of a load changes over its time. */
 export type LoadProfile = (typeof LOAD_PROFILES)[number];
 
 /** Iterations per second (open) or users at once (closed); of `ramp` and `spike` the highest. */
@@ -15,6 +16,7 @@ export type LoadModel =
   | { readonly model: 'open'; readonly rate: number }
   | { readonly model: 'closed'; readonly vus: number };
 
+/** A load as data: what k6 is given follows from it alone. */
 export interface LoadPlan {
   /** Name of a script of the package, or path of a file. */
   readonly script: string;
@@ -92,6 +94,7 @@ export interface PreparedLoad {
   readonly objects: readonly StoredObject[];
 }
 
+/** A batch that a load stamps with. */
 export interface PreparedBatch {
   readonly node: string;
   readonly id: string;
@@ -100,6 +103,7 @@ export interface PreparedBatch {
   readonly bought: boolean;
 }
 
+/** Options of one load. */
 export interface LoadOptions {
   readonly signal: AbortSignal;
   /** Gets what k6 reads and writes; created. */

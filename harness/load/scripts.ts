@@ -6,6 +6,7 @@ import { suggestion } from '../base/words.ts';
 
 export const K6_FOLDER = resolve(import.meta.dirname, '../../scenarios/k6');
 
+/** What a k6 script does to the nodes. */
 export interface ScriptFacts {
   /** One sentence, for people. */
   readonly about: string;
@@ -54,6 +55,7 @@ export const SCRIPT_NAMES = Object.keys(SCRIPTS) as ScriptName[];
 /** A script of a user may do anything. */
 const OWN: ScriptFacts = { about: 'a script of your own', writes: true, reads: true, shapes: true };
 
+/** A k6 script. */
 export interface Script {
   /** As results call it. */
   readonly name: string;

@@ -17,10 +17,13 @@ const K6_METRICS = { latency: 'http_req_duration', errors: 'http_req_failed' } a
 
 /** What may stand before the comparison. Percentiles are `p` and a number from 1 to 99.9. */
 const FIGURES = ['avg', 'min', 'med', 'max', 'errors', 'rate'] as const;
-type Figure = (typeof FIGURES)[number];
+/** Figures of a load that have no percentile. */
+export type Figure = (typeof FIGURES)[number];
 const COMPARISONS = ['<=', '>=', '<', '>'] as const;
-type Comparison = (typeof COMPARISONS)[number];
+/** How a figure of a load is compared with its bound. */
+export type Comparison = (typeof COMPARISONS)[number];
 
+/** A bound on a figure of a load, such as `upload p95<500ms`. */
 export interface Threshold {
   /** As it was given. */
   readonly text: string;

@@ -70,6 +70,11 @@ async function make(command: Command, folder: string, signal: AbortSignal): Prom
   return true;
 }
 
+/** Whether both run the same program with the same flags. */
+export function isSameProgram(one: Command, other: Command): boolean {
+  return programArgs(one).join('\n') === programArgs(other).join('\n');
+}
+
 /** The runtime's flags and the program, which is the first argument that is none. */
 function programArgs({ args }: Command): readonly string[] {
   return args.slice(0, args.findIndex((arg) => !arg.startsWith('-')) + 1);

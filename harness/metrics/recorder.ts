@@ -10,6 +10,7 @@ const SLOWEST_KEPT = 20;
 /** Of a message that stands for its class; the rest is in the logs. */
 const EXAMPLE_LENGTH_MAX = 500;
 
+/** Name of an operation and of the node that it was done on; a row of the report. */
 export interface OperationKey {
   /** What was done, such as `upload file`. */
   readonly operation: string;
@@ -50,6 +51,7 @@ export interface Measured {
   readonly subject?: string;
 }
 
+/** An operation that failed. */
 export interface Mistake {
   readonly endMs: number;
   readonly class: string;
@@ -65,6 +67,7 @@ interface Series extends OperationKey {
   lastEndMs: number;
 }
 
+/** Collects the durations and errors of operations. */
 export interface Recorder {
   /** Runs and times one operation; its errors are counted by class and thrown on. @returns what `work` returned */
   measure<T>(key: OperationKey, work: () => Promise<T>, bytesOf: (result: T) => number): Promise<T>;

@@ -18,6 +18,7 @@ import {
   type NodePart,
   type Observed,
   type Stats,
+  type StoredPart,
 } from '../places/driver.ts';
 import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } from '../state/state.ts';
 import { introduce, introducers } from './introductions.ts';
@@ -71,6 +72,7 @@ export interface ClusterNodeDeps {
   readonly mayStart: () => HarnessError | undefined;
 }
 
+/** A node of a cluster: its addresses, its API, and what can be done to its process. From `cluster.nodes` or `cluster.node`. */
 export class ClusterNode {
   readonly index: number;
   readonly name: string;
@@ -115,6 +117,7 @@ export class ClusterNode {
   /** Where its log ended when it was launched last. */
   #launchedAt: LogPosition | undefined;
 
+  /** @internal */
   constructor(index: number, record: NodeRecord, deps: ClusterNodeDeps) {
     this.index = index;
     this.name = record.name;
@@ -216,7 +219,7 @@ export class ClusterNode {
     return this.state === 'running';
   }
 
-  /** Looks at it now. */
+  /** Looks at it now. @internal */
   async observe(): Promise<NodeSight> {
     const run = this.#run();
     this.#sight =
@@ -227,27 +230,28 @@ export class ClusterNode {
   /**
    * What this process wants it to be, which differs from what is seen when somebody else changed it; undefined while
    * this process changes it, and before anything is known.
+   * @internal
    */
   get wanted(): Pick<NodeSight, 'state' | 'handle'> | undefined {
     return this.#changing > 0 ? undefined : this.#wanted;
   }
 
-  /** What this process has made of it, the last ones, oldest first. */
+  /** What this process has made of it, the last ones, oldest first. @internal */
   get deeds(): readonly Deed[] {
     return this.#deeds;
   }
 
-  /** Takes it as it is now: what happens to it from here on is news. */
+  /** Takes it as it is now: what happens to it from here on is news. @internal */
   accept({ state, handle }: NodeSight): void {
     this.#wanted = { state, handle };
   }
 
-  /** No start from here on: the cluster is being stopped. */
+  /** No start from here on: the cluster is being stopped. @internal */
   retire(): void {
     this.#retired = true;
   }
 
-  /** Nothing of it runs any more, and nobody looks at it again: its cluster has been torn down. */
+  /** Nothing of it runs any more, and nobody looks at it again: its cluster has been torn down. @internal */
   tornDown(): void {
     this.#sight = { ...this.#sight, state: 'stopped', pid: undefined };
   }
@@ -261,6 +265,11 @@ export class ClusterNode {
   stats(): Promise<Stats> {
     const run = this.#run();
     return run === undefined ? Promise.resolve({}) : this.#deps.driver.stats(run.handle);
+  }
+
+  /** Why this process could not start it once it is stopped; undefined: it can. */
+  get startRefusal(): HarnessError | undefined {
+    return this.#deps.mayStart();
   }
 
   /** Starts it where it was left, and waits until it is ready. @throws HarnessError */
@@ -279,12 +288,12 @@ export class ClusterNode {
     });
   }
 
-  /** What a node with peers still lacks before it serves; undefined when nothing. */
+  /** What a node with peers still lacks before it serves; undefined when nothing. @internal */
   lacking(signal: AbortSignal): Promise<string | undefined> {
     return this.#flavour.lacking?.(this.client, signal) ?? Promise.resolve(undefined);
   }
 
-  /** Starts it and returns where; `ready` waits for the rest. */
+  /** Starts it and returns where; `ready` waits for the rest. @internal */
   launch(): Promise<Handle> {
     return this.#change(async () => {
       if (this.#retired) throw this.#wrongState('start', 'the cluster is being stopped');
@@ -345,6 +354,30 @@ export class ClusterNode {
       await this.#deps.driver.resume(handle);
       await this.#write({ handle, state: 'running' });
     });
+  }
+
+  /** Removes all that it has stored while it was stopped; its keys stay. @throws HarnessError `NODE_STATE` */
+  async wipe(): Promise<void> {
+    const stored = await this.#stored('wipe');
+    await this.#deps.driver.wipe?.(stored);
+  }
+
+  /** Flips a bit in so many chunks that it has stored, while it was stopped. @returns in how many there were */
+  async damage(chunks: number): Promise<number> {
+    const stored = await this.#stored('damage');
+    return (await this.#deps.driver.damage?.(stored, chunks)) ?? 0;
+  }
+
+  /**
+   * Also while it does not run.
+   * @param bytes that it may use from now on @returns what it might before @throws HarnessError `NODE_STATE`
+   */
+  async limitMemory(bytes: number): Promise<number> {
+    const action = 'limit the memory of';
+    this.#expectCan(action, 'memory');
+    const run = this.#run();
+    if (run === undefined) throw this.#wrongState(action, 'it has never run');
+    return (await this.#deps.driver.limitMemory?.(run.handle, bytes)) ?? 0;
   }
 
   /** Its log, wherever it is. */
@@ -414,14 +447,29 @@ export class ClusterNode {
 
   /** What runs of it. @throws HarnessError `NODE_STATE` */
   async #there(action: string, needed?: Capability): Promise<RunRecord> {
-    this.#expectOurs(action);
-    if (needed !== undefined && !this.can(needed)) {
-      throw this.#wrongState(action, `the ${this.#deps.driver.name} driver cannot do that`);
-    }
+    this.#expectCan(action, needed);
     const sight = await this.observe();
     const run = this.#run();
     if (run === undefined || !isThere(sight)) throw this.#wrongState(action, `it is ${sight.state}`);
     return run;
+  }
+
+  async #stored(action: string): Promise<StoredPart> {
+    this.#expectCan(action, 'data');
+    const sight = await this.observe();
+    const run = this.#run();
+    if (run === undefined || isThere(sight))
+      throw this.#wrongState(action, `it is ${sight.state}, expected it to be stopped`);
+    const { name, dataDir } = this;
+    return { name, dataDir, flavour: this.#flavour, handle: run.handle };
+  }
+
+  /** @throws HarnessError `NODE_STATE` */
+  #expectCan(action: string, needed?: Capability): void {
+    this.#expectOurs(action);
+    if (needed !== undefined && !this.can(needed)) {
+      throw this.#wrongState(action, `the ${this.#deps.driver.name} driver cannot do that`);
+    }
   }
 
   /** @throws HarnessError `NODE_STATE` */

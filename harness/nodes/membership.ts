@@ -8,6 +8,7 @@ import {
   type Exit,
   exitText,
   type Handle,
+  LINK_PROXY,
   type Observed,
   type PartState,
 } from '../places/driver.ts';
@@ -20,7 +21,7 @@ const UNTOLD_MAX = 100;
 
 /** Something that happened to a node or the chain, unasked. */
 export interface Incident {
-  /** Name of a node, or `chain`. */
+  /** Name of a node, `chain` or `link-proxy`. */
   readonly part: string;
   readonly what:
     | 'died'
@@ -48,10 +49,13 @@ export interface MembershipDeps {
   readonly driver: Pick<Driver, 'observe'>;
   /** Where the chain runs; absent: there is none to watch. */
   readonly chain?: () => Handle | undefined;
+  /** The same of the link proxy. */
+  readonly linkProxy?: () => Handle | undefined;
 }
 
 type Watched = Pick<ClusterNode, 'name' | 'wanted' | 'observe' | 'accept'>;
 
+/** Watches the members of a cluster: `cluster.membership`. */
 export class Membership {
   readonly #nodes: readonly Watched[];
   readonly #deps: MembershipDeps;
@@ -59,11 +63,13 @@ export class Membership {
   readonly #unseen = new Set<string>();
   /** What happened while nobody listened. */
   #untold: Incident[] = [];
-  #chain: PartState = 'running';
+  /** Of parts that are no nodes. */
+  readonly #others = new Map<string, PartState>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #closed = false;
 
+  /** @internal */
   constructor(nodes: readonly Watched[], deps: MembershipDeps) {
     this.#nodes = nodes;
     this.#deps = deps;
@@ -84,6 +90,7 @@ export class Membership {
     await this.#lookOnce();
   }
 
+  /** @internal */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -105,7 +112,8 @@ export class Membership {
   async #lookAtAll(): Promise<void> {
     await Promise.all([
       ...this.#nodes.map((node) => this.#guarded(node.name, () => this.#lookAtNode(node))),
-      this.#guarded('chain', () => this.#lookAtChain()),
+      this.#guarded('chain', () => this.#lookAtOther('chain', this.#deps.chain)),
+      this.#guarded(LINK_PROXY, () => this.#lookAtOther(LINK_PROXY, this.#deps.linkProxy)),
     ]);
   }
 
@@ -134,17 +142,17 @@ export class Membership {
     this.#tell({ part: node.name, what, ...howText(how), at: Date.now() });
   }
 
-  async #lookAtChain(): Promise<void> {
-    if (this.#deps.chain === undefined) return;
-    const handle = this.#deps.chain();
+  async #lookAtOther(part: string, find: (() => Handle | undefined) | undefined): Promise<void> {
+    if (find === undefined) return;
+    const handle = find();
     const { state, exit, silence }: Observed =
       handle === undefined ? { state: 'gone' } : await this.#deps.driver.observe(handle);
-    const before = this.#chain;
-    this.#chain = state;
+    const before = this.#others.get(part) ?? 'running';
+    this.#others.set(part, state);
     if (before === state) return;
-    const what = chainIncident(before, state, handle !== undefined);
+    const what = otherIncident(before, state, handle !== undefined);
     const how = state === 'silent' ? silence : endOf(state === 'gone' ? exit : undefined);
-    this.#tell({ part: 'chain', what, ...howText(how), at: Date.now() });
+    this.#tell({ part, what, ...howText(how), at: Date.now() });
   }
 
   #tell(incident: Incident): void {
@@ -171,7 +179,7 @@ function incidentOf(
   return before.state === 'paused' ? 'was resumed' : 'was started';
 }
 
-function chainIncident(before: PartState, now: PartState, isKnown: boolean): Incident['what'] {
+function otherIncident(before: PartState, now: PartState, isKnown: boolean): Incident['what'] {
   if (now === 'gone') return isKnown ? 'died' : 'was removed';
   if (now === 'silent') return 'stopped answering';
   if (before === 'silent') return 'answers again';

@@ -6,13 +6,16 @@ import { type Seen, seenOr } from '../base/wait.ts';
 import { plural } from '../base/words.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Tag } from '../client/types.ts';
+import { isHonest } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { BatchRecord } from '../state/state.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { introducers } from './introductions.ts';
 
-/** A node connects to all peers of a bin up to this many; beyond it is free to choose (p2p-protocols.md 6.1). */
-const SATURATION_PEERS = 8;
+/** So many full nodes are all connected to each other: their bins have no more than fill them (p2p-protocols.md 6.1). */
+const FULL_MESH_NODES = 9;
+/** In a larger cluster a node connects to all peers of a bin up to this many, which fill it at radius 0; beyond, it is free to choose. */
+const SATURATION_PEERS = 4;
 const BINS = 32;
 /** Names shown of a longer list of missing peers. */
 const NAMES_SHOWN = 3;
@@ -26,15 +29,18 @@ export interface Mesh {
 /**
  * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to saturation (a
  * light one to those that tell it of each other), and none of them lacks anything before it serves. Clusters of up to nine full
- * nodes are therefore meshed when everybody is connected to everybody. Where a topology names the links, it is exactly
- * these that are expected.
+ * nodes are meshed when each is connected to every other. Where a topology names the links, it is exactly these that are
+ * expected. Dishonest nodes do not count.
  */
 export async function lookAtMesh(
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
 ): Promise<Seen<Mesh> & { readonly mesh: Mesh; readonly lacking?: string }> {
-  const running = nodes.filter((node) => node.running);
-  const looks = await Promise.all(running.map((node) => linksOf(node, running, signal)));
+  // Those that break the rules are refused sooner or later.
+  const running = nodes.filter((node) => node.running && isHonest(node));
+  const full = nodes.filter(({ mode }) => mode !== 'light').length;
+  const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
+  const looks = await Promise.all(running.map((node) => linksOf(node, { running, wanted }, signal)));
   const mesh = {
     links: looks.reduce((sum, look) => sum + look.links, 0),
     expected: looks.reduce((sum, look) => sum + look.expected, 0),
@@ -90,7 +96,7 @@ async function firstLacking(
 
 async function linksOf(
   node: ClusterNode,
-  running: readonly ClusterNode[],
+  { running, wanted }: { readonly running: readonly ClusterNode[]; readonly wanted: number },
   signal: AbortSignal,
 ): Promise<{ links: number; expected: number; missing?: string }> {
   const seen = await seenOr(node.name, async () => ({ done: await node.client.peers(signal) }));
@@ -101,15 +107,15 @@ async function linksOf(
       : namedLinks(node, running, peers);
   }
   const bins = byBin(node, expectedPeers(node, running, peers));
-  const expected = bins.reduce((sum, bin) => sum + Math.min(bin.length, SATURATION_PEERS), 0);
+  const expected = bins.reduce((sum, bin) => sum + Math.min(bin.length, wanted), 0);
   if ('missing' in seen) return { links: 0, expected, missing: seen.missing };
   const links = bins.reduce(
-    (sum, bin) => sum + Math.min(bin.filter((other) => peers.has(other.overlay)).length, SATURATION_PEERS),
+    (sum, bin) => sum + Math.min(bin.filter((other) => peers.has(other.overlay)).length, wanted),
     0,
   );
   const lacking = bins.flatMap((bin) => {
     const absent = bin.filter((other) => !peers.has(other.overlay));
-    return bin.length - absent.length < Math.min(bin.length, SATURATION_PEERS) ? absent : [];
+    return bin.length - absent.length < Math.min(bin.length, wanted) ? absent : [];
   });
   return lacking.length === 0
     ? { links, expected }

@@ -4,20 +4,57 @@
  * state on disk and give it to a driver of their own.
  */
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
+import type { LinkControl } from '../links/rules.ts';
 import type { PartLog } from '../logs/file-log.ts';
 
 /** They need nothing but this package. */
 export const LOCAL_DRIVERS = ['process', 'embedded'] as const;
 /** Those that a definition can choose. */
 export const DRIVER_NAMES = [...LOCAL_DRIVERS, 'docker'] as const;
+/** Where a definition can have its nodes run. */
 export type StartingDriver = (typeof DRIVER_NAMES)[number];
 export const DRIVER_DEFAULT: StartingDriver = 'process';
 /** `attached`: somebody else has started the nodes. */
 export type DriverName = StartingDriver | 'attached';
 
 /** What can be done to a node from outside, where it runs. */
-export const CAPABILITIES = ['kill', 'pause', 'clock', 'disk', 'linkFaults', 'privatePorts', 'copy'] as const;
+export const CAPABILITIES = [
+  'kill',
+  'pause',
+  'clock',
+  'disk',
+  'data',
+  'memory',
+  'linkFaults',
+  'privatePorts',
+  'copy',
+] as const;
+/** What a driver can do to a node from outside. */
 export type Capability = (typeof CAPABILITIES)[number];
+
+/** What a driver can do for a cluster that was started for faults of links, or of clocks and disks. */
+export function capabilitiesWith(
+  capabilities: ReadonlySet<Capability>,
+  { linkFaults, machineFaults }: { readonly linkFaults: boolean; readonly machineFaults: boolean },
+): ReadonlySet<Capability> {
+  if (!linkFaults && !machineFaults) return capabilities;
+  return new Set([
+    ...capabilities,
+    ...(linkFaults ? (['linkFaults'] as const) : []),
+    ...(machineFaults ? (['clock', 'disk'] as const) : []),
+  ]);
+}
+
+/** Whether a cluster of that driver lacks it only because it was started without a link proxy. */
+export function lacksProxy(driver: DriverName, capability: Capability): boolean {
+  return capability === 'linkFaults' && LOCAL_DRIVERS.some((local) => local === driver);
+}
+
+/** Whether a cluster of that driver lacks it only because its nodes were not started for it. */
+export function lacksTampering(driver: DriverName, capability: Capability): boolean {
+  const isOfNodes = capability === 'clock' || capability === 'disk';
+  return isOfNodes && LOCAL_DRIVERS.some((local) => local === driver);
+}
 
 /** JSON that survives the process which wrote it. Opaque to everything but the driver. */
 export type Handle = { readonly [field: string]: string | number };
@@ -81,7 +118,20 @@ export interface ChainPart {
   readonly log: string;
 }
 
-export type Part = NodePart | ChainPart;
+/** The proxy that nodes reach each other by. */
+export interface LinkProxyPart {
+  readonly kind: 'link-proxy';
+  readonly name: typeof LINK_PROXY;
+  /** Path of the document of `links/proxy/main.ts`. */
+  readonly optionsFile: string;
+  readonly log: string;
+}
+export const LINK_PROXY = 'link-proxy';
+
+export type Part = NodePart | ChainPart | LinkProxyPart;
+
+/** A node that has run, and does not now. */
+export type StoredPart = Pick<NodePart, 'name' | 'dataDir' | 'flavour'> & { readonly handle: Handle };
 
 /** A part that runs. */
 export interface Started {
@@ -98,6 +148,8 @@ interface Address {
 export interface Site {
   readonly name: string;
   readonly ports: NodePorts;
+  /** p2p port of a node behind a link proxy, which has the one of `ports`. */
+  readonly behind?: number;
   readonly dataDir: string;
 }
 
@@ -150,6 +202,13 @@ export interface Disposed {
 export interface Driver {
   readonly name: DriverName;
   readonly capabilities: ReadonlySet<Capability>;
+  /** Whether a link proxy stands before every node, as a part of the cluster. */
+  readonly proxied?: boolean;
+  /**
+   * Of drivers that can make links bad: by whom it is done.
+   * @param proxy where the link proxy runs, if there is one
+   */
+  links?(proxy: Handle | undefined): LinkControl;
   /** @throws HarnessError when this machine could not reach it there */
   place(site: Site): Place;
   /** A chain that says it is at these URLs: where it is for this machine, and where for the nodes. */
@@ -186,6 +245,12 @@ export interface Driver {
    * Absent: a driver whose nodes keep nothing elsewhere, or that cannot copy them.
    */
   completeCopy?(handle: Handle, dataDir: string): Promise<void>;
+  /** Removes what a stopped node has stored, and leaves its keys and its configuration. Absent: it cannot be had. */
+  wipe?(part: StoredPart): Promise<void>;
+  /** Flips a bit in so many chunks that a stopped node has stored. Absent as above. @returns in how many there were */
+  damage?(part: StoredPart, chunks: number): Promise<number>;
+  /** Of containers. @param bytes that one may use from now on @returns what it might before */
+  limitMemory?(handle: Handle, bytes: number): Promise<number>;
   stats(handle: Handle): Promise<Stats>;
   /** @param part its log is a path of this machine, where the driver writes to any */
   logs(part: { readonly name: string; readonly log: string }): PartLog;

@@ -12,6 +12,10 @@ export interface DriverOptions {
   readonly folder: string;
   /** IPv4 address of this machine that the nodes and the chain listen at. */
   readonly listen: string;
+  /** Whether the clocks and disks of nodes of our own can be made to fail. */
+  readonly machineFaults: boolean;
+  /** Nodes with sockets reach each other by a proxy. */
+  readonly linkFaults: boolean;
   readonly embedded: {
     /** Where the peers of embedded nodes are: TCP when one of them is a process. */
     readonly transport: 'memory' | 'tcp';

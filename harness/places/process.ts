@@ -1,12 +1,14 @@
 /** One operating-system process per part on this machine: needs nothing but this package. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { reachableHost } from '../../chain/listen.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
-import { fileLog } from '../logs/file-log.ts';
+import { until } from '../base/wait.ts';
+import { remoteLinks } from '../links/proxy/remote.ts';
+import { fileLog, type LogPosition, type PartLog } from '../logs/file-log.ts';
 import type { Bundle } from '../machine/bundle.ts';
-import { compile, currentBundle, type Launch, launchOf } from '../machine/compile.ts';
+import { compile, currentBundle, isSameProgram, type Launch, launchOf } from '../machine/compile.ts';
 import {
   type Command,
   endProcess,
@@ -21,13 +23,33 @@ import {
   usageOf,
 } from '../machine/processes.ts';
 import { programPath } from '../machine/programs.ts';
-import type { Capability, ClusterParts, Disposed, Driver, Exit, Handle, Part, Started } from './driver.ts';
+import { flipOnDisk } from '../tampered/flip.ts';
+import {
+  type Capability,
+  type ClusterParts,
+  capabilitiesWith,
+  type Disposed,
+  type Driver,
+  type Exit,
+  type Handle,
+  type Part,
+  type Started,
+} from './driver.ts';
 import type { DriverOptions } from './options.ts';
 
-type ProcessDriverOptions = Pick<DriverOptions, 'stopWithParent' | 'listen' | 'compileCache' | 'token'>;
+type ProcessDriverOptions = Pick<
+  DriverOptions,
+  'stopWithParent' | 'listen' | 'compileCache' | 'token' | 'linkFaults' | 'machineFaults'
+>;
 
-/** No clock, disk or link of a process can be had without privileges. */
-export const PROCESS_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause', 'copy']);
+/** No clock or disk of a process can be had without privileges, and its links only through a proxy. */
+export const PROCESS_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
+  'kill',
+  'pause',
+  'data',
+  'copy',
+]);
+const PROXY_START_MS = 30_000;
 /** For helpers of programs that were killed: they tidy up and end by themselves. */
 const HELPER_GRACE_MS = 300;
 
@@ -39,8 +61,11 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
   /** Only the chain writes what it has compiled when it ends; nodes read what one run of their program has left. */
   function launchOfPart(part: Part): Launch {
     const command = commandOf(part);
-    if (part.kind === 'chain') return { command, compileCache: options.compileCache.tools };
-    if (part.flavour.compile === undefined) return { command, compileCache: undefined };
+    if (part.kind !== 'node') return { command, compileCache: options.compileCache.tools };
+    const compiled = part.flavour.compile?.();
+    // What is tampered with is another program: few nodes are, and they run from the sources.
+    if (compiled === undefined || !isSameProgram(command, compiled))
+      return { command, compileCache: undefined };
     // Once there is one, it is that of all nodes which this process starts.
     bundle ??= currentBundle(command, options.compileCache.nodes);
     return launchOf(command, bundle);
@@ -66,9 +91,12 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
 
   return {
     name: 'process',
-    capabilities: PROCESS_CAPABILITIES,
+    capabilities: capabilitiesWith(PROCESS_CAPABILITIES, options),
+    proxied: options.linkFaults,
 
-    place({ ports, dataDir }) {
+    links: (proxy) => remoteLinks(Number(proxy?.['control']), options.token),
+
+    place({ ports, behind, dataDir }) {
       const { listen } = options;
       const host = reachableHost(listen);
       const dialled = { host, port: ports.p2p };
@@ -78,7 +106,7 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
         p2p: dialled,
         peers: dialled,
         listen,
-        ports,
+        ports: behind === undefined ? ports : { ...ports, p2p: behind },
         dataDir,
       };
     },
@@ -100,21 +128,26 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
 
     async start(part): Promise<Started> {
       const { command, compileCache } = launchOfPart(part);
-      const watchesParent = part.kind === 'chain' || part.flavour.watchesParent;
+      const watchesParent = part.kind !== 'node' || part.flavour.watchesParent;
+      const said = fileLog(part.log);
+      const saidBefore = part.kind === 'link-proxy' ? await said.end() : undefined;
+      let spawned: Spawned;
       try {
-        const spawned = await spawnProgram({
+        spawned = await spawnProgram({
           command,
           logFile: part.log,
           stopWithParent: options.stopWithParent && watchesParent,
           compileCache,
           label: options.token,
         });
-        if (options.stopWithParent && !watchesParent) guardOrphan(spawned);
-        void noteExit(spawned);
-        return { handle: handleOf(spawned.id) };
       } catch (error) {
         throw new HarnessError('PROCESS_FAILED', `${command.file}: ${messageOf(error)}`, { cause: error });
       }
+      if (options.stopWithParent && !watchesParent) guardOrphan(spawned);
+      void noteExit(spawned);
+      const handle = handleOf(spawned.id);
+      if (saidBefore === undefined) return { handle };
+      return { handle: { ...handle, control: await proxyPort(spawned, said, saidBefore) } };
     },
 
     async stop(handle, graceMs) {
@@ -150,6 +183,13 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
       return exit === undefined ? { state } : { state, exit };
     },
 
+    wipe({ dataDir, flavour }) {
+      for (const folder of flavour.stored) rmSync(join(dataDir, folder), { recursive: true, force: true });
+      return Promise.resolve();
+    },
+
+    damage: ({ dataDir }, chunks) => Promise.resolve(flipOnDisk(dataDir, chunks)),
+
     stats: async (handle) => usageOf(processOfHandle(handle)) ?? {},
 
     logs: ({ log }) => fileLog(log),
@@ -171,7 +211,43 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
   };
 }
 
+interface ProxyLine {
+  readonly ready: boolean;
+  /** Port of its control endpoint. */
+  readonly control: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** @returns port by which it is told what to do @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED` */
+function proxyPort({ exited }: Spawned, log: PartLog, since: LogPosition): Promise<number> {
+  let hasEnded = false;
+  void exited.then(() => (hasEnded = true));
+  return until<number>(
+    'the link proxy is not ready',
+    async () => {
+      const ended = hasEnded;
+      const lines = await log.since(since);
+      const line = lines.find((text) => text.startsWith('{"ready":'));
+      const said = line === undefined ? undefined : (JSON.parse(line) as ProxyLine);
+      if (said?.ready === true) return { done: said.control };
+      if (said === undefined && !ended) return { missing: lines.at(-1) ?? 'it has said nothing' };
+      const why = said?.message ?? lines.at(-1) ?? 'it has said nothing';
+      const code = said?.code === 'EADDRINUSE' ? 'PORT_IN_USE' : 'PROCESS_FAILED';
+      throw new HarnessError(code, `the link proxy could not start: ${why}`);
+    },
+    { timeoutMs: PROXY_START_MS },
+  );
+}
+
 function commandOf(part: Part): Command {
+  if (part.kind === 'link-proxy') {
+    return {
+      file: process.execPath,
+      args: [programPath('harness/links/proxy/main'), part.optionsFile],
+      env: {},
+    };
+  }
   if (part.kind === 'node') return part.flavour.command({ dataDir: part.dataDir, binary: part.binary });
   const { optionsFile } = part;
   return {

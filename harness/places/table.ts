@@ -1,6 +1,12 @@
 import { ATTACHED_CAPABILITIES } from './attached.ts';
 import { createDockerDriver, DOCKER_CAPABILITIES } from './docker/driver.ts';
-import type { Capability, Driver, DriverName, StartingDriver } from './driver.ts';
+import {
+  type Capability,
+  capabilitiesWith,
+  type Driver,
+  type DriverName,
+  type StartingDriver,
+} from './driver.ts';
 import { createEmbeddedDriver, EMBEDDED_CAPABILITIES } from './embedded/driver.ts';
 import type { DriverOptions } from './options.ts';
 import { createProcessDriver, PROCESS_CAPABILITIES } from './process.ts';
@@ -21,7 +27,20 @@ export function createDriver(name: StartingDriver, options: DriverOptions): Driv
   return DRIVERS[name].create(options);
 }
 
-/** Of every driver of that name. */
-export function capabilitiesOf(name: DriverName): ReadonlySet<Capability> {
-  return name === 'attached' ? ATTACHED_CAPABILITIES : DRIVERS[name].capabilities;
+/**
+ * Of every driver of that name.
+ * @param options.linkFaults as in the definition @param options.inMemory whether all nodes could share one process
+ */
+export function capabilitiesOf(
+  name: DriverName,
+  {
+    linkFaults = false,
+    inMemory = false,
+    machineFaults = false,
+  }: { linkFaults?: boolean; inMemory?: boolean; machineFaults?: boolean } = {},
+): ReadonlySet<Capability> {
+  if (name === 'attached') return ATTACHED_CAPABILITIES;
+  const { capabilities } = DRIVERS[name];
+  const hasLinks = linkFaults || (name === 'embedded' && inMemory);
+  return capabilitiesWith(capabilities, { linkFaults: hasLinks, machineFaults });
 }

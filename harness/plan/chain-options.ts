@@ -26,7 +26,7 @@ export function chainOptions(
     blockTimeMs: chain.blockTime,
     storagePrice: chain.storagePrice,
     steady: hasPublicNode(definition),
-    gate: chain.gate,
+    gate: chain.gate || definition.machineFaults,
     accounts: [...nodes.map(({ identity }) => identity), ...spareAccounts(seed)].map(({ ethereum }) => ({
       address: `0x${ethereum}`,
       native: funds.native.toString(),

@@ -2,6 +2,7 @@
 import { DEPLOYER_KEY } from '../../chain/deployer-key.ts';
 import { plural } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
+import { BEHAVIOUR_NAMES } from '../tampered/names.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
 import { wantedPorts } from './ports.ts';
 import { preparationContradictions } from './prepare-rules.ts';
@@ -28,6 +29,8 @@ export function contradictions(definition: Definition): string[] {
     ...neighbourhoodContradictions(definition),
     ...topologyContradictions(definition),
     ...storeContradictions(definition),
+    ...tamperingContradictions(definition),
+    ...linkContradictions(definition),
     ...portContradictions(definition),
     ...publicContradictions(definition),
     ...preparationContradictions(definition),
@@ -42,7 +45,26 @@ function storeContradictions({ driver, store }: Definition): string[] {
     : [];
 }
 
-function groupContradictions({ flavour: name, mode, options }: NodeGroup): string[] {
+/** Their program is not part of the image. */
+function tamperingContradictions({ driver, machineFaults, nodes }: Definition): string[] {
+  if (driver !== 'docker') return [];
+  const lines = nodes.flatMap(({ flavour }, index) =>
+    flavour === 'dishonest'
+      ? [`nodes[${index}].flavour: got dishonest with driver docker, expected driver process or embedded`]
+      : [],
+  );
+  return machineFaults
+    ? [...lines, 'machineFaults: got true with driver docker, expected driver process or embedded']
+    : lines;
+}
+
+function linkContradictions({ driver, linkFaults }: Definition): string[] {
+  return linkFaults && driver === 'docker'
+    ? ['linkFaults: got true with driver docker, expected process or embedded: containers have no link proxy']
+    : [];
+}
+
+function groupContradictions({ flavour: name, mode, options, dishonest }: NodeGroup): string[] {
   const flavour = FLAVOURS[name];
   const lines = Object.keys(options)
     .filter((option) => flavour.reserved.includes(option))
@@ -50,6 +72,12 @@ function groupContradictions({ flavour: name, mode, options }: NodeGroup): strin
   lines.push(...(flavour.optionMistakes?.(options) ?? []));
   if (!flavour.modes.includes(mode)) {
     lines.push(`.mode: got '${mode}', flavour ${name} can be ${flavour.modes.join(', ')}`);
+  }
+  if (name === 'dishonest' && dishonest === undefined) {
+    lines.push(`.dishonest: expected what the nodes do: one or more of ${BEHAVIOUR_NAMES.join(', ')}`);
+  }
+  if (name === 'bee' && dishonest !== undefined) {
+    lines.push('.dishonest: expected none for flavour bee: only nodes of our own can be made dishonest');
   }
   return lines;
 }

@@ -7,13 +7,14 @@ import { isIPv4 } from 'node:net';
 import { HarnessError } from '../base/errors.ts';
 import type { Contracts } from '../chain/contracts.ts';
 import type { ChainOptions } from '../chain/record.ts';
-import type { NodePlan, NodePorts } from '../flavours/flavour.ts';
+import { isHonest, type NodePlan, type NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
+import type { Tampered } from '../tampered/settings.ts';
 import { chainOptions } from './chain-options.ts';
 import { creditOf } from './facts.ts';
 import type { PlannedNode } from './planned-node.ts';
 import { chequeLinkContradictions } from './prepare-rules.ts';
-import type { Definition } from './schema.ts';
+import type { Definition, NodeGroup } from './schema.ts';
 import { deriveNode } from './seed.ts';
 import { type Link, linksOf } from './topology.ts';
 
@@ -59,7 +60,7 @@ export function planCluster(definition: Definition, seed: bigint): ClusterPlan {
 /** The nodes of a definition without what follows from a seed, which may take a while to mine. */
 export function plannedMembers(definition: Definition): Omit<PlannedNode, 'identity' | 'peers'>[] {
   const members = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
-  return members.map(({ flavour, mode, binary, image, options, batches, resources }, index) => ({
+  return members.map(({ flavour, mode, binary, image, options, batches, resources, dishonest }, index) => ({
     name: nodeName(index),
     flavour,
     mode,
@@ -69,7 +70,16 @@ export function plannedMembers(definition: Definition): Omit<PlannedNode, 'ident
     options,
     batches,
     resources,
+    tampered: tamperedIn(definition, { flavour, dishonest }),
   }));
+}
+
+/** Only a node of our own can be. */
+function tamperedIn(
+  { machineFaults }: Definition,
+  { flavour, dishonest: behaviours = [] }: Pick<NodeGroup, 'flavour' | 'dishonest'>,
+): Tampered | undefined {
+  return flavour === 'dishonest' || (machineFaults && flavour === 'svc') ? { behaviours } : undefined;
 }
 
 function peersOf(index: number, links: readonly Link[]): string[] {
@@ -147,6 +157,7 @@ export function placeNodes(
       otlp: definition.otlp,
       options: node.options,
       dataDir: place.dataDir,
+      tampered: node.tampered,
       chequebook: facts.chequebookOf(node),
       network: {
         networkId: chain.networkId,
@@ -165,15 +176,20 @@ export function placeNodes(
   }));
 }
 
-/** A name outlives the addresses that stand behind it: they change whenever a container is made anew. */
-function advertisedAt({ reached: { host, port } }: NodePlace): string | undefined {
-  return isIPv4(host) ? undefined : `${host}:${port}`;
+/**
+ * A name outlives the addresses that stand behind it: they change whenever a container is made anew. A port that is not the
+ * node's own is that of a proxy.
+ */
+function advertisedAt({ reached: { host, port }, ports }: NodePlace): string | undefined {
+  return isIPv4(host) && port === ports.p2p ? undefined : `${host}:${port}`;
 }
 
 /** The boot nodes, or else the first full nodes: all others ask these for more peers. */
 function bootnodesOf(nodes: readonly (PlannedNode & { readonly underlay: string })[]): string[] {
   const boot = nodes.filter(({ mode }) => mode === 'boot');
-  const full = nodes.filter(({ mode, flavour }) => mode === 'full' && FLAVOURS[flavour].bootstraps);
+  const full = nodes.filter(
+    ({ mode, flavour }) => mode === 'full' && FLAVOURS[flavour].bootstraps && isHonest({ flavour }),
+  );
   const chosen = boot.length > 0 ? boot : full;
   return chosen.slice(0, BOOTNODES_MAX).map(({ underlay }) => underlay);
 }

@@ -1,5 +1,6 @@
 import type { DialectName } from '../client/dialect.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import type { Tampered } from '../tampered/settings.ts';
 import type { NodeGroup } from './schema.ts';
 import type { NodeIdentity } from './seed.ts';
 
@@ -19,6 +20,8 @@ export interface PlannedNode {
   readonly batches: NodeGroup['batches'];
   /** Limits of its container. */
   readonly resources: NodeGroup['resources'];
+  /** Its surroundings can fail, or it breaks rules; undefined: neither. */
+  readonly tampered: Tampered | undefined;
   readonly identity: NodeIdentity;
   /** Names of its only peers; undefined: any it meets. */
   readonly peers: readonly string[] | undefined;

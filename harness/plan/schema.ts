@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { OPTIONS } from '../../node/options.ts';
 import { DIALECT_NAMES } from '../client/dialect.ts';
-import { FLAVOUR_NAMES, type FlavourName, NODE_MODES, type NodeMode } from '../flavours/flavour.ts';
+import { FLAVOUR_NAMES, NODE_MODES } from '../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../flavours/profiles.ts';
-import type { NodeOptionsInput } from '../flavours/svc-options.ts';
 import { DRIVER_DEFAULT, DRIVER_NAMES } from '../places/driver.ts';
+import { BEHAVIOUR_NAMES } from '../tampered/names.ts';
 import {
   amount,
   clusterName,
@@ -39,7 +39,7 @@ const BATCH_DEPTH_MIN = 17;
 const BATCH_DEPTH_MAX = 40;
 
 const DEFAULT_BATCH_TTL_MS = 86_400_000;
-/** Of a chequebook, token units: 50 tokens, half of what an account starts with (contracts.md 12). */
+/** Of a chequebook, token units: 50 tokens (contracts.md 12). */
 const DEFAULT_DEPOSIT = 500_000_000_000_000_000n;
 
 const BATCHES_EXPECTED = 'false, a map with depth, ttl and immutable, or a list of such maps';
@@ -71,6 +71,7 @@ const resources = z.strictObject(
   { error: RESOURCES_EXPECTED },
 );
 
+const BEHAVIOURS_EXPECTED = `a list of ${BEHAVIOUR_NAMES.join(', ')}`;
 const NEIGHBOURHOODS_EXPECTED = 'the bits that overlays begin with, or a list of them, one for each node';
 const group = z.strictObject(
   {
@@ -93,6 +94,11 @@ const group = z.strictObject(
     /** Instead of those of the cluster. */
     batches: batches.optional(),
     resources: resources.optional(),
+    /** What nodes of flavour dishonest do; naming it makes the group one of these. */
+    dishonest: z
+      .array(oneOf(BEHAVIOUR_NAMES), { error: BEHAVIOURS_EXPECTED })
+      .min(1, { error: BEHAVIOURS_EXPECTED })
+      .optional(),
   },
   { error: 'a map with flavour, mode, count, options and more' },
 );
@@ -105,7 +111,15 @@ const nodes = z
     ],
     { error: `a whole number from 1 to ${NODES_MAX}, or a list of at least one group` },
   )
-  .transform((value) => (typeof value === 'number' ? [group.parse({ count: value })] : value));
+  .transform((value) =>
+    typeof value === 'number'
+      ? [group.parse({ count: value })]
+      : value.map((one) =>
+          one.dishonest !== undefined && one.flavour === 'svc'
+            ? { ...one, flavour: 'dishonest' as const }
+            : one,
+        ),
+  );
 
 const chain = z.strictObject(
   {
@@ -249,6 +263,7 @@ const otlp = z
 
 const STORES = ['memory', 'disk'] as const;
 
+/** Its input is what `DefinitionInput` declares. */
 export const schema = z.strictObject(
   {
     /** What all keys that are not given are taken from. */
@@ -262,6 +277,8 @@ export const schema = z.strictObject(
     store: oneOf(STORES).optional(),
     /** Whether embedded nodes share results of pure functions; nodes in processes of their own cannot. */
     shareResults: z.boolean({ error: 'true or false' }).default(true),
+    /** Clocks and disks of nodes of our own, and the chain's endpoint, can be made to fail. */
+    machineFaults: z.boolean({ error: 'true or false' }).default(false),
     profile: oneOf(PROFILES).default('fast'),
     /** Names and values that nodes of our own use on HTTP. */
     dialect: oneOf(DIALECT_NAMES).default('svc'),
@@ -270,6 +287,8 @@ export const schema = z.strictObject(
     topology: topology.default('mesh'),
     /** Nodes of our own begin without their peers' addresses, also where the testbed could tell them. */
     coldGossip: z.boolean({ error: 'true or false' }).default(false),
+    /** What nodes say to each other passes through a proxy, where it can be delayed, held back or broken. */
+    linkFaults: z.boolean({ error: 'true or false' }).default(false),
     ports: ports.default('free'),
     cors: cors.prefault([]),
     /** Host names that the APIs of nodes of our own answer to, beside addresses, localhost and their own. */
@@ -285,29 +304,7 @@ export const schema = z.strictObject(
   { error: 'a map' },
 );
 
-interface GroupOf<F extends FlavourName, Options> {
-  readonly flavour: F;
-  readonly mode?: NodeMode;
-  readonly count?: number;
-  readonly binary?: string;
-  readonly image?: string;
-  readonly options?: Options;
-  readonly keys?: readonly string[];
-  readonly neighbourhoods?: string | readonly string[];
-  readonly batches?: z.input<typeof batches>;
-  readonly resources?: z.input<typeof resources>;
-}
-type OptionValue = string | number | boolean | readonly string[];
-/** Nodes of one kind. The options of our own are those of the node's option table; a Bee has its own. */
-export type GroupInput =
-  | (Omit<GroupOf<'svc', NodeOptionsInput>, 'flavour' | 'binary'> & { readonly flavour?: 'svc' })
-  | GroupOf<'bee', Readonly<Record<string, OptionValue>>>;
-
-/** What people write. */
-export type DefinitionInput = Omit<z.input<typeof schema>, 'nodes'> & {
-  readonly nodes?: number | readonly GroupInput[];
-};
-/** The same with every default filled in. */
+/** A definition with every default filled in; `DefinitionInput` is what people write. */
 export type Definition = z.output<typeof schema>;
 export type NodeGroup = Definition['nodes'][number];
 

@@ -2,7 +2,8 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { grouped } from '../base/words.ts';
+import { typed } from '../base/typed.ts';
+import { formatMs, grouped } from '../base/words.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import { type Part, paceText } from '../terminal/pace.ts';
 import { clip, renderTable } from '../terminal/table.ts';
@@ -34,17 +35,12 @@ export function paint(style: ConsoleStyle, colour: Colour, text: string): string
   return style.colour ? `\u001b[${SGR[colour]}m${text}\u001b[0m` : text;
 }
 
+/** `64.0 KiB` */
 export function formatBytes(bytes: number): string {
   if (bytes < 2 ** 10) return `${bytes} B`;
   if (bytes < 2 ** 20) return `${(bytes / 2 ** 10).toFixed(1)} KiB`;
   if (bytes < 2 ** 30) return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
   return `${(bytes / 2 ** 30).toFixed(2)} GiB`;
-}
-
-export function formatMs(ms: number): string {
-  if (ms < 10) return `${ms.toFixed(2)} ms`;
-  if (ms < 1000) return `${ms.toFixed(0)} ms`;
-  return `${(ms / 1000).toFixed(1)} s`;
 }
 
 /**
@@ -141,7 +137,11 @@ function progressBar(part: number): string {
 
 /** Verdict, failures with evidence, the table of operations, where the report lies and how to repeat the run. */
 export function renderRun(run: RunResult, style: ConsoleStyle): string {
-  const parts = run.scenarios.map((scenario) => renderScenario(scenario, style));
+  const parallel = run.scenarios.some(({ folder }) => folder !== undefined);
+  // Of those side by side each has had its line when it ended.
+  const told = parallel ? run.scenarios.filter(({ result }) => NOT_PASSED.has(result)) : run.scenarios;
+  const parts = told.map((scenario) => renderScenario(scenario, style));
+  if (parallel) parts.push('', renderCounts(run, style), '');
   const page = join(run.report, 'report.html');
   const footer = [
     // Where the page could not be made, a problem says why.
@@ -151,15 +151,27 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
     ...(run.kept === undefined
       ? []
       : [
-          `  ${'kept'.padEnd(NAME_WIDTH)} cluster ${run.kept} runs; look at it with: npm run svcnet -- status --name ${run.kept}`,
-          `  ${''.padEnd(NAME_WIDTH)} stop it with: npm run svcnet -- down --name ${run.kept}`,
+          `  ${'kept'.padEnd(NAME_WIDTH)} cluster ${run.kept} runs; look at it with: ${typed(`status --name ${run.kept}`)}`,
+          `  ${''.padEnd(NAME_WIDTH)} stop it with: ${typed(`down --name ${run.kept}`)}`,
         ]),
   ];
   return [...parts, ...footer, ''].join('\n');
 }
 
-/** The runs of `--repeat` in one line each, and which seeds failed. */
-export function renderRepeated({ runs, failedSeeds }: RepeatedRun, style: ConsoleStyle): string {
+const NOT_PASSED: ReadonlySet<ScenarioResult['result']> = new Set(['failed', 'error']);
+
+/** `passed   44 of 46 scenarios, 2 skipped, in 2 min 5 s` */
+function renderCounts({ scenarios, passed, durationMs }: RunResult, style: ConsoleStyle): string {
+  const count = (of: ScenarioResult['result']) => scenarios.filter(({ result }) => result === of).length;
+  const others = (['failed', 'error', 'skipped'] as const)
+    .filter((of) => count(of) > 0)
+    .map((of) => `, ${count(of)} ${of}`);
+  const verdict = passed ? paint(style, 'green', 'passed') : paint(style, 'red', 'failed');
+  return `  ${verdict}   ${count('passed')} of ${scenarios.length} scenarios${others.join('')}, in ${formatMs(durationMs)}`;
+}
+
+/** The runs of `--repeat` in one line each, which seeds failed, and how often each scenario did. */
+export function renderRepeated({ runs, failedSeeds, failures }: RepeatedRun, style: ConsoleStyle): string {
   const lines = runs.map((run) => {
     const [colour, verdict] = run.passed ? (['green', 'passed'] as const) : (['red', 'failed'] as const);
     const where = 'report' in run ? run.report : run.error.split('\n')[0];
@@ -171,6 +183,9 @@ export function renderRepeated({ runs, failedSeeds }: RepeatedRun, style: Consol
     ...lines,
     '',
     `  ${runs.length - failedSeeds.length} of ${runs.length} runs passed${failed}`,
+    ...Object.entries(failures).map(
+      ([name, count]) => `  ${paint(style, 'red', '✖')} ${name}: ${count} of ${runs.length} runs`,
+    ),
     '',
   ].join('\n');
 }
@@ -192,6 +207,8 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
     if (failure.evidence !== undefined) lines.push(...indent(failure.evidence, '      '));
     lines.push('');
   }
+  if (scenario.folder !== undefined)
+    lines.push(`  ${'part'.padEnd(NAME_WIDTH)} ${scenario.folder} of the report has its logs`, '');
   if (scenario.metrics.length > 0) lines.push(...operationTable(scenario.metrics, style), '');
   if (scenario.figures.length > 0) lines.push(...figureTable(scenario.figures, style), '');
   const { acknowledged, found } = scenario.ledger;

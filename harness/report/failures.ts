@@ -38,11 +38,17 @@ export interface LogLine {
 
 /** @param run `report` names its folder */
 export async function failuresOf(run: RunResult): Promise<Failure[]> {
-  const bare = run.scenarios.flatMap((scenario) => scenarioFailures(run, scenario));
+  const folders = new Map(
+    run.scenarios.flatMap((scenario) =>
+      scenarioFailures(run, scenario).map((failure) => [failure, scenario.folder ?? ''] as const),
+    ),
+  );
+  const bare = [...folders.keys()];
   const explained = bare.slice(0, EXPLAINED_MAX).filter(({ at }) => at !== undefined);
-  if (explained.length === 0) return bare;
   const collected = new Map<Failure, LogLine[]>(explained.map((failure) => [failure, []]));
-  for (const path of await logFiles(run.report)) await collect(path, collected);
+  for (const [folder, own] of Map.groupBy(collected, ([failure]) => folders.get(failure) ?? '')) {
+    for (const path of await logFiles(join(run.report, folder))) await collect(path, new Map(own));
+  }
   return bare.map((failure) => ({ ...failure, logs: chosen(failure, collected.get(failure) ?? []) }));
 }
 
@@ -53,7 +59,10 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
     run.events
       .filter(
         (event) =>
-          event.kind !== 'phase' && event.at >= began && event.at <= (at ?? Number.POSITIVE_INFINITY),
+          event.kind !== 'phase' &&
+          event.folder === scenario.folder &&
+          event.at >= began &&
+          event.at <= (at ?? Number.POSITIVE_INFINITY),
       )
       .slice(-EVENTS_MAX);
   const assertions = scenario.assertions

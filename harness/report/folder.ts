@@ -25,8 +25,14 @@ export const REPORT_REMEDY = 'choose another with --report';
 /** Of a run's folder: every upload that was acknowledged. */
 export const LEDGER_FILE = 'ledger.jsonl';
 
+/** Of a run's folder: why each missing chunk is nowhere, one line of JSON each. */
+export const LOSSES_FILE = 'losses.jsonl';
+
+/** Of a run's folder: what its scenarios have broken, a line for each beginning and each end. */
+export const FAULTS_FILE = 'faults.jsonl';
+
 /** What a run adds to line by line. */
-const GROWING = [LEDGER_FILE, METRICS_FILE];
+const GROWING = [LEDGER_FILE, LOSSES_FILE, FAULTS_FILE, METRICS_FILE];
 
 /** An earlier run of the same folder must not be taken for a part of this one. @throws HarnessError `CANNOT_WRITE` */
 export function createReport(folder: string): void {

@@ -40,7 +40,7 @@ export function junitXml(run: RunResult): string {
 }
 
 /** Control characters are dropped: XML 1.0 has no way to write them. */
-function escapeXml(text: string): string {
+export function escapeXml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

@@ -41,6 +41,8 @@ export interface RunEvent {
   readonly endAt?: number;
   /** Name of a node, or `chain`; absent: the whole cluster. */
   readonly part?: string;
+  /** That of its scenario. */
+  readonly folder?: string;
   readonly text: string;
 }
 
@@ -85,6 +87,8 @@ export interface ScenarioResult {
   readonly unchecked?: readonly string[];
   /** Ms since the epoch. */
   readonly startedAt?: number;
+  /** Folder below that of the report with its logs, ledger and series; absent: that of the report. */
+  readonly folder?: string;
   /** Its cluster at its end. */
   readonly picture?: NetworkPicture;
 }
@@ -136,6 +140,8 @@ export interface FailedStart {
 export interface RepeatedRun {
   readonly passed: boolean;
   readonly failedSeeds: readonly (number | string)[];
+  /** How often each scenario has not passed, those that have not most often first. */
+  readonly failures: Readonly<Record<string, number>>;
   readonly runs: readonly (RunResult | FailedStart)[];
 }
 

@@ -1,6 +1,6 @@
 /** The scenarios that there are: those of the package by name, others by the path of their file. */
 import { existsSync, readdirSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
@@ -10,11 +10,25 @@ import type { Scenario } from './scenario.ts';
 const FOLDER = resolve(import.meta.dirname, '../../scenarios');
 const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
 
+/** Files of scenarios that are none of the package. */
+const origins = new WeakMap<Scenario, string>();
+
+/** Path of the file that a scenario was loaded from, unless it is one of the package. */
+export function originOf(scenario: Scenario): string | undefined {
+  return origins.get(scenario);
+}
+
+/** A scenario that was loaded from a copy counts as that of the file. */
+export function cameFrom(scenario: Scenario, path: string): void {
+  origins.set(scenario, path);
+}
+
 /** @param name of a scenario of the package, or path of a file that exports one */
 export async function loadScenario(name: string): Promise<Scenario> {
-  const isPath = /[/\\]|\.[jt]s$/.test(name);
+  const isPath = /[/\\]|\.m?[jt]s$/.test(name);
   const path = isPath ? resolve(name) : join(FOLDER, `${name}${EXTENSION}`);
   if (!(isPath ? existsSync(path) : bundledScenarios().includes(name))) {
+    if (isPath) throw new HarnessError('USAGE', `no file '${name}', expected the path of a scenario`);
     const known = bundledScenarios();
     throw new HarnessError(
       'USAGE',
@@ -31,6 +45,7 @@ export async function loadScenario(name: string): Promise<Scenario> {
       `${path} has no scenario as its default export; make it with defineScenario`,
     );
   }
+  if (dirname(path) !== FOLDER) origins.set(scenario, path);
   return scenario;
 }
 

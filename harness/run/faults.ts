@@ -1,6 +1,12 @@
-/** What a scenario has done to nodes and the chain, as events of its run: each lasts until it is over. */
+/** What a scenario has broken, as events of its run: each lasts until it is over. */
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { messageOf } from '../base/errors.ts';
 import type { ChainFault } from '../chain/faults.ts';
+import { effectText, type Fault, hadEffect } from '../faults/fault.ts';
+import type { Faults } from '../faults/faults.ts';
 import type { ClusterNode, Deed } from '../nodes/cluster-node.ts';
+import { FAULTS_FILE } from '../report/folder.ts';
 import type { RunEvent } from '../report/result.ts';
 
 const WORDS: Readonly<Partial<Record<Deed['state'], string>>> = {
@@ -32,4 +38,66 @@ export function faultsOf(nodes: readonly Pick<ClusterNode, 'name' | 'deeds'>[], 
 /** @param fromMs as above */
 export function chainFaultsOf(faults: readonly ChainFault[], fromMs: number): RunEvent[] {
   return faults.filter(({ at }) => at >= fromMs).map((fault) => ({ kind: 'fault', part: 'chain', ...fault }));
+}
+
+/** Faults that were begun as such, each with its effect. @param fromMs as above */
+export function begunFaultsOf(history: readonly Fault[], fromMs: number): RunEvent[] {
+  return history
+    .filter(({ at }) => at >= fromMs)
+    .map(({ at, endAt, targets, text, effect }) => ({
+      kind: 'fault',
+      at,
+      ...(endAt === undefined ? {} : { endAt }),
+      ...(targets.length === 1 ? { part: targets[0] as string } : {}),
+      text: `${text} (${effectText(effect)})`,
+    }));
+}
+
+/** Without what is told by a fault already: it was done to the same part, while that lasted. */
+export function withoutBegun(events: readonly RunEvent[], history: readonly Fault[]): RunEvent[] {
+  return events.filter(
+    ({ at, part }) =>
+      !history.some(
+        (fault) => targeted(fault, part) && at >= fault.at && at <= (fault.endAt ?? Number.POSITIVE_INFINITY),
+      ),
+  );
+}
+
+function targeted({ targets }: Fault, part: string | undefined): boolean {
+  return part !== undefined && targets.includes(part);
+}
+
+/**
+ * Ends what a scenario has left broken, and writes its faults into the run's folder.
+ * @param scenario.fromMs when it began, ms since the epoch
+ * @returns what is wrong with them: a fault without effect proves nothing, one that stays spoils what comes next
+ */
+export async function mend(
+  faults: Pick<Faults, 'history' | 'healOwn'>,
+  { name, fromMs, folder }: { readonly name: string; readonly fromMs: number; readonly folder: string },
+): Promise<string | undefined> {
+  const wrong: string[] = [];
+  try {
+    await faults.healOwn();
+  } catch (error) {
+    wrong.push(messageOf(error));
+  }
+  const own = faults.history.filter(({ at }) => at >= fromMs);
+  for (const line of journalOf(own)) {
+    appendFileSync(join(folder, FAULTS_FILE), `${JSON.stringify({ scenario: name, ...line })}\n`);
+  }
+  // Of one that somebody else has ended the effect is not known.
+  const inert = own.filter((fault) => fault.endAt !== undefined && !hadEffect(fault));
+  wrong.push(...inert.map(({ id, text }) => `fault ${id} (${text}) had no effect`));
+  return wrong.length === 0 ? undefined : wrong.join('\n');
+}
+
+function journalOf(faults: readonly Fault[]): object[] {
+  return faults
+    .flatMap((fault) => [
+      { ms: fault.at, line: { event: 'begin', ...fault } },
+      ...(fault.endAt === undefined ? [] : [{ ms: fault.endAt, line: { event: 'end', ...fault } }]),
+    ])
+    .toSorted((a, b) => a.ms - b.ms)
+    .map(({ line }) => line);
 }

@@ -1,7 +1,7 @@
 /** What scenarios need of a cluster: nodes of flavours and modes, and what can be done to them where they run. */
 import type { Chain } from '../chain/chain.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import type { Capability, Driver } from '../places/driver.ts';
+import { type Capability, type Driver, lacksProxy, lacksTampering } from '../places/driver.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -34,7 +34,9 @@ export function unmetNeed(
   const variable = FLAVOURS[lacking].binaryVariable;
   const how =
     variable === undefined
-      ? `--with ${lacking}=1`
+      ? lacking === 'dishonest'
+        ? '--dishonest wrong-data, or other behaviours'
+        : `--with ${lacking}=1`
       : driver.name === 'docker'
         ? `a group with flavour: ${lacking} and image: NAME, in a definition (--file)`
         : `--with ${lacking}=2 --${lacking}-binary PATH, or name the program in ${variable}`;
@@ -44,5 +46,11 @@ export function unmetNeed(
 /** @returns why the driver is not one that this scenario can run on, if so */
 export function lackingCapability(driver: Present['driver'], capability: Capability): string | undefined {
   if (driver.capabilities.has(capability)) return undefined;
+  if (lacksProxy(driver.name, capability)) {
+    return 'needs link faults: start the cluster with svcnet up --link-faults';
+  }
+  if (lacksTampering(driver.name, capability)) {
+    return `needs machine faults (${capability}): start the cluster with svcnet up --machine-faults`;
+  }
   return `needs the capability '${capability}', which the ${driver.name} driver does not have`;
 }

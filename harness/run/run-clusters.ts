@@ -11,16 +11,17 @@ import type { FlavourName } from '../flavours/flavour.ts';
 import { DRIVER_DEFAULT, type DriverName } from '../places/driver.ts';
 import { capabilitiesOf } from '../places/table.ts';
 import { parseDefinition } from '../plan/definition.ts';
+import type { DefinitionInput, GroupInput } from '../plan/definition-input.ts';
+import { isEmbeddable } from '../plan/facts.ts';
 import { plannedMembers } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
-import type { DefinitionInput, GroupInput } from '../plan/schema.ts';
 import { seedToJson } from '../plan/seed.ts';
 import type { StartProgress } from '../start/start-context.ts';
 import { findCluster } from '../state/state.ts';
+import { kindWanted, linksFail, machinesFail } from './kinds.ts';
 import { type Present, unmetNeed } from './needs.ts';
 import type { RunMetrics } from './run-metrics.ts';
-import type { RunOptions } from './run-options.ts';
-import type { Scenario } from './scenario.ts';
+import type { PlannedScenario, RunOptions } from './run-options.ts';
 
 type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 
@@ -38,13 +39,13 @@ export class Clusters implements AsyncDisposable {
   }
 
   /** @returns undefined when a fresh one would be started for nothing */
-  async of(scenario: Scenario): Promise<Cluster | undefined> {
-    const kind = kindOf(scenario, this.#options);
+  async of(asking: PlannedScenario): Promise<Cluster | undefined> {
+    const kind = kindOf(asking, this.#options);
     const key = this.#options.attachTo ?? JSON.stringify(kind);
     if (this.#current?.kind === key) return this.#current.cluster;
     if (
       this.#options.attachTo === undefined &&
-      unmetNeed(scenario, planned(kind, this.#options)) !== undefined
+      unmetNeed(asking.scenario, planned(kind, this.#options)) !== undefined
     ) {
       return undefined;
     }
@@ -101,23 +102,50 @@ export class Clusters implements AsyncDisposable {
 
 /** What a fresh cluster for a scenario is like. */
 function kindOf(
-  { cluster }: Scenario,
-  { nodes, exactNodes = false, definition = {}, planned }: RunOptions,
+  { scenario, parameters }: PlannedScenario,
+  { nodes, ownCounts = nodes === undefined, exactNodes = false, definition = {}, planned }: RunOptions,
 ): Kind {
-  const base = nodes ?? Math.max(...planned.map(({ scenario }) => scenario.cluster.nodes));
-  const groups = typeof base === 'number' ? [{ count: base }] : base;
-  const { light = 0, options = {}, credit } = cluster;
+  const { cluster } = scenario;
+  const kind = kindWanted(scenario, parameters);
+  const sharing = planned.filter((other) => kindWanted(other.scenario, other.parameters) === kind);
+  const wanted = Math.max(...sharing.map((other) => other.scenario.cluster.nodes));
+  const base = nodes ?? wanted;
+  const given: readonly GroupInput[] = typeof base === 'number' ? [{ count: base }] : base;
+  const groups = ownCounts
+    ? given.map((group) => (flavourOf(group) === 'svc' ? { ...group, count: wanted } : group))
+    : given;
+  const { light = 0, neighbourhoods } = cluster;
+  const credit = cluster.creditFor?.(parameters) ?? cluster.credit;
+  const options = { ...cluster.options, ...cluster.optionsFor?.(parameters) };
   const all: GroupInput[] = [
     ...groups,
     ...(light > 0 && !exactNodes ? [{ mode: 'light' as const, count: light }] : []),
+    // Dishonest nodes that were asked for by name take the place of those that the scenario would have.
+    ...(exactNodes || groups.some((group) => 'dishonest' in group)
+      ? []
+      : (cluster.groups?.(parameters) ?? [])),
   ];
   return {
     nodes: all.map((group) =>
-      flavourOf(group) === 'svc' ? { ...group, options: { ...options, ...optionsOf(group) } } : group,
+      flavourOf(group) === 'svc'
+        ? { ...placed(group, neighbourhoods), options: { ...options, ...optionsOf(group) } }
+        : group,
     ),
     ...(credit === undefined ? {} : { credit }),
+    ...(machinesFail(scenario) ? { machineFaults: true } : {}),
+    // Containers have none: there the scenario is skipped with that reason.
+    ...(linksFail(scenario, parameters) && definition.driver !== 'docker' ? { linkFaults: true } : {}),
     ...definition,
   };
+}
+
+/** Spreads full nodes over neighbourhoods; a group that says where its nodes are stays as it is. */
+function placed(group: GroupInput, neighbourhoods: readonly string[] | undefined): GroupInput {
+  const { count = 1, mode = 'full' } = group;
+  if (neighbourhoods === undefined || mode !== 'full' || 'neighbourhoods' in group || 'keys' in group)
+    return group;
+  const of = (index: number) => neighbourhoods[index % neighbourhoods.length] as string;
+  return { ...group, neighbourhoods: Array.from({ length: count }, (_, index) => of(index)) };
 }
 
 function flavourOf({ flavour = 'svc' }: GroupInput): FlavourName {
@@ -144,14 +172,21 @@ function planned(
   const { driver: name } = definition;
   return {
     nodes: plannedMembers(definition),
-    driver: { name, capabilities: capabilitiesOf(name) },
+    driver: {
+      name,
+      capabilities: capabilitiesOf(name, {
+        linkFaults: definition.linkFaults,
+        machineFaults: definition.machineFaults,
+        inMemory: isEmbeddable(definition),
+      }),
+    },
     chain: { controlled: true },
   };
 }
 
 /** What a fresh cluster for the scenario would have. */
-export function plannedFor(scenario: Scenario, options: RunOptions): Present {
-  return planned(kindOf(scenario, options), options);
+export function plannedFor(asking: PlannedScenario, options: RunOptions): Present {
+  return planned(kindOf(asking, options), options);
 }
 
 /**
@@ -159,10 +194,11 @@ export function plannedFor(scenario: Scenario, options: RunOptions): Present {
  * @throws HarnessError `USAGE`; nothing has been started then
  */
 export function checkNodeParameters(options: RunOptions): void {
-  for (const { scenario, parameters } of options.planned) {
+  for (const asking of options.planned) {
+    const { scenario, parameters } = asking;
     const nodes: readonly Pick<PlannedNode, 'name' | 'mode'>[] =
       options.attachTo === undefined
-        ? planned(kindOf(scenario, options), options).nodes
+        ? planned(kindOf(asking, options), options).nodes
         : findCluster(options.stateDir, options.attachTo).nodes;
     for (const [key, { kind }] of Object.entries(scenario.parameters)) {
       const given = parameters[key];

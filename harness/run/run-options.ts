@@ -1,5 +1,6 @@
-import type { DefinitionInput } from '../plan/schema.ts';
+import type { DefinitionInput } from '../plan/definition-input.ts';
 import type { StepDisplay } from '../report/console.ts';
+import type { ScenarioResult } from '../report/result.ts';
 import type { Scenario, ScenarioContext } from './scenario.ts';
 
 /** Number or groups of nodes, as a definition has them. */
@@ -19,8 +20,10 @@ export interface RunOptions {
   /** Name of a running cluster; absent: a fresh one, stopped afterwards. */
   readonly attachTo?: string;
   readonly seed: bigint;
-  /** Nodes of a fresh cluster; default: the largest number that a scenario asks for. */
+  /** Nodes of a fresh cluster; default: the largest number that a scenario of its kind asks for. */
   readonly nodes?: NodesInput;
+  /** Of our own nodes each kind of cluster has as many as its scenarios ask for, whatever `nodes` says. */
+  readonly ownCounts?: boolean;
   /** These nodes and no others; else a scenario adds the light nodes that it asks for. */
   readonly exactNodes?: boolean;
   /** What else is decided of a fresh cluster; the rest is as scenarios ask for. */
@@ -39,4 +42,6 @@ export interface RunOptions {
   /** Port of this machine at which the run's own metrics can be scraped meanwhile; 0: any free one. */
   readonly metricsPort?: number;
   readonly display?: StepDisplay;
+  /** Told when a scenario begins, its cluster's start included, and how it has ended. */
+  readonly onScenario?: (scenario: { readonly name: string; readonly ended?: ScenarioResult }) => void;
 }

@@ -29,8 +29,9 @@ import {
   type ScenarioResult,
 } from '../report/result.ts';
 import { takePicture } from '../status/take-picture.ts';
-import { chainFaultsOf, faultsOf } from './faults.ts';
+import { begunFaultsOf, chainFaultsOf, faultsOf, mend, withoutBegun } from './faults.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
+import { writeRecipe } from './recipe.ts';
 import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
 import { RunMetrics } from './run-metrics.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
@@ -76,20 +77,26 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const startedAt = new Date();
   const startMs = performance.now();
   createReport(options.report);
+  await writeRecipe(options);
   const results: ScenarioResult[] = [];
   const events: RunEvent[] = [];
   await using metrics = await RunMetrics.open(options);
   const { testbed } = metrics;
   await using clusters = new Clusters(options, metrics);
   for (const planned of options.planned) {
-    const cluster = await clusters.of(planned.scenario);
+    const { name } = planned.scenario;
+    options.onScenario?.({ name });
+    const cluster = await clusters.of(planned);
     const result = await runOne(planned, { cluster, options, events, testbed });
     if (cluster !== undefined) {
       const from = result.startedAt ?? 0;
-      events.push(...faultsOf(cluster.nodes, from), ...chainFaultsOf(cluster.chain.faults, from));
+      const { history } = cluster.faults;
+      const done = [...faultsOf(cluster.nodes, from), ...chainFaultsOf(cluster.chain.faults, from)];
+      events.push(...begunFaultsOf(history, from), ...withoutBegun(done, history));
     }
     const picture = cluster === undefined ? undefined : await pictureAfter(cluster, options.signal, metrics);
     results.push(picture === undefined ? result : { ...result, picture });
+    options.onScenario?.({ name, ended: result });
     if (result.result !== 'skipped') testbed.scenarioEnded(result.name, result.result === 'passed');
     if (options.signal.aborted) throw interrupted(options.signal);
     if (result.result === 'error' && planned !== options.planned.at(-1)) await clusters.spoiled();
@@ -126,7 +133,25 @@ interface Surroundings {
   readonly testbed: TestbedMetrics;
 }
 
-async function runOne(
+/** However it ends, nothing of what it has broken stays, and a fault without effect is an error. */
+async function runOne(planned: PlannedScenario, surroundings: Surroundings): Promise<ScenarioResult> {
+  const { cluster, options } = surroundings;
+  const fromMs = Date.now();
+  let wrong: string | undefined;
+  let result: ScenarioResult;
+  try {
+    result = await runScenario(planned, surroundings);
+  } finally {
+    if (cluster !== undefined) {
+      wrong = await mend(cluster.faults, { name: planned.scenario.name, fromMs, folder: options.report });
+    }
+  }
+  if (wrong === undefined) return result;
+  const outcome = result.result === 'passed' ? 'error' : result.result;
+  return { ...result, result: outcome, error: [result.error, wrong].filter(Boolean).join('\n') };
+}
+
+async function runScenario(
   { scenario, parameters }: PlannedScenario,
   { cluster, options, events, testbed }: Surroundings,
 ): Promise<ScenarioResult> {
@@ -159,7 +184,7 @@ async function runOne(
   const driver = cluster && { name: cluster.driver, capabilities: cluster.capabilities };
   const present =
     cluster === undefined || driver === undefined
-      ? plannedFor(scenario, options)
+      ? plannedFor({ scenario, parameters }, options)
       : { nodes: running, driver, chain: cluster.chain };
   const unmet = unmetNeed(scenario, present);
   if (cluster === undefined || driver === undefined || unmet !== undefined) {

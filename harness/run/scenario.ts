@@ -3,21 +3,38 @@
  * asserts nothing is an error, a failed condition fails it, anything thrown makes it `error`.
  */
 import { createCipheriv, createHash } from 'node:crypto';
+import { parseDurationMs, suggestion } from '../base/words.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import type { NodeOptionsInput } from '../flavours/node-options.gen.ts';
 import type { Credit } from '../flavours/profiles.ts';
-import type { NodeOptionsInput } from '../flavours/svc-options.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { OperationKey, Recorder } from '../metrics/recorder.ts';
 import type { Capability } from '../places/driver.ts';
+import type { GroupInput } from '../plan/definition-input.ts';
 import type { Assertion, Figure } from '../report/result.ts';
 
-export type ParameterKind = 'integer' | 'size' | 'text' | 'boolean' | 'list' | 'sizes' | 'node';
+/** Kinds of parameters, as they are written on the command line. */
+export type ParameterKind =
+  | 'integer'
+  | 'number'
+  | 'size'
+  | 'duration'
+  | 'text'
+  | 'boolean'
+  | 'list'
+  | 'sizes'
+  | 'node';
 
-interface ParameterValue {
+/** What each kind of parameter becomes. */
+export interface ParameterValue {
   integer: number;
+  /** With or without a fraction. */
+  number: number;
   /** Bytes. */
   size: number;
+  /** Milliseconds. */
+  duration: number;
   text: string;
   boolean: boolean;
   list: readonly string[];
@@ -26,17 +43,22 @@ interface ParameterValue {
   node: string;
 }
 
+/** A row of a parameter table; made by `parameter`. */
 export interface ParameterSpec<K extends ParameterKind = ParameterKind> {
   readonly kind: K;
   readonly default: ParameterValue[K];
   readonly help: string;
   /** Smallest number. */
   readonly min?: number;
+  /** Largest number. */
+  readonly max?: number;
   /** The only texts allowed. */
   readonly oneOf?: readonly string[];
 }
 
+/** Parameters of a scenario by name. */
 export type ParameterTable = Readonly<Record<string, ParameterSpec>>;
+/** Values of a parameter table. */
 export type ParametersOf<T extends ParameterTable> = {
   readonly [N in keyof T]: ParameterValue[T[N]['kind']];
 };
@@ -46,15 +68,18 @@ export function parameter<K extends ParameterKind>(
   kind: K,
   fallback: ParameterValue[K],
   help: string,
-  limits: { min?: number; oneOf?: readonly string[] } = {},
+  limits: Pick<ParameterSpec, 'min' | 'max' | 'oneOf'> = {},
 ): ParameterSpec<K> {
   return { kind, default: fallback, help, ...limits };
 }
 
+/** A scenario: what it needs, the cluster that it is given, and what it does there. */
 export interface Scenario<T extends ParameterTable = ParameterTable> {
   /** Kebab case. */
   readonly name: string;
   readonly group: 'functional' | 'economics' | 'load' | 'durability' | 'chaos';
+  /** Words to choose it by, besides its group. */
+  readonly tags?: readonly string[];
   /** One sentence. */
   readonly about: string;
   readonly parameters: T;
@@ -80,11 +105,23 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
     readonly with?: Readonly<Partial<Record<FlavourName, number>>>;
     /** Light nodes of our own beside them. */
     readonly light?: number;
+    /** Further groups beside all of these, by the parameters. */
+    groups?(parameters: ParametersOf<T>): readonly GroupInput[];
+    /** First bits of the overlays of the full nodes of our own, `0` and `1`, given to one after the other in turn. */
+    readonly neighbourhoods?: readonly string[];
     readonly credit?: Credit;
+    /** Instead of it, by the parameters. */
+    creditFor?(parameters: ParametersOf<T>): Credit | undefined;
     /** Of every node of our own. */
     readonly options?: NodeOptionsInput;
+    /** Whether its links must be able to fail, where that depends on parameters. */
+    linkFaults?(parameters: ParametersOf<T>): boolean;
+    /** Those of them that depend on parameters. */
+    optionsFor?(parameters: ParametersOf<T>): NodeOptionsInput;
   };
   readonly timeoutMs: number;
+  /** Its conditions depend on what else the machine does: nothing runs beside it. */
+  readonly alone?: true;
   run(context: ScenarioContext<T>): Promise<void>;
 }
 
@@ -101,6 +138,7 @@ export interface StepProgress {
   progress(done: number, total: number, unit: string): void;
 }
 
+/** What a running scenario is given. */
 export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   readonly cluster: Cluster;
   readonly parameters: ParametersOf<T>;
@@ -186,7 +224,7 @@ export function resolveParameters<T extends ParameterTable>(
   for (const name of given.keys()) {
     if (!known.includes(name)) {
       throw new ParameterError(
-        `scenario ${scenario.name} has no parameter '${name}', known: ${known.join(', ')}`,
+        `scenario ${scenario.name} has no parameter '${name}'${suggestion(name, known)} (known: ${known.join(', ')})`,
       );
     }
   }
@@ -210,7 +248,9 @@ const SIZE_UNITS = {
 } as const;
 const EXPECTED: Record<ParameterKind, string> = {
   integer: 'a whole number',
+  number: 'a number such as 0.95',
   size: 'a size such as 4096, 64KiB or 1.5MiB',
+  duration: 'a duration such as 500ms, 15s or 1m30s',
   text: 'text',
   boolean: 'true or false',
   list: 'a comma-separated list',
@@ -220,21 +260,29 @@ const EXPECTED: Record<ParameterKind, string> = {
 
 function parseParameter(scenario: string, name: string, spec: ParameterSpec, text: string): unknown {
   const value = parseText(spec.kind, text);
-  const tooSmall = typeof value === 'number' && spec.min !== undefined && value < spec.min;
-  const unknownWord = spec.oneOf !== undefined && !spec.oneOf.includes(text);
-  if (value !== undefined && !tooSmall && !unknownWord) return value;
-  throw new ParameterError(`${scenario}: ${name}: got '${text}', expected ${expectedOf(spec)}`);
+  const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY, oneOf } = spec;
+  const outside = typeof value === 'number' && (value < min || value > max);
+  const unknownWord = oneOf !== undefined && !oneOf.includes(text);
+  if (value !== undefined && !outside && !unknownWord) return value;
+  const near = oneOf === undefined ? '' : suggestion(text, oneOf);
+  throw new ParameterError(`${scenario}: ${name}: got '${text}', expected ${expectedOf(spec)}${near}`);
 }
 
-function expectedOf({ kind, min, oneOf }: ParameterSpec): string {
+function expectedOf({ kind, min, max, oneOf }: ParameterSpec): string {
   if (oneOf !== undefined) return `one of ${oneOf.join(', ')}`;
-  return min === undefined ? EXPECTED[kind] : `${EXPECTED[kind]}, at least ${min}`;
+  const least = min === undefined ? '' : `, at least ${min}`;
+  const most = max === undefined ? '' : `, at most ${max}`;
+  return `${EXPECTED[kind]}${least}${most}`;
 }
 
 function parseText(kind: ParameterKind, text: string): ParameterValue[ParameterKind] | undefined {
   switch (kind) {
     case 'integer':
       return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+    case 'number':
+      return /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined;
+    case 'duration':
+      return parseDurationMs(text);
     case 'size':
       return parseSize(text);
     case 'text':

@@ -2,7 +2,8 @@
 import { HarnessError } from '../base/errors.ts';
 import { contradictions } from '../plan/contradictions.ts';
 import { parseDefinition } from '../plan/definition.ts';
-import type { Definition, DefinitionInput } from '../plan/schema.ts';
+import type { DefinitionInput } from '../plan/definition-input.ts';
+import type { Definition } from '../plan/schema.ts';
 import { readDefinition } from '../plan/written.ts';
 import { clusterFolder } from '../state/state.ts';
 import { copyFolder } from './copy.ts';

@@ -90,7 +90,7 @@ function checkName(stateDir: string, name: string, force: boolean): void {
     );
   }
   if (!force && listSnapshots(stateDir).some(({ record }) => record.name === name)) {
-    throw new HarnessError('SNAPSHOT_EXISTS', `a snapshot named '${name}' exists already`, {
+    throw new HarnessError('SNAPSHOT_EXISTS', `a snapshot named '${name}' already exists`, {
       hint: `Replace it with --force, or remove it with: svcnet snapshot rm ${name}`,
     });
   }
@@ -100,7 +100,7 @@ function checkCluster({ record, nodes, driver }: SaveContext): void {
   if (!driver.capabilities.has('copy')) {
     throw new HarnessError(
       'SNAPSHOT_REFUSED',
-      `cluster '${record.name}' cannot be saved: the ${driver.name} driver cannot copy what its nodes keep`,
+      `cluster '${record.name}' cannot be saved: the ${driver.name} driver cannot copy the data of its nodes`,
       { hint: 'Save a cluster of the process or embedded driver.' },
     );
   }
@@ -108,14 +108,14 @@ function checkCluster({ record, nodes, driver }: SaveContext): void {
   if (foreign !== undefined) {
     throw new HarnessError(
       'SNAPSHOT_REFUSED',
-      `cluster '${record.name}' cannot be saved: ${foreign.name} is a ${foreign.flavour}, which keeps the addresses of its peers where nobody else can remove them, so a copy would join the nodes of this cluster`,
-      { hint: 'Save a cluster of svc nodes alone.' },
+      `cluster '${record.name}' cannot be saved: ${foreign.name} is a ${foreign.flavour}, whose stored peer addresses cannot be removed, so a copy would connect to the nodes of this cluster`,
+      { hint: 'Save a cluster of svc nodes only.' },
     );
   }
   if (record.ephemeral && record.owner.pid !== process.pid) {
     throw new HarnessError(
       'SNAPSHOT_REFUSED',
-      `cluster '${record.name}' lives and dies with process ${record.owner.pid}, which alone can stop and start its nodes`,
+      `cluster '${record.name}' belongs to process ${record.owner.pid}, the only one that can stop and start its nodes`,
       { hint: 'Save it there with cluster.saveSnapshot(name), or start one with: svcnet up' },
     );
   }
@@ -127,7 +127,7 @@ async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Pr
   const sights = await Promise.all(nodes.map((node) => node.observe()));
   const there = nodes.filter((_, index) => sights[index]?.pid !== undefined);
   const paused = new Set(there.filter((node) => node.state === 'paused'));
-  onProgress(`stopping ${namesOf(there)}; they are started again at the end`);
+  onProgress(`stopping ${namesOf(there)} during the copy`);
   const stopped: ClusterNode[] = [];
   const [outcome] = await Promise.allSettled([
     (async () => {
@@ -142,7 +142,7 @@ async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Pr
       return await work();
     })(),
   ]);
-  onProgress('starting them again');
+  onProgress('restarting the nodes');
   const failures = await Promise.allSettled(
     stopped.map(async (node) => {
       if ((await node.observe()).pid === undefined) await node.launch();
@@ -164,7 +164,7 @@ function notStarted(
     outcome.status === 'rejected' ? [messageOf(outcome.reason)] : [],
   );
   const before = saved.status === 'rejected' ? [`Before: ${messageOf(saved.reason)}`] : [];
-  return new HarnessError('NODE_STATE', `${namesOf(failed)} could not be started again`, {
+  return new HarnessError('NODE_STATE', `${namesOf(failed)} could not be restarted`, {
     hint: [...reasons, ...before, `Try again with: svcnet start ${failed[0]?.name ?? ''}`].join('\n'),
   });
 }

@@ -31,6 +31,7 @@ export interface SnapshotHead {
   readonly anvil: string;
 }
 
+/** A snapshot of a cluster on disk. */
 export interface SnapshotRecord extends SnapshotHead {
   readonly name: string;
   /** Unix milliseconds. */

@@ -5,6 +5,7 @@ import { awaitAll } from '../base/await-all.ts';
 import { plainHex } from '../client/json.ts';
 import type { NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
+import type { Route } from '../links/proxy/proxy.ts';
 import { checkPortsFree, pickFreePorts } from '../machine/ports.ts';
 import type { Driver } from '../places/driver.ts';
 import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
@@ -20,25 +21,37 @@ export interface NodeSetup {
   readonly driver: Driver;
 }
 
+export interface CreatedNodes {
+  readonly records: readonly NodeRecord[];
+  /** From the ports that others dial to those that the nodes listen at; empty: they are the same. */
+  readonly routes: readonly Route[];
+}
+
 /** Chooses ports, writes key files and configuration of every node. */
 export async function createNodes(
   { stateDir, record, driver }: NodeSetup,
   started: Pick<StartedChain, 'record' | 'nodesUrls' | 'chequebooks'>,
   plan: ClusterPlan,
-): Promise<readonly NodeRecord[]> {
+): Promise<CreatedNodes> {
   const folder = clusterFolder(stateDir, record.name);
-  const ports = await choosePorts(plan.definition, plan.nodes.length);
+  const proxied = driver.proxied === true;
+  const { ports, behind } = await choosePorts(plan.definition, plan.nodes.length, proxied);
   const places = plan.nodes.map(({ name, flavour }, index) => {
     const all = at(ports, index);
     const own = FLAVOURS[flavour].debugApi ? all : { ...all, debug: all.api };
-    const place = driver.place({ name, ports: own, dataDir: folder.dataDir(name) });
+    const place = driver.place({
+      name,
+      ports: own,
+      ...(proxied ? { behind: at(behind, index) } : {}),
+      dataDir: folder.dataDir(name),
+    });
     return { ...place, reached: place.peers, here: own };
   });
   const peerRecords = sharesRecords(plan.definition, driver.name) ? folder.peerRecords() : undefined;
   const placed = placeNodes(plan, places, { ...chainFacts(started), peerRecords });
   if (peerRecords !== undefined) writePeerRecords(peerRecords, { planned: plan.nodes, placed }, Date.now());
   // A container that is made after a failure would be nobody's.
-  return awaitAll(
+  const records = await awaitAll(
     placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {
       const { flavour, identity, peers } = at(plan.nodes, index);
       const { api, debug, p2p, container, here } = at(places, index);
@@ -65,6 +78,14 @@ export async function createNodes(
       };
     }),
   );
+  const routes = behind.map((nodePort, index) => ({
+    node: at(plan.nodes, index).name,
+    overlay: at(plan.nodes, index).identity.overlay,
+    ...(FLAVOURS[at(plan.nodes, index).flavour].learnsListeners ? { passerApi: at(places, index).api } : {}),
+    port: at(ports, index).p2p,
+    nodePort,
+  }));
+  return { records, routes };
 }
 
 function chainFacts({
@@ -83,15 +104,25 @@ function chainFacts({
   };
 }
 
-async function choosePorts({ ports, listen }: Definition, count: number): Promise<NodePorts[]> {
-  const free = await pickFreePorts(ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0, listen);
-  return Array.from({ length: count }, (_, index) => {
+/**
+ * All are picked together: what one call has found another one may find again.
+ * @returns `behind`: p2p ports of the nodes where a proxy has those of `ports`; else none
+ */
+async function choosePorts(
+  { ports, listen }: Definition,
+  count: number,
+  proxied: boolean,
+): Promise<{ ports: NodePorts[]; behind: number[] }> {
+  const outside = ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0;
+  const free = await pickFreePorts(outside + (proxied ? count : 0), listen);
+  const chosen = Array.from({ length: count }, (_, index) => {
     if (ports === 'free') {
       return { api: at(free, index * 3), p2p: at(free, index * 3 + 1), debug: at(free, index * 3 + 2) };
     }
     const fixed = fixedPorts(ports, index);
     return ports.debug === 'free' ? { ...fixed, debug: at(free, index) } : fixed;
   });
+  return { ports: chosen, behind: free.slice(outside) };
 }
 
 /** Before anything starts: what a fixed port is wanted for must not wait for others to fail. @throws HarnessError `PORT_IN_USE`, `DEFINITION_INVALID` */

@@ -5,7 +5,9 @@ import type { Driver } from '../places/driver.ts';
 import type { Definition } from '../plan/schema.ts';
 import type { ClusterRecord } from '../state/state.ts';
 
+/** Steps of the start of a cluster, in their order. */
 export type StartStep = 'image' | 'chain' | 'nodes' | 'mesh' | 'postage' | 'state';
+/** A step of the start of a cluster, as it begins, goes on and ends. */
 export interface StartProgress {
   readonly step: StartStep;
   readonly done: boolean;

@@ -2,6 +2,7 @@
 
 import { type Seen, until } from '../base/wait.ts';
 import { plural } from '../base/words.ts';
+import { isHonest } from '../flavours/flavour.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { introduce } from '../nodes/introductions.ts';
 import { lookAtBatches, lookAtMesh } from '../nodes/waits.ts';
@@ -51,8 +52,9 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
 
 /** One after the other: whoever was introduced may introduce the next. */
 async function introduceAll(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<Seen<true>> {
-  for (const node of nodes) {
-    const introduced = await introduce(node, nodes, signal);
+  const honest = nodes.filter(isHonest);
+  for (const node of honest) {
+    const introduced = await introduce(node, honest, signal);
     if ('missing' in introduced) return introduced;
   }
   return { done: true };

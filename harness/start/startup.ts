@@ -9,7 +9,6 @@ import { plainHex } from '../client/json.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
 import { openNodes } from '../nodes/open-nodes.ts';
-import type { Handle } from '../places/driver.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import {
   type BatchRecord,
@@ -23,6 +22,8 @@ import {
   writeRun,
 } from '../state/state.ts';
 import { type StartedChain, startChain } from './chain-start.ts';
+import type { Launched } from './launched.ts';
+import { startLinkProxy } from './link-proxy.ts';
 import { checkPorts, createNodes } from './node-setup.ts';
 import { startInWaves } from './node-waves.ts';
 import { hasPreparation, prepareState } from './prepared.ts';
@@ -44,15 +45,6 @@ export interface StartedCluster {
   readonly record: ClusterRecord;
   readonly chain: Chain;
   readonly nodes: readonly ClusterNode[];
-}
-
-/** What has to end when the start fails. */
-interface Launched {
-  /** Before that nothing has been made, and nothing been said. */
-  begun: boolean;
-  readonly parts: { readonly name: string; readonly handle: Handle }[];
-  /** Connections. */
-  readonly open: { close(): Promise<void> }[];
 }
 
 /** @throws HarnessError; the name is free again and no process is left */
@@ -265,11 +257,12 @@ async function startNodesOnce(
   { started, plan, batches, launched }: NodeParts,
 ): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
   const { signal, stateDir } = context;
-  const records = await createNodes(context, started, plan);
+  const { records, routes } = await createNodes(context, started, plan);
   // From here on another process finds what there is to stop, even when this one is killed.
   writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
   const nodes = openNodes(context, records, batches);
   launched.open.push(...nodes.map(({ client }) => client));
+  if (routes.length > 0) await startLinkProxy(context, routes, launched);
   await startInWaves(nodes, {
     limitMs: context.timeoutMs ?? timeoutFor(nodes.length),
     async launch(node) {

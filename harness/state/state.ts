@@ -65,6 +65,7 @@ export interface NodeRecord {
   readonly peers?: readonly string[];
 }
 
+/** A batch that a node of the cluster owns. */
 export interface BatchRecord {
   readonly id: string;
   readonly node: string;
@@ -144,6 +145,7 @@ export interface ClusterFolder {
   /** What the nodes know of each other from the beginning. */
   peerRecords(): string;
   chainOptions(): string;
+  linkProxyOptions(): string;
   /** Of a chain that began with the state of another one. */
   chainState(): string;
 }
@@ -156,6 +158,7 @@ export function clusterFolder(stateDir: string, name: string): ClusterFolder {
     log: (part) => join(path, 'logs', `${part}.log`),
     peerRecords: () => join(path, 'peer-records'),
     chainOptions: () => join(path, 'chain', 'options.json'),
+    linkProxyOptions: () => join(path, 'link-proxy.json'),
     chainState: () => join(path, 'chain', 'state'),
   };
 }

@@ -6,6 +6,7 @@ import type { Backlog } from '../client/types.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 
+/** A neighbourhood that takes no more chunks, and how many wait for it. */
 export interface Congested {
   /** First bits of its addresses, as `0` and `1`. */
   readonly neighbourhood: string;

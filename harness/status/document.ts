@@ -5,6 +5,7 @@ import type { Backlog, Topology } from '../client/types.ts';
 import type { NodeState } from '../nodes/cluster-node.ts';
 import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Reply } from './ask.ts';
 import { congested } from './congestion.ts';
+import { coverageProblems } from './coverage.ts';
 
 /** A node with the public network's constants reads in steps of five, four blocks behind the head, once a block. */
 const BLOCKS_BEHIND_MAX = 10;
@@ -61,9 +62,19 @@ export interface LookAnswers extends Pick<StatusDocument, 'at' | 'name' | 'seed'
   /** `null`: the nodes have no chain. */
   readonly height: Reply<number | null>;
   readonly nodes: readonly NodeAnswers[];
+  /** Names of nodes without a peer → why, as far as it is known. */
+  readonly isolated?: ReadonlyMap<string, string>;
 }
 
-export function statusDocument({ at, name, seed, rpc, height, nodes }: LookAnswers): StatusDocument {
+export function statusDocument({
+  at,
+  name,
+  seed,
+  rpc,
+  height,
+  nodes,
+  isolated = new Map(),
+}: LookAnswers): StatusDocument {
   const names = new Map(nodes.map((node) => [node.overlay, node.name]));
   const nodeStatuses = nodes.map((node) => nodeStatus(node, names));
   return {
@@ -76,7 +87,7 @@ export function statusDocument({ at, name, seed, rpc, height, nodes }: LookAnswe
     problems: [
       ...chainProblems(height, nodeStatuses),
       ...nodeStatuses.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
-      ...lonely(nodeStatuses),
+      ...lonely(nodeStatuses, isolated),
       ...nodeStatuses.flatMap(({ name, backlog }) =>
         backlog?.disk?.full === true
           ? [`${name} has no space left on its disk and stores nothing; make room, then it goes on by itself`]
@@ -178,19 +189,25 @@ function chainProblems(height: Reply<number | null>, nodes: readonly NodeStatus[
   );
 }
 
-function lonely(nodes: readonly NodeStatus[]): string[] {
+function lonely(nodes: readonly NodeStatus[], isolated: ReadonlyMap<string, string>): string[] {
   if (nodes.length < 2) return [];
-  return nodes.flatMap(({ name, peers }) => (peers === 0 ? [`${name} has no peers`] : []));
+  return nodes.flatMap(({ name, peers }) => {
+    if (peers !== 0) return [];
+    const reason = isolated.get(name);
+    return [`${name} has no peers${reason === undefined ? '' : `: ${reason}`}`];
+  });
 }
 
-/** Neighbourhoods that take nothing more. */
+/** Neighbourhoods that take nothing more, and those without a node. */
 function congestion(nodes: readonly NodeAnswers[]): string[] {
   const said = nodes.flatMap((node) => {
     const backlog = node.replies?.backlog;
     return backlog !== undefined && 'said' in backlog ? [{ node, backlog: backlog.said }] : [];
   });
   const running = nodes.filter(({ mode, state }) => mode === 'full' && state === 'running');
-  return congested(said, running).map(({ text }) => text);
+  const full = congested(said, running);
+  const named = full.map(({ neighbourhood }) => neighbourhood);
+  return [...full.map(({ text }) => text), ...coverageProblems(nodes, named)];
 }
 
 function booksOf(nodes: readonly NodeStatus[]): Map<string, { peer: string; balance: bigint }[]> {

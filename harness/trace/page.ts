@@ -1,6 +1,6 @@
 /** The document of `trace` as a person reads it: where the chunk lies, and its way as a tree of hops. */
-import { plural } from '../base/words.ts';
-import { type ConsoleStyle, formatMs, paint } from '../report/console.ts';
+import { formatMs, plural } from '../base/words.ts';
+import { type ConsoleStyle, paint } from '../report/console.ts';
 import { wrap } from '../terminal/table.ts';
 import type { Belonging, ChunkDocument, TraceDocument } from './document.ts';
 import type { Attempt, Hop, Moment, Story } from './story.ts';

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../base/errors.ts';
 import { inUnits, plural, TOKEN_DECIMALS } from '../base/words.ts';
 import type { Chain } from '../chain/chain.ts';
+import type { Fault } from '../faults/fault.ts';
 import { type Incident, incidentText, type Membership } from '../nodes/membership.ts';
 import type { ClusterView, Delta, LinkView, NodeView, Snapshot, UiEvent } from '../picture/live.ts';
 import type { DriverName } from '../places/driver.ts';
@@ -34,8 +35,11 @@ export interface Watched {
   readonly nodes: readonly LookedAt[];
   readonly chain: Pick<Chain, 'rpc' | 'height'>;
   readonly membership: Pick<Membership, 'onIncident'>;
+  readonly faults: { readonly active: readonly ActiveFault[] };
   readonly logged: boolean;
 }
+
+type ActiveFault = Pick<Fault, 'id' | 'at' | 'text' | 'targets'>;
 
 export interface WatchDeps {
   /** Whether the cluster is still there, and not another one of its name. */
@@ -55,6 +59,7 @@ export class ClusterWatch {
   #watching: AbortController | undefined;
   #running: Promise<void> = Promise.resolve();
   #looks = 0;
+  #faults: readonly ActiveFault[] = [];
 
   constructor(cluster: Watched, deps: WatchDeps) {
     this.#cluster = cluster;
@@ -117,7 +122,10 @@ export class ClusterWatch {
         });
         return;
       }
-      this.#put({ nodes: this.#look.views });
+      const { active } = this.#cluster.faults;
+      const events = faultEvents(this.#faults, active, Date.now());
+      this.#faults = active;
+      this.#put({ nodes: this.#look.views, events });
       await pause(STATE_PAUSE_MS, signal);
     }
   }
@@ -237,4 +245,31 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   } catch (error) {
     if (!signal.aborted) throw new Error(messageOf(error), { cause: error });
   }
+}
+
+/** What was broken on purpose since the last look, and what was healed. */
+export function faultEvents(
+  before: readonly ActiveFault[],
+  now: readonly ActiveFault[],
+  atMs: number,
+): Omit<UiEvent, 'number'>[] {
+  const lacks = (list: readonly ActiveFault[], { id, at }: ActiveFault) =>
+    list.every((other) => other.id !== id || other.at !== at);
+  const part = ({ targets }: ActiveFault) => (targets.length === 1 ? (targets[0] ?? null) : null);
+  const begun = now.filter((fault) => lacks(before, fault));
+  const healed = before.filter((fault) => lacks(now, fault));
+  return [
+    ...begun.map((fault) => ({
+      at: fault.at,
+      kind: 'fault' as const,
+      part: part(fault),
+      text: `fault ${fault.id} ${fault.text}`,
+    })),
+    ...healed.map((fault) => ({
+      at: atMs,
+      kind: 'recovery' as const,
+      part: part(fault),
+      text: `fault ${fault.id} was healed: ${fault.text}`,
+    })),
+  ];
 }

@@ -17,12 +17,12 @@ export const ACCOUNTING_METRICS = {
   originatedCredited: {
     kind: 'counter',
     name: 'accounting_total_originated_credited_amount',
-    help: 'Price of services used for own requests, accounting units.',
+    help: "Price of services used for this node's own requests, accounting units.",
   },
   originatedCreditEvents: {
     kind: 'counter',
     name: 'accounting_originated_credit_events_count',
-    help: 'Services used for own requests.',
+    help: "Services used for this node's own requests.",
   },
   blocks: {
     kind: 'counter',
@@ -32,7 +32,7 @@ export const ACCOUNTING_METRICS = {
   reserves: {
     kind: 'counter',
     name: 'accounting_accounting_reserve_count',
-    help: 'Requests for a reservation of credit, granted or not.',
+    help: 'Credit reservations requested, granted or not.',
   },
   disconnectsOverdraw: {
     kind: 'counter',
@@ -42,7 +42,7 @@ export const ACCOUNTING_METRICS = {
   disconnectsGhostOverdraw: {
     kind: 'counter',
     name: 'accounting_disconnects_ghost_overdraw_count',
-    help: 'Peers blocklisted for requests that they never took delivery of.',
+    help: 'Peers blocklisted for abandoning requests before delivery.',
   },
   disconnectsEnforceRefresh: {
     kind: 'counter',
@@ -57,7 +57,7 @@ export const ACCOUNTING_METRICS = {
   disconnectsLeftBehind: {
     kind: 'counter',
     name: 'accounting_disconnects_left_behind_count',
-    help: 'Peers blocklisted for debts that they left behind by reconnecting.',
+    help: 'Peers blocklisted for evading debts by reconnecting.',
   },
   refreshAttempts: { kind: 'counter', name: 'accounting_refresh_attempt_count', help: 'Refreshes begun.' },
   refreshesOfLeavers: {
@@ -70,6 +70,6 @@ export const ACCOUNTING_METRICS = {
   refreshmentBelowExpected: {
     kind: 'counter',
     name: 'accounting_refreshment_below_expected',
-    help: 'Refreshes of which the creditor accepted less than time and debt allow.',
+    help: 'Refreshes of which the creditor accepted less than time and debt allow for.',
   },
 } as const satisfies MetricTable;

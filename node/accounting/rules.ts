@@ -8,8 +8,8 @@
 import { MAX_PO, proximityOrder } from '../chunk/address.ts';
 
 /**
- * A peer that goes on misbehaving is refused twice as long each time, so often: eight times as long at most, because
- * what looks like misbehaviour may be a clock that somebody will set right.
+ * How often the blocklist time of a peer that keeps misbehaving doubles: to eight times as long at most, because what
+ * looks like misbehaviour may be a wrong clock that its operator will correct.
  */
 const DOUBLINGS_MAX = 3;
 
@@ -64,7 +64,7 @@ export function refreshDue(elapsedMs: number, rate: bigint): bigint {
 }
 
 /**
- * Whether the peer owes what an honest one can not. It asks for as much as the threshold and one second of refresh
+ * Whether the peer owes more than an honest one can. It asks for as much as the threshold and one second of refresh
  * allow; in the second after a refresh it may still get what it had asked for before, however little the refresh
  * paid. And it may have counted as paid what we asked of it and have not received yet. What we have paid too much is
  * no debt of its making.
@@ -107,7 +107,7 @@ export function payableDebt(amounts: Amounts): bigint {
   return debt > 0n ? debt : 0n;
 }
 
-/** Our own requests can not have caused more debt than there is. */
+/** The debt caused by our own requests cannot exceed the debt. */
 export function boundedOriginated(originated: bigint, balance: bigint): bigint {
   const lowest = balance < 0n ? balance : 0n;
   return originated < lowest ? lowest : originated;
@@ -130,7 +130,7 @@ export function paymentsInDoubt(
   return sum < most ? sum : most;
 }
 
-/** What we have paid too much can not be more than the peer owes. */
+/** Our overpayment cannot exceed what the peer owes. */
 export function boundedOverpaid(overpaid: bigint, balance: bigint): bigint {
   const most = balance > 0n ? balance : 0n;
   return overpaid < most ? overpaid : most;

@@ -80,9 +80,9 @@ export interface AccessControl {
    * @throws ActError `ENTRY_NOT_FOUND` when the history is another publisher's
    */
   protect(reference: Uint8Array, history: Uint8Array | undefined, io: Writing): Promise<Protected>;
-  /** The plain reference, for whoever may read; a wrong encrypted reference gives a wrong one. */
+  /** The plain reference, for authorised readers; a wrong encrypted reference yields a wrong one. */
   reveal(request: Request, io: Reading): Promise<Uint8Array>;
-  /** Whoever is revoked can not read what is protected with the new history; what was protected before stays readable. */
+  /** A revoked grantee cannot read content protected with the new history; content protected before stays readable. */
   change(change: Change, io: Writing): Promise<Changed>;
   /** Public keys, compressed. @throws ActError `GRANTEES_UNAVAILABLE` also for another publisher's list */
   grantees(reference: Uint8Array, io: Reading): Promise<Uint8Array[]>;

@@ -5,7 +5,7 @@ import { ActError } from './errors.ts';
 
 /** Uncompressed public key: `04 || X || Y`. */
 const STORED_KEY_SIZE = 65;
-/** Every change of a list agrees on a key with everybody in it, 50 µs each: half a second. */
+/** Every change derives a shared key with each grantee, 50 µs each: half a second in all. */
 export const GRANTEES_MAX = 8192;
 /** Longest list, bytes. */
 export const GRANTEES_SIZE_MAX = GRANTEES_MAX * STORED_KEY_SIZE;

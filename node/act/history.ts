@@ -13,7 +13,7 @@ import { ActError } from './errors.ts';
 
 /** A path is the distance to the end of time, so that its digits ascend from the newest entry to the oldest. */
 const END_OF_TIME = 2n ** 63n - 1n;
-/** Digits of the longest. What goes on behind them leads nowhere, or back into itself. */
+/** Length of the longest path, digits. Anything deeper is a dead end or a cycle. */
 const PATH_LENGTH_MAX = 19;
 /** Nodes read for one look-up: every change of the grantees adds one or two, and nobody makes that many. */
 const NODES_READ_MAX = 65_536;

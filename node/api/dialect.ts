@@ -124,6 +124,11 @@ interface DialectColumn {
   readonly reason: (reason: Reason) => unknown;
   /** Settlement sums: a bigint is written as a JSON integer of all its digits, a string as text. */
   readonly settlementAmount: (amount: bigint) => bigint | string;
+  /**
+   * What the document's formats exclude is refused: signs and leading zeros of numbers, references of another length,
+   * negative prices, JSON of another shape. The other dialect reads such values as the public network's node does.
+   */
+  readonly strictRequests: boolean;
   /** Status of a deposit, a withdrawal and a cashing that were sent. */
   readonly paidStatus: 200 | 201;
   /** A question about the cheques of a peer without any is answered 404. */
@@ -205,6 +210,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     },
     reason: ({ field, error }) => `${field}: ${error}`,
     settlementAmount: (amount) => amount,
+    strictRequests: true,
     paidStatus: 201,
     missesCheques: true,
     chainAddress: toHex,
@@ -263,6 +269,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     },
     reason: (reason) => reason,
     settlementAmount: String,
+    strictRequests: false,
     paidStatus: 200,
     missesCheques: false,
     chainAddress: (address) => `0x${toHex(address)}`,

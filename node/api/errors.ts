@@ -28,7 +28,8 @@ type ErrorRow = readonly [status: number, message: Message];
 const STANDARD: Message = { text: 'standard' };
 const CAUSE: Message = { text: 'cause' };
 
-const ERRORS = {
+/** Code → status and message. */
+export const ERRORS = {
   // Transport and gates: http-api-completion.md 3.1 to 3.4.
   MALFORMED_URL: [400, STANDARD],
   NOT_FOUND: [404, STANDARD],
@@ -47,6 +48,7 @@ const ERRORS = {
   INVALID_PATH_PARAMS: [400, 'invalid path params'],
   INVALID_QUERY_PARAMS: [400, 'invalid query params'],
   INVALID_HEADER_PARAMS: [400, 'invalid header params'],
+  INVALID_BODY_PARAMS: [400, 'invalid body params'],
   NODE_STARTING: [503, 'Node is syncing. This endpoint is unavailable. Try again later.'],
   CHEQUEBOOK_DISABLED: [403, 'Chequebook is disabled. This endpoint is unavailable.'],
   SWAP_DISABLED: [403, 'Swap is disabled. This endpoint is unavailable.'],

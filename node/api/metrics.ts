@@ -6,26 +6,26 @@ export const API_METRICS = {
   responseCodeCount: {
     kind: 'counter',
     name: 'api_response_code_count',
-    help: 'Answers by status and method.',
+    help: 'Responses by status and method.',
     labels: ['code', 'method'],
   },
   responseDuration: {
     kind: 'histogram',
     name: 'api_response_duration_seconds',
-    help: 'Time from the request line to the end of the answer.',
+    help: 'Time from the request line to the end of the response.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
   },
   contentDuration: {
     kind: 'histogram',
     name: 'api_content_api_duration',
-    help: 'Time of finished transfers of content, by the smallest class of bytes that holds them, seconds.',
+    help: 'Duration of finished content transfers by size class, seconds.',
     labels: ['filesize', 'method'],
     buckets: [0.5, 1, 2.5, 5, 10, 30, 60],
   },
   uploadSpeed: {
     kind: 'histogram',
     name: 'api_upload_speed',
-    help: 'Bytes per second of finished uploads.',
+    help: 'Throughput of finished uploads, bytes per second.',
     labels: ['endpoint', 'mode'],
     // From 64 KiB/s to 1 GiB/s in steps of four.
     buckets: [65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864, 268_435_456, 1_073_741_824],
@@ -33,14 +33,14 @@ export const API_METRICS = {
   downloadSpeed: {
     kind: 'histogram',
     name: 'api_download_speed',
-    help: 'Bytes per second of finished downloads.',
+    help: 'Throughput of finished downloads, bytes per second.',
     labels: ['endpoint'],
     buckets: [65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864, 268_435_456, 1_073_741_824],
   },
   downloadsStalled: {
     kind: 'counter',
     name: 'api_download_stalled_count',
-    help: 'Times that a client did not take what it was sent, so that its download made room for others.',
+    help: 'Downloads suspended in favour of others because the client stopped reading.',
   },
   downloadsRefused: {
     kind: 'counter',
@@ -50,7 +50,7 @@ export const API_METRICS = {
   idleEnded: {
     kind: 'counter',
     name: 'api_idle_ended_count',
-    help: 'Connections closed because their client sent nothing of its body, or took nothing of its answer.',
+    help: 'Connections closed because the client stopped sending its request body or reading the response.',
     labels: ['what'],
   },
 } as const satisfies MetricTable;

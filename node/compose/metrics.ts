@@ -6,30 +6,38 @@ export const NODE_METRICS = {
   cacheSize: {
     kind: 'gauge',
     name: 'localstore_cache_size',
-    help: 'Chunks that are kept for repeated reads.',
+    help: 'Chunks in the cache.',
   },
   diskFull: {
     kind: 'gauge',
     name: 'localstore_disk_full',
-    help: '1 while the disk is full and the node stores nothing, else 0.',
+    help: '1 while the disk is full and the node stores nothing, otherwise 0.',
   },
   chunksDamaged: {
     kind: 'counter',
     name: 'localstore_damaged_count',
-    help: 'Stored chunks whose bytes were found to be wrong.',
+    help: 'Stored chunks found to be damaged.',
   },
   chunksHealed: {
     kind: 'counter',
     name: 'localstore_healed_count',
-    help: 'Damaged chunks that have been written again.',
+    help: 'Damaged chunks repaired.',
   },
 } as const satisfies MetricTable;
 
 /** Lines of the log by level, those below the verbosity left out. */
 export const LOG_METRICS = {
-  error: { kind: 'counter', name: 'log_error_count', help: 'Lines logged: the operator must act.' },
-  warn: { kind: 'counter', name: 'log_warn_count', help: 'Lines logged: the operator may need to act.' },
-  info: { kind: 'counter', name: 'log_info_count', help: 'Lines logged: rare changes of state.' },
-  debug: { kind: 'counter', name: 'log_debug_count', help: 'Lines logged: single requests.' },
-  trace: { kind: 'counter', name: 'log_trace_count', help: 'Lines logged: none is finer than debug, so 0.' },
+  error: {
+    kind: 'counter',
+    name: 'log_error_count',
+    help: 'Log lines at level error: the operator must act.',
+  },
+  warn: {
+    kind: 'counter',
+    name: 'log_warn_count',
+    help: 'Log lines at level warn: the operator may need to act.',
+  },
+  info: { kind: 'counter', name: 'log_info_count', help: 'Log lines at level info: rare changes of state.' },
+  debug: { kind: 'counter', name: 'log_debug_count', help: 'Log lines at level debug: single requests.' },
+  trace: { kind: 'counter', name: 'log_trace_count', help: 'Always 0: there is no level below debug.' },
 } as const satisfies MetricTable;

@@ -4,7 +4,7 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-/** What a WebAssembly module that imports nothing exports; whoever built it knows what that is. @param module base64 */
+/** The exports of a WebAssembly module without imports; the caller knows their types. @param module base64 */
 export function instantiate(module: string): unknown {
   return new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(module, 'base64'))).exports;
 }

@@ -30,6 +30,7 @@ export class SignatureError extends Error {
   }
 }
 
+/** Signs with one secp256k1 key. `address`: 20 bytes; `publicKey`: 33 bytes; signatures: 65 bytes. */
 export interface Signer {
   /** Chain address, 20 bytes. */
   readonly address: Uint8Array;

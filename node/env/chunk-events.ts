@@ -40,9 +40,11 @@ export const CHUNK_EVENT_KINDS = {
   deleted: 'no part of the local store refers to it any more; its bytes are gone',
 } as const;
 
+/** Kinds of events: see `CHUNK_EVENT_KINDS`. */
 export type ChunkEventKind = keyof typeof CHUNK_EVENT_KINDS;
 
-interface Facts {
+/** What is known of an event besides its kind. */
+export interface Facts {
   /** The other node: overlay, 64 hex digits. */
   readonly peer?: string | undefined;
   /** Number of the attempt within its push or request, from 1. */
@@ -52,6 +54,7 @@ interface Facts {
   readonly detail?: string | undefined;
 }
 
+/** Something that happened to a chunk on a node. */
 export interface ChunkEvent extends Facts {
   /** From 1, one more for every event since the node has started. */
   readonly seq: number;
@@ -64,6 +67,7 @@ export interface ChunkEvent extends Facts {
   readonly ms?: number;
 }
 
+/** Events of a node, oldest first. */
 export interface ChunkEventPage {
   /** Oldest first. */
   readonly events: readonly ChunkEvent[];

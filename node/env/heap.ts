@@ -9,6 +9,8 @@ import type { Clock } from './clock.ts';
 
 /** How long a process must have been at rest; a full collection takes a tenth of a second of it. */
 const REST_MS = 5000;
+/** Between two looks: what was at work until now is trimmed no later than so much after `REST_MS`. */
+const LOOK_MS = REST_MS / 2;
 /** Share of a processor below which it is at rest: a node without traffic needs three hundredths. */
 const REST_SHARE = 0.1;
 /** Processor time that collections may take, as a share of the time: a large heap on a slow processor is seldom due. */
@@ -41,26 +43,39 @@ export function processHeap(): Omit<HeapDeps, 'clock'> {
 
 /** Gives memory back whenever the process has come to rest, until it is disposed. */
 export function trimAtRest({ clock, processorMs, youngBytes, collect }: HeapDeps): Disposable {
-  let since = { atMs: clock.monotonic(), processorMs: processorMs() };
-  let timer = clock.timer(REST_MS, look);
+  let samples = [sample()];
+  /** From when on the next collection may be made. */
+  let collectAtMs = 0;
+  let timer = clock.timer(LOOK_MS, look);
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
 
+  function sample(): { readonly atMs: number; readonly processorMs: number } {
+    return { atMs: clock.monotonic(), processorMs: processorMs() };
+  }
+
   function look(): void {
-    const due = shareSince() < REST_SHARE && youngBytes() > YOUNG_BYTES_MIN;
-    const costMs = due ? costOf(collect) : 0;
-    // The collection itself is no work of the node.
-    since = { atMs: clock.monotonic(), processorMs: processorMs() };
-    timer = clock.timer(Math.max(REST_MS, costMs / COLLECTIONS_SHARE_MAX), look);
+    if (isAtRest() && clock.monotonic() >= collectAtMs && youngBytes() > YOUNG_BYTES_MIN) {
+      const costMs = costOf(collect);
+      collectAtMs = clock.monotonic() + costMs / COLLECTIONS_SHARE_MAX;
+      // The collection itself is no work of the node.
+      samples = [];
+    }
+    samples = [...samples, sample()].slice(-REST_MS / LOOK_MS);
+    timer = clock.timer(LOOK_MS, look);
+  }
+
+  function isAtRest(): boolean {
+    const [first] = samples;
+    if (first === undefined) return false;
+    const now = sample();
+    const ms = now.atMs - first.atMs;
+    return ms >= REST_MS && now.processorMs - first.processorMs < REST_SHARE * ms;
   }
 
   function costOf(work: () => void): number {
     const before = processorMs();
     work();
     return processorMs() - before;
-  }
-
-  function shareSince(): number {
-    return (processorMs() - since.processorMs) / Math.max(1, clock.monotonic() - since.atMs);
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * The latest update of a feed. Nobody keeps a list of updates: whether one exists is known by asking the network for it.
+ * The latest update of a feed. There is no list of updates: only a request to the network tells whether one exists.
  *
  * From the first one known the search looks ahead at distances 1, 2, 4, 8, then at the next four powers of two, and so on
  * until one of them is missing; between the last found and the first missing it then divides evenly until they are

@@ -1,6 +1,6 @@
 /**
  * Encrypted chunks: each has a key of its own, and all are of one size, so that nobody without the key sees how long
- * the content is. Specification: data formats 2.3. Vectors: test/vectors/encryption.json
+ * the content is. Specification: `data-formats.md` 2.3. Vectors: test/vectors/encryption.json
  */
 import assert from 'node:assert/strict';
 import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../chunk/chunk.ts';
@@ -28,6 +28,7 @@ export interface Encryption {
   readonly obfuscationKey: () => Uint8Array;
 }
 
+/** A random key for each chunk. @returns encryption for `split` */
 export function randomEncryption(random: Random): Encryption {
   let drawn: Uint8Array = new Uint8Array(0);
   const nextKey = (): Uint8Array => {

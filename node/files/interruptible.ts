@@ -14,7 +14,7 @@ export function interruptible<T>(source: AsyncIterable<T>): Interruptible<T> {
   let giveUp: ((reason: unknown) => void) | undefined;
   const pull = async () => {
     const result = await iterator.next();
-    // Nobody waits for this part any more, nor for what goes wrong when the source ends.
+    // There is no reader left for this part, nor for errors when the source ends.
     if (interrupted !== undefined) void Promise.allSettled([iterator.return?.()]);
     return result;
   };

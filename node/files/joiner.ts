@@ -1,7 +1,7 @@
 /**
  * Reads a tree of chunks as a byte stream, whole or any part of it. A read walks down only where the tree overlaps
  * the wanted range, fetches a bounded number of bytes ahead of its consumer and forgets a leaf once it is
- * delivered. Nothing is allocated by a claimed length. Specification: data formats 2.2, 2.3, 3.5 to 3.7.
+ * delivered. Nothing is allocated by a claimed length. Specification: `data-formats.md` 2.2, 2.3, 3.5 to 3.7.
  */
 import assert from 'node:assert/strict';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, ChunkNotFoundError } from '../chunk/chunk.ts';

@@ -1,4 +1,4 @@
-/** Pinning what is on the network already: `http-api-completion.md` 5.4, data formats 10.2. */
+/** Pinning what is on the network already: `http-api-completion.md` 5.4, `data-formats.md` 10.2. */
 import type { Pins } from '../store/ports.ts';
 import type { ContentGetter } from './redundancy/siblings.ts';
 import { traverse } from './traversal.ts';

@@ -1,7 +1,7 @@
 /**
  * Cuts a byte stream into a tree of content-addressed chunks. Memory is one chunk buffer per level, with redundancy
  * the chunks of one run per level, plus those that the putter has not taken yet, whatever the length of the stream.
- * Specification: data formats 2.1, 2.3, 3.3 to 3.6.
+ * Specification: `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
  */
 import { cacFromData } from '../chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../chunk/chunk.ts';
@@ -26,6 +26,7 @@ import { makeReplicas } from './redundancy/replicas.ts';
  */
 const IN_FLIGHT_CHUNKS = 128;
 
+/** How content is stored. */
 export interface SplitOptions {
   /** Absent: the chunks are stored as they are. */
   readonly encryption?: Encryption | undefined;
@@ -36,6 +37,7 @@ export interface SplitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Reference: 32 bytes, 64 when encrypted. `length`: bytes of content. */
 export interface SplitResult {
   /** Address of the root chunk, 32 bytes; of encrypted content, its key behind it. */
   readonly reference: Uint8Array;

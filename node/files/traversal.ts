@@ -1,6 +1,6 @@
 /**
  * Every chunk below a reference: of bytes, data and parities; of a manifest, its nodes and the files that it names; a
- * single-owner chunk alone. Node behaviour 4.4, data formats 10.2. Replicas of roots are not part of it.
+ * single-owner chunk alone. `node-behaviour.md` 4.4, `data-formats.md` 10.2. Replicas of roots are not part of it.
  */
 import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../chunk/chunk.ts';
 import { toHex } from '../crypto/hex.ts';
@@ -141,7 +141,7 @@ interface WalkDeps {
   readonly getter: ContentGetter;
   readonly signal: AbortSignal;
   readonly visit: (chunk: Chunk) => Promise<void>;
-  /** Whether the walk goes on after this failure. */
+  /** Whether the walk continues after this failure. */
   readonly maySkip: (error: unknown) => boolean;
   /** Called once. */
   readonly onFailure: (reason: unknown) => void;

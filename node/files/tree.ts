@@ -1,6 +1,6 @@
 /**
  * What one chunk of a file's tree says: its span, its redundancy level and, for an intermediate chunk, where its
- * children are and how many bytes each of them covers. Specification: data formats 2.2, 2.3, 3.3 and 3.4.
+ * children are and how many bytes each of them covers. Specification: `data-formats.md` 2.2, 2.3, 3.3 and 3.4.
  */
 import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../chunk/chunk.ts';
 import { socParts } from '../chunk/soc.ts';

@@ -1,7 +1,7 @@
 /**
  * One upload: every chunk gets its stamp in the order in which the chunks come, and then either waits in the local
- * store until the upload is done (deferred) or is pushed at once (direct). Specification: HTTP API 5, upload order
- * and direct uploads; node behaviour 2.2.
+ * store until the upload is done (deferred) or is pushed at once (direct). Specification: `http-api-completion.md` 5,
+ * `node-behaviour.md` 2.2.
  */
 import assert from 'node:assert/strict';
 import type { Chunk, ChunkPutter } from '../chunk/chunk.ts';

@@ -84,7 +84,7 @@ export interface GameDeps {
 
 export interface Player extends Redistribution {
   start(): void;
-  /** Gives up what runs; it goes on at the next start. */
+  /** Aborts the current phase; it resumes at the next start. */
   stop(): Promise<void>;
 }
 

@@ -11,60 +11,68 @@ export const GAME_METRICS = {
   sampleDuration: {
     kind: 'gauge',
     name: 'storageincentives_reserve_sample_duration',
-    help: 'Time that the last sample of a round took, seconds.',
+    help: 'Duration of the latest reserve sample for a round, seconds.',
   },
-  commits: { kind: 'counter', name: 'storageincentives_commit_phases', help: 'Rounds committed to.' },
-  reveals: { kind: 'counter', name: 'storageincentives_reveal_phases', help: 'Rounds revealed in.' },
+  commits: {
+    kind: 'counter',
+    name: 'storageincentives_commit_phases',
+    help: 'Rounds with a commit of this node.',
+  },
+  reveals: {
+    kind: 'counter',
+    name: 'storageincentives_reveal_phases',
+    help: 'Rounds with a reveal of this node.',
+  },
   claims: {
     kind: 'counter',
     name: 'storageincentives_claim_phases',
-    help: 'Rounds in which there was something to win.',
+    help: 'Rounds with a reward to win.',
   },
   won: { kind: 'counter', name: 'storageincentives_winner', help: 'Rounds won.' },
   selected: {
     kind: 'counter',
     name: 'storageincentives_neighborhood_selected',
-    help: 'Rounds for which the anchor chose the neighbourhood.',
+    help: 'Rounds in which the anchor selected the neighbourhood of this node.',
   },
   withoutFunds: {
     kind: 'counter',
     name: 'storageincentives_insufficient_funds_to_play',
-    help: 'Rounds not played for lack of native coin.',
+    help: 'Rounds skipped for lack of native coins.',
   },
   commitErrors: {
     kind: 'counter',
     name: 'storageincentives_commit_phase_errors',
-    help: 'Attempts to commit that failed.',
+    help: 'Commits that failed.',
   },
   revealErrors: {
     kind: 'counter',
     name: 'storageincentives_reveal_phase_errors',
-    help: 'Attempts to reveal that failed.',
+    help: 'Reveals that failed.',
   },
   claimErrors: {
     kind: 'counter',
     name: 'storageincentives_claim_phase_errors',
-    help: 'Attempts to claim that failed.',
+    help: 'Claims that failed.',
   },
   winErrors: {
     kind: 'counter',
     name: 'storageincentives_win_phase_errors',
-    help: 'Questions for the winner that failed.',
+    help: 'Queries for the winner that failed.',
   },
   playingErrors: {
     kind: 'counter',
     name: 'storageincentives_is_playing_errors',
-    help: 'Questions for the neighbourhood of the next round that failed.',
+    help: 'Queries for the neighbourhood of the next round that failed.',
   },
   backendCalls: {
     kind: 'counter',
     name: 'storageincentives_backend_calls',
-    help: 'Looks at blocks of the chain.',
+    help: 'Block queries to the chain.',
   },
   backendErrors: {
     kind: 'counter',
     name: 'storageincentives_backend_errors',
-    help: 'Looks at blocks of the chain that failed.',
+    help: 'Block queries to the chain that failed.',
   },
 } as const satisfies MetricTable;
 
@@ -73,7 +81,7 @@ export const SAMPLE_METRICS = {
   duration: {
     kind: 'histogram',
     name: 'localstore_reserve_sample_duration_seconds',
-    help: 'Time that samples of the reserve took.',
+    help: 'Duration of reserve samples.',
     labels: ['status'],
     buckets: [0.01, 0.1, 1, 5, 10, 30, 60, 120, 300, 600],
   },

@@ -18,7 +18,7 @@ import type { Reserve } from '../store/ports.ts';
 export const SAMPLE_SIZE = 16;
 /** Entries of the reserve looked at in one go. */
 const PAGE = 256;
-/** Chunks hashed in one go, a few milliseconds of work; then everybody else has a turn. */
+/** Chunks hashed per turn: a few milliseconds of work, then the event loop runs other tasks. */
 const HASHED_PER_TURN = 64;
 
 export interface SampleItem {

@@ -1,4 +1,4 @@
-/** Samples of the own reserve on the terms that hold for everybody in a round. `node-behaviour.md` 9.2. */
+/** Samples of this node's reserve under the terms that all players of a round share. `node-behaviour.md` 9.2. */
 import { toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Metrics } from '../env/metrics.ts';

@@ -1,5 +1,5 @@
 /**
- * Bytes of one manifest node, `mantaray:0.1` and `mantaray:0.2`: data formats 5.1. Everything behind the
+ * Bytes of one manifest node, `mantaray:0.1` and `mantaray:0.2`: `data-formats.md` 5.1. Everything behind the
  * obfuscation key is XORed with it; a key of zeros leaves the bytes as they are.
  */
 import { equalBytes, fromHex } from '../crypto/hex.ts';

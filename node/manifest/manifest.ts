@@ -1,7 +1,7 @@
 /**
  * The trie that maps paths to references. Nodes are read when a path leads through them, and written again only
  * where something changed below them. Flags depend on the order of insertion, so equal references need equal
- * orders. Data formats 5.3 and 5.4. Paths are handled as byte strings: one character per UTF-8 byte.
+ * orders. `data-formats.md` 5.3 and 5.4. Paths are handled as byte strings: one character per UTF-8 byte.
  */
 import {
   decodeNode,
@@ -249,7 +249,7 @@ export class Manifest {
   }
 }
 
-/** Where the path goes on: a new child, the present one, or one put in between where the path leaves its prefix. */
+/** The next node on the path: a new child, the existing one, or one inserted where the path leaves its prefix. */
 function forkFor(parent: LoadedNode, path: string, present: Fork | undefined): Fork {
   if (present === undefined) {
     const prefix = path.slice(0, PREFIX_SIZE_MAX);

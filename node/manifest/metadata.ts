@@ -1,4 +1,4 @@
-/** Metadata of a path: stored data, so its keys and its bytes never depend on a dialect. Data formats 5.2 and 5.5. */
+/** Metadata of a path: stored data, so its keys and its bytes never depend on a dialect. `data-formats.md` 5.2 and 5.5. */
 import { ManifestError } from './errors.ts';
 
 export type Metadata = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** What a path of a manifest is answered with: data formats 5.5, HTTP API completion 5.3. */
+/** What a path of a manifest is answered with: `data-formats.md` 5.5, `http-api-completion.md` 5.3. */
 import { posix } from 'node:path';
 import type { Entry, Manifest } from './manifest.ts';
 import { ERROR_DOCUMENT, INDEX_DOCUMENT } from './metadata.ts';

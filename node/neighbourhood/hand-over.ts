@@ -331,7 +331,7 @@ class ReserveHandOver implements HandOver {
       this.#refusal = 'no deeper node takes it';
     } catch (err) {
       if (signal.aborted) return false;
-      // Nobody has to keep what the owner of its batch has replaced.
+      // No node has to keep a chunk that the owner of its batch has replaced.
       if (err instanceof PushsyncError && err.code === 'SUPERSEDED' && this.#mayBeReplaced(item)) return true;
       this.#refusal = err instanceof Error ? err.message : String(err);
       log.debug({ err, bin }, 'chunk not handed over');

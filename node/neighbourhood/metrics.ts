@@ -4,7 +4,7 @@ export const WARMUP_METRICS = {
   duration: {
     kind: 'histogram',
     name: 'init_warmup_duration_seconds',
-    help: 'From the start of the node to the end of its warm-up.',
+    help: 'Time from the start of the node to the end of its warm-up.',
     buckets: [0.1, 0.5, 1, 5, 10, 20, 30, 60, 120, 300],
   },
 } as const satisfies MetricTable;
@@ -21,27 +21,27 @@ export const RESERVE_METRICS = {
   evicted: {
     kind: 'counter',
     name: 'localstore_evicted_count',
-    help: 'Chunks that left because the reserve was over capacity.',
+    help: 'Chunks evicted because the reserve was over capacity.',
   },
   expired: {
     kind: 'counter',
     name: 'localstore_expired_count',
-    help: 'Chunks that left because their batch was no more.',
+    help: 'Chunks evicted because their batch had expired.',
   },
   expiredBatches: {
     kind: 'counter',
     name: 'localstore_expired_batch_count',
-    help: 'Batches that were no more and had chunks in the reserve.',
+    help: 'Expired batches with chunks in the reserve.',
   },
   overCapacity: {
     kind: 'counter',
     name: 'localstore_over_cap_trigger_count',
-    help: 'Runs that brought the reserve back to its capacity.',
+    help: 'Evictions that brought the reserve back to its capacity.',
   },
   missing: {
     kind: 'gauge',
     name: 'localstore_reserve_missing_batch',
-    help: 'Chunks without a batch at the last look.',
+    help: 'Chunks without a batch at the latest check.',
   },
 } as const satisfies MetricTable;
 
@@ -49,13 +49,13 @@ export const HAND_OVER_METRICS = {
   handedOver: {
     kind: 'counter',
     name: 'localstore_handed_over_count',
-    help: 'Chunks below the radius that left because responsible nodes hold them: held already, or pushed.',
+    help: 'Chunks below the radius evicted because responsible nodes hold them: held already, or pushed.',
     labels: ['how'],
   },
   refused: {
     kind: 'counter',
     name: 'localstore_hand_over_refused_count',
-    help: 'Chunks below the radius that no responsible node took.',
+    help: 'Chunks below the radius that no responsible node accepted.',
   },
 } as const satisfies MetricTable;
 
@@ -64,25 +64,29 @@ export const PULLER_METRICS = {
   fullSync: {
     kind: 'histogram',
     name: 'init_full_sync_duration_minutes',
-    help: 'From the end of the warm-up to the first moment at which nothing older was left to pull.',
+    help: 'Time from the end of the warm-up to the end of the first historical pull syncing.',
     buckets: [0.01, 0.1, 1, 5, 15, 30, 60, 120, 240, 480],
   },
   worker: {
     kind: 'gauge',
     name: 'puller_worker',
-    help: 'Bins being pulled, historical and live counted apart.',
+    help: 'Bins being pulled, historical and live counted separately.',
   },
-  iterations: { kind: 'counter', name: 'puller_worker_iterations', help: 'Pages asked for.' },
-  errors: { kind: 'counter', name: 'puller_worker_errors', help: 'Pages that failed, in whole or in part.' },
+  iterations: { kind: 'counter', name: 'puller_worker_iterations', help: 'Pages requested.' },
+  errors: {
+    kind: 'counter',
+    name: 'puller_worker_errors',
+    help: 'Pages that failed, completely or in part.',
+  },
   maxUintErrors: {
     kind: 'counter',
     name: 'puller_max_uint_errors',
-    help: 'Pages of peers whose bin ids have come to their end.',
+    help: 'Pages of peers whose bin ids are exhausted.',
   },
   synced: {
     kind: 'counter',
     name: 'puller_synced_chunks',
-    help: 'Chunks pulled, by what was there when the peer connected and what came later.',
+    help: 'Chunks pulled: historical, which the peer had when it connected, or live.',
     labels: ['type'],
   },
 } as const satisfies MetricTable;
@@ -104,26 +108,26 @@ export const SALUD_METRICS = {
     name: 'salud_batch_commitment',
     help: 'Most frequent batch commitment of the full peers.',
   },
-  duration: { kind: 'gauge', name: 'salud_dur', help: 'Mean time to an answer, seconds.' },
+  duration: { kind: 'gauge', name: 'salud_dur', help: 'Mean response time of peers, seconds.' },
   durationMax: {
     kind: 'gauge',
     name: 'salud_pdur',
-    help: 'Longest time to the answer of a healthy peer, seconds.',
+    help: 'Longest response time of a healthy peer, seconds.',
   },
   connectionsMin: {
     kind: 'gauge',
     name: 'salud_pconns',
-    help: 'Least number of connections of a healthy peer.',
+    help: 'Smallest number of connections of a healthy peer.',
   },
   neighbourhoodDuration: {
     kind: 'gauge',
     name: 'salud_neighborhood_dur',
-    help: 'Mean time to the answer of a neighbour, seconds.',
+    help: 'Mean response time of neighbours, seconds.',
   },
   reserveError: {
     kind: 'gauge',
     name: 'salud_reserve_size_percentage_err',
-    help: 'How far the own reserve within the radius is from the mean of the neighbours, percent of that.',
+    help: "Deviation of this node's reserve within the radius from the neighbours' mean, percent of the mean.",
   },
   neighbours: { kind: 'gauge', name: 'salud_neighbors', help: 'Neighbours that answered.' },
   healthy: { kind: 'counter', name: 'salud_healthy', help: 'Peers rated healthy.' },

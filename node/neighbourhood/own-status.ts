@@ -54,7 +54,7 @@ function reserveStatus({ store, topology, puller, capacityDoubling }: OwnStatusS
   };
 }
 
-/** A radius of zero, within which everybody is a neighbour. */
+/** A radius of zero, within which every peer is a neighbour. */
 function withoutReserve(topology: Topology): ReserveStatus {
   return {
     reserveSize: 0n,

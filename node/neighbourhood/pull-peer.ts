@@ -35,7 +35,7 @@ interface Bin {
   readonly number: number;
   /** Highest bin id when we met. */
   readonly cursor: bigint;
-  /** From where the live worker goes on. */
+  /** Where the live worker continues. */
   live: bigint;
   readonly intervals: Intervals;
   readonly ending: AbortController;

@@ -113,7 +113,7 @@ class ReservePuller implements Puller {
   }
 
   #connected(peer: Peer): void {
-    // Whoever was told of it before us may have sent it away.
+    // An earlier listener may have disconnected it.
     if (peer.closed.aborted || this.#stopped.signal.aborted) return;
     if (!this.#deps.topology.peers().includes(peer)) return;
     this.#peers.set(peer, new PullPeer(peer, this.#peerDeps));

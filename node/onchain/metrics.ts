@@ -24,32 +24,36 @@ export const CALL_METRICS = {
   eth_blockNumber: ofCalls('block_number', 'the height'),
   eth_getBlockByNumber: ofCalls('block_header', 'a block header'),
   eth_getBalance: ofCalls('balance', 'a balance'),
-  eth_getTransactionCount: ofCalls('nonce_at', 'mined transactions of an account'),
+  eth_getTransactionCount: ofCalls('nonce_at', 'the number of mined transactions of an account'),
   // Asked of the pool: the same method with another parameter.
   eth_getTransactionCount_pending: ofCalls('pending_nonce_at', 'the next nonce of an account'),
   eth_call: ofCalls('eth_call', 'a contract call'),
   eth_getCode: ofCalls('code_at', 'the code of a contract'),
   eth_maxPriorityFeePerGas: ofCalls('suggest_gas_tip_cap', 'the suggested tip'),
-  eth_estimateGas: ofCalls('estimate_gasprice', 'an estimate of gas'),
-  eth_sendRawTransaction: ofCalls('send_transaction', 'a transaction to take'),
+  eth_estimateGas: ofCalls('estimate_gasprice', 'a gas estimate'),
+  eth_sendRawTransaction: ofCalls('send_transaction', 'submitting a transaction'),
   eth_getLogs: ofCalls('filter_logs', 'events'),
   eth_chainId: ofCalls('chain_id', 'the chain id'),
 } as const satisfies MetricTable;
 
 export const TRANSACTION_METRICS = {
-  sent: { kind: 'counter', name: 'transactions_sent', help: 'Transactions signed, written down and sent.' },
+  sent: { kind: 'counter', name: 'transactions_sent', help: 'Transactions signed, recorded and sent.' },
   sentAgain: {
     kind: 'counter',
     name: 'transactions_sent_again',
-    help: 'Times that stored bytes were sent because the endpoint had lost them.',
+    help: 'Transactions sent again because the endpoint had lost them.',
   },
-  mined: { kind: 'counter', name: 'transactions_mined', help: 'Transactions mined, with success.' },
-  reverted: { kind: 'counter', name: 'transactions_reverted', help: 'Transactions mined, without effect.' },
-  cancelled: { kind: 'counter', name: 'transactions_cancelled', help: 'Transactions whose nonce was used.' },
+  mined: { kind: 'counter', name: 'transactions_mined', help: 'Transactions mined that succeeded.' },
+  reverted: { kind: 'counter', name: 'transactions_reverted', help: 'Transactions mined that reverted.' },
+  cancelled: {
+    kind: 'counter',
+    name: 'transactions_cancelled',
+    help: 'Transactions cancelled: another one used their nonce.',
+  },
   removed: {
     kind: 'counter',
     name: 'transactions_removed',
-    help: 'Mined transactions that a reorganisation of the chain took back.',
+    help: 'Mined transactions undone by a chain reorganisation.',
   },
-  pending: { kind: 'gauge', name: 'transactions_pending', help: 'Transactions that are not mined yet.' },
+  pending: { kind: 'gauge', name: 'transactions_pending', help: 'Transactions not mined yet.' },
 } as const satisfies MetricTable;

@@ -148,7 +148,7 @@ export interface Transactions {
    */
   wait(hash: string, signal: AbortSignal): Promise<Receipt>;
   /**
-   * `send` and `wait`, for an operation that somebody waits for.
+   * `send` and `wait`, for an operation with a waiting caller.
    * @throws ChainError `REVERTED` with the contract's reason as well, `NOT_MINED` after a while: it stays under way
    */
   execute(request: TransactionRequest, signal: AbortSignal): Promise<Receipt>;

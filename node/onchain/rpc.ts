@@ -15,7 +15,7 @@ import { ChainError } from './ports.ts';
 const CALL_TIMEOUT_MS = 15_000;
 /**
  * A call that an endpoint has no time for is made again, so that an operation of many calls does not end at the first
- * one refused. Three pauses of 0.7 s together: longer than a burst, shorter than whoever waits for the operation.
+ * one refused. Three pauses of 0.7 s together: longer than a burst, shorter than the patience of a waiting caller.
  */
 const BUSY_RETRIES = 3;
 const BUSY_PAUSE_MS = 100;

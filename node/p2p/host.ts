@@ -94,10 +94,8 @@ export class StreamError extends Error {
 
 /** What a node registers for one stream protocol. */
 export interface ProtocolSpec {
-  /** `/swarm/<name>/<version>/<stream>` */
+  /** `/swarm/<name>/<version>/<stream>`; other patches and lower minor versions are served, too. */
   readonly id: string;
-  /** Further ids accepted from dialers (lower minor versions). */
-  readonly accepts?: readonly string[];
   /** Largest number of simultaneous inbound streams of one peer; bound of memory. */
   readonly inboundStreamsMax: number;
 }

@@ -3,6 +3,7 @@
  * same `peer-host.ts` runs above it, with the real handshake, records, headers and message bytes; only the transport is
  * replaced. Bytes arrive in the order in which they were written.
  */
+import type { Clock } from '../env/clock.ts';
 import type { Power } from '../env/power.ts';
 import { ownIdentity } from './address/identity-key.ts';
 import { peerIdOf, underlayOf, withoutPeerId } from './address/underlay.ts';
@@ -26,6 +27,26 @@ export interface MemoryNetworkOptions {
    * then nothing else in the process gets a turn while nodes answer each other.
    */
   readonly defer?: (deliver: () => void) => void;
+  /** What becomes of frames on their way. Default: they arrive. */
+  readonly carrier?: Carrier;
+}
+
+/** Decides when what is sent arrives, and whether. */
+export interface Carrier {
+  /** Everything arrives at once: it need not be asked. */
+  readonly idle: boolean;
+  /** @param refuse of a dial: tells the dialler that nobody is there */
+  carry(frame: MemoryFrame, arrive: () => void, refuse: () => void): void;
+  /** Resolves when there is room for more between two nodes, by their peer ids; undefined when there is. */
+  room(from: string, to: string): Promise<void> | undefined;
+}
+
+/** Two nodes that are connected, by their peer ids. */
+export interface MemoryPair {
+  readonly dialler: string;
+  readonly dialled: string;
+  /** Breaks the connection for both. */
+  reset(): void;
 }
 
 /** The wire between memory hosts: who listens at which address. */
@@ -52,6 +73,11 @@ export class MemoryNetwork {
     return FIRST_DIALLER_PORT + (this.#dialled++ % DIALLER_PORTS);
   }
 
+  /** Whether what is sent may take its time now. */
+  get delays(): boolean {
+    return this.#options.carrier?.idle === false;
+  }
+
   leave(address: string, transport: MemoryTransport): void {
     if (this.#listeners.get(address) === transport) this.#listeners.delete(address);
   }
@@ -60,8 +86,24 @@ export class MemoryNetwork {
     return this.#listeners.get(address);
   }
 
-  carry(frame: MemoryFrame, deliver: () => void): void {
-    this.#options.observe?.(frame);
+  carry(frame: MemoryFrame, deliver: () => void, refuse: () => void = () => undefined): void {
+    const { observe, carrier } = this.#options;
+    observe?.(frame);
+    if (carrier === undefined || carrier.idle) this.#arrive(deliver);
+    else carrier.carry(frame, () => this.#arrive(deliver), refuse);
+  }
+
+  room(from: string, to: string): Promise<void> | undefined {
+    const { carrier } = this.#options;
+    return carrier === undefined || carrier.idle ? undefined : carrier.room(from, to);
+  }
+
+  /** All connections. */
+  pairs(): MemoryPair[] {
+    return Array.from(this.#listeners.values(), (transport) => transport.dialled()).flat();
+  }
+
+  #arrive(deliver: () => void): void {
     if (this.#options.defer === undefined) deliver();
     else this.#options.defer(deliver);
   }
@@ -79,14 +121,10 @@ export interface MemoryHostDeps extends HostDeps {
 }
 
 export function createMemoryHost(options: HostOptions, deps: MemoryHostDeps): Host {
-  const { network, power, identity } = deps;
+  const { identity } = deps;
   const listen = underlayOf(options.listen).replace('/ip4/0.0.0.0/', '/ip4/127.0.0.1/');
   const advertised = options.natAddress === undefined ? undefined : underlayOf(options.natAddress);
-  const transport = new MemoryTransport(
-    { localId: ownIdentity(identity).peerId, listen, advertised },
-    network,
-    power,
-  );
+  const transport = new MemoryTransport({ localId: ownIdentity(identity).peerId, listen, advertised }, deps);
   return createPeerHost(options, { ...deps, transport });
 }
 
@@ -102,13 +140,15 @@ class MemoryTransport implements Transport {
   readonly #where: Where;
   readonly #network: MemoryNetwork;
   readonly #power: Power | undefined;
+  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #links = new Set<MemoryLink>();
   /** Diallers that wait for this side. */
   readonly #knocking = new Set<(reason: Error) => void>();
   #address: string;
   #events: LinkEvents | undefined;
 
-  constructor(where: Where, network: MemoryNetwork, power: Power | undefined) {
+  constructor(where: Where, { network, power, clock }: Pick<MemoryHostDeps, 'network' | 'power' | 'clock'>) {
+    this.#clock = clock;
     this.localId = where.localId;
     this.#where = where;
     this.#address = where.listen;
@@ -151,10 +191,22 @@ class MemoryTransport implements Transport {
     return here;
   }
 
-  /** Everything on this network takes no time. */
+  /** As long as its carrier lets it take: no time on a network without one. */
   async probe(underlay: string, signal: AbortSignal): Promise<number> {
+    const startedAt = this.#clock.monotonic();
     await this.#reach(underlay, signal);
-    return 0;
+    return this.#network.delays ? this.#clock.monotonic() - startedAt : 0;
+  }
+
+  /** Connections that this side has made. */
+  dialled(): MemoryPair[] {
+    return Array.from(this.#links)
+      .filter(({ direction }) => direction === 'outbound')
+      .map((link) => ({
+        dialler: this.localId,
+        dialled: link.remoteId,
+        reset: () => link.break(new StreamError('STREAM_RESET', 'the connection was reset')),
+      }));
   }
 
   async stop(): Promise<void> {
@@ -192,8 +244,10 @@ class MemoryTransport implements Transport {
         protocolId: '',
         bytes: NOTHING,
       } as const;
-      this.#network.carry(frame, () =>
-        other.receive(() => other.#knocking.has(refused) && over(() => resolve(other))),
+      this.#network.carry(
+        frame,
+        () => other.receive(() => other.#knocking.has(refused) && over(() => resolve(other))),
+        () => refused(other.#nobody()),
       );
     });
   }
@@ -221,8 +275,11 @@ class MemoryTransport implements Transport {
   }
 
   #refuseKnocking(): void {
-    const reason = new HostError('DIAL_FAILED', `nobody listens at ${this.#address}`);
-    for (const refuse of this.#knocking) refuse(reason);
+    for (const refuse of this.#knocking) refuse(this.#nobody());
+  }
+
+  #nobody(): HostError {
+    return new HostError('DIAL_FAILED', `nobody listens at ${this.#address}`);
   }
 
   #link(other: MemoryTransport, seen: Pick<Link, 'direction' | 'remoteAddress'>): MemoryLink {
@@ -234,6 +291,7 @@ class MemoryTransport implements Transport {
         if (this.#links.delete(link)) this.#events?.closed(link);
       },
       receive: (work) => this.receive(work),
+      room: () => this.#network.room(this.localId, other.localId),
       send: ({ kind, protocolId = '', bytes = NOTHING }, deliver) => {
         const frame = { kind, from: this.localId, to: other.localId, protocolId, bytes };
         this.#network.carry(frame, () => other.receive(deliver));

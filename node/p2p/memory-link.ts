@@ -25,6 +25,8 @@ interface LinkOwner {
   closed(link: MemoryLink): void;
   /** Runs code of this side. */
   receive(work: () => void): void;
+  /** Resolves when more can be on its way to the other side; undefined when it can. */
+  room(): Promise<void> | undefined;
   /** @param deliver runs on the other side when the frame arrives */
   send(frame: Sent, deliver: () => void): void;
 }
@@ -87,6 +89,13 @@ export class MemoryLink implements Link {
     const { twin } = this;
     this.#end(reason);
     if (twin !== undefined) this.owner.send({ kind: 'close' }, () => twin.#end(closedByOther()));
+  }
+
+  /** Both ends see a broken connection, whatever is on its way. */
+  break(reason: Error): void {
+    const { twin } = this;
+    this.owner.receive(() => this.#end(reason));
+    twin?.owner.receive(() => twin.#end(reason));
   }
 
   /** As when the power of this side is gone: nothing is said to it, and the other end sees a broken connection. */
@@ -179,13 +188,18 @@ class MemoryStream implements RawStream {
 
   drained(): Promise<void> | undefined {
     const { twin } = this;
-    return twin === undefined || twin.#unread <= UNREAD_MAX ? undefined : this.#drained(twin);
+    if (twin === undefined || (twin.#unread <= UNREAD_MAX && this.#owner.room() === undefined))
+      return undefined;
+    return this.#drained(twin);
   }
 
   async #drained(twin: MemoryStream): Promise<void> {
-    while (this.#failure === undefined && twin.#unread > UNREAD_MAX) {
+    while (this.#failure === undefined) {
+      const onWay = this.#owner.room();
+      if (onWay === undefined && twin.#unread <= UNREAD_MAX) return;
+      // Also resolved when the stream fails.
       twin.#room = Promise.withResolvers();
-      await twin.#room.promise;
+      await (onWay === undefined ? twin.#room.promise : Promise.race([onWay, twin.#room.promise]));
     }
   }
 

@@ -16,17 +16,17 @@ export const P2P_METRICS = {
   closedStreams: {
     kind: 'counter',
     name: 'libp2p_closed_stream_count',
-    help: 'Protocol streams that both sides have closed.',
+    help: 'Protocol streams closed by both sides.',
   },
   resetStreams: {
     kind: 'counter',
     name: 'libp2p_stream_reset_count',
-    help: 'Protocol streams that we reset.',
+    help: 'Protocol streams reset by this node.',
   },
   handlerResets: {
     kind: 'counter',
     name: 'libp2p_stream_handler_error_reset_count',
-    help: 'Served streams that we reset because serving them failed.',
+    help: 'Served streams reset by this node because its handler failed.',
   },
   headersTime: {
     kind: 'histogram',
@@ -43,35 +43,47 @@ export const P2P_METRICS = {
   unexpected: {
     kind: 'counter',
     name: 'libp2p_unexpected_protocol_request_count',
-    help: 'Streams refused: peers without a handshake, too many at once.',
+    help: 'Streams refused: no handshake, or too many at once.',
   },
   blocklisted: {
     kind: 'counter',
     name: 'libp2p_blocklisted_peer_count',
-    help: 'Peers put on the blocklist.',
+    help: 'Peers blocklisted.',
   },
   blocklistErrors: {
     kind: 'counter',
     name: 'libp2p_blocklisted_peer_err_count',
-    help: 'Peers that could not be put on the blocklist.',
+    help: 'Peers that could not be blocklisted.',
   },
-  disconnected: { kind: 'counter', name: 'libp2p_disconnect_count', help: 'Peers that we disconnected.' },
+  disconnected: {
+    kind: 'counter',
+    name: 'libp2p_disconnect_count',
+    help: 'Peers disconnected by this node.',
+  },
 } as const satisfies MetricTable;
 
 /** `node-behaviour.md` 12: messages of the handshake by what became of them. */
 export const HANDSHAKE_METRICS = {
-  synReceived: { kind: 'counter', name: 'handshake_syn_rx', help: 'Handshakes begun by peers.' },
-  synFailed: { kind: 'counter', name: 'handshake_syn_rx_failed', help: 'Beginnings that could not be read.' },
-  synAckSent: { kind: 'counter', name: 'handshake_syn_ack_tx', help: 'Answers to a beginning sent.' },
+  synReceived: { kind: 'counter', name: 'handshake_syn_rx', help: 'Handshakes started by peers.' },
+  synFailed: {
+    kind: 'counter',
+    name: 'handshake_syn_rx_failed',
+    help: 'Handshake SYNs that could not be read.',
+  },
+  synAckSent: { kind: 'counter', name: 'handshake_syn_ack_tx', help: 'Handshake SYN-ACKs sent.' },
   synAckFailed: {
     kind: 'counter',
     name: 'handshake_syn_ack_tx_failed',
-    help: 'Answers that could not be sent.',
+    help: 'Handshake SYN-ACKs that could not be sent.',
   },
-  ackReceived: { kind: 'counter', name: 'handshake_ack_rx', help: 'Records of peers that dialled us.' },
+  ackReceived: {
+    kind: 'counter',
+    name: 'handshake_ack_rx',
+    help: 'Handshake ACKs received from dialling peers.',
+  },
   ackFailed: {
     kind: 'counter',
     name: 'handshake_ack_rx_failed',
-    help: 'Records that did not come or were refused.',
+    help: 'Handshake ACKs that did not arrive or were refused.',
   },
 } as const satisfies MetricTable;

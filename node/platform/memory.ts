@@ -133,7 +133,9 @@ function end(error: unknown): void {
  * A network on which what is sent in one turn of the event loop arrives in the next one: however much the nodes have to
  * say, everything else in the process gets its turn.
  */
-export function memoryNetwork(options: Pick<MemoryNetworkOptions, 'observe'> = {}): MemoryNetwork {
+export function memoryNetwork(
+  options: Pick<MemoryNetworkOptions, 'observe' | 'carrier'> = {},
+): MemoryNetwork {
   let sent: (() => void)[] = [];
   const flush = () => {
     const arriving = sent;

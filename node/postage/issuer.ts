@@ -9,6 +9,7 @@ import { toHex } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
+import { isDiskFailure } from '../store/errors.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { type Issuer, PostageError, type Stampable, type Stamper } from './ports.ts';
 import { slotsPerBucket } from './rules.ts';
@@ -42,6 +43,9 @@ export class BatchIssuer implements Issuer, Stamper {
   /** The last write; those before it are committed when it is. */
   #written: Promise<void> = Promise.resolve();
   #failure: unknown;
+  /** Keys of what a failing disk has not taken; bounded as above, because no stamp follows a failure. */
+  readonly #unwritten = new Set<string>();
+  #retrying = false;
 
   constructor(record: IssuerRecord, deps: IssuerDeps) {
     this.#deps = deps;
@@ -87,7 +91,10 @@ export class BatchIssuer implements Issuer, Stamper {
   }
 
   stamp(chunk: Stampable): Stamp {
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#failure !== undefined) {
+      if (isDiskFailure(this.#failure)) void this.#retry();
+      throw this.#failure;
+    }
     const { batchId } = this.#record;
     const item = this.#keys.item + toHex(chunk.identity);
     const bucket = bucketOf(chunk.address, this.#record.bucketDepth);
@@ -109,9 +116,10 @@ export class BatchIssuer implements Issuer, Stamper {
     return slot && new DataView(slot.buffer, slot.byteOffset + INDEX_SIZE, TIMESTAMP_SIZE).getBigUint64(0);
   }
 
-  /** Resolves when every stamp issued so far is on disk; rejects with what kept the last one from it. */
-  saved(): Promise<void> {
-    return this.#written;
+  /** Resolves when every stamp issued so far is on disk; rejects with what kept one from it. */
+  async saved(): Promise<void> {
+    await this.#written;
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
   /** Forgets which chunk has which slot, page by page; counters stay readable. For a batch that has expired. */
@@ -159,11 +167,43 @@ export class BatchIssuer implements Issuer, Stamper {
     this.#written.then(
       () => this.#uncommitted.delete(item),
       (error: unknown) => {
-        // The disk and memory may now disagree about the counters: no further stamp from this batch.
+        // The disk and memory now disagree about the counters: no further stamp from this batch before they agree.
         this.#failure = error;
+        for (const change of changes) this.#unwritten.add('put' in change ? change.put : change.remove);
+        // The store says that its disk fails.
+        if (isDiskFailure(error)) return;
         this.#deps.log.error({ batch: toHex(this.batchId), err: error }, 'stamp could not be written');
       },
     );
+  }
+
+  /** Writes what the disk has not taken, as it is in memory; whoever wants the next stamp has come too early. */
+  async #retry(): Promise<void> {
+    if (this.#retrying) return;
+    this.#retrying = true;
+    const keys = [...this.#unwritten];
+    try {
+      this.#written = this.#deps.state.batch(keys.flatMap((key) => this.#present(key)));
+      await this.#written;
+      for (const key of keys) {
+        this.#unwritten.delete(key);
+        this.#uncommitted.delete(key);
+      }
+      if (this.#unwritten.size === 0) this.#failure = undefined;
+    } catch (error) {
+      this.#failure = error;
+    } finally {
+      this.#retrying = false;
+    }
+  }
+
+  #present(key: string): KeyValueChange[] {
+    if (key === this.#keys.utilization) return [{ put: key, value: uint32(this.#utilization) }];
+    const { count } = this.#keys;
+    const value = key.startsWith(count)
+      ? uint32(this.#loadedCounts()[Number.parseInt(key.slice(count.length), 16)] ?? 0)
+      : this.#uncommitted.get(key);
+    return value === undefined ? [] : [{ put: key, value }];
   }
 
   #loadedCounts(): Uint32Array {

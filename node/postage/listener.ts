@@ -130,7 +130,7 @@ type Look =
       readonly kind: 'page';
       readonly events: readonly PlacedEvent[];
       readonly end: Anchor & { readonly full: boolean };
-      /** Nobody has done anything in its blocks. */
+      /** Its blocks contain no postage events. */
       readonly empty: boolean;
     }
   /** `pages`: as `goBack` takes them. */
@@ -184,11 +184,13 @@ async function readNext(
 ): Promise<Look> {
   const { chain } = deps;
   const page = nextPage(options, deps.lastBlock(), head.number);
+  const [applied] = deps.anchors();
   if (page.kind !== 'page') {
+    // The block that is asked about is the one that has just been seen.
+    if (applied?.hash === head.hash) return page;
     const stale = await stalePages(deps, head.number, signal);
     return stale === 0 ? page : reorganised(stale, deps);
   }
-  const [applied] = deps.anchors();
   if (applied?.block === head.number - 1 && page.to === head.number && isEmptyAfter(head, applied)) {
     return { kind: 'page', events: [], end: { block: page.to, hash: head.hash, full: false }, empty: true };
   }

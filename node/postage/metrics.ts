@@ -5,7 +5,7 @@ export const POSTAGE_METRICS = {
   commitment: {
     kind: 'gauge',
     name: 'batchstore_commitment',
-    help: 'Sum of 2^depth over all live batches, chunks.',
+    help: 'Sum of 2^depth of all live batches, chunks.',
   },
   radius: {
     kind: 'gauge',
@@ -27,12 +27,12 @@ export const POSTAGE_METRICS = {
   pagesTakenBack: {
     kind: 'counter',
     name: 'postage_listener_pages_taken_back',
-    help: 'Pages taken back because the chain has replaced their blocks.',
+    help: 'Pages undone because the chain replaced their blocks.',
   },
   rebuilds: {
     kind: 'counter',
     name: 'postage_listener_rebuilds',
-    help: 'Times that everything was read again because of a deep reorganisation.',
+    help: 'Complete rereads because of a deep reorganisation.',
   },
   eventErrors: {
     kind: 'counter',

@@ -127,6 +127,11 @@ export interface Postage {
   stamper(batchId: Uint8Array): Stamper;
   /** Own batch from which the chunk of this identity got its newest stamp. */
   lastBatch(identity: Uint8Array): Uint8Array | undefined;
+  /**
+   * A new stamp of the same own batch, newer than all others of this chunk, which keeps its index. Undefined while the given
+   * stamp is the newest, and for other batches.
+   */
+  renewed(chunk: Stampable, stamp: Pick<Stamp, 'batchId' | 'timestamp'>): Stamp | undefined;
   /** Resolves when every stamp issued from the batch so far is on disk: needed before one leaves without its chunk. */
   saved(batchId: Uint8Array): Promise<void>;
   /** Network rule for a received chunk. @throws PostageError `BATCH_NOT_FOUND`, `STAMP_INVALID` with the reason of the specification */

@@ -4,6 +4,7 @@
  * chain state and everything it does to own batches, is one transaction. `node-behaviour.md` 3.
  */
 import type { Stamp } from '../chunk/stamp.ts';
+import { fromBigEndian } from '../crypto/big-endian.ts';
 import { toHex } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
@@ -11,8 +12,11 @@ import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import { minimumValidityBlocks } from '../onchain/contracts.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
+import { patientState } from '../store/disk/patient-state.ts';
+import { isDiskFailure } from '../store/errors.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Intents } from './intents.ts';
+import type { BatchIssuer } from './issuer.ts';
 import { Issuers } from './issuers.ts';
 import { Ledger, type PageEnd } from './ledger.ts';
 import { type FollowedEvent, followPostage, type PlacedEvent } from './listener.ts';
@@ -67,7 +71,7 @@ interface PostageDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** The mirror of the contract can not go on: the node has to stop. Called once at most. */
+  /** The mirror of the contract cannot continue: the node has to stop. Called at most once. */
   readonly onFatal: (error: unknown) => void;
 }
 
@@ -107,12 +111,13 @@ class ContractPostage implements PostageService {
   constructor(options: PostageOptions, deps: PostageDeps) {
     this.#options = options;
     this.#deps = deps;
-    this.#state = deps.state(SUBSYSTEM);
+    const { patient, strict } = patientState(deps.state(SUBSYSTEM), (err) => this.#noteUnwritten(err));
+    this.#state = strict;
     const intents = new Intents({ transactions: deps.transactions, state: this.#state });
     this.#intents = intents;
     this.#issuers = new Issuers({ ...deps, intents, state: this.#state });
     this.#ledger = new Ledger(options, {
-      state: this.#state,
+      state: patient,
       isOwn: (batch) => this.#issuers.isOwn(batch),
       follow: (batches) => this.#issuers.follow(batches),
       clock: deps.clock,
@@ -176,6 +181,12 @@ class ContractPostage implements PostageService {
       throw new PostageError('BATCH_NOT_USABLE', 'batch not usable yet or does not exist');
     }
     return issuer;
+  }
+
+  renewed(chunk: Stampable, { batchId, timestamp }: Pick<Stamp, 'batchId' | 'timestamp'>): Stamp | undefined {
+    const issuer = this.#issuers.get(batchId);
+    const newest = issuer?.stampedAt(chunk.identity);
+    return newest !== undefined && newest > fromBigEndian(timestamp) ? issuer?.stamp(chunk) : undefined;
   }
 
   lastBatch(identity: Uint8Array): Uint8Array | undefined {
@@ -256,7 +267,7 @@ class ContractPostage implements PostageService {
     try {
       await this.#intents.tidy();
       for (const issuer of this.#issuers.all()) {
-        if (this.gone(issuer) && !this.awaited(issuer.batchId)) await issuer.dropItems();
+        if (this.gone(issuer) && !this.awaited(issuer.batchId)) await this.#dropItems(issuer);
       }
       await followPostage(
         this.#options,
@@ -333,8 +344,23 @@ class ContractPostage implements PostageService {
 
   async #dropExpired(expired: readonly string[]): Promise<void> {
     for (const issuer of this.#issuers.all()) {
-      if (expired.includes(toHex(issuer.batchId))) await issuer.dropItems();
+      if (expired.includes(toHex(issuer.batchId))) await this.#dropItems(issuer);
     }
+  }
+
+  /** What a failing disk keeps is dropped at the next start. */
+  async #dropItems(issuer: Pick<BatchIssuer, 'dropItems'>): Promise<void> {
+    try {
+      await issuer.dropItems();
+    } catch (error) {
+      if (!isDiskFailure(error)) throw error;
+      this.#noteUnwritten(error);
+    }
+  }
+
+  /** The store says that the disk fails. */
+  #noteUnwritten(err: unknown): void {
+    this.#deps.log.debug({ err }, 'what the chain says of batches is kept in memory alone');
   }
 
   #setSynced(): void {

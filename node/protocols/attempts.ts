@@ -3,7 +3,7 @@
  * and pushsync share. `p2p-protocols.md` 4.8 and 4.9, retry loops.
  *
  * Attempts are never cancelled: a peer that is asked may deliver and then has to be paid, so the one that comes
- * too late goes on by itself until its own deadline.
+ * too late continues until its own deadline.
  */
 import { AccountingError, type Credit } from '../accounting/ports.ts';
 import type { Clock } from '../env/clock.ts';
@@ -28,7 +28,7 @@ export interface AttemptsPlan<T, R> {
   readonly multiplex: number;
   /** Whether the peer lies in the neighbourhood of the chunk. */
   isNeighbour(peer: Peer): boolean;
-  /** @throws AccountingError when the peer can not be asked now */
+  /** @throws AccountingError when the peer cannot be asked now */
   reserve(peer: Peer): Credit;
   /** Settles the credit itself. */
   attempt(peer: Peer, credit: Credit): Promise<T>;

@@ -1,6 +1,6 @@
 export type PssErrorCode = 'MESSAGE_TOO_LONG' | 'TARGETS_EMPTY' | 'TARGETS_UNEQUAL' | 'NONCES_EXHAUSTED';
 
-/** A message that can not be sent. */
+/** A message that cannot be sent. */
 export class PssError extends Error {
   readonly code: PssErrorCode;
 

@@ -1,4 +1,4 @@
-/** Whether content can be had from the network, and putting it there again: node behaviour 4.3. */
+/** Whether content can be had from the network, and putting it there again: `node-behaviour.md` 4.3. */
 import type { ChunkGetter } from '../chunk/chunk.ts';
 import type { ContentGetter } from '../files/redundancy/siblings.ts';
 import { isMissing, traverse } from '../files/traversal.ts';

@@ -4,6 +4,7 @@ import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';
+import { isDiskFailure } from './errors.ts';
 import type { Cache, Disk } from './ports.ts';
 import { decodeNumber, END, encodeNumber, START } from './records.ts';
 
@@ -83,7 +84,10 @@ export function createCache(
           chunks.retain(tx, chunk);
           tx.put('meta', SIZE, encodeNumber(size + 1 - excess));
         })
-        .catch((error: unknown) => log.warn({ error, chunk: toHex(chunk.address) }, 'chunk is not cached'))
+        .catch((error: unknown) => {
+          // Said once for all chunks, see `disk/space.ts`.
+          if (!isDiskFailure(error)) log.warn({ error, chunk: toHex(chunk.address) }, 'chunk is not cached');
+        })
         .finally(() => {
           openWrites -= 1;
         });

@@ -429,7 +429,7 @@ class LmdbBackend implements ShrinkingBackend {
     for (const settle of this.#commitTogether(changes)) settle();
   }
 
-  /** One change that can not be written must not take the others with it: then each has a transaction of its own. */
+  /** One change that cannot be written must not take the others with it: then each has a transaction of its own. */
   #commitTogether(changes: readonly Change[]): Settle[] {
     try {
       return this.#commit(changes);

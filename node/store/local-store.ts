@@ -31,16 +31,19 @@ export interface LocalStoreDeps {
   /** Of this node; the bins of the reserve depend on it. */
   readonly overlay: Uint8Array;
   readonly events?: ChunkEvents | undefined;
+  /** What lies between the logical stores and the disk of the platform. Default: nothing. */
+  readonly through?: ((disk: Backend) => Backend) | undefined;
 }
 
 export async function openLocalStore(
   options: LocalStoreOptions,
   deps: LocalStoreDeps & { readonly backend: Backend },
 ): Promise<LocalStore> {
-  const { clock, overlay, events } = deps;
+  const { clock, overlay, events, through } = deps;
   const log = deps.log.child({ module: 'store' });
-  const disk = new DiskSpace({ available: () => deps.backend.available(), clock, log });
-  const backend = disk.watching(deps.backend);
+  const below = through === undefined ? deps.backend : through(deps.backend);
+  const disk = new DiskSpace({ available: () => below.available(), clock, log });
+  const backend = disk.watching(below);
   const table = new ChunkTable({ backend, log, events });
   const cache = createCache(options.cacheCapacity, { backend, chunks: table, disk, log, events });
   const handedOver = new HandedOver(clock);

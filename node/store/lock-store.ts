@@ -19,7 +19,7 @@ export function lockFolder(path: string): () => void {
     if (isAlive(holder) && holder !== own) {
       throw new StoreError(
         'DATA_DIR_IN_USE',
-        `${path} is used by process ${holder.split(' ')[0]}: two nodes can not share a data folder`,
+        `${path} is used by process ${holder.split(' ')[0]}: two nodes cannot share a data folder`,
       );
     }
     rmSync(file, { force: true });

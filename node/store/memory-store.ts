@@ -28,6 +28,10 @@ export class MemoryDisk {
   /** By name. */
   readonly tables: Readonly<Record<Table, SortedTable>>;
   readonly slots: Slots;
+  /** Slots that there are, written or not. */
+  get slotCount(): number {
+    return this.#slabs.length * SLAB_SLOTS;
+  }
   /** Transactions so far: each has another number, also after a new start. */
   transactions = 0;
   /** What its owner says there is room for; undefined: for everything. */

@@ -76,7 +76,7 @@ export async function obtainChequebook(
   return chequebook;
 }
 
-/** A chequebook that the network would refuse, or that is somebody else's, is found at the start and not at the first cheque. */
+/** Detects a chequebook that the network would refuse, or of another owner, at the start and not at the first cheque. */
 async function verify(
   chequebook: Uint8Array,
   factory: string,
@@ -145,7 +145,7 @@ class Deployment {
     return askAtStart(`the transaction '${key}'`, () => this.#once(key, request), this.#deps, this.#signal);
   }
 
-  /** One transaction, noted under `key`: goes on with the one of an earlier start, unless that came to nothing. */
+  /** One transaction, noted under `key`: continues with the one of an earlier start, unless that failed. */
   async #once(key: string, request: () => TransactionRequest): Promise<Receipt> {
     const { transactions, state } = this.#deps;
     const noted = this.#read(key);

@@ -74,7 +74,7 @@ export function createPriceOracle(
     });
   }
 
-  /** Old rates stay while new ones can not be had. */
+  /** Old rates stay while new ones cannot be had. */
   async function read(): Promise<void> {
     using deadline = clock.deadline(READ_TIMEOUT_MS, stopped.signal);
     const changes = head?.changes(intervalMs);

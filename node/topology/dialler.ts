@@ -2,10 +2,10 @@
  * The dial algorithm of `p2p-protocols.md` 6.3: which known peers to dial now, and what a result means.
  * Differences: `/dnsaddr` names are not resolved; without any peer the bootnodes are dialled again after 50 ms, doubling
  * to 20 s, so that nodes that start together find each other at once; a slow dial does not hold up the next round, so
- * that one node that hangs does not keep the others apart; no breaker stops all dials after a hundred failures; a bin
- * below the radius is balanced first, and then filled up to eight peers; a bin of the neighbourhood is filled up to as
- * many, those first that spread over it; a few dials at once, as the processor gets them done; an address that is dialled
- * in vain again and again, under whichever overlays, rests.
+ * that one node that hangs does not keep the others apart; a bin below the radius is balanced first, and then filled up
+ * to eight peers; a bin of the neighbourhood is filled up to as many, those first that spread over it, and at radius 0 to
+ * four once more than a few nodes are known; a few dials at once, as the processor gets them done; an address that is
+ * dialled in vain again and again, under whichever overlays, rests.
  */
 import { BINS } from '../chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
@@ -25,7 +25,7 @@ import {
   REDIAL_MS,
   RETRY_MS,
   ROUND_MS,
-  SATURATION,
+  saturation,
 } from './rules.ts';
 
 /** Dials at once: the two pools of 32 of the algorithm. */
@@ -177,8 +177,9 @@ export class Dialler {
   /** How many peers the bin lacks, beside those that are being dialled. */
   #room(index: number): number {
     const { bins } = this.#deps;
+    const full = saturation({ radius: this.#options.storageRadius(), known: bins.knownCount });
     const dialled = [...bins.known(index)].filter(({ id }) => this.#running.has(id) && !bins.isConnected(id));
-    return SATURATION - bins.connectedIn(index) - dialled.length;
+    return full - bins.connectedIn(index) - dialled.length;
   }
 
   async #dial(peer: KnownPeer, signal: AbortSignal): Promise<void> {
@@ -209,7 +210,7 @@ export class Dialler {
         this.#wait(peer.id, REDIAL_MS);
       } else {
         await this.#forget(peer.id);
-        // One that was there before loses nothing because somebody else claims its address.
+        // A peer that was there before must not lose anything because another one claims its address.
         if (connected.connectedAt >= startedAt) await host.disconnect(connected.id, 'overlay mismatch');
       }
     } catch (error) {

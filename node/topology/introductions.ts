@@ -25,7 +25,7 @@ export interface IntroductionsDeps {
   readonly isCommon: (overlayHex: string) => boolean;
   /** Ends all announcements. */
   readonly stopped: AbortSignal;
-  /** A peer that can not be told about others is of no use. */
+  /** A peer that cannot be told about others is of no use. */
   readonly drop: (peer: Peer, reason: string) => void;
 }
 
@@ -39,7 +39,7 @@ export interface Place {
 
 export class Introductions {
   readonly #deps: IntroductionsDeps;
-  /** Whom each peer has been told of: one that leaves and comes back is somebody else. */
+  /** The peers that each peer has been told about; a peer that reconnects starts afresh. */
   readonly #told = new WeakMap<Peer, WeakSet<Peer>>();
 
   constructor(deps: IntroductionsDeps) {
@@ -79,7 +79,7 @@ export class Introductions {
     this.tell(peer, this.audience(peer, place));
   }
 
-  /** In the background; a peer that does not listen is left alone. Nobody is told twice of the same peer. */
+  /** Runs in the background; a peer that does not listen is left alone. No peer is told twice about the same one. */
   tell(peer: Peer, others: readonly Peer[]): void {
     const told = this.#told.get(peer);
     const news = others.filter((other) => told?.has(other) !== true);

@@ -51,7 +51,7 @@ export interface KademliaOptions {
   readonly allowPrivateCidrs: boolean;
   /** Configured bootnodes are there for introductions only. */
   readonly dedicatedBootnodes: boolean;
-  /** This node is such a bootnode: it dials nobody but bootnodes, and makes room for whoever comes. */
+  /** This node is such a bootnode: it dials only bootnodes, and makes room for every inbound peer. */
   readonly bootnodeMode: boolean;
   /** Others can reach this node; else it never counts itself as closest. */
   readonly reachable: boolean;
@@ -291,7 +291,7 @@ class KademliaTable implements Kademlia {
     this.#changed();
   }
 
-  /** Two peers of one bin may have been picked at the same time. A bootnode drops somebody else. */
+  /** Two peers of one bin may have been picked at the same time. A bootnode drops another peer instead. */
   #hasRoomFor(peer: Peer): boolean {
     const bin = this.#bins.binOf(peer.overlay);
     if (!this.#isOverSaturated(bin)) return true;

@@ -11,17 +11,17 @@ export const KADEMLIA_METRICS = {
   connectedDepth: {
     kind: 'gauge',
     name: 'kademlia_current_depth',
-    help: 'Deepest bin from which on there are three connected peers, with no empty bin before it.',
+    help: 'Neighbourhood depth: the deepest bin with at least three connected peers from it on, and no empty bin before it.',
   },
   latency: {
     kind: 'histogram',
     name: 'kademlia_peer_latency_ewma',
-    help: 'Moving average of the time that a peer takes to answer, after each answer, seconds.',
+    help: 'Moving average of the response time of a peer, after each response, seconds.',
   },
   ownReachability: {
     kind: 'gauge',
     name: 'kademlia_reachability_status',
-    help: 'Whether this node can be dialled, by configuration: 1 at Public or Private.',
+    help: 'Configured reachability of this node: 1 for Public or Private.',
     labels: ['reachability_status'],
   },
   inbound: { kind: 'counter', name: 'kademlia_total_inbound_connections', help: 'Peers accepted.' },
@@ -33,7 +33,7 @@ export const KADEMLIA_METRICS = {
   outbound: {
     kind: 'counter',
     name: 'kademlia_total_outbound_connections',
-    help: 'Peers dialled with success.',
+    help: 'Peers dialled successfully.',
   },
   attempts: { kind: 'counter', name: 'kademlia_total_outbound_connection_attempts', help: 'Dials.' },
   failures: {
@@ -46,7 +46,7 @@ export const KADEMLIA_METRICS = {
     name: 'kademlia_total_bootnodes_connection_attempts',
     help: 'Dials of configured bootnodes.',
   },
-  picks: { kind: 'counter', name: 'kademlia_pick_calls', help: 'Inbound peers that were considered.' },
+  picks: { kind: 'counter', name: 'kademlia_pick_calls', help: 'Inbound peers considered.' },
   refusals: {
     kind: 'counter',
     name: 'kademlia_pick_calls_false',
@@ -55,14 +55,14 @@ export const KADEMLIA_METRICS = {
   reachability: {
     kind: 'gauge',
     name: 'kademlia_peers_reachability_status',
-    help: 'Results of probes of peers.',
+    help: 'Reachability of peers, by probe result.',
     labels: ['peers_reachability_status'],
   },
   light: { kind: 'gauge', name: 'lightnode_currently_connected_peers', help: 'Connected light peers.' },
 } as const satisfies MetricTable;
 
 export const PROBE_METRICS = {
-  peers: { kind: 'gauge', name: 'reacher_peers', help: 'Peers that are probed from time to time.' },
+  peers: { kind: 'gauge', name: 'reacher_peers', help: 'Peers that are probed regularly.' },
   attempts: { kind: 'counter', name: 'reacher_ping_attempt_count', help: 'Probes of peers.' },
   errors: { kind: 'counter', name: 'reacher_ping_error_count', help: 'Probes that failed.' },
   duration: { kind: 'histogram', name: 'reacher_ping_duration_seconds', help: 'Duration of a probe.' },

@@ -10,6 +10,14 @@ export const BOOTNODE_OVER_SATURATION = 20;
  * as many: at radius 0, where all nodes are neighbours, each would be connected to all others.
  */
 export const SATURATION = 8;
+/**
+ * The same while the storage radius is 0 and more than a few nodes are known. All of them are neighbours then, and closest
+ * to nothing in particular: further links would only be paid for, which is most of what a node costs until it has them. A
+ * radius above 0 fills the bins.
+ */
+const SATURATION_AT_RADIUS_0 = 4;
+/** Nodes that want to be connected to all others, with some in reserve that are known but gone. */
+const FEW_KNOWN = 12;
 /** Peers of a bin that is full that hear of a new one. */
 export const BROADCAST_BIN_SIZE = 2;
 /** Each bin is divided by this many bits into slots, so that its peers spread over it. */
@@ -46,6 +54,11 @@ const BOOTNODE_PAUSE_MAX_MS = 20_000;
 export function eagerPauseMs(waitedMs: number, known: number): number | undefined {
   if (waitedMs >= EAGER_MS) return undefined;
   return Math.min(RETRY_MS, Math.max(EAGER_PAUSE_MIN_MS, known * EAGER_PAUSE_PER_NODE_MS));
+}
+
+/** Connected peers from which on a node dials no more of a bin. @param known nodes, connected or not */
+export function saturation({ radius, known }: { radius: number; known: number }): number {
+  return radius === 0 && known > FEW_KNOWN ? SATURATION_AT_RADIUS_0 : SATURATION;
 }
 
 /**

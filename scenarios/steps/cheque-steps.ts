@@ -1,8 +1,7 @@
 /** A cheque from its provocation to its tokens, as scenarios go through it. */
 
-import { until } from '../../harness/base/wait.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
-import type { ParameterTable, ScenarioContext } from '../../harness/run/scenario.ts';
+import type { ClusterNode } from 'svcnet';
+import { type ParameterTable, type ScenarioContext, until } from 'svcnet/scenario';
 import { batchOf } from './steps.ts';
 
 /** A cheque travels in milliseconds; a loaded machine gets time. */

@@ -1,9 +1,15 @@
 /** A feed from its manifest to its updates, as scenarios go through it. */
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
-import { type ParameterTable, parameter, type ScenarioContext } from '../../harness/run/scenario.ts';
-import { makeCac } from '../../node/chunk/cac.ts';
-import { fromHex, toHex } from '../../node/crypto/hex.ts';
-import { createSigner, type Signer } from '../../node/crypto/signer.ts';
+import type { ClusterNode } from 'svcnet';
+import {
+  createSigner,
+  fromHex,
+  makeCac,
+  type ParameterTable,
+  parameter,
+  type ScenarioContext,
+  type Signer,
+  toHex,
+} from 'svcnet/scenario';
 import { batchOf } from './steps.ts';
 
 /** Which forms of updates a scenario tries. */

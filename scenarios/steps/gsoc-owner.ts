@@ -1,7 +1,5 @@
 /** Owners of single-owner chunks that lie near a node, as official clients find them. `data-formats.md` 8.2. */
-import { proximityOrder } from '../../node/chunk/address.ts';
-import { socAddress } from '../../node/chunk/soc.ts';
-import { createSigner, type Signer } from '../../node/crypto/signer.ts';
+import { createSigner, proximityOrder, type Signer, socAddress } from 'svcnet/scenario';
 
 /** The first key that is tried, and how many. */
 const FIRST_KEY = 0xb33;

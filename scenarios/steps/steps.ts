@@ -1,14 +1,23 @@
 /** Steps that several scenarios share. */
+
 import { setTimeout } from 'node:timers/promises';
-import { HarnessError } from '../../harness/base/errors.ts';
-import { until } from '../../harness/base/wait.ts';
-import { grouped, plural } from '../../harness/base/words.ts';
-import type { Uploaded } from '../../harness/client/types.ts';
-import type { ExpectedContent } from '../../harness/ledger/content.ts';
-import type { LedgerEntry } from '../../harness/ledger/ledger.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
-import type { ParameterTable, ScenarioContext } from '../../harness/run/scenario.ts';
-import { waysOfLost } from '../../harness/trace/losses.ts';
+import { type ClusterNode, HarnessError, type Uploaded } from 'svcnet';
+import {
+  type ExpectedContent,
+  explainLosses,
+  grouped,
+  isHonest,
+  type LedgerEntry,
+  type Loss,
+  messageOf,
+  type ParameterTable,
+  plural,
+  type ScenarioContext,
+  until,
+} from 'svcnet/scenario';
+
+/** Where their causes are not known. */
+const LOSSES_SHOWN = 20;
 
 export interface LedgeredUpload {
   /** Name in the table, such as `upload file`. */
@@ -80,7 +89,7 @@ export async function ledgerDirect<T extends ParameterTable>(
 export async function verifyLedger<T extends ParameterTable>(context: ScenarioContext<T>): Promise<void> {
   const { cluster, ledger, signal } = context;
   const holders = cluster.nodes
-    .filter((node) => node.running)
+    .filter((node) => node.running && isHonest(node))
     .map(({ name, overlay, chunks }) => ({
       name,
       overlay,
@@ -91,16 +100,12 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
       signal,
       onProgress: (done, total) => progress.progress(done, total, 'chunks'),
     });
-    const losses = verdict.losses.map(
-      ({ chunk, closest, uploader, reference }) =>
-        `chunk ${chunk} not found, closest ${closest}, uploaded on ${uploader} below ${reference}`,
-    );
     const unlisted = verdict.missing === 0 ? [] : await cluster.unlistedPeers(signal);
     if (unlisted.length === 0) {
       const seen = { observed: `${verdict.missing} missing`, expected: '0 missing' };
-      const lost = verdict.losses.map(({ chunk }) => chunk);
-      const ways = await waysOfLost(lost, cluster.nodes, signal);
-      const evidence = losses.length === 0 ? seen : { ...seen, evidence: [...losses, ...ways].join('\n') };
+      const { losses } = verdict;
+      const why = losses.length === 0 ? [] : await causesOf(context, losses);
+      const evidence = why.length === 0 ? seen : { ...seen, evidence: why.join('\n') };
       context.expect('every acknowledged chunk is held by a node', verdict.missing === 0, evidence);
     } else {
       const where = `the network has ${plural(unlisted.length, 'node')} that the network file does not list`;
@@ -110,9 +115,27 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
   });
 }
 
-/** The running nodes that upload and download: all but the boot nodes, which only introduce the others. */
+/** Losses are told also when a node stops answering while their causes are looked for. */
+async function causesOf<T extends ParameterTable>(
+  { cluster, folder, signal }: ScenarioContext<T>,
+  losses: readonly Loss[],
+): Promise<readonly string[]> {
+  try {
+    return await explainLosses(losses, cluster.nodes, { folder, signal });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return [
+      `the causes are not known: ${messageOf(error)}`,
+      ...losses
+        .slice(0, LOSSES_SHOWN)
+        .map(({ chunk, uploader }) => `chunk ${chunk}: acknowledged by ${uploader}`),
+    ];
+  }
+}
+
+/** The running nodes that upload and download: all but boot nodes, which only introduce the others, and dishonest ones. */
 export function workingNodes(nodes: readonly ClusterNode[]): ClusterNode[] {
-  return nodes.filter((node) => node.running && node.mode !== 'boot');
+  return nodes.filter((node) => node.running && node.mode !== 'boot' && isHonest(node));
 }
 
 /** The first working node, unless one is named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */

@@ -50,6 +50,7 @@ export function syntheticNetwork({
           return () => void listeners.delete(listener);
         },
       },
+      faults: { active: [] },
       logged: true,
       logOf: () => log,
     },

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
@@ -11,6 +11,7 @@ import { type Incident, incidentText } from '../../harness/nodes/membership.ts';
 import { createDockerDriver } from '../../harness/places/docker/driver.ts';
 import { capabilitiesOf } from '../../harness/places/table.ts';
 import type { StartProgress } from '../../harness/start/start-context.ts';
+import { everyKindMeasured } from '../cluster/faults/measured.ts';
 import { type OtlpReceiver, otlpReceiver } from '../cluster/node/otlp-receiver.ts';
 import { docker, eventually, leftOf } from './kit.ts';
 
@@ -221,6 +222,18 @@ test('a node is killed, started, paused, resumed and stopped', async () => {
   await node.start();
   await net.meshed();
   expect([...net.capabilities]).toEqual([...capabilitiesOf('docker')]);
+});
+
+test('a container has the memory that a fault leaves it, and all of it again when it is healed', async () => {
+  const node = net.node(1);
+  // More than it uses: some engines refuse less, others end the node.
+  const { id } = await net.faults.begin({ kind: 'memory', node: node.name, limit: '256MiB' });
+  expect((await inspect(node.container)).HostConfig.Memory).toBe(256 * 2 ** 20);
+  const [healed] = await net.faults.heal(id);
+  expect(healed?.effect).toEqual({ 'limits changed': 1, 'nodes ended for want of memory': 0 });
+  expect((await inspect(node.container)).HostConfig.Memory).toBe(totalmem());
+  expect((await node.observe()).state).toBe('running');
+  everyKindMeasured(net.faults.history, 'memory');
 });
 
 describe('what is done to a container by others', () => {

@@ -11,10 +11,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../harness/base/wait.ts';
 import { NodeClient } from '../../harness/client/node-client.ts';
 import { deriveNode } from '../../harness/plan/seed.ts';
+import { buildImage } from './image.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const STACK = `svcnet-stack-${process.pid}`;
-const IMAGE = `${STACK}:test`;
 const SEED = 11n;
 const NODES = 3;
 /** Published on the machine itself, below those that clusters pick. */
@@ -46,9 +46,10 @@ const clients = Array.from(
 );
 let swarmIsOurs = false;
 let bridgeIsOurs = false;
+let image = '';
 
 beforeAll(async () => {
-  docker('build', '-q', '-f', 'node/Dockerfile', '--build-arg', 'DEPENDENCIES=copied', '-t', IMAGE, '.');
+  image = buildImage('stack');
   if (docker('info', '--format', '{{.Swarm.LocalNodeState}}').trim() === 'inactive') {
     // Swarms make this network, and leave it behind.
     bridgeIsOurs = lines(docker('network', 'ls', '-q', '--filter', 'name=^docker_gwbridge$')).length === 0;
@@ -65,7 +66,7 @@ beforeAll(async () => {
   const definition = { name: STACK, nodes: NODES, ports: FIRST_PORT, chain: { port: CHAIN_PORT } };
   const file = join(folder, 'cluster.yaml');
   writeFileSync(file, JSON.stringify(definition));
-  const flags = ['--file', file, '--seed', String(SEED), '--image', IMAGE, '--output', output];
+  const flags = ['--file', file, '--seed', String(SEED), '--image', image, '--output', output];
   svcnet('export', 'stack', ...flags, '--machine', machines.trim());
   deploy();
   await meshed();
@@ -77,7 +78,7 @@ afterAll(async () => {
   for (const volume of lines(docker('volume', 'ls', '-q', ...ofStack))) docker('volume', 'rm', volume);
   if (swarmIsOurs) docker('swarm', 'leave', '--force');
   if (bridgeIsOurs) docker('network', 'rm', 'docker_gwbridge');
-  docker('rmi', IMAGE);
+  docker('rmi', image);
   rmSync(folder, { recursive: true, force: true });
 }, 120_000);
 

@@ -152,10 +152,10 @@ test('a breached threshold exits with 99, and the report says what was expected 
 });
 
 test.each([
-  [['load'], 'name a load (known: upload, download'],
+  [['load'], 'no load given, expected one of upload, download'],
   [['load', 'uplaod'], "did you mean 'upload'?"],
   [['load', 'upload', '--rate', '5/s', '--vus', '2'], 'choose one of them'],
-  [['load', 'upload', '--script', 'x.js'], 'name one of them'],
+  [['load', 'upload', '--script', 'x.js'], 'expected only one of them'],
   [['load', 'upload', '--threshold', 'p95<fast'], '--threshold: got'],
   [['load', 'upload', '--sizes', 'big'], '--sizes: got'],
   [['load', '--script', 'nowhere.js'], 'there is no file'],

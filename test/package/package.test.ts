@@ -1,13 +1,24 @@
 /** The published package: built, packed, installed into an empty folder, used from there. Needs the package registry. */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publint } from 'publint';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-package-'));
+let tarball = '';
 
 function run(program: string, args: readonly string[], cwd = folder): string {
   return execFileSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
@@ -16,9 +27,14 @@ function run(program: string, args: readonly string[], cwd = folder): string {
 beforeAll(() => {
   run('npm', ['run', 'build'], ROOT);
   run('npm', ['pack', '--silent', '--pack-destination', folder, join(ROOT, 'dist')]);
-  const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz')) as string;
+  tarball = join(folder, readdirSync(folder).find((name) => name.endsWith('.tgz')) as string);
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
-  run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', join(folder, tarball)]);
+  // One installation for the package, the guides and the examples.
+  const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    devDependencies: Readonly<Record<string, string>>;
+  };
+  const beside = ['vitest', '@ethersphere/bee-js'].map((name) => `${name}@${devDependencies[name]}`);
+  run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', tarball, 'jest@30', ...beside]);
 }, 300_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -43,7 +59,7 @@ test('a program in an empty folder starts a cluster and reads on one node what i
 test('the installed command runs a scenario of its own folder', () => {
   writeFileSync(
     join(folder, 'hello.ts'),
-    `import { defineScenario, parameter } from 'svcnet';
+    `import { defineScenario, parameter } from 'svcnet/scenario';
      export default defineScenario({
        name: 'hello', group: 'functional', about: 'Every node answers.',
        parameters: { status: parameter('text', 'ok', 'health expected') },
@@ -64,6 +80,22 @@ test('the installed command runs a scenario of its own folder', () => {
   expect(result.passed).toBe(true);
   expect(readFileSync(join(result.report, 'report.html'), 'utf8')).toContain('Passed: hello');
 }, 120_000);
+
+test('an older Node.js is told which one is needed', () => {
+  const older =
+    'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.11.0" } })';
+  const command = join('node_modules', '.bin', 'svcnet');
+  const ended = spawnSync(process.execPath, ['--import', `data:text/javascript,${older}`, command, 'ps'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  expect(ended.stderr).toBe(`svcnet needs Node.js 24 or newer, this is 20.11.0 (${process.execPath})\n`);
+  expect(ended.status).toBe(2);
+  const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    engines: { node: string };
+  };
+  expect(engines.node).toBe('>=24');
+});
 
 test('the declarations of the package check in a strict project', () => {
   writeFileSync(
@@ -90,3 +122,127 @@ test('the container module is there, and names the package that it needs beside 
   const load = `import('svcnet/testcontainers').catch(({ code, message }) => console.log(code, message))`;
   expect(run(process.execPath, ['-e', load])).toMatch(/^ERR_MODULE_NOT_FOUND .*'testcontainers'/);
 });
+
+/** Its sources, which the test runner would take, are not code that a module can import from here. */
+const TYPES_CHECK = `
+  import { readFileSync } from 'node:fs';
+  import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+  const { types, problems = [] } = await checkPackage(createPackageFromTarballData(readFileSync(process.argv[1])));
+  console.log(JSON.stringify({ types, problems }));
+`;
+
+test('package managers, bundlers and TypeScript find every entry and its types', async () => {
+  const { messages } = await publint({ pkgDir: join(ROOT, 'dist'), strict: true });
+  expect(messages).toEqual([]);
+  const checked = run(process.execPath, ['--input-type=module', '-e', TYPES_CHECK, tarball], ROOT);
+  const { types, problems } = JSON.parse(checked) as {
+    types: unknown;
+    problems: { readonly kind: string; readonly resolutionKind?: string }[];
+  };
+  expect(types).toMatchObject({ kind: 'included' });
+  // The package is of ES modules alone, which older ways of resolution do not know.
+  const isOld = ({ resolutionKind }: { resolutionKind?: string }) =>
+    resolutionKind === 'node10' || resolutionKind === 'node16-cjs';
+  expect(problems.filter((problem) => !isOld(problem))).toEqual([]);
+}, 60_000);
+
+test('the matchers are typed for vitest and for jest', () => {
+  writeFileSync(
+    join(folder, 'matchers.ts'),
+    `import { expect as jestExpect } from '@jest/globals';
+     import { Cluster } from 'svcnet';
+     import 'svcnet/jest';
+     import 'svcnet/vitest';
+     import { expect } from 'vitest';
+     const net = await Cluster.start();
+     await expect(net).toHold('00', { timeoutMs: 1 });
+     await jestExpect(net).not.toHaveSettled();
+     // @ts-expect-error: a reference is text
+     await expect(net).toHold(7);
+     // @ts-expect-error: a reference is text
+     await jestExpect(net).toHold(7);
+    `,
+  );
+  const flags = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'esnext'];
+  expect(run(join(ROOT, 'node_modules', '.bin', 'tsc'), [...flags, '--types', 'node', 'matchers.ts'])).toBe(
+    '',
+  );
+}, 120_000);
+
+test('the package is smaller than 3 MB', () => {
+  expect(statSync(tarball).size).toBeLessThan(3_000_000);
+});
+
+/** As in a shell of its own: this runner's settings are not for the runners that users start. */
+function userEnvironment(): Record<string, string | undefined> {
+  const own = Object.entries(process.env).filter(([key]) => !/^(VITEST|NODE_OPTIONS$|npm_)/.test(key));
+  const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
+  return { ...Object.fromEntries(own), PATH: path, npm_config_prefer_offline: 'true' };
+}
+
+describe('the examples', () => {
+  const examples = readdirSync(join(ROOT, 'examples'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+
+  beforeAll(() => cpSync(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true }));
+
+  test('the page lists each', () => {
+    const page = readFileSync(join(ROOT, 'examples/README.md'), 'utf8');
+    expect(examples.filter((name) => !page.includes(`(${name})`))).toEqual([]);
+  });
+
+  // A load needs k6, which a machine may not have.
+  const k6 = spawnSync(process.env['SVCNET_K6'] ?? 'k6', ['version']);
+  const runnable = examples.filter((name) => name !== 'k6' || k6.status === 0);
+  test.each(runnable)(
+    '%s',
+    (name) => {
+      const cwd = join(folder, 'examples', name);
+      const ended = spawnSync('npm', ['test'], { cwd, env: userEnvironment(), encoding: 'utf8' });
+      expect(`${ended.stdout}${ended.stderr}`, name).not.toMatch(/npm error/);
+      expect(ended.status).toBe(0);
+    },
+    300_000,
+  );
+});
+
+describe('the guides', () => {
+  const guides = ['in-tests', 'ci', 'writing-a-scenario'].map((name) => ({
+    name,
+    blocks: codeBlocks(readFileSync(join(ROOT, 'docs/guides', `${name}.md`), 'utf8')),
+  }));
+
+  beforeAll(() => {
+    for (const { title, code } of guides.flatMap(({ blocks }) => blocks)) {
+      if (title === undefined) continue;
+      mkdirSync(dirname(join(folder, title)), { recursive: true });
+      writeFileSync(join(folder, title), code);
+    }
+  });
+
+  const shown = guides.flatMap(({ name, blocks }) =>
+    blocks
+      .filter(({ language, title }) => language === 'sh' && title === undefined)
+      .map(({ code }) => ({ name, code })),
+  );
+
+  test('each has commands', () => {
+    expect(new Set(shown.map(({ name }) => name)).size).toBe(guides.length);
+  });
+
+  test.each(shown)(
+    '$name: $code',
+    ({ code }) => {
+      const stdio = ['ignore', 'pipe', 'pipe'] as const;
+      execFileSync('sh', ['-e', '-c', code], { cwd: folder, env: userEnvironment(), stdio: [...stdio] });
+    },
+    300_000,
+  );
+});
+
+/** The fenced blocks of a page. @returns `title` is the path of a block that is a file */
+function codeBlocks(markdown: string): { language: string; title: string | undefined; code: string }[] {
+  const fences = markdown.matchAll(/^```(\w+)(?: title="([^"]+)")?\n([\s\S]*?)^```$/gm);
+  return [...fences].map(([, language = '', title, code = '']) => ({ language, title, code }));
+}

@@ -6,6 +6,12 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
+const ENTRIES = (
+  JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    exports: Readonly<Record<string, string>>;
+  }
+).exports;
+
 export interface SourceFile {
   /** From the root of the repository, with `/`. */
   readonly path: string;
@@ -27,11 +33,17 @@ export function readSources(): SourceFile[] {
     )
     .map((path) => {
       const text = readFileSync(join(ROOT, path), 'utf8');
-      const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g)].map(
+      const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'((?:\.{1,2}\/|svcnet)[^']*)'/g)].map(
         (match) => match[1] as string,
       );
-      return { path, text, imports: specifiers.map((specifier) => posix.join(dirname(path), specifier)) };
+      return { path, text, imports: specifiers.map((specifier) => targetOf(path, specifier)) };
     });
+}
+
+/** The package's own name stands for the file that its entry is. */
+function targetOf(path: string, specifier: string): string {
+  if (specifier.startsWith('.')) return posix.join(dirname(path), specifier);
+  return posix.join(ENTRIES[specifier.replace('svcnet', '.')] ?? specifier);
 }
 
 export function readPage(name: string): string {

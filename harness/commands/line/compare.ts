@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parsePercent } from '../../base/words.ts';
 import { TOLERANCE_DEFAULT } from '../../compare/verdict.ts';
-import { FLAVOUR_NAMES, type FlavourName } from '../../flavours/flavour.ts';
+import { HONEST_FLAVOURS, type HonestFlavour } from '../../flavours/flavour.ts';
 import {
   beeBinaryOption,
   collect,
@@ -19,48 +19,49 @@ const ROUNDS_MAX = 1000;
 export function addCompare(program: Command, run: RunCommand): void {
   program
     .command('compare')
-    .description('put runs side by side: what is better, the same or worse; fails when something is worse')
-    .argument('[runs...]', 'folders of runs, or names of runs; a folder may hold repeats of one run')
+    .description('compare runs: better, same or worse; fails when a figure is worse')
+    .argument('[runs...]', 'run folders or names; a folder may hold repeats of one run')
     .option(
       '--tolerance <percent>',
-      `difference that still counts as the same (default: ${TOLERANCE_DEFAULT * 100}%)`,
+      `largest difference that counts as the same (default: ${TOLERANCE_DEFAULT * 100}%)`,
       percentFlag,
     )
-    .option('--wide', 'print the figures of every node')
+    .option('--wide', 'print figures per node')
     .option(
       '--flavours <names>',
-      'make the runs now: fresh clusters of each flavour, taking turns',
+      'start the runs now: fresh clusters of each flavour, in turns',
       flavoursFlag,
     )
-    .option('--load <load>', 'with --flavours: load that is put on them by k6, as svcnet load names it')
-    .option('--duration <duration>', 'with --load: length of the measured part (default: 1m)')
+    .option('--load <load>', 'with --flavours: k6 load to run, by its name in svcnet load')
+    .option('--duration <duration>', 'with --load: length of the measured phase (default: 1m)')
     .option(
       '--k6 <path>',
-      'with --load: program of k6 (default: SVCNET_K6, then PATH, then its container image)',
+      'with --load: k6 executable (default: SVCNET_K6, then PATH, then its container image)',
     )
-    .option('--scenario <name>', 'with --flavours: scenario that they run instead of a load')
+    .option('--scenario <name>', 'with --flavours: scenario to run instead of a load')
     .option('--rounds <count>', 'with --flavours: runs of each flavour (default: 6)', whole(1, ROUNDS_MAX))
     .option(
       '-n, --nodes <count>',
-      'with --flavours: nodes of each cluster (default: what the scenario asks for)',
+      'with --flavours: nodes in each cluster (default: what the scenario needs)',
       whole(1, NODES_MAX),
     )
     .addOption(beeBinaryOption())
     .addOption(driverOption())
-    .option('--seed <number>', 'with --flavours: seed of the first round (default: drawn)', seedFlag)
+    .option('--seed <number>', 'with --flavours: seed of the first round (default: random)', seedFlag)
     .addOption(
       new Option('--set <key=value>', 'with --flavours: parameter of the scenario (repeatable)')
         .argParser(collect)
         .default([], 'none'),
     )
-    .option('--report <folder>', 'with --flavours: where the runs go (default: .svcnet/runs)')
+    .option('--report <folder>', 'with --flavours: folder for the runs (default: .svcnet/runs)')
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
       'after',
       `
 Exits with 0 when nothing is worse, with 1 when a figure is worse beyond the tolerance, with 2 when the runs cannot be
-compared. worse and better: the whole 95 % interval of the ratio lies beyond the tolerance. same: all of it lies within.
-too few samples: neither. Single runs tell little: repeat both sides in turns, four times or more.
+compared. A figure is better or worse when the whole 95 % interval of the ratio lies outside the tolerance, and the same
+when all of it lies within; otherwise there are too few samples. Single runs prove little: repeat both sides in turns, at
+least four times.
 
 Examples:
   svcnet compare before after --tolerance 5%
@@ -78,6 +79,6 @@ function percentFlag(text: string): number {
   throw new InvalidArgumentError('Expected a share above 0% and at most 100%, such as 5%.');
 }
 
-function flavoursFlag(text: string): FlavourName[] {
-  return text.split(',').map((name) => word(FLAVOUR_NAMES)(name.trim()));
+function flavoursFlag(text: string): HonestFlavour[] {
+  return text.split(',').map((name) => word(HONEST_FLAVOURS)(name.trim()));
 }

@@ -7,6 +7,7 @@ import {
   collect,
   creditOption,
   dialectOption,
+  dishonestOption,
   driverOption,
   metricsPortOption,
   NODES_MAX,
@@ -25,22 +26,19 @@ export function addLoad(program: Command, run: RunCommand): void {
   const loads = Object.entries(SCRIPTS).map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`);
   program
     .command('load')
-    .description('put a load on a cluster with k6, measure it, and check that everything uploaded is there')
-    .argument('[load]', `what is done: ${Object.keys(SCRIPTS).join(', ')}`)
+    .description('load a cluster with k6, measure it, and verify that every upload is retrievable')
+    .argument('[load]', `load: ${Object.keys(SCRIPTS).join(', ')}`)
     .option('--script <file>', 'your own k6 script instead; it may import svcnet/k6')
     .addOption(
       new Option(
         '--profile <profile>',
-        `how the load goes over time: ${LOAD_PROFILES.join(', ')} (default: constant)`,
+        `shape of the load over time: ${LOAD_PROFILES.join(', ')} (default: constant)`,
       ).argParser(word(LOAD_PROFILES)),
     )
-    .option('--rate <rate>', 'iterations started by the clock, such as 20/s or 90/m (default: 10/s)')
-    .option('--vus <count>', 'users at once instead; each waits for its answers', whole(1, VUS_MAX))
-    .option('--duration <duration>', 'length of the measured part (default: 1m; of soak 30m)')
-    .option(
-      '--warmup <duration>',
-      'length of what comes before it and counts nowhere (default: 3s; 0s with --script)',
-    )
+    .option('--rate <rate>', 'arrival rate of iterations, for example 20/s or 90/m (default: 10/s)')
+    .option('--vus <count>', 'concurrent users instead; each waits for its responses', whole(1, VUS_MAX))
+    .option('--duration <duration>', 'length of the measured phase (default: 1m; soak: 30m)')
+    .option('--warmup <duration>', 'length of the unmeasured phase before it (default: 3s; 0s with --script)')
     .option(
       '--sizes <sizes>',
       'sizes of uploads: 4KiB, 4KiB..1MiB, lognormal:64KiB, or several with weights: 4KiB*9,1MiB (default: 64KiB)',
@@ -48,47 +46,52 @@ export function addLoad(program: Command, run: RunCommand): void {
     .addOption(
       new Option(
         '--mode <mode>',
-        'when an upload is answered: direct, taken by the network; deferred, stored locally (default: direct)',
+        'when an upload is answered: direct, stored by the network; deferred, stored locally (default: direct)',
       ).argParser(word(['direct', 'deferred'] as const)),
     )
-    .option('--encrypt', 'encrypt what is uploaded')
-    .option('--redundancy <level>', 'level of redundancy, 0 to 4 (default: 0)', whole(0, 4))
+    .option('--encrypt', 'encrypt uploads')
+    .option('--redundancy <level>', 'redundancy level, 0 to 4 (default: 0)', whole(0, 4))
     .option(
       '--reads <choice>',
-      'which objects are read: zipf:EXPONENT, or cold, past all caches (default: zipf:1.1)',
+      'which objects are read: zipf:EXPONENT, or cold, which bypasses caches (default: zipf:1.1)',
     )
     .option(
       '--objects <count>',
-      'objects uploaded before the load, for it to read (default: 50)',
+      'objects uploaded in advance, to be read (default: 50)',
       whole(1, OBJECTS_MAX),
     )
     .option('--read-share <percent>', 'share of downloads in mixed, in percent (default: 80)', whole(0, 100))
-    .option('--files <count>', 'files of each directory (default: 10)', whole(1, FILES_MAX))
-    .option('--on <node>', 'upload to this node only (default: all in turn)')
+    .option('--files <count>', 'files per directory (default: 10)', whole(1, FILES_MAX))
+    .option('--on <node>', 'upload to this node only (default: all nodes in turn)')
     .addOption(
       new Option(
         '--threshold <condition>',
-        "such as 'p95<500ms', 'errors<1%', 'rate>=20/s', 'upload:p99<1s' (repeatable)",
+        "condition to meet: 'p95<500ms', 'errors<1%', 'rate>=20/s', 'upload:p99<1s' (repeatable)",
       )
         .argParser(collect)
         .default([], 'errors<1%'),
     )
     .option(
       '--find-limit <condition>',
-      "search for the highest rate at which it holds, such as 'p95<500ms', and for what limits it; begins at --rate",
+      "find the highest rate that meets a condition, for example 'p95<500ms', and the bottleneck; starts at --rate",
     )
-    .option('--k6 <path>', 'program of k6 (default: SVCNET_K6, then PATH, then its container image)')
+    .option('--k6 <path>', 'k6 executable (default: SVCNET_K6, then PATH, then its container image)')
     .option('--name <cluster>', 'load this running cluster instead of a fresh one')
-    .option('-n, --nodes <count>', 'nodes of our own in the fresh cluster (default: 5)', whole(0, NODES_MAX))
+    .option(
+      '-n, --nodes <count>',
+      'number of svc nodes in the fresh cluster (default: 5)',
+      whole(0, NODES_MAX),
+    )
     .addOption(withFlavours())
+    .addOption(dishonestOption())
     .addOption(beeBinaryOption())
-    .option('-f, --file <path>', 'cluster file (YAML) of the fresh cluster; flags win over it')
+    .option('-f, --file <path>', 'cluster file (YAML) of the fresh cluster; options override it')
     .addOption(driverOption())
-    .addOption(creditOption('what suits profile and nodes'))
+    .addOption(creditOption('depends on profile and nodes'))
     .addOption(dialectOption())
-    .option('--seed <number>', 'all content and all choices follow from it (default: drawn)', seedFlag)
+    .option('--seed <number>', 'seed for all content and every random choice (default: random)', seedFlag)
     .option('--keep', 'leave the fresh cluster running')
-    .option('--report <folder>', 'where the report goes (default: .svcnet/runs)')
+    .option('--report <folder>', 'folder for the report (default: .svcnet/runs)')
     .addOption(metricsPortOption())
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
@@ -97,11 +100,11 @@ export function addLoad(program: Command, run: RunCommand): void {
 Loads:
 ${loads.join('\n')}
 
-With --rate latency counts from the time at which an iteration was meant to start, so that waiting for a slow network is
-part of it. Iterations that k6 could not start because every user was waiting are dropped; more than 1 % fails the run.
+With --rate, latency is measured from the scheduled start of an iteration, so it includes the time spent waiting for a
+slow network. Iterations that k6 could not start because every user was busy are dropped; more than 1 % fails the run.
 
-Exits with 0 when everything held, with 99 when only thresholds did not, with 1 when something else failed, such as a
-missing chunk, with 2 when the load could not be run.
+Exits with 0 when every check passed, with 99 when only thresholds failed, with 1 when anything else failed, such as a
+missing chunk, with 2 when the load could not run.
 
 Examples:
   svcnet load upload --rate 20/s --duration 1m --threshold 'p95<500ms'

@@ -6,22 +6,22 @@ import { intervalFlag, type RunCommand } from './values.ts';
 export function addMetrics(program: Command, run: RunCommand): void {
   program
     .command('metrics')
-    .description('print what a node, or all of a cluster, counts and measures')
-    .argument('[node]', 'name of the node (default: all that run)')
-    .option('--name <cluster>', 'name of the cluster; may be left out when there is only one')
-    .option('--match <text>', 'only metrics with this text in their name, such as pushsync')
+    .description('print the metrics of a node, or of all nodes of a cluster')
+    .argument('[node]', 'name of the node (default: all running nodes)')
+    .option('--name <cluster>', 'name of the cluster (default: the only one)')
+    .option('--match <text>', 'only metrics whose name contains this text, for example pushsync')
     .addOption(
-      new Option('--rate [interval]', 'look twice, and add the growth per second (default interval: 5s)')
+      new Option('--rate [interval]', 'read twice and show the rate per second (default interval: 5s)')
         .preset('5s')
         .argParser(intervalFlag),
     )
-    .option('--all', 'also metrics that are 0')
+    .option('--all', 'include metrics that are 0')
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
       'after',
       `
-Of a cluster, counters are summed, and of gauges the smallest, the median and the largest are shown. Names are without
-the prefix of the dialect: a Prometheus sees svc_pusher_total_synced, or bee_pusher_total_synced.
+For a cluster, counters are summed, and gauges are shown as minimum, median and maximum. Names lack the prefix of the
+dialect: Prometheus sees svc_pusher_total_synced, or bee_pusher_total_synced.
 
 Examples:
   svcnet metrics

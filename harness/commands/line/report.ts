@@ -1,4 +1,4 @@
-/** The line of `svcnet report`. */
+/** `svcnet report` on the command line. */
 import type { Command } from 'commander';
 import type { ReportFlags } from '../report.ts';
 import type { RunCommand } from './values.ts';
@@ -6,9 +6,9 @@ import type { RunCommand } from './values.ts';
 export function addReport(program: Command, run: RunCommand): void {
   program
     .command('report')
-    .description('write report.html and report.md of a run again, from its folder')
+    .description('rewrite report.html and report.md of a run from its folder')
     .argument('<run>', "folder of the run, its name, or 'last'")
-    .option('--baseline <run>', 'earlier run that the headline numbers are compared with')
+    .option('--baseline <run>', 'earlier run to compare the headline figures with')
     .option('--open', 'open the page in the browser')
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(

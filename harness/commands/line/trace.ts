@@ -12,21 +12,21 @@ export function addTrace(
   about: (name: string, description: string) => Command,
   run: (flags: TraceFlags, work: Work) => Promise<void>,
 ): void {
-  about('trace', 'show where a chunk lies and which way it took')
+  about('trace', 'show which nodes store a chunk and the route it took')
     .argument('<reference>', 'address of a chunk, or reference of content: 64 or 128 hex digits', reference)
     .option(
       '--chunks <count>',
-      'chunks of the content whose way is shown (default: 1, the root)',
+      'number of chunks whose route is shown (default: 1, the root)',
       whole(1, CHUNKS_MAX),
       1,
     )
     .addHelpText(
       'after',
       `
-Every node is asked whether it holds the chunk; nodes of ours also tell its way when they keep chunk events:
+Every node is asked whether it stores the chunk; svc nodes also report its route if they record chunk events:
   svcnet up --trace
   svcnet trace REFERENCE
-Exits with 1 when a chunk is held by no node.`,
+Exits with 1 when no node stores a chunk.`,
     )
     .action((given: string, flags: TraceFlags) =>
       run(flags, async (f, c) => (await import('../trace.ts')).trace(given, f, c)),

@@ -12,15 +12,15 @@ export function addUi(
   about: (name: string, description: string) => Command,
   run: (flags: UiFlags, work: Work) => Promise<void>,
 ): void {
-  about('ui', 'show a running cluster as a live page: ring, chunks, figures, balances, logs')
-    .option('--port <port>', 'port of the page (default: a free one)', whole(PORT.min, PORT.max))
-    .option('--open', 'open it in the browser')
+  about('ui', 'serve a live web page of a running cluster: ring, chunks, figures, balances, logs')
+    .option('--port <port>', 'port of the page (default: a free port)', whole(PORT.min, PORT.max))
+    .option('--open', 'open the page in the browser')
     .addHelpText(
       'after',
       `
-The page is served on loopback until Ctrl-C, and its URL includes a token: anyone who has it may look. It never
-changes the cluster. Nothing is asked of the nodes while no page is open. Single chunks are seen when the nodes keep
-chunk events:
+The page is served on loopback until Ctrl-C. Its URL includes a token: anyone who has the URL can view the page. It never
+changes the cluster, and queries the nodes only while a page is open. To see single chunks, let the nodes record chunk
+events:
   svcnet up --trace
   svcnet ui --open`,
     )

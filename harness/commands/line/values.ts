@@ -1,4 +1,4 @@
-/** What options of the command line are given, as values: each names what was expected; and options that several commands have. */
+/** Parsers of option values, each naming what it expected, and the options that several commands share. */
 import { InvalidArgumentError, Option } from 'commander';
 import { parseDurationMs, suggestion } from '../../base/words.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
@@ -6,13 +6,14 @@ import type { Machine } from '../../export/export-request.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../../flavours/profiles.ts';
 import { DRIVER_DEFAULT, DRIVER_NAMES } from '../../places/driver.ts';
+import { BEHAVIOUR_NAMES } from '../../tampered/names.ts';
 import type { CommandContext } from '../context.ts';
 import type { FlavourCount } from '../nodes-flags.ts';
 
 export const NODES_MAX = 200;
 const INTERVAL_MS = { min: 100, max: 3_600_000 } as const;
 
-/** Runs a command with its context; commands know nothing of the terminal they run on. */
+/** Runs a command with its context; commands know nothing about the terminal. */
 export type RunCommand = <F>(
   flags: F,
   command: (flags: F, context: CommandContext) => Promise<number | void>,
@@ -35,19 +36,19 @@ export function word<W extends string>(words: readonly W[]): (text: string) => W
 }
 
 export function driverOption(): Option {
-  const help = `where nodes run: process (one each), embedded (all in one process) or docker (a container each) (default: ${DRIVER_DEFAULT})`;
+  const help = `where nodes run: process (one each), embedded (all in one process), docker (a container each) (default: ${DRIVER_DEFAULT})`;
   return new Option('--driver <driver>', help).argParser(word(DRIVER_NAMES));
 }
 
 export function beeBinaryOption(): Option {
-  const help = 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)';
+  const help = 'executable of nodes of flavour bee (default: SVCNET_BEE_BINARY)';
   return new Option('--bee-binary <path>', help);
 }
 
 export function metricsPortOption(): Option {
   return new Option(
     '--metrics-port <port>',
-    'port of this machine for /metrics of the run itself, while it runs (default: none)',
+    'local port that serves /metrics of the run itself while it lasts (default: none)',
   ).argParser(whole(1024, 65_535));
 }
 
@@ -57,23 +58,40 @@ export function profileOption(): Option {
 }
 
 export function creditOption(fallback: string): Option {
-  const help = `how much peers lend each other before they are paid: ${CREDITS.join(', ')} (default: ${fallback})`;
+  const help = `debt that peers allow each other before a payment is due: ${CREDITS.join(', ')} (default: ${fallback})`;
   return new Option('--credit <credit>', help).argParser(word(CREDITS));
 }
 
 export function coldGossipOption(): Option {
   const help =
-    "our nodes learn of each other by gossip alone (default: they begin with each other's addresses)";
+    "svc nodes discover each other by gossip only (default: they start with each other's addresses)";
   return new Option('--cold-gossip', help);
 }
 
+export function linkFaultsOption(): Option {
+  return new Option('--link-faults', 'put a proxy between the nodes, for link faults');
+}
+
 export function dialectOption(): Option {
-  const help = `names that our nodes use on HTTP: ${DIALECT_NAMES.join(', ')} (default: svc)`;
+  const help = `API dialect of svc nodes: ${DIALECT_NAMES.join(', ')} (default: svc)`;
   return new Option('--dialect <dialect>', help).argParser(word(DIALECT_NAMES));
 }
 
+export function machineFaultsOption(): Option {
+  const help = 'make clocks and disks of svc nodes, and the RPC endpoint, available to svcnet fault';
+  return new Option('--machine-faults', help);
+}
+
+export function dishonestOption(): Option {
+  const help =
+    'comma-separated behaviours of the nodes of --with dishonest=COUNT (one node if there are none)';
+  return new Option('--dishonest <behaviours>', `${help}: ${BEHAVIOUR_NAMES.join(', ')}`).argParser((text) =>
+    text.split(',').map((name) => word(BEHAVIOUR_NAMES)(name.trim())),
+  );
+}
+
 export function withFlavours(): Option {
-  return new Option('--with <flavour=count>', 'nodes of another flavour beside them (repeatable)')
+  return new Option('--with <flavour=count>', 'additional nodes of another flavour (repeatable)')
     .argParser(flavourCount)
     .default([], 'none');
 }
@@ -90,9 +108,9 @@ export function collect(text: string, before: readonly string[]): readonly strin
 export function machineFlag(text: string, before: readonly Machine[]): readonly Machine[] {
   const [, name = '', address = ''] = /^([^=\s]+)=([^=\s:/]+)$/.exec(text) ?? [];
   if (name === '')
-    throw new InvalidArgumentError('Expected a host name and an address, such as worker-1=10.0.0.11.');
+    throw new InvalidArgumentError('Expected a host name and an address, for example worker-1=10.0.0.11.');
   if (before.some((machine) => machine.name === name))
-    throw new InvalidArgumentError(`${name} is named twice.`);
+    throw new InvalidArgumentError(`${name} is given twice.`);
   return [...before, { name, address }];
 }
 
@@ -110,11 +128,11 @@ export function bigFlag(text: string): bigint {
 export function durationFlag(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined) return ms;
-  throw new InvalidArgumentError('Expected a duration such as 500ms, 15s or 24h.');
+  throw new InvalidArgumentError('Expected a duration, for example 500ms, 15s or 24h.');
 }
 
 export function intervalFlag(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined && ms >= INTERVAL_MS.min && ms <= INTERVAL_MS.max) return ms;
-  throw new InvalidArgumentError('Expected a duration from 100ms to 1h, such as 2s.');
+  throw new InvalidArgumentError('Expected a duration from 100ms to 1h, for example 2s.');
 }

@@ -13,10 +13,12 @@ export const AUTHORIZATION_VARIABLE = 'SVCNET_LOAD_AUTHORIZATION';
 /** What a line of the helper library begins with; all others are the script's own. */
 export const RECORD_MARK = 'svcnet ';
 
+/** Sizes that payloads are drawn from, bytes. */
 export type SizeRange =
   | { readonly kind: 'uniform'; readonly min: number; readonly max: number }
   | { readonly kind: 'lognormal'; readonly median: number; readonly sigma: number; readonly max: number };
 
+/** Sizes of payloads with their weights. */
 export interface Sizes {
   /** As it was given. */
   readonly text: string;
@@ -82,6 +84,7 @@ export interface LoadConfig {
   readonly feeds: FeedsConfig;
 }
 
+/** Feeds that a load updates. */
 export interface FeedsConfig {
   /** 40 hex digits. */
   readonly owner: string;
@@ -117,6 +120,7 @@ export interface OperationRecord {
   readonly failure?: FailureRecord;
 }
 
+/** An upload that a load has made; sizes in bytes. */
 export interface UploadRecord {
   readonly kind: 'bytes' | 'directory' | 'chunks' | 'feed';
   readonly batch: string;

@@ -36,6 +36,7 @@ export interface LimitLoad {
   readonly outcome: StepOutcome | 'disturbed';
 }
 
+/** The highest rate that holds, what limits it, and every load of the search. */
 export interface LimitResult {
   readonly limit: Limit;
   /** Of the lowest rate that failed, or of the last load when k6 was the bottleneck; most telling first. */
@@ -43,6 +44,7 @@ export interface LimitResult {
   readonly loads: readonly LimitLoad[];
 }
 
+/** Options of the search for the highest rate. */
 export interface LimitOptions extends Pick<LoadOptions, 'signal' | 'folder' | 'k6'> {
   /** Runs one of the loads, such as a step that is shown. */
   readonly around: (

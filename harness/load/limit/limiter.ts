@@ -32,6 +32,7 @@ export interface LoadLook {
   readonly chainMs: number | undefined;
 }
 
+/** What keeps a rate from being higher. */
 export interface Limiter {
   readonly kind: 'generator' | 'others' | 'credit' | 'cpu' | 'queue' | 'store' | 'chain';
   /** Nodes it is about; none: the cluster or the machine. */

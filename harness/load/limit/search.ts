@@ -7,6 +7,7 @@
 /** What a load at one rate has shown. `generator`: k6 was the bottleneck, and nothing is known of the cluster. */
 export type StepOutcome = 'holds' | 'fails' | 'generator';
 
+/** A load of the search for the highest rate, and its outcome. */
 export interface LimitStep {
   /** Iterations per second. */
   readonly rate: number;
@@ -15,6 +16,7 @@ export interface LimitStep {
   readonly stage: 'double' | 'halve' | 'bisect' | 'confirm';
 }
 
+/** The highest rate that holds, operations per second, and how the search for it ended. */
 export interface Limit {
   /** Highest rate that held; undefined when none did. */
   readonly rate: number | undefined;

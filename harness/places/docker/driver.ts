@@ -36,6 +36,7 @@ import { Engine, engineAddress, engineError, remoteEngine, statusOf, unless } fr
 import { namedImage, ownImage } from './image.ts';
 import { containerLog } from './log.ts';
 import { Looks, listContainers } from './looks.ts';
+import { limitMemory } from './memory.ts';
 import { labelsOf, networkName, partName, partOf } from './names.ts';
 import { removeAll, stopContainer } from './removal.ts';
 import { usageOf } from './usage.ts';
@@ -43,7 +44,7 @@ import { usageOf } from './usage.ts';
 type DockerDriverOptions = Pick<DriverOptions, 'stopWithParent' | 'token' | 'name' | 'folder' | 'listen'>;
 
 /** No clock, disk or link of a container can be had without privileges. */
-export const DOCKER_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
+export const DOCKER_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause', 'memory']);
 /** Folder of a node's data in its volume, whose root belongs to whomever the image says. */
 const NODE_FOLDER = 'node';
 const CHAIN_FOLDER = 'chain';
@@ -270,6 +271,8 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
           await unless([404], container.wait({ condition: 'not-running' }));
         }),
       ),
+
+    limitMemory: (handle, bytes) => limitMemory(engine, String(handle['container']), bytes),
 
     pause: (handle) =>
       change(handle, (id) => engine.ask((docker) => unless([404, 409], docker.getContainer(id).pause()))),

@@ -14,16 +14,31 @@ import { HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import { until } from '../../base/wait.ts';
 import { holderProgram } from '../../flavours/svc-program.ts';
+import type { LinkControl } from '../../links/rules.ts';
 import { fileLog } from '../../logs/file-log.ts';
 import { isAlive, ownProcess, type ProcessId, spawnProgram, stateOf } from '../../machine/processes.ts';
-import type { Capability, Driver, Exit, Handle, Observed, Started } from '../driver.ts';
+import { writeTampered } from '../../tampered/settings.ts';
+import {
+  type Capability,
+  capabilitiesWith,
+  type Driver,
+  type Exit,
+  type Handle,
+  type Observed,
+  type Started,
+} from '../driver.ts';
 import type { DriverOptions } from '../options.ts';
 import { createProcessDriver } from '../process.ts';
 import { createNodeHost, type NodeHost } from './host.ts';
 import { writeEmbedded } from './node-file.ts';
 import { remoteHost, type Served, serveHost } from './wire.ts';
 
-export const EMBEDDED_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause', 'copy']);
+export const EMBEDDED_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
+  'kill',
+  'pause',
+  'data',
+  'copy',
+]);
 const START_TIMEOUT_MS = 30_000;
 /** For a look at what another process holds. */
 const ANSWER_MS = 1000;
@@ -43,7 +58,9 @@ const local = new Map<string, Promise<LocalHost>>();
 
 export function createEmbeddedDriver(options: DriverOptions): Driver {
   const { token, folder, stopWithParent } = options;
-  const beside = createProcessDriver(options);
+  const inMemory = options.embedded.transport === 'memory';
+  // A network in memory needs no proxy.
+  const beside = createProcessDriver({ ...options, linkFaults: options.linkFaults && !inMemory });
   const holderFile = join(folder, 'holder.json');
   let starting: Promise<Holder> | undefined;
 
@@ -108,6 +125,29 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     return holding;
   }
 
+  /** Of the process that holds the nodes. */
+  function linksInMemory(): LinkControl {
+    const present = async () => {
+      const known = readJson(holderFile) as Holder | undefined;
+      return known !== undefined && isAlive(known) ? hostOf(known) : undefined;
+    };
+    const host = async () => {
+      const there = await present();
+      if (there !== undefined) return there;
+      throw new HarnessError(
+        'FAULT_REFUSED',
+        'the process that holds the nodes is gone, and their links with it',
+      );
+    };
+    return {
+      knowsDiallers: true,
+      begin: async (id, rule) => (await host()).beginLinkRule(id, rule),
+      effect: async (id) => (await host()).linkEffect(id),
+      // With the process everything that was done to its links has ended.
+      end: async (id) => (await present())?.endLinkRule(id),
+    };
+  }
+
   async function hostOf({ pid, port }: { pid: number; port: number }): Promise<NodeHost> {
     const here = pid === process.pid ? await local.get(token) : undefined;
     return here?.host ?? remoteHost(port, token);
@@ -124,7 +164,16 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
 
   return {
     name: 'embedded',
-    capabilities: EMBEDDED_CAPABILITIES,
+    capabilities: capabilitiesWith(EMBEDDED_CAPABILITIES, {
+      linkFaults: inMemory || options.linkFaults,
+      machineFaults: options.machineFaults,
+    }),
+    ...(beside.proxied === undefined ? {} : { proxied: beside.proxied }),
+    links(proxy) {
+      if (inMemory) return linksInMemory();
+      // The sockets of all nodes are those of one process.
+      return { ...(beside.links as NonNullable<Driver['links']>)(proxy), knowsDiallers: false };
+    },
     place: (site) => beside.place(site),
     placeChain: (said) => beside.placeChain(said),
 
@@ -140,11 +189,12 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     create(plan, flavour, ports) {
       if (flavour.embedded === undefined) return beside.create(plan, flavour, ports);
       writeEmbedded(plan.dataDir, { ...flavour.embedded(plan), ...options.embedded });
+      if (plan.tampered !== undefined) writeTampered(plan.dataDir, plan.tampered);
       return Promise.resolve();
     },
 
     async start(part): Promise<Started> {
-      if (part.kind === 'chain' || part.flavour.embedded === undefined) return beside.start(part);
+      if (part.kind !== 'node' || part.flavour.embedded === undefined) return beside.start(part);
       const { pid, startedAt, port } = await holder();
       const host = await hostOf({ pid, port });
       const { name, dataDir, log } = part;
@@ -196,6 +246,22 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
         );
       }
       await there.host.saveDisk(there.node, dataDir);
+    },
+
+    async wipe(part) {
+      if (!isEmbedded(part.handle) || options.embedded.store === 'disk') {
+        await beside.wipe?.(part);
+        return;
+      }
+      const there = await found(part.handle);
+      await there?.host.wipe(there.node);
+    },
+
+    async damage(part, chunks) {
+      if (!isEmbedded(part.handle) || options.embedded.store === 'disk')
+        return (await beside.damage?.(part, chunks)) ?? 0;
+      const there = await found(part.handle);
+      return (await there?.host.damage(there.node, chunks)) ?? 0;
     },
 
     // Processor time and memory are those of the process, which all nodes share.

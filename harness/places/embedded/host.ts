@@ -5,11 +5,17 @@
 import { closeSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunningNode } from '../../../node/compose.ts';
+import { systemClock } from '../../../node/env/clock.ts';
+import type { NodeOptions } from '../../../node/options.ts';
 import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
+import type { LinkEffect, LinkRule } from '../../links/rules.ts';
 import { openLog } from '../../machine/processes.ts';
+import { tamperedOf } from '../../tampered/settings.ts';
+import type { TamperedPlatform } from '../../tampered/tamper.ts';
 import type { Exit, Observed } from '../driver.ts';
+import { MemoryLinks } from './memory-links.ts';
 import { readEmbedded } from './node-file.ts';
 import { watchLoop } from './watchdog.ts';
 
@@ -33,8 +39,16 @@ export interface NodeHost {
   pause(name: string, start: number): Promise<boolean>;
   resume(name: string, start: number): Promise<boolean>;
   observe(name: string, start: number): Promise<Observed>;
+  /** Makes links bad, see `LinkControl`. */
+  beginLinkRule(id: string, rule: LinkRule): Promise<void>;
+  linkEffect(id: string): Promise<LinkEffect>;
+  endLinkRule(id: string): Promise<void>;
   /** Writes the disk in memory of a stopped node into a data directory, for a node that is started there first. */
   saveDisk(name: string, dataDir: string): Promise<void>;
+  /** Forgets the disk in memory of a stopped node. */
+  wipe(name: string): Promise<void>;
+  /** Flips a bit in so many chunks on it. @returns in how many there were */
+  damage(name: string, chunks: number): Promise<number>;
   /** Cuts everything off. */
   close(): Promise<void>;
 }
@@ -46,6 +60,8 @@ interface Hosted {
   readonly stopping: AbortController;
   /** Once it is ready. */
   running: RunningNode | undefined;
+  /** What lies around the platform of a node that is tampered with. */
+  readonly tampered: TamperedPlatform | undefined;
   exit: Exit | undefined;
 }
 
@@ -65,6 +81,13 @@ export function createNodeHost(cluster: string): NodeHost {
   let starts = 0;
   let closed = false;
   const starting = new Set<string>();
+  /** Peer ids. */
+  const names = new Map<string, string>();
+  const links = new MemoryLinks({
+    clock: systemClock(),
+    nameOf: (peerId) => names.get(peerId),
+    pairs: () => network?.pairs() ?? [],
+  });
 
   function say(part: HostedPart, line: string): void {
     let file = logs.get(part.name);
@@ -97,6 +120,7 @@ export function createNodeHost(cluster: string): NodeHost {
   function ended(one: Hosted, exit: Exit): void {
     one.exit ??= exit;
     one.stopping.abort(new Error('the node has ended'));
+    void one.tampered?.[Symbol.asyncDispose]();
   }
 
   function broken(one: Hosted, part: HostedPart, message: string, error: unknown): void {
@@ -119,7 +143,8 @@ export function createNodeHost(cluster: string): NodeHost {
     if (closed) throw new HarnessError('PROCESS_FAILED', `${part.name}: the cluster is being stopped`);
     contained ??= memory.containCrashes();
     watched ??= watchLoop(cluster);
-    network ??= memory.memoryNetwork();
+    network ??= memory.memoryNetwork({ carrier: links });
+    names.set(memory.ownIdentity(keys.libp2p).peerId, part.name);
     if (shareResults) shared ??= memory.sharedResults();
     const disk = disks.get(part.name) ?? new MemoryDisk(takeImage(part.dataDir));
     disks.set(part.name, disk);
@@ -131,9 +156,11 @@ export function createNodeHost(cluster: string): NodeHost {
       log: (line) => say(part, line),
       onCrash: (error) => broken(one, part, 'the node has crashed', error),
     });
+    const tampered = await tamperedWith(platform, part.dataDir, () => optionsOf(options));
     const one: Hosted = {
       start: ++starts,
       platform,
+      tampered,
       stopping: new AbortController(),
       running: undefined,
       exit: undefined,
@@ -146,7 +173,10 @@ export function createNodeHost(cluster: string): NodeHost {
     }
     const live = async () => {
       try {
-        one.running = await platform.run(() => startNode(optionsOf(options), platform, one.stopping.signal));
+        const surroundings = tampered?.platform ?? platform;
+        one.running = await platform.run(() =>
+          startNode(optionsOf(options), surroundings, one.stopping.signal),
+        );
         const failure = await one.running.stopped(one.stopping.signal);
         if (failure !== undefined) broken(one, part, 'the node has stopped by itself', failure);
       } catch (error) {
@@ -229,12 +259,26 @@ export function createNodeHost(cluster: string): NodeHost {
       return Promise.resolve({ state, pid: process.pid });
     },
 
+    beginLinkRule: (id, rule) => links.begin(id, rule),
+    linkEffect: (id) => links.effect(id),
+    endLinkRule: (id) => links.end(id),
+
     saveDisk(name, dataDir) {
       const disk = disks.get(name);
       if (disk === undefined) throw new HarnessError('PROCESS_FAILED', `${name} has never run here`);
       mkdirSync(dataDir, { recursive: true, mode: 0o700 });
       writeFileSync(imageFile(dataDir), disk.image(ADDRESS_BOOK), { mode: 0o600 });
       return Promise.resolve();
+    },
+
+    async wipe(name) {
+      await hosted.get(name)?.platform.cut();
+      disks.delete(name);
+    },
+
+    async damage(name, chunks) {
+      const disk = disks.get(name);
+      return disk === undefined ? 0 : (await import('../../tampered/flip.ts')).flipInMemory(disk, chunks);
     },
 
     async close() {
@@ -269,17 +313,31 @@ function isThere({ exit, platform }: Hosted): boolean {
   return exit === undefined && platform.state !== 'off';
 }
 
+/** Loaded on demand: next to no cluster has such nodes. */
+async function tamperedWith(
+  platform: MemoryPlatform,
+  dataDir: string,
+  options: () => NodeOptions,
+): Promise<TamperedPlatform | undefined> {
+  const tampered = tamperedOf(dataDir);
+  if (tampered === undefined) return undefined;
+  const { tamper } = await import('../../tampered/tamper.ts');
+  return tamper(platform, { dataDir, tampered, options: options() });
+}
+
 /** Loaded on demand: commands that embed no node must not pay for the node's code. */
 async function loadPrograms() {
-  const [{ startNode }, memory, { MemoryDisk }, { resolveOptions }] = await Promise.all([
+  const [{ startNode }, memory, { MemoryDisk }, { resolveOptions }, { ownIdentity }] = await Promise.all([
     import('../../../node/compose.ts'),
     import('../../../node/platform/memory.ts'),
     import('../../../node/store/memory-store.ts'),
     import('../../../node/option-sources.ts'),
+    import('../../../node/p2p/address/identity-key.ts'),
   ]);
   return {
     startNode,
     MemoryDisk,
+    ownIdentity,
     memoryNetwork: memory.memoryNetwork,
     memoryPlatform: memory.memoryPlatform,
     sharedResults: memory.sharedResults,

@@ -19,7 +19,12 @@ const METHODS = [
   'pause',
   'resume',
   'observe',
+  'beginLinkRule',
+  'linkEffect',
+  'endLinkRule',
   'saveDisk',
+  'wipe',
+  'damage',
   'close',
 ] as const;
 type Method = (typeof METHODS)[number];
@@ -105,7 +110,12 @@ export function remoteHost(port: number, token: string): NodeHost {
     pause: (name, start) => call('pause', name, start),
     resume: (name, start) => call('resume', name, start),
     observe: (name, start) => call('observe', name, start),
+    beginLinkRule: (id, rule) => call('beginLinkRule', id, rule),
+    linkEffect: (id) => call('linkEffect', id),
+    endLinkRule: (id) => call('endLinkRule', id),
     saveDisk: (name, dataDir) => call('saveDisk', name, dataDir),
+    wipe: (name) => call('wipe', name),
+    damage: (name, chunks) => call('damage', name, chunks),
     close: () => call('close'),
   };
 }

@@ -2,26 +2,27 @@
  * A cluster file to begin with. It names every key: those that are off stand behind a `#` without a space, with their
  * default, or with an example where there is none.
  */
-export const CLUSTER_FILE = `# A cluster of svcnet. Start it with: npm run svcnet -- up -f FILE
+export const CLUSTER_FILE = `# A cluster of svcnet. Start it with: svcnet up -f FILE
 # Lines such as "#seed: 42" are off: they show the default, or an example where there is none (marked so).
-# For completion in an editor: npm run -s svcnet -- schema > cluster.schema.json, and make this the first line:
+# For completion in an editor: svcnet schema > cluster.schema.json, and make this the first line:
 #   # yaml-language-server: $schema=cluster.schema.json
 
 # Where every key that is not given comes from: factory is the ecosystem's five-node stack. Default: none. Example:
 #preset: factory
 # Name of the cluster, for --name of every command.
 name: local
-# Everything that looks random follows from it: keys, overlays, batch ids. Default: drawn. Example:
+# Seed for every random choice: keys, overlays, batch ids. Default: random. Example:
 #seed: 42
 
 # A number, or groups of nodes. In a group, only what differs from its default has to be written.
 nodes:
   - count: 5
-    # svc: the node of this package. bee: a real Bee, whose program "binary" or SVCNET_BEE_BINARY names.
+    # svc: the node of this package. bee: a real Bee, whose program "binary" or SVCNET_BEE_BINARY names. dishonest: the node
+    # of this package, doing what "dishonest" lists.
     #flavour: svc
     # full stores and forwards; light only uploads and downloads through others; boot introduces the others to each other.
     #mode: full
-    # Options of the node, as the table in the README has them.
+    # Options of the node, listed in docs/reference/node-options.md.
     #options: {}
     # Private keys of the accounts, one for each node. Default: they follow from the seed. Example:
     #keys: []
@@ -31,6 +32,8 @@ nodes:
     #batches: [{ depth: 20, ttl: 24h, immutable: true }]
     # Limits of containers (driver docker). Default: none. Example:
     #resources: { cpus: 1, memory: 512MiB }
+    # What nodes of flavour dishonest do; docs/faults.md lists it. Example:
+    #dishonest: [wrong-data, forged-receipts]
     # Path of a Bee, and image of a container. Examples:
     #binary: ./bee
     #image: ethersphere/bee:2.8.1
@@ -41,6 +44,8 @@ nodes:
 #store: disk
 # Embedded nodes verify the same chunk or signature once for all of them; false: each does it again.
 #shareResults: true
+# Clocks and disks of nodes of our own, and the chain's endpoint, can be made to fail with "svcnet fault".
+#machineFaults: false
 # fast: short waits, for tests. production: the values of the network.
 #profile: fast
 # Names and values that nodes of our own use on HTTP: svc, or swarm, which is what a Bee uses.
@@ -65,6 +70,8 @@ nodes:
 #topology: mesh
 # Nodes of our own learn of each other by gossip alone; else they begin with each other's addresses.
 #coldGossip: false
+# What nodes say to each other passes through a proxy, so that svcnet fault can make links bad; embedded clusters need none.
+#linkFaults: false
 
 chain:
   # Time between two blocks; 0s: they are mined on demand only.
@@ -73,7 +80,7 @@ chain:
   #networkId: 4020
   # Of the JSON-RPC endpoint; 0: a free one.
   #port: 0
-  # A door in front of the endpoint that can be made to fail.
+  # A fault-injecting proxy in front of the RPC endpoint.
   #gate: false
   # Of one chunk and block, token units.
   #storagePrice: 24000

@@ -1,6 +1,6 @@
 /** Definitions that have a name: what others start with other tools, for those who use these. */
 
-import type { DefinitionInput } from '../schema.ts';
+import type { DefinitionInput } from '../definition-input.ts';
 import { PRESET_NAMES } from './names.ts';
 
 type PresetName = (typeof PRESET_NAMES)[number];

@@ -104,7 +104,7 @@ export function defaultGetter(
   };
 }
 
-/** Caches what was recovered, whatever the request says: whoever comes next should not have to recover it again. */
+/** Caches recovered chunks, whatever the request says, so that the next reader does not have to recover them again. */
 function keeper({ store }: NodeServices): (chunk: Chunk) => void {
   return (chunk) => store.cache.put(chunk);
 }

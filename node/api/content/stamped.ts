@@ -34,7 +34,7 @@ export function requireTag(uid: number, { store }: Pick<NodeServices, 'store'>):
 }
 
 /**
- * @param fallback answer when the upload can not begin for a reason of its own
+ * @param fallback response when the upload cannot begin for a reason of its own
  * @throws ApiError as `requirePayment`; `STAMP_MALFORMED`; `BATCH_INVALID` for a stamp of an unknown batch; those of a batch
  */
 export async function beginPaid(

@@ -73,7 +73,7 @@ export function drain(raw: IncomingMessage, { idleMs, clock, over }: Patience): 
   raw.resume();
 }
 
-/** Time counts while somebody waits for the client, not while what it has sent is worked on. */
+/** The timeout runs while a reader waits for the client, not while received data is processed. */
 function octets(raw: IncomingMessage, { idleMs, clock, over }: Patience): AsyncIterable<Uint8Array> {
   // The stream's own iterator would destroy the socket when it is left early.
   const source = raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;

@@ -87,7 +87,7 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
       connection.leave();
       websockets ??= createWebSocketServer();
       websockets.handleUpgrade(request, connection.socket, connection.head, (websocket) => {
-        // Whoever counts and times requests takes this one for answered.
+        // For request counters and timers this request is now answered.
         response.statusCode = 101;
         response.emit('finish');
         const session = new Session(websocket, { ...deps, ending: ending.signal });

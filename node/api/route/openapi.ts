@@ -1,6 +1,8 @@
 /** The OpenAPI document of one listener, written from the route table. */
 import type { Dialect } from '../dialect.ts';
 import { CANONICAL_SEGMENT } from '../dialect.ts';
+import { ApiError, errorBody, statusOf } from '../errors.ts';
+import { reference } from '../values/kinds.ts';
 import {
   type AnyParam,
   type HeaderTable,
@@ -18,7 +20,14 @@ const CONTENT_TYPES = {
   files: '*/*',
   text: 'text/plain',
 } as const;
+const BEARER = {
+  type: 'http',
+  scheme: 'bearer',
+  description: 'one of the tokens of the node, when it has any',
+} as const;
 const BINARY = { type: 'string', format: 'binary' } as const;
+/** The description of a status from 500 on is what its answers say. */
+const BETWEEN_MESSAGES = '; ';
 const TITLE: Readonly<Record<Port, string>> = { main: 'Storage node API', debug: 'Storage node debug API' };
 
 export function openApiDocument(
@@ -37,7 +46,9 @@ export function openApiDocument(
     info: { title: TITLE[port], version: dialect.versions[port] },
     servers: [{ url: '/' }, { url: '/v1' }],
     paths,
-    components: { schemas: schemas(dialect) },
+    components: { schemas: schemas(dialect), securitySchemes: { bearer: BEARER } },
+    // Needed on a node that was given tokens, and on no other.
+    security: [{}, { bearer: [] }],
   };
 }
 
@@ -51,7 +62,8 @@ function operation(row: Route, dialect: Dialect): Record<string, unknown> {
     summary: row.summary,
     parameters,
     ...(row.body === undefined ? {} : { requestBody: requestBody(row.body) }),
-    responses: responses(row),
+    responses: responses(row, dialect),
+    ...(row.forProbes === true ? { security: [] } : {}),
   };
 }
 
@@ -72,18 +84,38 @@ function requestBody({ content, schema }: NonNullable<Route['body']>): unknown {
   return { content: { [CONTENT_TYPES[content]]: { schema: schema === undefined ? BINARY : refTo(schema) } } };
 }
 
-function responses(row: Route): Record<string, unknown> {
+function responses(row: Route, dialect: Dialect): Record<string, unknown> {
   const answers: Record<string, unknown> = {};
   for (const [i, status] of row.success.entries()) {
     answers[status] = { description: `success (${status})`, ...(i === 0 ? contentOf(row) : {}) };
   }
   const problem = { 'application/json': { schema: refTo('Problem') } };
+  for (const { status, message } of serverErrors(row, dialect)) {
+    const described = (answers[status] as { description: string } | undefined)?.description;
+    const description = described === undefined ? message : `${described}${BETWEEN_MESSAGES}${message}`;
+    answers[status] = { description, content: problem };
+  }
   return { ...answers, default: { description: 'what went wrong', content: problem } };
 }
 
-function contentOf({ response, method }: Route): Record<string, unknown> {
+function serverErrors(
+  { serverErrors: declared = [], params = {} }: Route,
+  dialect: Dialect,
+): { status: number; message: string }[] {
+  // A name is looked up by a service that this node does not have.
+  const takesNames = paramsIn(params, dialect).some(([, { kind }]) => kind === reference);
+  const errors = [...declared, ...(takesNames ? (['SERVICE_UNAVAILABLE'] as const) : [])].map(
+    (code) => new ApiError(code),
+  );
+  return errors.map((error) => ({
+    status: statusOf(error),
+    message: String(errorBody(error, dialect)['message']),
+  }));
+}
+
+function contentOf({ response, method, mediaType = CONTENT_TYPES.octets }: Route): Record<string, unknown> {
   if (response === undefined || method === 'HEAD') return {};
-  if (response === 'octets') return { content: { [CONTENT_TYPES.octets]: { schema: BINARY } } };
+  if (response === 'octets') return { content: { [mediaType]: { schema: BINARY } } };
   if (response === 'text') return { content: { [CONTENT_TYPES.text]: { schema: { type: 'string' } } } };
   return { content: { [CONTENT_TYPES.json]: { schema: refTo(response) } } };
 }

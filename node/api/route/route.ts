@@ -92,8 +92,12 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly success: readonly number[];
   /** Shape of the first success; absent: no body. */
   readonly response?: SchemaName | 'octets' | 'text';
+  /** Media type of its octets; default: application/octet-stream. */
+  readonly mediaType?: string;
   /** Answer to a failure that no code of its own describes. */
   readonly failure?: ApiErrorCode;
+  /** Answers from 500 on that a request alone can cause, on a node that is well. */
+  readonly serverErrors?: readonly ApiErrorCode[];
   /** This operation's words for domain errors. */
   readonly errors?: ErrorWording;
   /** An answer given before any parameter is looked at; it may also refuse with an ApiError. */

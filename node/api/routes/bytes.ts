@@ -48,6 +48,7 @@ export const BYTES_ROUTES = [
     headers: DOWNLOAD_HEADERS,
     success: [200, 206, 304],
     response: 'octets',
+    serverErrors: ['JOIN_FAILED'],
     async handle(call) {
       const reference = await reveal(call.params.reference, call);
       return download(call, { reference, contentType: OCTETS, endpoint: 'bytes' }, requestGetter(call));

@@ -99,6 +99,7 @@ export const CHEQUEBOOK_ROUTES = [
       success: [200, 201],
       response: 'TransactionHash',
       failure,
+      serverErrors: [failure],
       async handle({ query: { amount }, headers, services, dialect, signal }) {
         const transactionHash = await chequebookOf(services)[name](amount, gasOf(headers), signal);
         return { status: dialect.paidStatus, json: { transactionHash } };
@@ -169,6 +170,7 @@ export const CHEQUEBOOK_ROUTES = [
     success: [200, 201],
     response: 'TransactionHash',
     failure: 'CASHOUT_FAILED',
+    serverErrors: ['CASHOUT_FAILED'],
     async handle({ params, headers, services, dialect, takeSlot, signal }) {
       using _slot = takeSlot('cashoutSlot');
       const transactionHash = await cash(

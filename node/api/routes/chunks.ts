@@ -59,6 +59,7 @@ export const CHUNK_ROUTES = [
     bodyLimit: CHUNK_STORED_SIZE_MAX,
     success: [201],
     response: 'ReferenceResponse',
+    serverErrors: ['CHUNK_CREATE_FAILED', 'DONE_SPLIT_FAILED'],
     async handle(call) {
       const { headers, services, signal } = call;
       // The tag is tested before what pays.
@@ -121,7 +122,9 @@ export const CHUNK_ROUTES = [
     headersFirst: true,
     success: [200],
     response: 'octets',
+    mediaType: 'binary/octet-stream',
     failure: 'CHUNK_READ_FAILED',
+    serverErrors: ['CHUNK_READ_FAILED'],
     async handle(call) {
       const { headers, services, signal } = call;
       const address = await reveal(call.params.address, call);

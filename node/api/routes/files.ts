@@ -32,7 +32,15 @@ import type { Answer } from '../exchange/answer.ts';
 import { type Call, type EarlyCall, route } from '../route/route.ts';
 import { bool, mediaType, reference, storedText, text } from '../values/kinds.ts';
 import { checkMediaType, essence } from '../values/media-type.ts';
-import { optional, type ParamTable, required, startsNotWith, varying } from '../values/params.ts';
+import {
+  optional,
+  type ParamTable,
+  referenceLength,
+  required,
+  startsNotWith,
+  strictly,
+  varying,
+} from '../values/params.ts';
 
 /** Empty: not sent. */
 const anyType = optional(storedText, '');
@@ -43,7 +51,9 @@ const FILE_UPLOAD_HEADERS = {
   indexDocument: optional(storedText, ''),
   errorDocument: optional(storedText, ''),
 } as const;
-const ROOT = { reference: required(reference, { field: 'address' }) } as const;
+const ROOT = {
+  reference: required(reference, { field: 'address', checks: [strictly(referenceLength)] }),
+} as const;
 const PATH = { ...ROOT, path: optional(text, '') } as const;
 const ROOT_HEADERS = { accept: optional(text, undefined) } as const;
 
@@ -60,6 +70,7 @@ export const FILE_ROUTES = [
     body: { content: 'files' },
     success: [201],
     response: 'ReferenceResponse',
+    serverErrors: ['COLLECTION_STORE_FAILED'],
     async handle(call) {
       const { headers, dialect } = call;
       const isCollection = headers.collection || isMultipart(headers.contentType);
@@ -98,6 +109,7 @@ export const FILE_ROUTES = [
     headers: { ...ROOT_HEADERS, ...DOWNLOAD_HEADERS },
     success: [200, 206, 304, 308],
     response: 'octets',
+    mediaType: '*/*',
     early: rootRedirect,
     handle: (call) => serve(call, '', call.dialect.rootVary),
   }),
@@ -123,6 +135,7 @@ export const FILE_ROUTES = [
     headers: DOWNLOAD_HEADERS,
     success: [200, 206, 304, 308],
     response: 'octets',
+    mediaType: '*/*',
     handle: (call) => serve(call, call.params.path, {}),
   }),
   route({
@@ -151,6 +164,7 @@ export const HOST_FILE_ROUTE = route({
   headers: PLAIN_DOWNLOAD_HEADERS,
   success: [200, 206, 304, 308],
   response: 'octets',
+  mediaType: '*/*',
   handle: (call) =>
     serve(
       { ...call, params: { reference: call.params.subdomain }, headers: { ...call.headers, ...NO_ACT } },

@@ -9,7 +9,15 @@ import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type Call, type EarlyCall, route } from '../route/route.ts';
 import { bool, hex, publicKey, reference } from '../values/kinds.ts';
-import { optional, type ParamTable, required, type ValuesOf } from '../values/params.ts';
+import {
+  optional,
+  type ParamTable,
+  referenceLength,
+  required,
+  strictly,
+  type ValuesOf,
+} from '../values/params.ts';
+import { shaped } from '../values/shaped.ts';
 
 /** Longest body, bytes: more keys than a list may hold. */
 const BODY_MAX = 2 * 1024 * 1024;
@@ -21,7 +29,9 @@ const LEVEL = { redundancyLevel: OTHER_UPLOAD_LEVEL } as const;
 const CHANGE_HEADERS = { ...STORING, ...LEVEL } as const;
 const CREATE_HEADERS = { ...STORING, actHistoryAddress, ...LEVEL } as const;
 const PATCH_HEADERS = { ...STORING, actHistoryAddress: required(hex), ...LEVEL } as const;
-const PATH = { reference: required(reference, { field: 'address' }) } as const;
+const PATH = {
+  reference: required(reference, { field: 'address', checks: [strictly(referenceLength)] }),
+} as const;
 
 export const GRANTEE_ROUTES = [
   route({
@@ -35,6 +45,7 @@ export const GRANTEE_ROUTES = [
     bodyLimit: BODY_MAX,
     success: [201],
     response: 'GranteesChange',
+    serverErrors: ['GRANTEES_BODY_INVALID', 'GRANTEES_CHANGE_FAILED'],
     early: requireBody,
     async handle(call) {
       const [listed] = await readLists(call, ['grantees']);
@@ -53,6 +64,7 @@ export const GRANTEE_ROUTES = [
     bodyLimit: BODY_MAX,
     success: [200],
     response: 'GranteesChange',
+    serverErrors: ['GRANTEES_BODY_INVALID', 'GRANTEES_CHANGE_FAILED'],
     early: requireBody,
     async handle(call) {
       const [added, revoked] = await readLists(call, ['add', 'revoke']);
@@ -94,27 +106,28 @@ function requireBody({ hasBody }: EarlyCall): undefined {
  * @param names of the members @returns each as a list of texts; empty for a member that is not there @throws ApiError
  */
 async function readLists(
-  { headers, services, body }: ChangeCall,
+  { headers, services, body, dialect }: ChangeCall,
   names: readonly string[],
 ): Promise<readonly (readonly string[])[]> {
   if (headers.deferredUpload || headers.pin) requireTag(headers.tag, services);
   const bytes = await orElse('GRANTEES_BODY_UNREAD', () => body.read());
-  return orElse('GRANTEES_BODY_INVALID', () => {
+  const parse = () => {
     const members = membersOf(bytes);
     return names.map((name) => textsOf(members[name], name));
-  });
+  };
+  return shaped(parse, dialect, 'GRANTEES_BODY_INVALID');
 }
 
 function membersOf(body: Uint8Array): Readonly<Record<string, unknown>> {
   const value: unknown = body.length === 0 ? {} : JSON.parse(Buffer.from(body).toString());
-  if (typeof value !== 'object' || Array.isArray(value)) throw new TypeError('the body is no object');
+  if (typeof value !== 'object' || Array.isArray(value)) throw new TypeError('want an object');
   return (value ?? {}) as Record<string, unknown>;
 }
 
 function textsOf(list: unknown, name: string): readonly string[] {
   const texts = list ?? [];
   if (Array.isArray(texts) && texts.every((text) => typeof text === 'string')) return texts;
-  throw new TypeError(`${name} is no list of texts`);
+  throw new TypeError(`want a list of texts as ${name}`);
 }
 
 /** @returns compressed @throws ApiError `code` for a text that is no public key, and for more than a list may hold */

@@ -6,10 +6,11 @@ import { orElse } from '../errors.ts';
 import { type Port, route } from '../route/route.ts';
 import { formatDuration } from '../values/duration.ts';
 import { bigInteger, hex, uint } from '../values/kinds.ts';
-import { optional, required } from '../values/params.ts';
+import { length, optional, required, strictly } from '../values/params.ts';
 
 const STAKE_GATES = ['started', 'stakeSlot', 'gas'] as const;
 const MS_PER_SECOND = 1000;
+const ANCHOR = required(hex, { checks: [strictly(length(32))] });
 
 export const INCENTIVE_ROUTES = [
   route({
@@ -35,6 +36,7 @@ export const INCENTIVE_ROUTES = [
     success: [200],
     response: 'StakeTransaction',
     failure: 'STAKE_MIGRATE_FAILED',
+    serverErrors: ['STAKE_MIGRATE_FAILED'],
     errors: { NOTHING_TO_WITHDRAW: 'STAKE_MIGRATE_NONE' },
     handle: async ({ services: { staking }, gas, signal, dialect, port }) => ({
       status: 200,
@@ -51,6 +53,7 @@ export const INCENTIVE_ROUTES = [
     success: [200],
     response: 'StakeTransaction',
     failure: 'STAKE_FAILED',
+    serverErrors: ['STAKE_FAILED'],
     handle: async ({ params: { amount }, services: { staking }, gas, signal, dialect, port }) => ({
       status: 200,
       json: transaction(await staking.deposit(amount, gas, signal), dialect, port),
@@ -79,6 +82,7 @@ export const INCENTIVE_ROUTES = [
     success: [200],
     response: 'StakeTransaction',
     failure: 'STAKE_WITHDRAW_FAILED',
+    serverErrors: ['STAKE_WITHDRAW_FAILED'],
     handle: async ({ services: { staking }, gas, signal, dialect, port }) => ({
       status: 200,
       json: transaction(await staking.withdraw(gas, signal), dialect, port),
@@ -118,7 +122,7 @@ export const INCENTIVE_ROUTES = [
     effect: 'costs',
     summary: 'reserve sample with inclusion proofs',
     gates: ['started', 'incentives'],
-    params: { depth: optional(uint(8), 0), anchor1: required(hex), anchor2: required(hex) },
+    params: { depth: optional(uint(8), 0), anchor1: ANCHOR, anchor2: ANCHOR },
     success: [200],
     response: 'ReserveSample',
     failure: 'SAMPLE_FAILED',

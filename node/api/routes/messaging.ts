@@ -7,7 +7,7 @@ import type { Answer } from '../exchange/answer.ts';
 import { route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 import { hex, hexList, publicKey, reference, text } from '../values/kinds.ts';
-import { type Check, optional, required } from '../values/params.ts';
+import { type Check, optional, referenceLength, required, strictly } from '../values/params.ts';
 
 /** Longer than any message: what is between the two is refused by the messaging itself. */
 const BODY_SIZE_MAX = 4096;
@@ -38,6 +38,7 @@ export const MESSAGING_ROUTES = [
     success: [201],
     response: 'Acknowledgement',
     failure: 'PSS_SEND_FAILED',
+    serverErrors: ['PSS_SEND_FAILED'],
     async handle({ params: { topic, targets }, query: { recipient }, headers, body, services, signal }) {
       const payload = await body.read().catch((cause: unknown) => {
         throw new ApiError('PSS_SEND_FAILED', { cause });
@@ -71,7 +72,7 @@ export const MESSAGING_ROUTES = [
     effect: 'subscribes',
     summary: 'payloads of a single-owner chunk address, over a WebSocket',
     gates: ['started'],
-    params: { address: required(reference) },
+    params: { address: required(reference, { checks: [strictly(referenceLength)] }) },
     success: [101],
     handle({ params: { address }, services }) {
       return subscribed(services, (deliver) => services.gsoc.subscribe(address, deliver));

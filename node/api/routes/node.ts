@@ -151,6 +151,7 @@ export const NODE_ROUTES = [
     bodyLimit: WELCOME_BODY_MAX,
     success: [200],
     response: 'WelcomeAnswer',
+    serverErrors: ['WELCOME_TOO_LONG'],
     async handle(call) {
       const text = welcomeOf(await call.body.read());
       if (Buffer.byteLength(text) > WELCOME_MAX) throw new ApiError('WELCOME_TOO_LONG');

@@ -10,11 +10,11 @@ import { ApiError, answerOf, orElse } from '../errors.ts';
 import { ACKNOWLEDGEMENT, CREATED, route } from '../route/route.ts';
 import { JSON_CONTENT_TYPE, writeJson } from '../values/json.ts';
 import { hex } from '../values/kinds.ts';
-import { optional, required } from '../values/params.ts';
+import { optional, referenceLength, required, strictly } from '../values/params.ts';
 
 /** References read from the store at once. */
 const PAGE = 256;
-const PATH = { reference: required(hex) } as const;
+const PATH = { reference: required(hex, { checks: [strictly(referenceLength)] }) } as const;
 
 export const PIN_ROUTES = [
   route({
@@ -38,7 +38,7 @@ export const PIN_ROUTES = [
     effect: 'costs',
     summary: 'whether every chunk of pinned content is there and is right, root by root',
     gates: ['started'],
-    query: { ref: optional(hex, undefined) },
+    query: { ref: optional(hex, undefined, { checks: [strictly(referenceLength)] }) },
     success: [200],
     response: 'PinChecks',
     handle({ query: { ref }, services: { store }, dialect, signal }) {
@@ -60,6 +60,7 @@ export const PIN_ROUTES = [
     headers: { redundancyLevel: OTHER_DOWNLOAD_LEVEL },
     success: [200, 201],
     response: 'Acknowledgement',
+    serverErrors: ['PIN_FAILED'],
     async handle({ params: { reference }, headers: { redundancyLevel: level }, services, signal }) {
       const { pins } = services.store;
       if (await orElse('PIN_CHECK_FAILED', () => pins.has(reference))) return ACKNOWLEDGEMENT;
@@ -101,7 +102,7 @@ export const PIN_ROUTES = [
     async handle({ params: { reference }, services: { store } }) {
       if (!(await orElse('UNPIN_CHECK_FAILED', () => store.pins.has(reference))))
         throw new ApiError('NOT_FOUND');
-      // Whoever was faster has unpinned it as well.
+      // A concurrent request has already unpinned it.
       await orElse('UNPIN_FAILED', () => store.pins.remove(reference));
       return ACKNOWLEDGEMENT;
     },

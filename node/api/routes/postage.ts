@@ -104,6 +104,7 @@ export const POSTAGE_ROUTES = [
     success: [201],
     response: 'BatchTransaction',
     failure: 'BATCH_CREATE_FAILED',
+    serverErrors: ['BATCH_CREATE_FAILED'],
     async handle({
       params: { amount, depth },
       query: { label },
@@ -129,6 +130,7 @@ export const POSTAGE_ROUTES = [
     success: [202],
     response: 'BatchTransaction',
     failure: 'BATCH_TOPUP_FAILED',
+    serverErrors: ['BATCH_TOPUP_FAILED'],
     errors: { OUT_OF_FUNDS: 'TOPUP_OUT_OF_FUNDS', BATCH_NOT_FOUND: 'BATCH_TOPUP_FAILED' },
     async handle({ params: { batch_id: batchId, amount }, gas, services: { postage }, signal }) {
       const { txHash } = await postage.topUp({ batchId, amount, ...gas }, signal);
@@ -145,6 +147,7 @@ export const POSTAGE_ROUTES = [
     success: [202],
     response: 'BatchTransaction',
     failure: 'BATCH_DILUTE_FAILED',
+    serverErrors: ['BATCH_DILUTE_FAILED'],
     errors: { DEPTH_INVALID: 'DEPTH_INVALID', BATCH_NOT_FOUND: 'BATCH_DILUTE_FAILED' },
     async handle({ params: { batch_id: batchId, depth }, gas, services: { postage }, signal }) {
       const { txHash } = await postage.dilute({ batchId, depth, ...gas }, signal);

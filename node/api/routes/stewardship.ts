@@ -4,9 +4,18 @@ import { OTHER_DOWNLOAD_LEVEL, REUPLOAD_LEVEL } from '../content/levels.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { ACKNOWLEDGEMENT, type Call, route } from '../route/route.ts';
 import { hex, reference } from '../values/kinds.ts';
-import { type ParamTable, required, requiredIf, varying } from '../values/params.ts';
+import {
+  type ParamTable,
+  referenceLength,
+  required,
+  requiredIf,
+  strictly,
+  varying,
+} from '../values/params.ts';
 
-const PATH = { reference: required(reference, { field: 'address' }) } as const;
+const PATH = {
+  reference: required(reference, { field: 'address', checks: [strictly(referenceLength)] }),
+} as const;
 const HEADERS = {
   postageBatchId: varying(({ reuploadNeedsBatch }) => requiredIf(reuploadNeedsBatch, hex)),
   redundancyLevel: REUPLOAD_LEVEL,
@@ -26,6 +35,7 @@ export const STEWARDSHIP_ROUTES = [
     success: [200],
     response: 'Retrievability',
     failure: 'RETRIEVABLE_FAILED',
+    serverErrors: ['RETRIEVABLE_FAILED'],
     handle: async ({ params, services: { stewardship }, signal }) => ({
       status: 200,
       json: { isRetrievable: await stewardship.isRetrievable(params.reference, signal) },
@@ -42,6 +52,7 @@ export const STEWARDSHIP_ROUTES = [
     success: [200],
     response: 'Acknowledgement',
     failure: 'REUPLOAD_FAILED',
+    serverErrors: ['REUPLOAD_FAILED'],
     // An unknown chunk or a full batch is no client's mistake in the request.
     errors: { CHUNK_NOT_FOUND: 'REUPLOAD_FAILED', BATCH_OVERISSUED: 'REUPLOAD_FAILED' },
     async handle(call) {

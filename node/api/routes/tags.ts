@@ -7,6 +7,7 @@ import type { NodeServices } from '../services.ts';
 import { dateTime } from '../values/http-date.ts';
 import { int, uint } from '../values/kinds.ts';
 import { type Check, min, optional, required } from '../values/params.ts';
+import { shaped } from '../values/shaped.ts';
 
 /** Longest body, bytes. */
 const TAG_BODY_MAX = 1024;
@@ -101,8 +102,10 @@ export const TAG_ROUTES = [
     success: [200],
     response: 'Acknowledgement',
     failure: 'TAG_GET_FAILED',
-    async handle({ params, services, body }) {
-      const reference = await orElse('TAG_BODY_INVALID', async () => referenceOf(await body.read()));
+    serverErrors: ['TAG_BODY_INVALID'],
+    async handle({ params, services, body, dialect }) {
+      const bytes = await orElse('TAG_BODY_INVALID', () => body.read());
+      const reference = await shaped(() => referenceOf(bytes), dialect, 'TAG_BODY_INVALID');
       const { uid } = existing(params.uid, services);
       await orElse('TAG_DONE_FAILED', () => services.store.uploads.openSession(uid).done(reference));
       return { status: 200, json: { code: 200, message: 'ok' } };
@@ -124,8 +127,9 @@ function tagBody({ address, startedAt, ...counters }: Tag): Record<string, unkno
 /** `address`, or `reference` as one client sends it; undefined for an empty body. @throws when it is neither hex nor JSON */
 function referenceOf(body: Uint8Array): Uint8Array | undefined {
   if (body.length === 0) return undefined;
-  const { address, reference } = JSON.parse(Buffer.from(body).toString('utf8')) as Record<string, unknown>;
-  const given = address ?? reference ?? '';
-  if (typeof given !== 'string') throw new TypeError('the reference is no text');
+  const value = (JSON.parse(Buffer.from(body).toString('utf8')) ?? {}) as Record<string, unknown>;
+  if (typeof value !== 'object' || Array.isArray(value)) throw new TypeError('want an object');
+  const given = value['address'] ?? value['reference'] ?? '';
+  if (typeof given !== 'string') throw new TypeError('want a text as address');
   return given === '' ? undefined : fromHex(given);
 }

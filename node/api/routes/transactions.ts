@@ -76,6 +76,7 @@ export const TRANSACTION_ROUTES = [
     success: [200],
     response: 'TransactionHash',
     failure: 'TRANSACTION_RESEND_FAILED',
+    serverErrors: ['TRANSACTION_RESEND_FAILED'],
     errors: WORDING,
     async handle({ params: { txHash }, headers: { gasPrice }, services: { transactions }, signal }) {
       const price = gasPrice === undefined ? {} : { gasPrice };

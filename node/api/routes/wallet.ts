@@ -70,6 +70,7 @@ export const WALLET_ROUTES = [
     headersFirst: true,
     success: [200],
     response: 'TransactionHash',
+    serverErrors: ['WITHDRAW_TOKEN_FAILED', 'WITHDRAW_NATIVE_FAILED'],
     async handle({ params, query: { amount, address }, headers, services: { wallet }, signal }) {
       const coin = COINS.get(params.coin.toLowerCase());
       if (coin === undefined) throw new ApiError('COIN_UNKNOWN');

@@ -5,10 +5,10 @@
  * (chequebook, cashout, wallet) declare `headers: GAS_HEADERS` with `headersFirst`, and pass on `gasOf(headers)`.
  */
 import { bigInteger, uint64 } from './kinds.ts';
-import { optional, type ValuesOf } from './params.ts';
+import { notNegative, optional, strictly, type ValuesOf } from './params.ts';
 
 export const GAS_HEADERS = {
-  gasPrice: optional(bigInteger, undefined),
+  gasPrice: optional(bigInteger, undefined, { checks: [strictly(notNegative)] }),
   gasLimit: optional(uint64, undefined),
 } as const;
 

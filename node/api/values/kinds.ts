@@ -55,34 +55,48 @@ export const text: Kind<string> = { schema: { type: 'string' }, parse: (value) =
 /** Text of a header that is stored: its bytes, which arrive as one character each, are UTF-8. */
 export const storedText: Kind<string> = { schema: { type: 'string' }, parse: utf8Of };
 
+/** Texts of a number: as JSON writes it, or as the public network's node reads it. */
+interface NumberShape {
+  readonly strict: RegExp;
+  readonly lenient: RegExp;
+}
+
+const UNSIGNED: NumberShape = { strict: /^(0|[1-9][0-9]*)$/, lenient: /^[0-9]+$/ };
+const SIGNED: NumberShape = { strict: /^(0|-?[1-9][0-9]*)$/, lenient: /^[+-]?[0-9]+$/ };
+
+function shapeIn({ strictRequests }: Dialect, { strict, lenient }: NumberShape): RegExp {
+  return strictRequests ? strict : lenient;
+}
+
 /** Unsigned integer of `bits` bits. What is larger than `INTEGER_MAX` is cut to it. */
 export function uint(bits: 8 | 64): Kind<number> {
   const max = 2n ** BigInt(bits) - 1n;
   return {
     schema: { type: 'integer', minimum: 0 },
-    parse: (value) => cut(bounded(value, /^[0-9]+$/, { min: 0n, max })),
+    parse: (value, dialect) => cut(bounded(value, shapeIn(dialect, UNSIGNED), { min: 0n, max })),
   };
 }
 
 /** Signed 64-bit integer, cut like the unsigned one. */
 export const int: Kind<number> = {
   schema: { type: 'integer' },
-  parse: (value) => cut(bounded(value, /^[+-]?[0-9]+$/, { min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+  parse: (value, dialect) =>
+    cut(bounded(value, shapeIn(dialect, SIGNED), { min: -(2n ** 63n), max: 2n ** 63n - 1n })),
 };
 
 /** As `uint(64)`, exact. */
 export const uint64: Kind<bigint> = {
   schema: { type: 'integer', minimum: 0 },
-  parse: (value) => bounded(value, /^[0-9]+$/, { min: 0n, max: 2n ** 64n - 1n }),
+  parse: (value, dialect) => bounded(value, shapeIn(dialect, UNSIGNED), { min: 0n, max: 2n ** 64n - 1n }),
 };
 
 /** Digits accepted by the big integer kind: 2^256 has 78, and BigInt takes quadratic time. */
 const BIGINT_DIGITS_MAX = 256;
 
 export const bigInteger: Kind<bigint> = {
-  schema: { type: 'string', pattern: '^[+-]?[0-9]+$' },
-  parse(value) {
-    if (!/^[+-]?[0-9]+$/.test(value) || value.length > BIGINT_DIGITS_MAX)
+  schema: { type: 'string', pattern: '^(0|-?[1-9][0-9]*)$' },
+  parse(value, dialect) {
+    if (!shapeIn(dialect, SIGNED).test(value) || value.length > BIGINT_DIGITS_MAX)
       throw new ParseFailure('invalid value');
     return toBigInt(value);
   },

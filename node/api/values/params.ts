@@ -119,6 +119,14 @@ export const length =
   (bytes: number): Check<Uint8Array> =>
   (value) =>
     value.length === bytes ? undefined : `want len:${bytes}`;
+/** A reference with or without its key. */
+export const referenceLength: Check<Uint8Array> = (value) =>
+  value.length === 32 || value.length === 64 ? undefined : 'want len:32 or 64';
+/** The check, in the dialect whose document has the rule. */
+export const strictly =
+  <T>(check: Check<T>): Check<T> =>
+  (value, dialect) =>
+    dialect.strictRequests ? check(value, dialect) : undefined;
 export const startsNotWith =
   (start: string): Check<string> =>
   (value) =>

@@ -35,7 +35,7 @@ export function createEnds(span: Uint8Array, payload: Uint8Array): Ends {
     afterFirst.push(subtree(payload.subarray(size, 2 * size)));
     beforeLast.push(subtree(payload.subarray(PAYLOAD_SIZE - 2 * size, PAYLOAD_SIZE - size)));
   }
-  // The module serves everybody, so what belongs to these chunks is kept here.
+  // All callers share the module, so the state of these chunks is kept here.
   const [onTheLeft, onTheRight] = [Buffer.concat(afterFirst), Buffer.concat(beforeLast)];
   let lefts = new Uint8Array(0);
 

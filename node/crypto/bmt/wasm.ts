@@ -1,7 +1,7 @@
 /**
  * The one instance of the hashing module (`assembly/index.ts`), shared by `bmt.ts`, `tree.ts`, `../keccak.ts` and
  * `../counter-mode.ts`. Its memory never grows, so one view on it stays valid. Calls are synchronous and leave nothing
- * behind, so callers can not disturb one another.
+ * behind, so callers cannot disturb one another.
  */
 import { instantiate } from '../instantiate.ts';
 import { BMT_WASM_BASE64 } from './bmt-wasm.gen.ts';

@@ -1,6 +1,6 @@
 /**
  * Files and directories with a manifest over them, built exactly in the order that gives the network's references:
- * data formats 5.5, HTTP API completion 5.3. Every file is streamed into the splitter as it comes.
+ * `data-formats.md` 5.5, `http-api-completion.md` 5.3. Every file is streamed into the splitter as it comes.
  */
 import type { ChunkPutter } from '../../chunk/chunk.ts';
 import { toHex } from '../../crypto/hex.ts';
@@ -47,6 +47,7 @@ export interface CollectionEntry {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
+/** How a collection is stored and served. */
 export interface CollectionOptions extends SplitOptions {
   readonly indexDocument?: string;
   readonly errorDocument?: string;

@@ -1,6 +1,6 @@
 /**
  * Content types of files: by their name when a directory is uploaded, by their first bytes when nothing else is
- * known. HTTP API completion 3.7 and 5.3; the signatures are those of the WHATWG MIME Sniffing standard, section 7.
+ * known. `http-api-completion.md` 3.7 and 5.3; the signatures are those of the WHATWG MIME Sniffing standard, section 7.
  */
 
 /** Bytes that sniffing looks at. */

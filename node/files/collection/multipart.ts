@@ -1,6 +1,6 @@
 /**
  * Files of a `multipart/form-data` body, one after the other as they stream by. The content type of a part is kept
- * as it was sent, parameters included, because it goes into the manifest. HTTP API completion 5.3, RFC 2046, RFC 7578.
+ * as it was sent, parameters included, because it goes into the manifest. `http-api-completion.md` 5.3, RFC 2046, RFC 7578.
  */
 import { posix } from 'node:path';
 import { ByteReader, leaveOpen, skip } from './byte-reader.ts';

@@ -1,6 +1,6 @@
 /**
  * Files of a tar archive, one after the other as they stream by: ustar, with the long names of pax and GNU. Paths
- * that lead out of the collection are refused. HTTP API completion 5.3.
+ * that lead out of the collection are refused. `http-api-completion.md` 5.3.
  */
 import { posix } from 'node:path';
 import { ByteReader, leaveOpen, skip } from './byte-reader.ts';

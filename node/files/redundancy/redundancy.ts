@@ -1,6 +1,6 @@
 /**
  * How many parity chunks stand beside how many data chunks in one intermediate chunk, by redundancy level, and what
- * follows from it for a subtree of which only the span is known. Specification: data formats 3.1 to 3.4.
+ * follows from it for a subtree of which only the span is known. Specification: `data-formats.md` 3.1 to 3.4.
  * Vectors: test/vectors/redundancy.json
  */
 import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../chunk/chunk.ts';

@@ -1,6 +1,6 @@
 /**
  * Dispersed replicas: the root chunk of redundant content, stored again as single-owner chunks all over the address
- * space, so that it is found although its own neighbourhood has lost it. Specification: data formats 3.6.
+ * space, so that it is found although its own neighbourhood has lost it. Specification: `data-formats.md` 3.6.
  * Vectors: test/vectors/redundancy.json
  */
 import { cacFromData } from '../../chunk/cac.ts';

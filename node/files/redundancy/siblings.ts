@@ -1,6 +1,6 @@
 /**
  * The children of one intermediate chunk that has parities: fetched as the strategy says, and decoded from whatever
- * is there when some are lost. Specification: data formats 3.5 and 3.7.
+ * is there when some are lost. Specification: `data-formats.md` 3.5 and 3.7.
  */
 import { cacFromData } from '../../chunk/cac.ts';
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../chunk/chunk.ts';

@@ -52,7 +52,7 @@ export function encodeWord(value: AbiValue): Uint8Array {
 }
 
 /** Reads the words of returned data or of an event. Every method throws ChainError RPC_ERROR when the data lacks it. */
-interface WordReader {
+export interface WordReader {
   /** Whole words of the data. */
   readonly count: number;
   uint(index: number): bigint;

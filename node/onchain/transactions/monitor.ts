@@ -55,14 +55,14 @@ export class Monitor {
     this.#deps = deps;
   }
 
-  /** Looks at once, and goes on while there is something to follow. */
+  /** Checks at once, and keeps checking while there is something to follow. */
   watch(): void {
     if (this.#stopping.signal.aborted) return;
     this.#nap.abort();
     this.#running ??= this.#run();
   }
 
-  /** Leaves a transaction alone until disposed: whoever sends it decides what becomes of it. */
+  /** Leaves a transaction alone until disposed: its sender decides what happens to it. */
   hold(hash: string): Disposable {
     this.#held.add(hash);
     return { [Symbol.dispose]: () => this.#held.delete(hash) };
@@ -79,7 +79,7 @@ export class Monitor {
     let waiter = this.#waiters.get(hash);
     if (waiter === undefined) {
       waiter = Promise.withResolvers<Receipt>();
-      // Everybody who waits may have left by the time it is settled.
+      // All waiting callers may have left by the time it is settled.
       waiter.promise.catch((error: unknown) => this.#deps.log.debug({ hash, err: error }, 'wait has ended'));
       this.#waiters.set(hash, waiter);
     }
@@ -87,7 +87,7 @@ export class Monitor {
     return abortable(waiter.promise, signal);
   }
 
-  /** Ends the round that runs; whoever waits is told. */
+  /** Ends the current round and rejects waiting callers. */
   async stop(): Promise<void> {
     this.#stopping.abort(closed());
     await this.#running;

@@ -59,7 +59,7 @@ interface TransactionsDeps {
 export interface TransactionService extends Transactions {
   /** Goes on with what was pending when the process ended. */
   start(): void;
-  /** Whoever waits is told `MONITOR_CLOSED`; what is pending is followed again after the next start. */
+  /** Waiting callers get `MONITOR_CLOSED`; pending transactions are followed again after the next start. */
   stop(): Promise<void>;
 }
 
@@ -212,7 +212,7 @@ function signedRecord(
   };
 }
 
-/** Writes a transaction down and sends it once; when nobody answers, the monitor goes on sending. */
+/** Records a transaction and sends it once; if the endpoint does not answer, the monitor keeps sending it. */
 async function submit(record: TransactionRecord, context: Sending): Promise<void> {
   const { rpc, records, monitor, signal, log, metrics } = context;
   const { hash, nonce, description } = record;
@@ -241,7 +241,7 @@ async function settleRefusal(hash: string, error: unknown, context: Sending): Pr
     log.warn({ hash, err: error }, 'nobody answered to a transaction, it is sent again');
     return;
   }
-  // A broken answer is no refusal either, and whoever does not know whether it has the transaction may have it.
+  // A broken answer is not a refusal: an endpoint that failed to answer may still have the transaction.
   if (refusal === 'known' || (await mayBeKnown(hash, context))) return;
   await records.forget(hash);
   metrics?.pending.set(records.pending().length);

@@ -24,7 +24,7 @@ const PING_IDLE_MS = 60_000;
 /** A node has a few; each is parsed and compared. */
 const LISTEN_ADDRESSES_MAX = 64;
 
-const Identify = {
+export const Identify = {
   publicKey: [1, 'bytes'],
   listenAddrs: [2, ['repeated', 'bytes']],
   protocols: [3, ['repeated', 'string']],

@@ -259,7 +259,7 @@ export class YamuxSession {
     });
   }
 
-  /** Ends first, so that the farewell of the channel's owner can not come here again. */
+  /** Ends first, so that the farewell of the channel's owner cannot come here again. */
   #breakOff(reason: StreamError): void {
     this.end(reason);
     this.#deps.broken(reason);

@@ -18,6 +18,7 @@ import type { P2P_METRICS } from '../metrics.ts';
 import { FramedStream, PeerStream, type StreamMeter } from '../stream/framed-stream.ts';
 import { HeadersMessage, headersMessage, headersOf, NO_HEADERS } from '../stream/headers.ts';
 import type { Link, RawStream } from '../transport.ts';
+import { servedFor } from './protocol-versions.ts';
 import type { Session, Sessions } from './sessions.ts';
 
 /** On each side. */
@@ -54,14 +55,19 @@ export class PeerStreams {
   }
 
   handle(spec: ProtocolSpec, handler: ProtocolHandler, answer?: HeadersAnswer): void {
-    for (const id of [spec.id, ...(spec.accepts ?? [])]) {
-      if (this.#protocols.has(id)) throw new RangeError(`protocol ${id} has a handler already`);
-      this.#protocols.set(id, { spec, handler, answer });
-    }
+    if (this.#protocols.has(spec.id)) throw new RangeError(`protocol ${spec.id} has a handler already`);
+    this.#protocols.set(spec.id, { spec, handler, answer });
   }
 
   supports(protocolId: string): boolean {
-    return this.#protocols.has(protocolId);
+    return this.#registered(protocolId) !== undefined;
+  }
+
+  #registered(proposed: string): Registration | undefined {
+    const same = this.#protocols.get(proposed);
+    if (same !== undefined) return same;
+    const served = servedFor(proposed, this.#protocols.keys());
+    return served === undefined ? undefined : this.#protocols.get(served);
   }
 
   protocolIds(): Iterable<string> {
@@ -97,9 +103,11 @@ export class PeerStreams {
   }
 
   /** Serves a stream that the other side opened; resets it when nobody may. */
-  accept(link: Link, protocolId: string, raw: RawStream): void {
+  accept(link: Link, proposed: string, raw: RawStream): void {
     const session = this.#sessions.ofRemote(link.remoteId);
-    const registration = this.#protocols.get(protocolId);
+    const registration = this.#registered(proposed);
+    // Whatever version was proposed: limits and counts are those of the protocol.
+    const protocolId = registration?.spec.id ?? proposed;
     const serving = session?.serving.get(protocolId) ?? 0;
     if (
       session === undefined ||

@@ -7,7 +7,7 @@
  *   close                                     every record is judged (`rules.ts`); good ones → address book
  *                                             those and all that we have a record of → topology
  *
- * Larger sets take several streams. Nobody answers, and nothing is dialled here.
+ * Larger sets take several streams. There is no response, and nothing is dialled here.
  */
 import { toHex } from '../../crypto/hex.ts';
 import type { Clock } from '../../env/clock.ts';

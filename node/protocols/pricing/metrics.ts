@@ -14,6 +14,6 @@ export const PRICING_METRICS = {
   tooMany: {
     kind: 'counter',
     name: 'pricing_thresholds_too_many_total',
-    help: 'Peers disconnected for announcing thresholds without end.',
+    help: 'Peers disconnected for announcing thresholds too often.',
   },
 } as const satisfies MetricTable;

@@ -47,7 +47,7 @@ export interface Pricing {
   announce(peer: Peer, signal: AbortSignal): Promise<void>;
 }
 
-/** Registers the protocol, and the announcement to every new peer: a peer that can not be told is disconnected. */
+/** Registers the protocol, and the announcement to every new peer: a peer that cannot be told is disconnected. */
 export function createPricing(options: PricingOptions, deps: PricingDeps): Pricing {
   const pricing = new ThresholdExchange(options, deps);
   deps.host.handle(PRICING, (stream, signal) => pricing.serve(stream, signal));

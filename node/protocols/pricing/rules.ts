@@ -1,6 +1,6 @@
 /** Which threshold is acceptable. Pure. `p2p-protocols.md` 4.3 and 5.2. */
 
-/** Less than two seconds' worth of refreshment can not be settled by time. */
+/** Less than two seconds' worth of refreshment cannot be settled by time. */
 const MINIMUM_SECONDS = 2n;
 
 /**

@@ -10,7 +10,7 @@ export const PSEUDOSETTLE_METRICS = {
   sentAmount: {
     kind: 'counter',
     name: 'pseudosettle_total_sent_pseudosettlements',
-    help: 'Amount of refreshes that peers accepted, accounting units.',
+    help: 'Amount of refreshes accepted by peers, accounting units.',
   },
   received: {
     kind: 'counter',
@@ -36,16 +36,16 @@ export const PSEUDOSETTLE_METRICS = {
   outOfSyncAlleged: {
     kind: 'counter',
     name: 'accounting_time_out_of_sync_alleged',
-    help: 'Answers with a stamp before the previous one.',
+    help: 'Answers with a timestamp before the previous one.',
   },
   outOfSyncRecent: {
     kind: 'counter',
     name: 'accounting_time_out_of_sync_recent',
-    help: 'Answers with a stamp too far from our clock.',
+    help: "Answers with a timestamp too far from this node's clock.",
   },
   outOfSyncInterval: {
     kind: 'counter',
     name: 'accounting_time_out_of_sync_interval',
-    help: 'Answers whose distance to the previous one differs from ours.',
+    help: 'Answers whose interval since the previous one differs from that of the local clock.',
   },
 } as const satisfies MetricTable;

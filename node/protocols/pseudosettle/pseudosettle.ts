@@ -112,7 +112,7 @@ class TimeSettlements implements Pseudosettle {
     }
   }
 
-  /** Synchronous, so that two refreshes of one peer can not both count, and balanced before the debtor knows. */
+  /** Synchronous, so that two refreshes of one peer cannot both count, and balanced before the debtor knows. */
   #accept(peer: Peer, attempted: bigint): { amount: Uint8Array; timestamp: bigint } {
     const now = unixSeconds(this.#deps.clock.now());
     const last = this.#store.received(peer.id);

@@ -19,7 +19,7 @@ export interface Claim {
   end(done: boolean): void;
 }
 
-/** A chunk that somebody else asks for. */
+/** A chunk that another caller is already requesting. */
 export interface Shared {
   readonly since: number;
   readonly ended: Promise<boolean>;

@@ -4,16 +4,24 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 /** `node-behaviour.md` 12. */
 export const PUSHSYNC_METRICS = {
-  sent: { kind: 'counter', name: 'pushsync_total_sent', help: 'Deliveries written to peers.' },
+  sent: { kind: 'counter', name: 'pushsync_total_sent', help: 'Deliveries sent to peers.' },
   received: { kind: 'counter', name: 'pushsync_total_received', help: 'Deliveries received.' },
-  requests: { kind: 'counter', name: 'pushsync_total_requests', help: 'Own chunks to push.' },
-  outgoing: { kind: 'counter', name: 'pushsync_total_outgoing', help: 'Own chunks pushed with a receipt.' },
+  requests: { kind: 'counter', name: 'pushsync_total_requests', help: "This node's chunks to push." },
+  outgoing: {
+    kind: 'counter',
+    name: 'pushsync_total_outgoing',
+    help: "This node's chunks pushed and acknowledged by a receipt.",
+  },
   outgoingErrors: {
     kind: 'counter',
     name: 'pushsync_total_outgoing_errors',
-    help: 'Own chunks whose push failed.',
+    help: "This node's chunks whose push failed.",
   },
-  attempts: { kind: 'counter', name: 'pushsync_total_send_attempts', help: 'Pushes tried with one peer.' },
+  attempts: {
+    kind: 'counter',
+    name: 'pushsync_total_send_attempts',
+    help: 'Pushes attempted with one peer.',
+  },
   failedAttempts: {
     kind: 'counter',
     name: 'pushsync_total_failed_send_attempts',
@@ -24,7 +32,7 @@ export const PUSHSYNC_METRICS = {
     name: 'pushsync_total_handler_errors',
     help: 'Deliveries received and refused.',
   },
-  forwarder: { kind: 'counter', name: 'pushsync_forwarder', help: 'Deliveries passed on.' },
+  forwarder: { kind: 'counter', name: 'pushsync_forwarder', help: 'Deliveries forwarded.' },
   noRoom: {
     kind: 'counter',
     name: 'pushsync_no_room',
@@ -34,7 +42,7 @@ export const PUSHSYNC_METRICS = {
   shallow: {
     kind: 'counter',
     name: 'pushsync_shallow_receipt',
-    help: 'Receipts of storers outside the neighbourhood.',
+    help: 'Receipts from storers outside the neighbourhood.',
   },
   shallowDepth: {
     kind: 'counter',
@@ -51,17 +59,17 @@ export const PUSHSYNC_METRICS = {
   overdraftRefresh: {
     kind: 'counter',
     name: 'pushsync_overdraft_refresh',
-    help: 'Peers that could not be asked before the next refresh.',
+    help: 'Peers over their credit limit until the next refresh.',
   },
   invalidStamps: {
     kind: 'counter',
     name: 'pushsync_invalid_stamps',
-    help: 'Deliveries whose stamp is not valid.',
+    help: 'Deliveries with an invalid stamp.',
   },
   pushTime: {
     kind: 'histogram',
     name: 'pushsync_push_peer_time',
-    help: 'Time of one push with one peer, seconds.',
+    help: 'Duration of one push to one peer, seconds.',
     labels: ['status'],
     buckets: SECONDS,
   },
@@ -84,18 +92,18 @@ export const PUSHSYNC_METRICS = {
 /** The pusher's, of the same section. */
 export const PUSHER_METRICS = {
   toPush: { kind: 'counter', name: 'pusher_total_to_push', help: 'Attempts to push a chunk.' },
-  synced: { kind: 'counter', name: 'pusher_total_synced', help: 'Attempts finished, failed ones included.' },
+  synced: { kind: 'counter', name: 'pusher_total_synced', help: 'Attempts finished, including failed ones.' },
   errors: { kind: 'counter', name: 'pusher_total_errors', help: 'Attempts that failed.' },
   syncTime: {
     kind: 'histogram',
     name: 'pusher_sync_time',
-    help: 'Time of an attempt that succeeded, seconds.',
+    help: 'Duration of successful attempts, seconds.',
     buckets: SECONDS,
   },
   errorTime: {
     kind: 'histogram',
     name: 'pusher_error_time',
-    help: 'Time of an attempt that failed, seconds.',
+    help: 'Duration of failed attempts, seconds.',
     buckets: SECONDS,
   },
 } as const satisfies MetricTable;

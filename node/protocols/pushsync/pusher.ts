@@ -18,7 +18,7 @@ import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { Slots } from '../../env/turns/slots.ts';
-import { type BatchStore, PostageError } from '../../postage/ports.ts';
+import { type BatchStore, type Postage, PostageError } from '../../postage/ports.ts';
 import {
   type PendingPush,
   type PushOutcome,
@@ -37,6 +37,8 @@ const IN_FLIGHT_MAX = 128;
 const PAGE = IN_FLIGHT_MAX;
 /** Shallow receipts of one push after which it has failed for now. */
 const SHALLOW_MAX = 6;
+/** New stamps for one push: each is needed only because the same content was uploaded again meanwhile. */
+const RENEWALS_MAX = 3;
 /** Pause between two passes while chunks are being pushed, milliseconds: each pass reads those again, only to leave them out. */
 const PASS_PAUSE_MS = 10;
 /** The same for every chunk that a pass has left out: some ten times what looking at it takes. */
@@ -54,7 +56,10 @@ const DIRECT_PATIENCE_MS = 30_000;
 export interface PusherDeps {
   readonly pushsync: Pushsync;
   readonly store: { readonly uploads: UploadStore; readonly reserve: Pick<Reserve, 'put' | 'hasRoomFor'> };
-  readonly postage: { readonly batches: Pick<BatchStore, 'get'>; awaited(batchId: Uint8Array): boolean };
+  readonly postage: { readonly batches: Pick<BatchStore, 'get'> } & Pick<
+    Postage,
+    'awaited' | 'renewed' | 'saved'
+  >;
   /** Chunks that share so many bits with each other are stored by the same nodes. */
   readonly storageRadius: () => number;
   /** Whether this node stores what has this address for the network. */
@@ -299,7 +304,7 @@ class ChunkPusher implements Pusher {
   async #pushWaiting(push: PendingPush, signal: AbortSignal): Promise<boolean> {
     const { uploads } = this.#deps.store;
     if (!this.#batchExists(push.stamp)) {
-      // Nobody takes the stamp now; the chunk stays in the queue until the batch is back or given up.
+      // No peer accepts the stamp now; the chunk stays in the queue until the batch is back or given up.
       if (this.#deps.postage.awaited(push.stamp.batchId)) {
         throw new PostageError('BATCH_NOT_USABLE', 'batch is waited for since the chain was reorganised');
       }
@@ -332,15 +337,24 @@ class ChunkPusher implements Pusher {
   }
 
   async #push(chunk: Chunk, stamp: Stamp, options: PushOptions): Promise<Arrived> {
-    for (let shallow = 1; ; shallow++) {
+    let paid = stamp;
+    for (let shallow = 0, renewals = 0; ; ) {
       try {
-        return await this.#attempt(chunk, stamp, options);
+        return await this.#attempt(chunk, paid, options);
       } catch (error) {
         if (!(error instanceof PushsyncError)) throw error;
-        // As if it had been stored and then replaced, which is what the owner of a batch that is not immutable wants.
-        if (error.code === 'SUPERSEDED' && this.#mayBeReplaced(stamp)) return 'synced';
+        if (error.code === 'SUPERSEDED') {
+          // As if it had been stored and then replaced, which is what the owner of a batch that is not immutable wants.
+          if (this.#isReplaceable(paid)) return 'synced';
+          // Another upload of the same content was faster. Where its stamp has arrived only a receipt would tell.
+          const renewed = renewals++ < RENEWALS_MAX ? this.#deps.postage.renewed(chunk, paid) : undefined;
+          if (renewed === undefined) throw error;
+          await this.#deps.postage.saved(renewed.batchId);
+          paid = renewed;
+          continue;
+        }
         if (error.code !== 'SHALLOW_RECEIPT') throw error;
-        if (shallow === SHALLOW_MAX) {
+        if (++shallow === SHALLOW_MAX) {
           this.#failed(chunk, 'every receipt is shallow: no node stores for the neighbourhood');
           throw new PushsyncError('PUSH_FAILED', 'could not push chunk', { cause: error });
         }
@@ -395,8 +409,8 @@ class ChunkPusher implements Pusher {
   }
 
   /** The indexes of an immutable batch are used once: a peer that says otherwise is wrong. */
-  #mayBeReplaced({ batchId }: Stamp): boolean {
-    return this.#deps.postage.batches.get(batchId)?.immutable === false;
+  #isReplaceable(stamp: Stamp): boolean {
+    return this.#deps.postage.batches.get(stamp.batchId)?.immutable === false;
   }
 
   #batchExists(stamp: Stamp): boolean {

@@ -326,7 +326,7 @@ class PushsyncProtocol implements Pushsync {
     const parcel = { chunk, stamp: message.stamp, id: toHex(chunk.identity), onSent: undefined, of };
     const way: Way<Receipt> = { role: FORWARDER, originated: false, accept: (receipt) => receipt };
     using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
-    // A node that does not count itself would send the chunk back to whoever is closest, and so in circles.
+    // A node that does not count itself would send the chunk back to the closest one, and so in circles.
     const exclude = this.#options.reachable ? [] : [sender.id];
     const outcome = await this.#send(parcel, way, deadline.signal, exclude);
     if (outcome.outcome === 'exhausted') {

@@ -35,7 +35,7 @@ export const REFUSALS = {
   nearby: { perSecond: 400, burst: 2_000 },
 } as const;
 
-/** Weight of a fault that may be somebody else's: Bees pass on stamps and receipts without looking at their signatures. */
+/** Weight of a fault that may be another node's: Bees forward stamps and receipts without verifying their signatures. */
 export const PASSED_ON = 1 / 8;
 
 /** Storers without room after which a push ends: as many as it places copies. The rest would send it to these again. */

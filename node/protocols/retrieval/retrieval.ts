@@ -275,7 +275,7 @@ class RetrievalProtocol implements Retrieval {
       { clock, signal },
     );
     if (outcome.outcome === 'done') this.#metrics.attempts.observe(asked);
-    // Everybody was asked, now or a moment ago: nobody has it. A forwarder has not asked everybody.
+    // All peers were asked, now or a moment ago, and none has it. A forwarder has not asked all of them.
     if (outcome.outcome === 'nobody' && requester === undefined && skip.size > 0)
       throw new ChunkNotFoundError(id);
     const chunk = chunkOf(outcome, id);

@@ -5,7 +5,6 @@ import type { ProtocolSpec } from '../../p2p/host.ts';
 
 export const STATUS = {
   id: '/swarm/status/1.1.3/status',
-  accepts: ['/swarm/status/1.1.2/status'],
   inboundStreamsMax: 8,
 } as const satisfies ProtocolSpec;
 

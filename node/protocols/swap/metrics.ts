@@ -18,6 +18,6 @@ export const SWAP_METRICS = {
   availableBalance: {
     kind: 'gauge',
     name: 'swap_available_balance',
-    help: 'Tokens of the chequebook that are not promised, after the last cheque sent, base units.',
+    help: 'Uncommitted balance of the chequebook after the latest cheque sent, base units.',
   },
 } as const satisfies MetricTable;

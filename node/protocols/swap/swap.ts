@@ -169,7 +169,7 @@ class Cheques implements SwapProtocol {
       this.#metrics.rejected.inc();
       const { code } = error as { code?: unknown };
       this.#deps.log.info({ peer: stream.peer.id, code }, 'cheque refused');
-      // A reset says that we will not have the cheque, or have it already: the payer may write it off. While we can not
+      // A reset says that we will not have the cheque, or have it already: the payer may write it off. While we cannot
       // tell it hears nothing, and keeps it in doubt.
       if (!(error instanceof SwapError)) await aborted(deadline.signal);
       else await this.#refused(stream.peer, error);

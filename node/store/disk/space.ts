@@ -5,7 +5,7 @@
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Backend, Transaction } from '../backend.ts';
-import { StoreError } from '../errors.ts';
+import { isDiskFailure, StoreError } from '../errors.ts';
 
 /** Left free for records, bytes. */
 const KEPT_FREE = 8 * 2 ** 20;
@@ -15,6 +15,8 @@ const ENOUGH = 2 * KEPT_FREE;
 const LOOK_MS = 1_000;
 /** Between two of them while the disk is full, milliseconds. */
 const RETRY_MS = 2_000;
+/** Between two lines about writes that fail for another reason, milliseconds: each chunk would have one. */
+const FAILURE_LOG_MS = 60_000;
 /** No space, no quota, a file as large as it may be; what LMDB says of its map. */
 const NO_SPACE = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 'MDB_MAP_FULL', 28, 122, 27, -30792]);
 
@@ -31,6 +33,7 @@ export class DiskSpace {
   #lookAt = Number.NEGATIVE_INFINITY;
   #timer: Disposable | undefined;
   #closed = false;
+  #failureLogAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: DiskSpaceDeps) {
     this.#deps = deps;
@@ -53,7 +56,10 @@ export class DiskSpace {
   /** The same backend; one that has no room says so by the code of its errors. */
   watching(backend: Backend): Backend {
     const failed = (error: unknown): never => {
-      if (!meansNoSpace(error) && !(isCutShort(error) && (this.#full || this.#isShort()))) throw error;
+      if (!meansNoSpace(error) && !(isCutShort(error) && (this.#full || this.#isShort()))) {
+        if (isDiskFailure(error)) this.#noteFailure(error as Error);
+        throw error;
+      }
       this.#enter();
       throw storeFull(error);
     };
@@ -83,6 +89,13 @@ export class DiskSpace {
     const bytes = this.#deps.available();
     this.#deps.log.error({ bytes }, 'disk is full: nothing is stored until there is space again');
     this.#lookLater();
+  }
+
+  #noteFailure({ message: reason }: Error): void {
+    const now = this.#deps.clock.monotonic();
+    if (now < this.#failureLogAt) return;
+    this.#failureLogAt = now + FAILURE_LOG_MS;
+    this.#deps.log.error({ reason }, 'disk fails: what cannot be written is refused');
   }
 
   #lookLater(): void {

@@ -66,7 +66,7 @@ test.each([
   ['a server without such a path', {}],
 ])('%s is no storage node', async (_what, answers: Answers) => {
   expect(await lookAt(answers)).toEqual({
-    mistake: 'answers, but is no storage node: GET /node names no mode',
+    mistake: 'answers, but is not a storage node: GET /node returns no mode',
   });
 });
 

@@ -147,7 +147,7 @@ describe('from the command line', () => {
   test('down forgets it and stops nothing', async () => {
     const { code, stdout } = await svcnet('down', '--all');
     expect(code).toBe(0);
-    expect(stdout).toContain('forgot field-net: its 4 nodes go on');
+    expect(stdout).toContain('forgot field-net: its 4 nodes keep running');
     expect(readdirSync(join(stateDir, 'clusters'))).toEqual([]);
     for (const node of theirs.nodes) expect((await node.client.health()).status).toBe('ok');
   });
@@ -307,7 +307,7 @@ describe('what cannot be a network is named at once, and nothing is attached', (
       expect.stringMatching(
         /^network: nodes\[0\]: node-0 at http:\/\/127\.0\.0\.1:9: GET \/node: connect ECONNREFUSED/,
       ),
-      expect.stringMatching(/^network: nodes\[1\]: node-1 at .*: answers, but is no storage node/),
+      expect.stringMatching(/^network: nodes\[1\]: node-1 at .*: answers, but is not a storage node/),
       expect.stringMatching(
         /^network: nodes\[3\]: twin at .* is the same node as node-2 \(overlay [0-9a-f]{64}\)$/,
       ),
@@ -321,7 +321,7 @@ describe('what cannot be a network is named at once, and nothing is attached', (
     });
     expect(mistakes).toEqual([
       expect.stringMatching(
-        /^network: nodes\[1\]: node-1 is not on the chain at http:.*: its account 0x[0-9a-f]{40} has nothing there$/,
+        /^network: nodes\[1\]: node-1 is not on the chain at http:.*: its account 0x[0-9a-f]{40} is empty there$/,
       ),
     ]);
   });
@@ -330,7 +330,7 @@ describe('what cannot be a network is named at once, and nothing is attached', (
     const [first] = endpointsOf(theirs);
     const nodes = first === undefined ? [] : [first];
     expect(await mistakesOf({ chain: { rpc: theirs.node(0).api }, nodes })).toEqual([
-      expect.stringMatching(/^network: chain\.rpc: http:.* is no JSON-RPC endpoint of a chain: eth_/),
+      expect.stringMatching(/^network: chain\.rpc: http:.* is not a JSON-RPC endpoint of a chain: eth_/),
     ]);
     expect(await mistakesOf({ nodes })).toEqual([
       'network: chain.rpc: got nothing, expected the JSON-RPC endpoint of chain 31337, which node-0 uses',
@@ -341,7 +341,7 @@ describe('what cannot be a network is named at once, and nothing is attached', (
     const chain = { rpc: theirs.chain.rpc, control: theirs.node(0).api, contracts: { token } };
     expect(await mistakesOf({ chain, nodes, batches })).toEqual([
       expect.stringMatching(/^network: chain\.control: http:/),
-      `network: chain.contracts.token: there is no contract at ${token}`,
+      `network: chain.contracts.token: no contract at ${token}`,
       expect.stringMatching(
         /^network: batches\[0\]\.id: node-0 has no usable batch (77){32} \(it has [0-9a-f, ]+\)$/,
       ),

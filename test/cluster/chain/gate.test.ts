@@ -37,27 +37,38 @@ test('without a fault everything passes, and is counted for each client', async 
   expect(await ask('node-0', '{"id":1}')).toBe('echo {"id":1}');
   expect(await ask('node-1')).toBe('echo {"id":7}');
   expect(await ask('node-1')).toBe('echo {"id":7}');
-  expect(gate.counts).toEqual({ 'node-0': { requests: 1, met: 0 }, 'node-1': { requests: 2, met: 0 } });
+  expect(gate.counts).toEqual({
+    'node-0': { requests: 1, met: 0, byKind: {} },
+    'node-1': { requests: 2, met: 0, byKind: {} },
+  });
 });
 
 test('an endpoint that is down for one client serves the others, and comes back', async () => {
-  gate.setFault('node-0', { kind: 'down' });
+  gate.setFault('f1', { client: 'node-0', fault: { kind: 'down' } });
   await expect(ask('node-0')).rejects.toThrow();
   expect(await ask('node-1')).toBe('echo {"id":7}');
   expect(gate.counts).toMatchObject({ 'node-0': { met: 1 }, 'node-1': { met: 0 } });
-  gate.setFault('node-0', undefined);
+  gate.setFault('f1', undefined);
   expect(await ask('node-0')).toBe('echo {"id":7}');
 });
 
-test('a fault of everybody is not for a client that has one of his own', async () => {
-  gate.setFault(undefined, { kind: 'down' });
-  gate.setFault('node-0', { kind: 'slow', ms: 1 });
-  await expect(ask('node-1')).rejects.toThrow();
-  expect(await ask('node-0')).toBe('echo {"id":7}');
+test('faults of one client add up, and each counts what it has met', async () => {
+  gate.setFault('f1', { client: undefined, fault: { kind: 'slow', ms: 1 } });
+  gate.setFault('f2', { client: 'node-0', fault: { kind: 'error', percent: 50 } });
+  gate.setFault('f3', { client: 'node-0', fault: { kind: 'error', percent: 50 } });
+  await ask('node-1');
+  for (let i = 0; i < 8; i++) await ask('node-0');
+  // Half of the calls, and half of those that are left.
+  expect(gate.met).toEqual({ f1: 9, f2: 4, f3: 2 });
+  expect(gate.counts['node-0']).toEqual({ requests: 8, met: 8, byKind: { slow: 8, error: 6 } });
+  gate.setFault('f1', undefined);
+  gate.setFault('f2', undefined);
+  for (let i = 0; i < 2; i++) await ask('node-0');
+  expect(gate.met).toEqual({ f1: 9, f2: 4, f3: 3 });
 });
 
 test('refusals name the call and come at their rate, and the endpoint does not see these calls', async () => {
-  gate.setFault('node-0', { kind: 'error', percent: 25 });
+  gate.setFault('f1', { client: 'node-0', fault: { kind: 'error', percent: 25 } });
   const answers: string[] = [];
   for (let i = 0; i < 8; i++) answers.push(await ask('node-0'));
   const refused = answers.filter((answer) => !answer.startsWith('echo'));
@@ -65,18 +76,18 @@ test('refusals name the call and come at their rate, and the endpoint does not s
   const error = { code: -32_005, message: 'refused on purpose' };
   expect(JSON.parse(refused[0] ?? '')).toEqual({ jsonrpc: '2.0', id: 7, error });
   expect(seen).toHaveLength(6);
-  expect(gate.counts['node-0']).toEqual({ requests: 8, met: 2 });
-  gate.setFault('node-0', { kind: 'error', percent: 100 });
+  expect(gate.counts['node-0']).toEqual({ requests: 8, met: 2, byKind: { error: 2 } });
+  gate.setFault('f1', { client: 'node-0', fault: { kind: 'error', percent: 100 } });
   expect(JSON.parse(await ask('node-0', '[{"id":1},{"id":2}]'))).toMatchObject([{ id: 1 }, { id: 2 }]);
 });
 
 test('slow answers come late, and complete', async () => {
-  gate.setFault('node-0', { kind: 'slow', ms: 150 });
+  gate.setFault('f1', { client: 'node-0', fault: { kind: 'slow', ms: 150 } });
   const startedAt = performance.now();
   expect(await ask('node-0')).toBe('echo {"id":7}');
   // A timer may fire a millisecond early.
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(148);
-  expect(gate.counts['node-0']).toEqual({ requests: 1, met: 1 });
+  expect(gate.counts['node-0']).toEqual({ requests: 1, met: 1, byKind: { slow: 1 } });
 });
 
 test('an endpoint that is gone breaks the connection', async () => {

@@ -191,8 +191,8 @@ describe('the control endpoint', () => {
     await post(ready, 'rpc-fault?kind=none&client=node-0');
     const { body } = await post(ready, 'rpc-fault?kind=none');
     expect(body['clients']).toEqual({
-      'node-0': { requests: 2, met: 1 },
-      'node-1': { requests: 2, met: 1 },
+      'node-0': { requests: 2, met: 1, byKind: { down: 1 } },
+      'node-1': { requests: 2, met: 1, byKind: { error: 1 } },
     });
     expect(await (await ask('node-0')).json()).toMatchObject({ result: '0x7a69' });
   });
@@ -223,7 +223,7 @@ describe('the control endpoint', () => {
 });
 
 test.each([
-  ['kind=broken', 'kind is "broken", expected one of down, error, slow, none'],
+  ['kind=broken', 'kind is "broken", expected one of down, error, slow, wrong, lag, frozen, none'],
   ['kind=error&percent=101', 'percent is "101", expected a whole number from 0 to 100'],
   ['kind=slow', 'ms is "", expected a whole number'],
 ])('a fault of the gate %s is refused', async (query, message) => {

@@ -129,6 +129,6 @@ test('keys are a table with a warning for people', async () => {
   const { stdout } = await svcnet('keys');
   expect(stdout).toMatch(/^ {2}account-2 +0x[0-9a-f]{40} +0x[0-9a-f]{64} +10 +10000$/m);
   expect(stdout).toContain(
-    'These keys follow from the seed or stand in a cluster file, so they are no secret: use them on this chain only.',
+    'These keys are derived from the seed or listed in a cluster file. They are not secret: use them on this chain only.',
   );
 });

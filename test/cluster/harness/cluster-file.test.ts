@@ -28,7 +28,7 @@ test('init writes a file that validate accepts, and overwrites none unless it is
   writeFileSync(path, 'nodes: 3');
   const refused = svcnet('init', 'cluster.yaml');
   expect([refused.status, readFileSync(path, 'utf8')]).toEqual([2, 'nodes: 3']);
-  expect(refused.stderr).toContain('cluster.yaml exists already');
+  expect(refused.stderr).toContain('cluster.yaml already exists');
   expect(svcnet('init', 'cluster.yaml', '--force').status).toBe(0);
   expect(readFileSync(path, 'utf8')).toBe(CLUSTER_FILE);
 

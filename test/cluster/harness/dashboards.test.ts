@@ -151,11 +151,11 @@ test('a second one for the same cluster is refused; --stop ends the first, which
   expect(await stop.ended).toBe(0);
   expect(stop.said.out).toContain('stopped Prometheus of net');
   expect(await first.ended).toBe(0);
-  expect(first.said.err).toContain('ended by another command');
+  expect(first.said.err).toContain('stopped by another command');
   expect(first.processes.map(isAlive)).toEqual([false]);
   const again = svcnet(['--stop']);
   expect(await again.ended).toBe(0);
-  expect(again.said.out).toContain('no dashboards of net run');
+  expect(again.said.out).toContain('no dashboards of net are running');
 });
 
 test('what a killed command has left is replaced by the next one', async () => {
@@ -244,7 +244,7 @@ test('a port that is taken is an error that says who has it', async () => {
   expect(await command.ended).toBe(2);
   expect(command.said.err).toContain(`port ${port} of 127.0.0.1 is in use: Prometheus wants it`);
   if (process.platform === 'linux') expect(command.said.err).toContain(`process ${process.pid} has it`);
-  expect(command.said.err).toContain('--port, or 0 for any that is free');
+  expect(command.said.err).toContain('--port, or 0 for any free port');
   server.close();
 });
 
@@ -258,10 +258,10 @@ test('without Prometheus and without Docker the error says how to get it', async
   expect(JSON.parse(command.said.out)).toMatchObject({ error: { code: 'PROGRAM_NOT_FOUND' } });
 });
 
-test('without Grafana there is Prometheus alone, and a note how to get the other', async () => {
+test('starts Prometheus alone when Grafana is missing, and says how to get it', async () => {
   const { child, said, ended, document } = await running();
   expect(document.servers.map(({ name }) => name)).toEqual(['prometheus']);
-  expect(said.err).toContain('Prometheus alone: Grafana is not on the path');
+  expect(said.err).toContain('without Grafana: Grafana is not on the path');
   expect(said.err).toContain('https://grafana.com/grafana/download');
   child.kill('SIGINT');
   await ended;

@@ -19,7 +19,14 @@ test('a chain whose log is on a full disk says that, not only that it ended', as
   const cache = join(folder, 'cache');
   const compileCache = { nodes: cache, embedded: cache, tools: cache };
   const chain = startChain({
-    driver: createProcessDriver({ stopWithParent: true, listen: '127.0.0.1', compileCache, token: 'disk' }),
+    driver: createProcessDriver({
+      stopWithParent: true,
+      linkFaults: false,
+      machineFaults: false,
+      listen: '127.0.0.1',
+      compileCache,
+      token: 'disk',
+    }),
     options: {
       host: '127.0.0.1',
       port: 0,

@@ -93,11 +93,11 @@ test.each([
   [['--owner', 'node-9'], "no node 'node-9'"],
   [
     ['node-0', '--owner', 'node-1'],
-    "'node-0': a node buys, but a batch with --owner is bought for an account",
+    "'node-0': names a node that buys, but with --owner the testbed buys the batch for an account",
   ],
   [
     ['--owner', 'node-1', '--label', 'mine'],
-    '--label: a label is known to a node, but a batch with --owner is bought for an account',
+    '--label: only nodes keep labels, but with --owner the testbed buys the batch for an account',
   ],
 ])('stamp %j is refused', async (args, text) => {
   const { code, error } = await svcnet('stamp', ...args);

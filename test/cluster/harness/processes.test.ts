@@ -59,6 +59,8 @@ const PART = { kind: 'node', name: 'node-0' } as const;
 function processDriver(cache: string, token = 'test'): Driver {
   return createProcessDriver({
     stopWithParent: false,
+    linkFaults: false,
+    machineFaults: false,
     listen: '127.0.0.1',
     compileCache: { nodes: cache, embedded: cache, tools: cache },
     token,

@@ -257,7 +257,7 @@ describe('on the command line', () => {
       const wrong = await svcnet('up', '--snapshot', 'two-nodes', '--seed', '5');
       expect(wrong).toMatchObject({
         code: 2,
-        err: expect.stringContaining('--seed: cannot be given with') as string,
+        err: expect.stringContaining('--seed: cannot be combined with --snapshot') as string,
       });
       const unknown = await svcnet('up', '--snapshot', 'two-node');
       expect(unknown.err).toContain("no snapshot 'two-node', did you mean 'two-nodes'?");

@@ -1,14 +1,14 @@
-/** What the README tells a person to type: every command exists with its flags, and the two tours do what they say. */
+/** The two tours of the pages do what they say. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { read } from '../../unit/docs/repository.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const CLI = join(ROOT, 'harness/cli.ts');
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
 /** A tour starts a cluster, moves megabytes and waits for blocks. */
 const TOUR_TIMEOUT_MS = 240_000;
 
@@ -41,9 +41,9 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The first block of code below a heading. */
-function blockOf(heading: string): string {
-  const [, section = ''] = README.split(`\n## ${heading}\n`);
+/** The first block of code below a heading of level one or two. */
+function blockOf(path: string, heading: string): string {
+  const [, section = ''] = `\n${read(path)}`.split(new RegExp(`\\n##? ${heading}\\n`));
   const [, block = ''] = /\n```\n(.*?)\n```\n/s.exec(section) ?? [];
   return block;
 }
@@ -64,49 +64,15 @@ async function play(name: string, block: string): Promise<string> {
   }
 }
 
-const COMMANDS = [...README.matchAll(/npm run (?:-s )?svcnet -- ([^\n#")`]+)/g)].map(([, line = '']) =>
-  line.trim().split(/\s+/),
-);
-
-test.each([...Map.groupBy(COMMANDS, ([command = '']) => command)])(
-  '%s is a command with the flags that the README shows',
-  async (command, lines) => {
-    const help = await promisify(execFile)(process.execPath, [CLI, command, '--help']);
-    const known = new Set(help.stdout.match(/(?<=[\s,])--?[a-z][a-z-]*/g));
-    const flags = lines.flatMap((line) => line.filter((word) => word.startsWith('-')));
-    expect(flags.filter((flag) => !known.has(flag))).toEqual([]);
-  },
-);
-
-test('every scenario is in the table, and the README runs no other', () => {
-  const scenarios = readdirSync(join(ROOT, 'scenarios'))
-    .filter((file) => file.endsWith('.ts'))
-    .filter((file) => readFileSync(join(ROOT, 'scenarios', file), 'utf8').includes('defineScenario({'))
-    .map((file) => file.replace('.ts', ''));
-  const rows =
-    README.split('\n## Scenarios\n')[1]
-      ?.split('\n## ')[0]
-      ?.match(/^\| `[^|]+/gm) ?? [];
-  const listed = rows.flatMap((row) => [...row.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name));
-  expect(new Set(listed)).toEqual(new Set(scenarios));
-  for (const [, ...words] of COMMANDS.filter(([command]) => command === 'run')) {
-    const names = words.slice(
-      0,
-      [...words, '--'].findIndex((word) => word.startsWith('-')),
-    );
-    expect(scenarios).toEqual(expect.arrayContaining(names.filter((name) => name !== 'NAME…')));
-  }
-});
-
 test('the tour works as it stands', { timeout: TOUR_TIMEOUT_MS }, async () => {
-  const told = await play('tour', blockOf('A 60-second tour'));
+  const told = await play('tour', blockOf('docs/quick-start.md', 'A 60-second tour'));
   expect(told).toContain('# svcnet\n');
   expect(told).toMatch(/"reference":"[0-9a-f]{128}"/);
   expect(told).toContain('node-2 is killed');
 });
 
 test('the tour of the money ends with a cheque that is cashed', { timeout: TOUR_TIMEOUT_MS }, async () => {
-  const told = await play('money', blockOf('Money'));
+  const told = await play('money', blockOf('docs/guides/money.md', 'Money'));
   expect(told).toMatch(/node-\d owes node-\d +[\d,]+$/m);
   expect(told).toMatch(/^ {2}node-0 +0\.0*[1-9]\d* /m);
   expect(told).toMatch(/"lastreceived":\{"beneficiary":"[0-9a-f]{40}"/);

@@ -1,4 +1,4 @@
-/** The examples of the README, as they stand there but for the import. */
+/** The examples of the README and of the guide to the library, as they stand there but for the import. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -24,12 +24,13 @@ test('what was acknowledged survives a power cut', async () => {
   expect(Buffer.compare(await net.node(2).bytes.download(reference), data)).toBe(0);
 }, 60_000);
 
-test.each(["test('a file survives its uploader'", "test('what was acknowledged survives a power cut'"])(
-  'the README shows %s',
-  (start) => {
-    const own = readFileSync(import.meta.filename, 'utf8');
-    const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
-    const from = own.indexOf(start);
-    expect(readme).toContain(own.slice(from, own.indexOf('}, 60_000);', from)));
-  },
-);
+test.each([
+  ['README.md', "test('a file survives its uploader'"],
+  ['docs/guides/library.md', "test('a file survives its uploader'"],
+  ['docs/guides/library.md', "test('what was acknowledged survives a power cut'"],
+])('%s shows %s', (page, start) => {
+  const own = readFileSync(import.meta.filename, 'utf8');
+  const shown = readFileSync(new URL(`../../../${page}`, import.meta.url), 'utf8');
+  const from = own.indexOf(start);
+  expect(shown).toContain(own.slice(from, own.indexOf('}, 60_000);', from)));
+});

@@ -99,7 +99,7 @@ test('a store in use is refused with the process, an unknown command and a missi
   expect(await db('export', '--data-dir', dataDir)).toMatchObject({ code: 2 });
   expect(await db('check', '--swap-endpoint', 'http://127.0.0.1:1')).toMatchObject({
     code: 2,
-    said: expect.stringContaining('--swap-endpoint is no option of this command'),
+    said: expect.stringContaining('--swap-endpoint is not an option of this command'),
   });
   expect(await db('import', archive, '--data-dir', join(folder, 'none'), '--password', 'x')).toMatchObject({
     code: 1,

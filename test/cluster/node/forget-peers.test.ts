@@ -54,7 +54,7 @@ test('removes the addresses of peers and nothing else, and leaves a node alone t
   const dataDirs = [...nodes, 'never-started'].map((node) => join(folder, node));
   const { code, said } = await forgetPeers(...dataDirs);
   expect(code).toBe(0);
-  expect(said).toBe(`${join(folder, 'node-1')} is left as it is: its node runs, or was killed\n`);
+  expect(said).toBe(`${join(folder, 'node-1')} skipped: its node is running, or was killed\n`);
   rmSync(lock);
   expect(await Promise.all(nodes.map(peersOf))).toEqual([0, 1, 0]);
   expect(await withStore('node-0', (store) => Promise.resolve(store.state('batches').get('a')))).toEqual(

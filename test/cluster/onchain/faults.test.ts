@@ -32,7 +32,7 @@ async function start(client = 'node-0') {
   const path = await mkdtemp(join(tmpdir(), 'svc-sending-'));
   const sending = await openSending(path, `${gate.url}/${client}`);
   onTestFinished(async () => {
-    gate.setFault(undefined, undefined);
+    gate.setFault('all', undefined);
     chain.resume();
     await sending.stop();
     await rm(path, { recursive: true });
@@ -49,10 +49,10 @@ test('an endpoint that is away after a transaction was sent delays it, whoever i
   const n = ++payments;
   const paid = pay(n, patience());
   await expect.poll(() => rpc.call('eth_getTransactionCount', SENDER, 'pending'), soon).toBe('0x1');
-  gate.setFault(undefined, { kind: 'down' });
+  gate.setFault('all', { client: undefined, fault: { kind: 'down' } });
   await expect.poll(() => gate.counts['node-0']?.met, soon).toBeGreaterThan(3);
   chain.resume();
-  gate.setFault(undefined, undefined);
+  gate.setFault('all', undefined);
   expect((await paid).status).toBe('success');
   expect(await balance(n)).toBe('0x1');
 });
@@ -70,11 +70,11 @@ test('a chain without blocks keeps everything pending, in order, until it goes o
 
 test('calls that are refused now and then cost no transaction and no nonce', async () => {
   const { transactions, pay } = await start();
-  gate.setFault(undefined, { kind: 'error', percent: 10 });
+  gate.setFault('all', { client: undefined, fault: { kind: 'error', percent: 10 } });
   const n = ++payments;
   expect((await pay(n, patience())).status).toBe('success');
   expect(gate.counts['node-0']?.met).toBeGreaterThan(0);
-  gate.setFault(undefined, undefined);
+  gate.setFault('all', undefined);
   expect(await balance(n)).toBe('0x1');
   expect(transactions.pending()).toEqual([]);
   expect(Number(await rpc.call('eth_getTransactionCount', SENDER, 'latest'))).toBe(payments);

@@ -8,6 +8,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  BREAKING_FRAMES,
+  IDLE_FRAMES,
+  openedAndReset,
+} from '../../../harness/conformance/wire/hostile-bytes.ts';
+import { data, FLAG, frame, opening, TYPE, WINDOW } from '../../../harness/conformance/wire/yamux-frame.ts';
 import { ownIdentity } from '../../../node/p2p/address/identity-key.ts';
 import { IDENTIFY_ID, PING_ID } from '../../../node/p2p/libp2p/identify.ts';
 import { ProposedStream, proposalOf } from '../../../node/p2p/libp2p/multistream.ts';
@@ -22,13 +28,9 @@ import {
 import { STRANGERS_MAX, STRANGERS_NEARBY_MAX } from '../../../node/p2p/peers/strangers.ts';
 import { Inbox } from '../../../node/p2p/stream/inbox.ts';
 import type { RawStream } from '../../../node/p2p/transport.ts';
-import { frame } from '../../unit/p2p/libp2p/yamux-frame.ts';
 import { testKey } from '../../unit/p2p/memory-nodes.ts';
 import { type Libp2pNode, libp2pNode } from './libp2p-nodes.ts';
 
-const TYPE = { data: 0, windowUpdate: 1, ping: 2, goAway: 3 } as const;
-const FLAG = { syn: 1, ack: 2, fin: 4, rst: 8 } as const;
-const WINDOW = 262_144;
 const MIB = 2 ** 20;
 const ECHO = { id: '/swarm/echo/1.0.0/echo', inboundStreamsMax: 100 };
 const Echo = { text: [1, 'string'] } as const;
@@ -127,15 +129,6 @@ async function intrude(n = 9): Promise<Intruder> {
   return { socket, channel: stream, closed };
 }
 
-function data(id: number, body: Uint8Array, flags = 0): Uint8Array {
-  return Buffer.concat([frame(TYPE.data, flags, id, body.length), body]);
-}
-
-/** Opens stream `id` with these first bytes. */
-function opening(id: number, protocolId: string, rest: Uint8Array = new Uint8Array(0)): Uint8Array {
-  return data(id, Buffer.concat([proposalOf(protocolId), rest]), FLAG.syn);
-}
-
 /** Sends as fast as the node takes it. */
 async function pour({ channel, socket }: Intruder, bytes: Uint8Array, times: number): Promise<void> {
   for (let n = 0; n < times && !socket.destroyed; n++) {
@@ -160,15 +153,11 @@ async function lookedAt({ channel }: Intruder): Promise<void> {
 
 describe('a connection is closed', () => {
   test.each([
-    ['a frame of another version', Buffer.from('010000000000000000000000', 'hex')],
-    ['a frame of an unknown type', frame(9, 0, 1, 0)],
-    ["a stream id of the node's own side", frame(TYPE.data, FLAG.syn, 2, 0)],
-    ['a stream that is opened twice', Buffer.concat([opening(1, PING_ID), opening(1, PING_ID)])],
-    ['more bytes than the window', frame(TYPE.data, FLAG.syn, 1, WINDOW + 1)],
+    ...BREAKING_FRAMES,
     [
       'a window beyond all bounds',
       Buffer.concat([opening(1, PING_ID), frame(TYPE.windowUpdate, 0, 1, 0xff_ff_ff_ff)]),
-    ],
+    ] as const,
   ])('for %s', async (_what, bytes) => {
     const intruder = await intrude();
     intruder.channel.write(bytes);
@@ -194,17 +183,7 @@ describe('a connection is closed', () => {
 describe('a connection stays', () => {
   test('through frames for streams that do not exist, the end of all, and acknowledgements of nothing', async () => {
     const intruder = await intrude();
-    intruder.channel.write(
-      Buffer.concat([
-        data(77, Buffer.alloc(5_000, 1)),
-        frame(TYPE.windowUpdate, 0, 79, 5),
-        frame(TYPE.windowUpdate, FLAG.rst, 81, 0),
-        frame(TYPE.data, FLAG.fin, 83, 0),
-        frame(TYPE.ping, FLAG.ack, 0, 9),
-        frame(TYPE.goAway, 0, 0, 0),
-        frame(TYPE.windowUpdate, FLAG.syn | FLAG.rst, 85, 0),
-      ]),
-    );
+    intruder.channel.write(Buffer.concat([IDLE_FRAMES, frame(TYPE.goAway, 0, 0, 0)]));
     await lookedAt(intruder);
     await expectServing();
     intruder.socket.destroy();
@@ -239,12 +218,7 @@ describe('a connection stays', () => {
   test('through streams that are opened and reset at once, fifty thousand of them', async () => {
     const intruder = await intrude();
     for (let round = 0; round < 50; round++) {
-      const ids = Array.from({ length: 1_000 }, (_, n) => 1 + 2 * (1_000 * round + n));
-      const frames = ids.flatMap((id) => [
-        opening(id, IDENTIFY_ID),
-        frame(TYPE.windowUpdate, FLAG.rst, id, 0),
-      ]);
-      intruder.channel.write(Buffer.concat(frames));
+      intruder.channel.write(openedAndReset(1 + 2_000 * round, 1_000, IDENTIFY_ID));
       await intruder.channel.drained();
     }
     await lookedAt(intruder);

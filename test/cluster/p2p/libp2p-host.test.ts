@@ -19,7 +19,6 @@ import { type Libp2pNode, libp2pNode } from './libp2p-nodes.ts';
 const Echo = { text: [1, 'string'], data: [2, 'bytes'] } as const;
 const ECHO: ProtocolSpec = {
   id: '/swarm/echo/1.1.0/echo',
-  accepts: ['/swarm/echo/1.0.0/echo'],
   inboundStreamsMax: 2000,
 };
 const never = new AbortController().signal;

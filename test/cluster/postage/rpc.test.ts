@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics, type Metrics } from '../../../node/env/metrics.ts';
@@ -87,6 +87,39 @@ describe('an endpoint', () => {
     expect(await rpc.blockNumber()).toBe(16);
     expect(await rpc.blockNumber()).toBe(16);
     expect(bodies.length).toBe(3);
+  });
+
+  test('whose idle connection brings something unasked for is asked over another one', async () => {
+    const { rpc, sockets } = await endpoint(block);
+    await rpc.blockNumber();
+    for (const socket of sockets) socket.write('HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n');
+    await vi.waitFor(() => expect([...sockets].every((socket) => socket.destroyed)).toBe(true));
+    expect(await rpc.blockNumber()).toBe(16);
+    expect(sockets.size).toBe(2);
+  });
+
+  test('that closes each connection after its answer is asked over new ones', async () => {
+    const { rpc, sockets } = await endpoint((answer, request) => {
+      answer.setHeader('connection', 'close');
+      block(answer, request);
+    });
+    expect([await rpc.blockNumber(), await rpc.blockNumber()]).toEqual([16, 16]);
+    expect(sockets.size).toBe(2);
+  });
+
+  test('is asked over eight connections at most', async () => {
+    const held: (() => void)[] = [];
+    const { rpc, sockets } = await endpoint(
+      (answer, request) => void held.push(() => block(answer, request)),
+    );
+    const asking = Promise.all(Array.from({ length: 12 }, () => rpc.blockNumber()));
+    await vi.waitFor(() => expect(held.length).toBe(8));
+    for (let answered = 0; answered < 12; answered++) {
+      await vi.waitFor(() => expect(held.length).toBeGreaterThan(0));
+      held.shift()?.();
+    }
+    expect(new Set(await asking)).toEqual(new Set([16]));
+    expect(sockets.size).toBe(8);
   });
 
   test('that refuses with an error status and a JSON error is understood', async () => {

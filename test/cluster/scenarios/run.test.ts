@@ -42,7 +42,7 @@ function svcnet(args: readonly string[], interruptAt?: string): Promise<Ended> {
 /** A scenario of the user's own, in a file. */
 function scenarioFile(name: string, run: string): string {
   const path = join(folder, `${name}.ts`);
-  const harness = join(ROOT, 'harness/index.ts');
+  const harness = join(ROOT, 'harness/scenario.ts');
   writeFileSync(
     path,
     `import { defineScenario } from ${JSON.stringify(harness)};
@@ -133,6 +133,31 @@ test('on the embedded driver the header, the report and the command that repeats
   expect(livingProcesses()).toEqual([]);
 });
 
+test('scenarios that want different clusters run side by side, each in a folder that can be replayed', async () => {
+  const report = join(folder, 'parallel');
+  const flags = ['--driver', 'embedded', '--parallel', '2', '--seed', '7', '--report', report];
+  const ended = await svcnet(['run', 'pingpong', 'kademlia', ...flags]);
+  expect(ended.code, ended.out + ended.err).toBe(0);
+  expect(ended.out).toContain('2 clusters at once');
+  expect(ended.out).toMatch(/passed {3}2 of 2 scenarios, in /);
+  const { scenarios } = JSON.parse(readFileSync(join(report, 'report.json'), 'utf8')) as RunResult;
+  expect(scenarios.map(({ name, folder: part, result }) => [name, part, result])).toEqual([
+    ['pingpong', 'part-1', 'passed'],
+    ['kademlia', 'part-2', 'passed'],
+  ]);
+  for (const file of ['recipe.json', 'part-1/recipe.json', 'part-2/report.html', 'part-2/logs/node-0.log'])
+    expect(existsSync(join(report, file)), file).toBe(true);
+  expect(livingProcesses()).toEqual([]);
+});
+
+test('Ctrl-C ends all clusters that run side by side', async () => {
+  const args = ['run', 'pingpong', 'upload', 'kademlia', '--parallel', '2', '--set', 'sizes=20MiB'];
+  expect((await svcnet(args, '✔ pingpong')).code).toBe(130);
+  expect(livingProcesses()).toEqual([]);
+  const clusters = join(folder, 'state', 'clusters');
+  expect(existsSync(clusters) ? readdirSync(clusters) : []).toEqual([]);
+});
+
 test('on a running cluster the header names its driver, and a flag for another one is refused', async () => {
   const up = ['up', '-n', '2', '--driver', 'embedded', '--name', 'apart', '--no-batches'];
   const started = await svcnet(up);
@@ -144,7 +169,7 @@ test('on a running cluster the header names its driver, and a flag for another o
     expect(ended.out).toContain('on cluster apart · embedded driver · seed 7');
     const refused = await svcnet(['run', path, '--name', 'apart', '--driver', 'process']);
     expect(refused.code).toBe(2);
-    expect(refused.err).toContain('--driver: for a fresh cluster, but apart runs already');
+    expect(refused.err).toContain('--driver: only for a fresh cluster, but --name apart is already running');
   } finally {
     expect((await svcnet(['down', '--name', 'apart'])).code).toBe(0);
   }

@@ -89,6 +89,7 @@ export function fakePostage(turn: PostageKnobs): Postage {
         },
       };
     },
+    renewed: () => undefined,
     lastBatch: (identity) => stampedBy.get(toHex(identity)),
     async saved() {
       failIf(turn, 'saved');

@@ -2,6 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { IncentivesError } from '../../../node/incentives/ports.ts';
 import { type Kit, type Knobs, startKit } from './kit.ts';
 
+/** Anchors. */
+const [ONES, TWOS] = ['11'.repeat(32), '22'.repeat(32)];
+
 const TX = `0x${'5a'.repeat(32)}`;
 
 async function ask(
@@ -195,7 +198,7 @@ describe('a sample on demand', () => {
     ['swarm', null],
   ] as const)('in %s', async (dialect, none) => {
     const kit = await startKit({ dialect });
-    const { code, body, knobs } = await ask('GET', '/rchash/3/64/1e00', undefined, { kit });
+    const { code, body, knobs } = await ask('GET', `/rchash/3/${ONES}/${TWOS}`, undefined, { kit });
     expect({ code, body }).toEqual({
       code: 200,
       body: {
@@ -209,18 +212,19 @@ describe('a sample on demand', () => {
       },
     });
     expect(knobs.staked).toEqual([
-      { depth: 3, anchor1: Uint8Array.of(0x64), anchor2: Uint8Array.of(0x1e, 0) },
+      { depth: 3, anchor1: new Uint8Array(32).fill(0x11), anchor2: new Uint8Array(32).fill(0x22) },
     ]);
   });
 
   test('has a depth from 0 to 255 and anchors in hex', async () => {
-    expect(await ask('GET', '/rchash/0/64/1e')).toMatchObject({ code: 200 });
-    expect(await ask('GET', '/rchash/255/64/1e')).toMatchObject({ code: 200 });
+    expect(await ask('GET', `/rchash/0/${ONES}/${TWOS}`)).toMatchObject({ code: 200 });
+    expect(await ask('GET', `/rchash/255/${ONES}/${TWOS}`)).toMatchObject({ code: 200 });
     for (const [path, reason] of [
-      ['256/64/1e', 'depth: value out of range'],
-      ['x/64/1e', 'depth: invalid syntax'],
-      ['1/6/1e', 'anchor1: odd length hex string'],
-      ['1/64/xx', "anchor2: invalid hex byte: U+0078 'x'"],
+      [`256/${ONES}/${TWOS}`, 'depth: value out of range'],
+      [`x/${ONES}/${TWOS}`, 'depth: invalid syntax'],
+      [`1/6/${TWOS}`, 'anchor1: odd length hex string'],
+      [`1/00/${TWOS}`, 'anchor1: want len:32'],
+      [`1/${ONES}/xx`, "anchor2: invalid hex byte: U+0078 'x'"],
     ]) {
       expect(await ask('GET', `/rchash/${path}`)).toMatchObject({
         code: 400,
@@ -233,7 +237,7 @@ describe('a sample on demand', () => {
     const { api, services } = await startKit();
     services.redistribution.prove = () =>
       Promise.reject(new IncentivesError('SAMPLING_BUSY', '8 samples are under way'));
-    const answer = await api.main.inject({ method: 'GET', url: '/rchash/0/64/1e' });
+    const answer = await api.main.inject({ method: 'GET', url: `/rchash/0/${ONES}/${TWOS}` });
     expect(answer.json()).toEqual({
       code: 503,
       message: 'Too many reserve samples are being made. Try again later.',
@@ -242,7 +246,7 @@ describe('a sample on demand', () => {
 
   test('fails when it can not be made', async () => {
     const turn = ({ failing }: Knobs) => void failing.add('sample');
-    expect(await ask('GET', '/rchash/0/64/1e', turn)).toMatchObject(
+    expect(await ask('GET', `/rchash/0/${ONES}/${TWOS}`, turn)).toMatchObject(
       refused(500, 'failed making sample with proofs'),
     );
   });

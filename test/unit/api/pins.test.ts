@@ -58,7 +58,17 @@ describe('POST /pins/{reference}', () => {
     ['abcd', 500, 'pin collection failed'],
     [STRANGE, 404, 'pin collection failed'],
   ])('of %s is %i', async (reference, code, message) => {
-    expect(await answerOf(await startKit(), 'POST', `/pins/${reference}`)).toEqual([code, { code, message }]);
+    expect(await answerOf(await startKit({ dialect: 'swarm' }), 'POST', `/pins/${reference}`)).toEqual([
+      code,
+      { code, message },
+    ]);
+  });
+
+  test('of a reference of another length is refused', async () => {
+    expect(await answerOf(await startKit(), 'POST', '/pins/00')).toEqual([
+      400,
+      { code: 400, message: 'invalid path params', reasons: ['reference: want len:32 or 64'] },
+    ]);
   });
 
   test('of no reference is refused', async () => {

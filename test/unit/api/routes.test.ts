@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import vector from '../../../harness/conformance/http/routes.json' with { type: 'json' };
 import { dialectOf } from '../../../node/api/dialect.ts';
 import { GATES } from '../../../node/api/gates.ts';
 import type { Route } from '../../../node/api/route/route.ts';
 import { ROUTES } from '../../../node/api/routes/table.ts';
 import { paramsIn } from '../../../node/api/values/params.ts';
-import vector from '../../vectors/http-routes.json' with { type: 'json' };
 
 interface VectorParam {
   readonly name: string;

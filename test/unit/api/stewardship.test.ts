@@ -53,7 +53,7 @@ describe('GET /stewardship/{reference}', () => {
     const kit = await startKit();
     kit.knobs.networkError = () => new Error('broken');
     const { url } = await file();
-    for (const asked of [url, '/stewardship/abcd'])
+    for (const asked of [url, `/stewardship/${'ab'.repeat(32)}`])
       expect((await kit.api.main.inject({ url: asked })).json()).toEqual({
         code: 500,
         message: 'is retrievable check failed',

@@ -123,14 +123,23 @@ describe('tags', () => {
     expect((await api.main.inject({ method: 'PATCH', url: '/tags/1', payload: {} })).statusCode).toBe(200);
   });
 
-  test.each(['{', 'null', '{"address":5}', '{"address":"xyz"}', '{"address":"abc"}'])(
-    'PATCH with %s is refused, before the tag is looked for',
-    async (payload) => {
-      const { api } = await startKit();
-      const answer = await api.main.inject({ method: 'PATCH', url: '/tags/99', payload });
-      expect(answer.json()).toEqual({ code: 500, message: 'error unmarshaling metadata' });
-    },
-  );
+  test.each([
+    ['{', 'no JSON'],
+    ['[]', 'want an object'],
+    ['{"address":5}', 'want a text as address'],
+    ['{"address":"xyz"}', 'hex of odd length 3: xyz'],
+    ['{"address":"abc"}', 'hex of odd length 3: abc'],
+  ])('PATCH with %s is refused, before the tag is looked for', async (payload, reason) => {
+    const asked = { method: 'PATCH', url: '/tags/99', payload } as const;
+    const answer = await (await startKit()).api.main.inject(asked);
+    expect(answer.json()).toEqual({
+      code: 400,
+      message: 'invalid body params',
+      reasons: [`body: ${reason}`],
+    });
+    const swarm = await (await startKit({ dialect: 'swarm' })).api.main.inject(asked);
+    expect(swarm.json()).toEqual({ code: 500, message: 'error unmarshaling metadata' });
+  });
 
   test('PATCH that cannot close', async () => {
     const { api, knobs } = await startKit();

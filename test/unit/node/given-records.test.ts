@@ -19,7 +19,7 @@ function ground(readText: Platform['readText']): Pick<Ground, 'platform' | 'netw
   return { platform: { readText } as Platform, networkId: NETWORK_ID };
 }
 
-test('records come from the file that the option names, and there are none without it', async () => {
+test('reads address records from the file given by the option, and has none without it', async () => {
   const read = ground(async (path) => (path === '/records' ? formatRecords([record]) : ''));
   expect(await givenRecords({ 'peer-records': '/records' }, read)).toEqual([record]);
   expect(await givenRecords({ 'peer-records': '' }, read)).toEqual([]);
@@ -34,7 +34,7 @@ test.each([
   await expect(started).rejects.toThrow(`--peer-records /records: ${why}`);
 });
 
-test('where a node listens is known by its transport identity, as long as its record is the one that was given', () => {
+test('finds the underlay of a peer by its peer id while its record is the given one', () => {
   const id = 'QmQBDSWypmTn4fBckNJfHS2jFvJ4ysijezQeeimXf6vHp9';
   const place = `/ip4/127.0.0.1/tcp/1635/p2p/${id}`;
   const named = mintRecord(

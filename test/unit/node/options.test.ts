@@ -34,7 +34,7 @@ function failure(argv: string[], environment: Record<string, string> = {}, file?
   throw new Error('expected an OptionError');
 }
 
-test('a flag wins over the environment, the environment over the file, the file over the default', () => {
+test('a flag overrides the environment, which overrides the file, which overrides the default', () => {
   const file = { 'block-time': 7, 'network-id': 9, verbosity: 'warn' };
   const options = resolve(
     ['--config', 'f', '--block-time', '2'],
@@ -47,16 +47,16 @@ test('a flag wins over the environment, the environment over the file, the file 
   expect(options['usable-blocks']).toBe(10);
 });
 
-test('a missing option without a default is named with what it is for', () => {
+test('a missing required option is reported with its help text', () => {
   expect(() => resolveOptions([], {}, () => ({}))).toThrow(/--swap-endpoint is required: JSON-RPC endpoint/);
 });
 
-test('an unknown flag is named with its nearest match', () => {
+test('an unknown flag is reported with its nearest match', () => {
   expect(failure(['--api-adr', 'x'])).toBe('unknown option --api-adr, did you mean api-addr?');
   expect(failure(['--zzzzzzzzzzzzz', 'x'])).toBe('unknown option --zzzzzzzzzzzzz');
 });
 
-test('an unknown key of the file is named with the file and its nearest match', () => {
+test('an unknown key of the file is reported with the file and its nearest match', () => {
   expect(failure(['--config', 'node.yaml'], {}, { verbosty: 'info' })).toBe(
     'unknown option node.yaml: verbosty, did you mean verbosity?',
   );
@@ -66,29 +66,32 @@ test.each([
   [['--block-time', 'soon'], "--block-time: got 'soon', expected a whole number from 1 to 3600"],
   [['--block-time', '-1'], "--block-time: got '-1', expected a whole number from 1 to 3600"],
   [['--verbosity=loud'], "--verbosity: got 'loud', expected one of silent, error, warn, info, debug, trace"],
-  [['--api-addr', '127.0.0.1'], "--api-addr: got '127.0.0.1', expected host:port, such as 127.0.0.1:1633"],
+  [
+    ['--api-addr', '127.0.0.1'],
+    "--api-addr: got '127.0.0.1', expected host:port, for example 127.0.0.1:1633",
+  ],
   [
     ['--api-addr', '127.0.0.1:99999'],
-    "--api-addr: got '127.0.0.1:99999', expected host:port, such as 127.0.0.1:1633",
+    "--api-addr: got '127.0.0.1:99999', expected host:port, for example 127.0.0.1:1633",
   ],
-  [['--nat-addr', 'here'], "--nat-addr: got 'here', expected host:port, such as 127.0.0.1:1633"],
+  [['--nat-addr', 'here'], "--nat-addr: got 'here', expected host:port, for example 127.0.0.1:1633"],
   [
     ['--bootnode', '/ip4/1.1.1.1,boot'],
-    "--bootnode: got '/ip4/1.1.1.1,boot', expected a multiaddress such as /ip4/127.0.0.1/tcp/1634/p2p/12D3…",
+    "--bootnode: got '/ip4/1.1.1.1,boot', expected a multiaddress, for example /ip4/127.0.0.1/tcp/1634/p2p/12D3…",
   ],
   [
     ['--cors-allowed-origins', 'localhost'],
-    "--cors-allowed-origins: got 'localhost', expected an origin such as http://localhost:3000, or *",
+    "--cors-allowed-origins: got 'localhost', expected an origin, for example http://localhost:3000, or *",
   ],
   [['--token-address', '0x12'], "--token-address: got '0x12', expected 0x and 40 hex digits"],
   [['--swap-endpoint', 'ftp://x'], "--swap-endpoint: got 'ftp://x', expected an http:// or https:// URL"],
   [
     ['--chain-poll-interval', '5'],
-    "--chain-poll-interval: got '5', expected a duration such as 500ms, 5s or 2m",
+    "--chain-poll-interval: got '5', expected a duration, for example 500ms, 5s or 2m",
   ],
   [
     ['--swap-enable'],
-    '--swap-enable needs --swap-factory-address: factory that chequebooks come from, expected 0x and 40 hex digits',
+    '--swap-enable needs --swap-factory-address: chequebook factory contract, expected 0x and 40 hex digits',
   ],
   [
     ['--swap-initial-deposit', '1.5'],
@@ -114,7 +117,7 @@ test.each([
   expect(failure(argv)).toBe(message);
 });
 
-test('a bad environment value names the variable, a bad file value names the file', () => {
+test('an error names the environment variable or the file of an invalid value', () => {
   expect(failure([], { SVC_USABLE_BLOCKS: 'x' })).toMatch(/^SVC_USABLE_BLOCKS: got 'x'/);
   expect(failure(['--config', 'n.yaml'], {}, { 'usable-blocks': { a: 1 } })).toMatch(
     /^n\.yaml: usable-blocks: got \{"a":1\}/,
@@ -122,7 +125,7 @@ test('a bad environment value names the variable, a bad file value names the fil
   expect(failure(['--config', 'n.yaml'], {}, ['a'])).toBe('n.yaml: expected a map of option names to values');
 });
 
-test('flags without a value mean true, and a repeatable option collects', () => {
+test('a flag without a value means true, and a repeatable option collects values', () => {
   const options = resolve([
     '--debug-api-enable',
     '--bootnode',
@@ -140,7 +143,7 @@ test('durations are milliseconds', () => {
   expect(resolve(['--chain-poll-interval', '1.5s'])['chain-poll-interval']).toBe(1500);
 });
 
-test('a receiver of traces is a URL, also when it is given as the public network’s nodes have it', () => {
+test('a trace collector is a URL, or host:port as on nodes of the public network', () => {
   expect(resolve(['--tracing-endpoint', 'collector:4318'])['tracing-endpoint']).toBe('http://collector:4318');
   expect(resolve(['--tracing-endpoint', 'https://a/b'])['tracing-endpoint']).toBe('https://a/b');
 });
@@ -165,17 +168,17 @@ test('every default is a value that the option itself accepts', () => {
   }
 });
 
-test('the option table of the README is the one of the code', () => {
-  const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+test('the reference has every option with its variable, default and unit', () => {
+  const shown = readFileSync(new URL('../../../docs/reference/node-options.md', import.meta.url), 'utf8');
   for (const row of describeOptions()) {
     const unit = row.unit === '' ? '' : ` (${row.unit})`;
-    expect(readme).toContain(
+    expect(shown).toContain(
       `| \`${row.name}\` | \`${environmentName(row.name)}\` | ${row.default} | ${row.help}${unit} |`,
     );
   }
 });
 
-test('the version is the version of the package', () => {
+test('the version matches package.json', () => {
   const manifest = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
     version: string;
   };
@@ -206,7 +209,7 @@ test.each([
   ],
   [
     ['--refresh-rate', '9'],
-    '--refresh-rate 9 leaves nothing to light peers, expected at least 10 (--light-factor)',
+    '--refresh-rate 9 leaves nothing for light peers, expected at least 10 (--light-factor)',
   ],
   [
     ['--chunk-price', '421876'],
@@ -268,7 +271,7 @@ test.each(['127.0.0.1:1633', '127.8.8.8:1', '[::1]:1633', 'localhost:1633', 'a.l
   },
 );
 
-test('the token of the debug API protects that one alone', () => {
+test('the token of the debug API protects only the debug API', () => {
   const token = ['--debug-api-token', 'a-token-of-16-and-more', '--debug-api-enable'];
   expect(() => resolve([...token, '--debug-api-addr', '0.0.0.0:1635'])).not.toThrow();
   expect(failure([...token, '--api-addr', '0.0.0.0:1633'])).toContain('--api-addr 0.0.0.0:1633');

@@ -4,6 +4,7 @@
  */
 
 import { expect, test } from 'vitest';
+import { join } from '../../../harness/conformance/wire/hostile-bytes.ts';
 import { decodeStamp } from '../../../node/chunk/stamp.ts';
 import { chunkFrom } from '../../../node/chunk/validate.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
@@ -27,7 +28,7 @@ import { Delivery as Parcel } from '../../../node/protocols/pushsync/wire.ts';
 import { Delivery, Request } from '../../../node/protocols/retrieval/wire.ts';
 import { Snapshot } from '../../../node/protocols/status/wire.ts';
 import vectors from '../../vectors/conversations.json' with { type: 'json' };
-import { join, watched } from '../protocols/attacks.ts';
+import { watched } from '../protocols/attacks.ts';
 import { never } from '../protocols/exchange-nodes.ts';
 import { HostileStream } from '../protocols/hostile-peer.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';

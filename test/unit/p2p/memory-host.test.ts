@@ -10,7 +10,6 @@ import { type MemoryNode, memoryNode, memoryRecords, startedNodes, testKey } fro
 const Echo = { text: [1, 'string'], data: [2, 'bytes'] } as const;
 const ECHO: ProtocolSpec = {
   id: '/swarm/echo/1.1.0/echo',
-  accepts: ['/swarm/echo/1.0.0/echo'],
   inboundStreamsMax: 4,
 };
 const SWAP = '/swarm/swap/1.0.0/swap';
@@ -56,6 +55,47 @@ test('a stream carries headers, messages and a full close', async () => {
   }
 });
 
+test('a writer waits while there is no room on the way, until there is or the stream is reset', async () => {
+  const room = Promise.withResolvers<void>();
+  let isFull = false;
+  const network = new MemoryNetwork({
+    carrier: {
+      idle: false,
+      carry: (_frame, arrive) => arrive(),
+      room: () => (isFull ? room.promise : undefined),
+    },
+  });
+  const { a, b } = await pair({ network });
+  const read: unknown[] = [];
+  b.host.handle(ECHO, async (stream) => {
+    for (;;) read.push(await stream.read(Echo));
+  });
+  const peer = await a.host.connect([b.underlay()], never);
+  const [patient, given] = [
+    await a.host.open(peer, ECHO.id, { signal: never }),
+    await a.host.open(peer, ECHO.id, { signal: never }),
+  ];
+  isFull = true;
+  const outcomes: string[] = [];
+  const written = (name: string, work: Promise<void>) =>
+    work.then(
+      () => outcomes.push(`${name} written`),
+      () => outcomes.push(`${name} reset`),
+    );
+  const [one, other] = [
+    written('patient', patient.write(Echo, { text: 'a' })),
+    written('given up', given.write(Echo, { text: 'b' })),
+  ];
+  await new Promise(setImmediate);
+  expect(outcomes).toEqual([]);
+  given.reset(new Error('given up'));
+  await other;
+  isFull = false;
+  room.resolve();
+  await one;
+  expect(outcomes.at(-1)).toBe('patient written');
+});
+
 test('a protocol nobody serves is refused at opening', async () => {
   const { a, b } = await pair();
   const peer = await a.host.connect([b.underlay()], never);
@@ -96,7 +136,7 @@ test('headers that do not come end the stream after ten seconds', async () => {
   );
   await expect(a.host.open(peer, ECHO.id, { signal: never })).rejects.toMatchObject({ code: 'STREAM_RESET' });
   // A peer that is silent: its stream is accepted by nobody.
-  const silent = { ...ECHO, id: '/swarm/silent/1.0.0/silent', accepts: [] };
+  const silent = { ...ECHO, id: '/swarm/silent/1.0.0/silent' };
   const stuck = Promise.withResolvers<void>();
   b.host.handle(silent, () => stuck.promise);
   const stream = await a.host.open(peer, silent.id, { signal: never });

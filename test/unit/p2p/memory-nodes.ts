@@ -100,9 +100,8 @@ export function memoryNode(options: MemoryNodeOptions): MemoryNode {
 /** Nodes 1..count, started. */
 export async function startedNodes(
   count: number,
-  options: Partial<MemoryNodeOptions> = {},
+  { network = new MemoryNetwork(), ...options }: Partial<MemoryNodeOptions> = {},
 ): Promise<MemoryNode[]> {
-  const network = new MemoryNetwork();
   const nodes = Array.from({ length: count }, (_, i) => memoryNode({ ...options, network, n: i + 1 }));
   for (const { host } of nodes) await host.start();
   return nodes;

@@ -171,6 +171,38 @@ test('a stamp that could not be written is the last one of its batch', async () 
   expect(() => own.stamp(chunk(3))).toThrow(CrashError);
 });
 
+test('a batch stamps again once a full disk takes what it had not taken', async () => {
+  const { issuer: own, state } = issuer();
+  own.stamp(chunk(1));
+  await own.saved();
+  const batch = state.batch.bind(state);
+  const full = Object.assign(new Error('the disk is full'), { code: 'STORE_FULL' });
+  let writes = 0;
+  // The first of two does not arrive: the second one has a later slot of the same bucket.
+  state.batch = (changes) => (writes++ === 0 ? Promise.reject(full) : batch(changes));
+  own.stamp(chunk(2));
+  own.stamp(chunk(3));
+  await expect(own.saved()).rejects.toBe(full);
+  state.batch = () => Promise.reject(full);
+  expect(() => own.stamp(chunk(4))).toThrow('the disk is full');
+  await settled();
+  expect(() => own.stamp(chunk(4))).toThrow('the disk is full');
+  await settled();
+  state.batch = batch;
+  // This one is too early, and lets it be written.
+  expect(() => own.stamp(chunk(4))).toThrow('the disk is full');
+  await settled();
+  await own.saved();
+  // Also after a crash: slots are where they were, and none is issued twice.
+  const { issuer: again } = issuer({}, new MemoryState(state.disk));
+  expect([2, 3, 4].map((n) => place(again.stamp(chunk(n))))).toEqual([
+    '0000238700000001',
+    '0000238700000002',
+    '0000238700000003',
+  ]);
+  expect(place(own.stamp(chunk(5)))).toBe('0000238700000003');
+});
+
 test('what was issued is on disk when it says so, and it says when that failed', async () => {
   const { issuer: own, state } = issuer();
   state.writesLeft = 2;

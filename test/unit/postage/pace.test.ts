@@ -36,7 +36,7 @@ test('the block after an empty one is looked for when it is due, and then less a
   const { pace, pauses } = paced();
   for (let n = 0; n < CLOSE_LOOKS; n++) pace.nothing();
   pace.found({ empty: true });
-  expect(await pauses(7)).toEqual([950, 100, 200, 400, 800, 950, 950]);
+  expect(await pauses(7)).toEqual([990, 100, 200, 400, 800, 990, 990]);
 });
 
 test('looks are never closer than they were asked to be', async () => {

@@ -335,6 +335,24 @@ describe('own batches', () => {
     });
   });
 
+  test('a stamp is old once its batch has stamped the chunk again', async () => {
+    const own = node({ usableBlocks: 0 });
+    await running(own, async () => {
+      const { postage } = own;
+      const [first, second] = [await postage.buy(request, forever), await postage.buy(request, forever)];
+      await upToDate(own);
+      const stamp = postage.stamper(first.batchId).stamp(chunk(1));
+      postage.stamper(second.batchId).stamp(chunk(1));
+      expect(postage.renewed(chunk(1), stamp)).toBeUndefined();
+      const later = postage.stamper(first.batchId).stamp(chunk(1));
+      expect(postage.renewed(chunk(1), later)).toBeUndefined();
+      const renewed = postage.renewed(chunk(1), stamp);
+      expect(renewed?.index).toEqual(stamp.index);
+      expect(Buffer.compare(renewed?.timestamp ?? stamp.timestamp, stamp.timestamp)).toBe(1);
+      expect(postage.renewed(chunk(2), stamp)).toBeUndefined();
+    });
+  });
+
   test('the batch of the newest stamp of a chunk is known', async () => {
     const own = node({ usableBlocks: 0 });
     await running(own, async () => {
@@ -584,4 +602,31 @@ describe('a crash', () => {
       expect(known(restarted)).toBe(states.at(-1));
     }
   });
+});
+
+describe('a disk that takes no writes', () => {
+  test.each(['STORE_FULL', 'EROFS', 'EIO'])(
+    'for %s does not end a node: it knows what the chain says, and writes it once it can',
+    async (code) => {
+      const own = node();
+      const { chain, state, postage, fatal } = own;
+      const batch = state.batch.bind(state);
+      await running(own, async () => {
+        state.batch = () => Promise.reject(Object.assign(new Error('nothing is written'), { code }));
+        const id = chain.createBatch(OTHER, id32(7), { amount: 10_000_000n, depth: 17, immutable: false });
+        const known = (one: Node) => one.postage.batches.get(id);
+        chain.mine();
+        await upToDate(own);
+        expect(known(own)).toMatchObject({ depth: 17 });
+        // The disk has nothing of it, and a purchase, which must not be forgotten, is refused.
+        expect(known(node({}, chain, new Map(state.disk)))).toBeUndefined();
+        await expect(postage.buy(request, forever)).rejects.toThrow('nothing is written');
+        state.batch = batch;
+        chain.mine();
+        await upToDate(own);
+        await expect.poll(() => known(node({}, chain, new Map(state.disk)))).toMatchObject({ depth: 17 });
+      });
+      expect(fatal).toEqual([]);
+    },
+  );
 });

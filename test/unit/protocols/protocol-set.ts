@@ -6,6 +6,7 @@ import type { Clock } from '../../../node/env/clock.ts';
 import type { Logger } from '../../../node/env/logger.ts';
 import type { Metrics } from '../../../node/env/metrics.ts';
 import type { AddressBook, Host, Peer } from '../../../node/p2p/host.ts';
+import type { Postage } from '../../../node/postage/ports.ts';
 import { createHive } from '../../../node/protocols/hive/hive.ts';
 import { createPingpong } from '../../../node/protocols/pingpong/pingpong.ts';
 import { createPricing } from '../../../node/protocols/pricing/pricing.ts';
@@ -33,15 +34,16 @@ interface ProtocolSetDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Default: any stamp will do. */
+  readonly postage?: Pick<Postage, 'validate'>;
 }
 
-/** Stamps are not checked. */
 export async function protocolSet(
   { networkId, radius, snapshot }: ProtocolSetOptions,
   deps: ProtocolSetDeps,
 ) {
   const { host, addressBook, signer, clock } = deps;
-  const postage = { validate: () => undefined };
+  const postage = deps.postage ?? { validate: () => undefined };
   const store = await createMemoryStore(
     { cacheCapacity: 1_000, reserveCapacity: 10_000, radius: 0 },
     { clock, log: deps.log, overlay: host.overlay },

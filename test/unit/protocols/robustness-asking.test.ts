@@ -1,6 +1,7 @@
 /** Every protocol asked of a peer that follows no rules: the asker gets an answer or an error of its own in time, and nothing stays behind. */
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
+import { framed, join } from '../../../harness/conformance/wire/hostile-bytes.ts';
 import { encodeStamp } from '../../../node/chunk/stamp.ts';
 import { chunkFrom } from '../../../node/chunk/validate.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
@@ -29,8 +30,6 @@ import {
   cutsOf,
   type Ended,
   encoded,
-  framed,
-  join,
   messagesIn,
   watched,
 } from './attacks.ts';

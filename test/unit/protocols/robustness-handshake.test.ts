@@ -1,6 +1,7 @@
 /** Introductions by strangers that follow no rules: who is let in can prove who it is, and of the others nothing stays. */
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
+import { framed, join } from '../../../harness/conformance/wire/hostile-bytes.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { encodeMessage } from '../../../node/p2p/codec/codec.ts';
 import type { MessageOf } from '../../../node/p2p/codec/message.ts';
@@ -15,8 +16,6 @@ import {
   bytesAbout,
   carryOut,
   encoded,
-  framed,
-  join,
   watched,
 } from './attacks.ts';
 import { never } from './exchange-nodes.ts';

@@ -1,6 +1,7 @@
 /** Every protocol served to a peer that follows no rules: it gets the answer of the specification or a reset, and nothing stays behind. */
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
+import { framed, join } from '../../../harness/conformance/wire/hostile-bytes.ts';
 import { proximityOrder } from '../../../node/chunk/address.ts';
 import { encodeStamp } from '../../../node/chunk/stamp.ts';
 import { chunkFrom } from '../../../node/chunk/validate.ts';
@@ -40,8 +41,6 @@ import {
   carryOut,
   cutsOf,
   encoded,
-  framed,
-  join,
   messagesIn,
 } from './attacks.ts';
 import { chunkWhere, someStamp } from './exchange-nodes.ts';

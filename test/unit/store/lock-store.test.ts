@@ -27,7 +27,7 @@ test('a folder of a living process is refused with its id', () => {
   expect(() => lockFolder(folder)).toThrow(
     expect.objectContaining({
       code: 'DATA_DIR_IN_USE',
-      message: `${folder} is used by process ${process.ppid}: two nodes can not share a data folder`,
+      message: `${folder} is used by process ${process.ppid}: two nodes cannot share a data folder`,
     }),
   );
 });

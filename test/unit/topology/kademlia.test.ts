@@ -170,21 +170,30 @@ test('a bin below the radius is balanced first, then filled up to eight, with th
   await kademlia.stop();
 });
 
-test('a bin of the neighbourhood is dialled until eight are connected, those first that spread over it', async () => {
+test('at radius 0 a bin is dialled until four are connected, those first that spread over it', async () => {
   const { kademlia, know, dialled } = table();
   await kademlia.start();
   // Nobody is there, so all are tried.
-  await know(CROWDED.slice(0, 12));
-  expect(dialled()).toHaveLength(12);
+  await know(CROWDED);
+  expect(dialled()).toHaveLength(CROWDED.length);
   await kademlia.stop();
   const other = table();
   everybodyHome(other.net);
   await other.kademlia.start();
   other.connect(id('8100'));
-  await other.know(CROWDED.slice(0, 12));
-  const order = [11, 0, 1, 2, 3, 4, 5];
+  await other.know(CROWDED);
+  const order = [11, 0, 1, 12];
   expect(other.dialled()).toEqual(order.map((i) => underlayOf(CROWDED[i] as string)));
   await other.kademlia.stop();
+});
+
+test('at radius 0 a bin is filled as usual while only a few nodes are known', async () => {
+  const { kademlia, net, know, dialled } = table();
+  everybodyHome(net);
+  await kademlia.start();
+  await know(CROWDED.slice(0, 12));
+  expect(dialled()).toHaveLength(8);
+  await kademlia.stop();
 });
 
 test('four dials are under way at once, and more when these take long', async () => {
@@ -465,16 +474,16 @@ test('a radius that has changed is looked at at once: a bin that is below it now
   const { kademlia, net, know, dialled, clock } = table({ storageRadius: () => radius });
   everybodyHome(net);
   await kademlia.start();
-  const spread = Array.from({ length: 12 }, (_, i) => id((0x80 + i * 8).toString(16)));
+  const spread = Array.from({ length: 13 }, (_, i) => id((0x80 + i * 8).toString(16)));
   await know(spread);
-  expect(dialled()).toHaveLength(8);
+  expect(dialled()).toHaveLength(4);
   let changes = 0;
   kademlia.onChange(() => changes++);
   radius = 4;
   kademlia.radiusChanged();
   expect(changes).toBe(1);
   await clock.settle();
-  expect(dialled()).toEqual(spread.slice(8).map((overlay) => underlayOf(overlay)));
+  expect(dialled()).toEqual(spread.slice(4).map((overlay) => underlayOf(overlay)));
   await kademlia.stop();
 });
 

@@ -3,7 +3,7 @@
 //
 // Calls dominate small hashes, so the host makes one call per chunk. Two Keccak states run side by side in the two
 // 64-bit lanes of every v128, so that a level of the tree is hashed two pairs at a time; a single hash uses lane 0.
-// A state is 25 v128 words in memory; a round reads one state and writes the other. Specification: data-formats 1.1, 1.3, 2.3.
+// A state is 25 v128 words in memory; a round reads one state and writes the other. Specification: `data-formats.md` 1.1, 1.3, 2.3.
 
 /** Bytes of message that one permutation takes in. */
 const RATE: usize = 136;

@@ -3,7 +3,7 @@
 // A product by a constant is linear in the bits of the other factor, so it is the sum of the products of its two
 // halves of four bits, and a table of 16 products for each half fits one v128: `swizzle` looks up sixteen bytes at
 // once. Shards are worked through in blocks of 64 bytes, every input and output of a block in turn, so that a block
-// stays in the nearest cache. Specification: data-formats 3.5.
+// stays in the nearest cache. Specification: `data-formats.md` 3.5.
 
 /** x^8 + x^4 + x^3 + x^2 + 1. */
 const POLYNOMIAL: u32 = 0x11d;

@@ -1,3 +1,4 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { Value } from 'typebox/value';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { dialectOf } from '../../../../node/api/dialect.ts';
@@ -125,7 +126,11 @@ const REQUESTS: readonly {
   { method: 'GET', path: '/stake/withdrawable' },
   { method: 'DELETE', path: '/stake/withdrawable' },
   { method: 'GET', path: '/redistributionstate' },
-  { method: 'GET', path: '/rchash/{depth}/{anchor1}/{anchor2}', url: '/rchash/0/64/1e' },
+  {
+    method: 'GET',
+    path: '/rchash/{depth}/{anchor1}/{anchor2}',
+    url: `/rchash/0/${'11'.repeat(32)}/${'22'.repeat(32)}`,
+  },
   {
     method: 'POST',
     path: '/wallet/withdraw/{coin}',
@@ -188,6 +193,13 @@ describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => 
   );
 });
 
+test('a peer that nobody knows is named in the shape of the dialect that answers for it', async () => {
+  const { api } = await startKit({ dialect: 'swarm' });
+  const answer = await api.main.inject({ url: '/chequebook/cheque/00' });
+  expect(answer.statusCode).toBe(200);
+  expect([...Value.Errors(schemas(dialectOf('swarm')).Cheques, answer.json())]).toEqual([]);
+});
+
 test('every route that answers JSON is asked once', () => {
   const asked = new Set(REQUESTS.map(({ method, path }) => `${method} ${path}`));
   const json = ROUTES.filter(
@@ -222,6 +234,27 @@ describe('the document', () => {
   const documentOf = async (dialect: 'svc' | 'swarm', port: 'main' | 'debug'): Promise<Document> =>
     (await (await startKit({ dialect })).api[port].inject({ url: '/openapi.json' })).json();
 
+  test.each([
+    ['svc', 'main'],
+    ['svc', 'debug'],
+    ['swarm', 'main'],
+    ['swarm', 'debug'],
+  ] as const)('%s, %s: is valid, and all that it refers to is there', async (dialect, port) => {
+    const validator = new Validator();
+    const document = await documentOf(dialect, port);
+    expect(await validator.validate({ ...document })).toEqual({ valid: true });
+    expect(validator.version).toBe('3.1');
+    const responses = { 200: { description: 'success', content: { 'application/json': {} } } };
+    for (const wrong of [
+      { parameters: 'none' },
+      { responses: { 200: {} } },
+      { requestBody: { $ref: '#/none' } },
+    ]) {
+      const paths = { ...document.paths, '/wrong': { get: { responses, ...wrong } } };
+      expect((await validator.validate({ ...document, paths })).valid, JSON.stringify(wrong)).toBe(false);
+    }
+  });
+
   test('has every route of its port', async () => {
     for (const port of ['main', 'debug'] as const) {
       const { paths } = await documentOf('svc', port);
@@ -231,6 +264,23 @@ describe('the document', () => {
       const served = ROUTES.filter((row) => row.port === 'both' || row.port === port);
       expect(documented.sort()).toEqual(served.map(({ method, path }) => `${method} ${path}`).sort());
     }
+  });
+
+  test('names the scheme of tokens, which probes never need', async () => {
+    const document = (await documentOf('svc', 'main')) as unknown as {
+      security: unknown;
+      components: { securitySchemes: unknown };
+      paths: Record<
+        string,
+        Record<string, { security?: unknown; responses: Record<string, { content?: object }> }>
+      >;
+    };
+    expect(document.security).toEqual([{}, { bearer: [] }]);
+    expect(document.components.securitySchemes).toMatchObject({ bearer: { type: 'http', scheme: 'bearer' } });
+    expect(document.paths['/health']?.['get']?.security).toEqual([]);
+    expect(document.paths['/peers']?.['get']?.security).toBeUndefined();
+    const types = document.paths['/chunks/{address}']?.['get']?.responses['200']?.content;
+    expect(Object.keys(types ?? {})).toEqual(['binary/octet-stream']);
   });
 
   test('names its interface and version', async () => {
@@ -265,6 +315,8 @@ describe('the document', () => {
       '200',
       '206',
       '304',
+      '500',
+      '503',
       'default',
     ]);
   });
@@ -283,9 +335,13 @@ describe('the document', () => {
     },
   );
 
-  test('refers only to shapes that it has', async () => {
-    const document = await documentOf('svc', 'main');
-    const referred = JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g);
-    for (const [, name] of referred) expect(Object.keys(document.components.schemas)).toContain(name);
+  test('declares the server errors that a request can cause, with their messages', async () => {
+    const { paths } = await documentOf('svc', 'main');
+    const answersOf = (method: string, path: string) => paths[path]?.[method]?.responses ?? {};
+    expect(answersOf('post', '/chunks')['500']).toMatchObject({
+      description: 'create chunk error; done split failed',
+    });
+    expect(answersOf('get', '/svc/{reference}')['503']).toMatchObject({ description: 'service unavailable' });
+    expect(Object.keys(answersOf('get', '/peers'))).toEqual(['200', 'default']);
   });
 });

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
+  durationText,
   formatMs,
   grouped,
   inUnits,
@@ -42,6 +43,16 @@ test.each([
   ['0.5s', 500],
 ])('%s is %i ms', (text, ms) => {
   expect(parseDurationMs(text)).toBe(ms);
+});
+
+test.each([
+  [0, '0s'],
+  [500, '500ms'],
+  [15_000, '15s'],
+  [90_000, '1m30s'],
+  [86_400_000, '1d'],
+])('%i ms are written as %s', (ms, text) => {
+  expect(durationText(ms)).toBe(text);
 });
 
 test.each(['', '15', 's', '15 s', '15sec', '-1s', '1s!'])("'%s' is no duration", (text) => {

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { type Books, type Link, type NodeBooks, violations } from '../../../../harness/books/books.ts';
+import {
+  type Books,
+  type Link,
+  linkGaps,
+  type NodeBooks,
+  violations,
+} from '../../../../harness/books/books.ts';
 
 /** Overlays and accounts that are easy to read in messages. */
 const PEERS = { a: 'a'.repeat(64), b: 'b'.repeat(64), c: 'c'.repeat(64) };
@@ -147,4 +153,19 @@ test('a cheque that promises less than the one before is named at either end', (
     nodes: [node('b', link('a', { chequeReceived: 70n })), node('a', link('b', { chequeSent: 70n }))],
   });
   expect(violations(forgotten, books())).toEqual([]);
+});
+
+test('a gap that a fault explains is no violation, any other one is', () => {
+  const nodes = [
+    node('a', link('b', { balance: -5n, timeSent: 8n, chequeSent: 70n })),
+    node('b', link('a', { balance: 5n, timeReceived: 12n, chequeReceived: 70n }), link('c')),
+    node('c'),
+  ];
+  const [gap, ...others] = linkGaps(nodes);
+  expect(others).toEqual([]);
+  expect(gap).toMatchObject({ ends: ['a', 'b'], what: 'by time', gap: 4n, total: 12n });
+  const unexplained = violations(books({ nodes }));
+  expect(unexplained).toEqual(['by time: a has sent 8 to b, which has received 12']);
+  expect(violations(books({ nodes }), undefined, ({ ends }) => ends.includes('b'))).toEqual([]);
+  expect(violations(books({ nodes }), undefined, ({ ends }) => ends.includes('c'))).toEqual(unexplained);
 });

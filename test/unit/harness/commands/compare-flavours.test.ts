@@ -15,13 +15,13 @@ function failing(...errors: readonly Error[]) {
 
 const late = new HarnessError('WAIT_TIMEOUT', 'not meshed');
 
-test('a cluster that has not started in time is started once more, and that is said', async () => {
+test('retries a start that timed out once, and reports the retry', async () => {
   const { done, said } = failing(late);
   expect(await done).toBe('run');
   expect(said).toEqual(['not meshed']);
 });
 
-test('a second late start, and whatever else went wrong, ends the comparison', async () => {
+test('ends the comparison after a second late start or any other error', async () => {
   await expect(failing(late, late).done).rejects.toBe(late);
   const other = new HarnessError('PORT_IN_USE', 'taken');
   const { done, said } = failing(other);

@@ -22,7 +22,7 @@ async function cluster(name: string, driver?: 'attached' | 'process'): Promise<v
   if (driver !== undefined) writeRecord(stateDir, { ...record, driver, phase: 'running' });
 }
 
-test('--all removes all that can be removed, and names each of the others', async () => {
+test('--all removes every cluster it can, and names each of the others', async () => {
   await cluster('field', 'attached');
   await cluster('local', 'process');
   await cluster('starting');
@@ -32,14 +32,14 @@ test('--all removes all that can be removed, and names each of the others', asyn
   await expect(down({ all: true }, context)).rejects.toMatchObject({
     name: 'HarnessError',
     message: expect.stringMatching(
-      /^cluster 'starting' is not removed: .* is being started by process \d+\ncluster 'unreadable' is not removed: /,
+      /^cannot remove cluster 'starting': .* is being started by process \d+\ncannot remove cluster 'unreadable': /,
     ) as string,
   });
   expect(listClusters(stateDir)).toEqual(['starting', 'unreadable']);
-  expect(context.said()).toBe('  forgot field: its 0 nodes go on\n  removed local: 0 nodes stopped\n');
+  expect(context.said()).toBe('  forgot field: its 0 nodes keep running\n  removed local: 0 nodes stopped\n');
 });
 
-test('with --json an error is the only document', async () => {
+test('prints an error as the only document with --json', async () => {
   await cluster('field', 'attached');
   await cluster('starting');
   const context = contextOf(stateDir, true);

@@ -31,13 +31,13 @@ async function run(target: Target, flags: Partial<ExportFlags> = {}, json = fals
 
 const mode = (path: string) => statSync(path).mode & 0o777;
 
-test('without a folder the file is on standard output and nothing else', async () => {
+test('prints nothing but the file to standard output without --output', async () => {
   const { out, note } = await run('compose');
   expect(out).toBe(readFileSync('docker-compose.yml', 'utf8'));
   expect(note).toBe('');
 });
 
-test('flags win over the file, and the file over the defaults', async () => {
+test('options override the file, which overrides the defaults', async () => {
   const file = join(folder, 'cluster.yaml');
   writeFileSync(file, 'name: mine\nseed: 7\nnodes: 2\n');
   const output = join(folder, 'out');
@@ -59,7 +59,7 @@ test('flags win over the file, and the file over the defaults', async () => {
   expect(files[0]?.content).not.toContain('node-1');
 });
 
-test('files with keys are for their owner alone, and a line says what they are', async () => {
+test('makes files with keys readable by their owner only, and warns about them', async () => {
   const output = join(folder, 'out');
   const { note } = await run('stack', { nodes: 1, output });
   expect(mode(join(output, 'secrets/node-0/swarm.key'))).toBe(0o600);
@@ -69,14 +69,14 @@ test('files with keys are for their owner alone, and a line says what they are',
   expect(onScreen).toMatch(/test keys/);
 });
 
-test('what exists is replaced only when that is asked for, and is a secret afterwards', async () => {
+test('overwrites existing files only with --force, and makes them private', async () => {
   const output = join(folder, 'out');
   await run('kubernetes', { nodes: 1, output });
   const manifests = join(output, 'kubernetes.yaml');
   rmSync(manifests);
   writeFileSync(manifests, 'mine', { mode: 0o644 });
   await expect(run('kubernetes', { nodes: 1, output })).rejects.toThrow(
-    /kubernetes\.yaml, .*network\.yaml exist already/,
+    /kubernetes\.yaml, .*network\.yaml already exist/,
   );
   expect(readFileSync(manifests, 'utf8')).toBe('mine');
   await run('kubernetes', { nodes: 1, output, force: true });
@@ -84,7 +84,7 @@ test('what exists is replaced only when that is asked for, and is a secret after
   expect(mode(manifests)).toBe(0o600);
 });
 
-test('a stack without a folder, a machine for another engine and a folder that cannot be are refused', async () => {
+test('refuses a stack without a folder, a machine for another engine and an impossible folder', async () => {
   await expect(run('stack')).rejects.toMatchObject({
     code: 'USAGE',
     message: expect.stringMatching(/^--output/),
@@ -99,7 +99,7 @@ test('a stack without a folder, a machine for another engine and a folder that c
   await expect(run('compose', { output: file })).rejects.toMatchObject({ code: 'CANNOT_WRITE' });
 });
 
-test('what cannot be exported is named with its file, all at once', async () => {
+test('lists everything that cannot be exported at once, with its file', async () => {
   const file = join(folder, 'cluster.yaml');
   writeFileSync(file, 'nodes: 3\ntopology: ring\ndriver: embedded\n');
   await expect(run('stack', { file, output: join(folder, 'out') })).rejects.toMatchObject({

@@ -15,7 +15,7 @@ async function flagsOf(...args: readonly string[]): Promise<Readonly<Record<stri
   return seen;
 }
 
-test('a load serves its own metrics on a port, as any run does', async () => {
+test('a load serves its own metrics on a port, like any run', async () => {
   expect(await flagsOf('--metrics-port', '9464')).toMatchObject({ metricsPort: 9464 });
   expect(await flagsOf()).not.toHaveProperty('metricsPort');
   await expect(flagsOf('--metrics-port', '80')).rejects.toThrow('1024');

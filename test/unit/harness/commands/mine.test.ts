@@ -28,7 +28,7 @@ const node = (name: string, flavour: NodeRecord['flavour']): NodeRecord => ({
   log: '',
 });
 
-test('a chain by which a Bee tells time is not mined on demand, and the message names the Bee', async () => {
+test('refuses to mine on demand in a cluster with a Bee, and names the Bee', async () => {
   const definition = parseDefinition({}, 'test');
   const record = await claimCluster(stateDir, { name: 'mixed', seed: 1n, ephemeral: false, definition });
   writeRecord(stateDir, {
@@ -50,8 +50,8 @@ test('a chain by which a Bee tells time is not mined on demand, and the message 
   const context = contextOf(stateDir);
   await expect(mine(1, { name: 'mixed' }, context)).rejects.toMatchObject({
     code: 'CHAIN_STEADY',
-    message: 'no blocks on demand: bee-0 would take blocks that come too early for another time',
-    hint: 'Wait: a block comes every 5000 ms. A cluster without Bees has them on demand.',
+    message: 'cannot mine on demand: bee-0 would misread the time from early blocks',
+    hint: 'Wait: a block is mined every 5000 ms. Only clusters without Bees mine on demand.',
   });
   expect(context.said()).toBe('');
 });

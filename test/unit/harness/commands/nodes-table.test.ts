@@ -23,13 +23,13 @@ function linesAt(width: number, wide: boolean): string[] {
   return nodesTable(CLUSTER, context, { wide, state: true });
 }
 
-test.each([60, 80, 100])('at %d columns no line is longer, and what is left out is named', (width) => {
+test.each([60, 80, 100])('fits %d columns and names the columns left out', (width) => {
   const lines = linesAt(width, false);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(width);
   expect(lines.at(-1)).toMatch(/^ {2}not shown: .*\(--wide\)$/);
 });
 
-test('--wide puts all values in full below each other where a table would break', () => {
+test('--wide lists full values vertically where a table would wrap', () => {
   const lines = linesAt(80, true);
   expect(lines.slice(0, 3)).toEqual(['  node-0', '    state    running', '    flavour  svc']);
   expect(lines).toContain(`    overlay  ${NODE.overlay}`);
@@ -37,7 +37,7 @@ test('--wide puts all values in full below each other where a table would break'
   expect(lines).toContain('  node-1');
 });
 
-test('--wide is a table for programs and very wide terminals', () => {
+test('--wide prints a table to programs and very wide terminals', () => {
   const lines = linesAt(Number.POSITIVE_INFINITY, true);
   expect(lines).toHaveLength(3);
   expect(lines[1]).toContain(NODE.p2p);

@@ -15,9 +15,9 @@ test.each<[string, Partial<UpFlags>]>([
   ['--cors', { cors: ['*'] }],
   ['--otlp', { otlp: 'http://127.0.0.1:4318' }],
   ['--seed', { seed: 0n }],
-])('%s beside --snapshot is refused by name', async (flag, given) => {
+])('refuses %s with --snapshot', async (flag, given) => {
   await expect(up({ ...NOTHING, snapshot: 'base', ...given }, contextOf('/nowhere'))).rejects.toMatchObject({
     code: 'USAGE',
-    message: `${flag}: cannot be given with --snapshot, which has a definition of its own`,
+    message: `${flag}: cannot be combined with --snapshot, which has its own definition`,
   });
 });

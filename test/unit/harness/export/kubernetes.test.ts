@@ -3,7 +3,7 @@ import * as kubernetes from '@kubernetes/client-node';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { exportKubernetes } from '../../../../harness/export/kubernetes.ts';
-import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
+import type { DefinitionInput } from '../../../../harness/plan/definition-input.ts';
 import { MIXED, requestFor } from './kit.ts';
 
 type Labels = Record<string, string>;

@@ -120,17 +120,27 @@ test('peers outside of the cluster do not count, and nodes that do not run are n
   expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 0, expected: 0 } });
 });
 
-test('of a bin with more nodes than saturation any eight are enough', async () => {
-  const far = Array.from({ length: 10 }, (_, i) => overlay(0x80, i));
-  const hub = (count: number) => [
-    node({ name: 'hub', overlay: overlay(0), peers: far.slice(0, count) }),
-    ...far.map((own, i) =>
-      node({ name: `far-${i}`, overlay: own, peers: [overlay(0), ...far.filter((other) => other !== own)] }),
-    ),
-  ];
-  expect(await lookAtMesh(hub(8), SIGNAL)).toHaveProperty('done');
-  expect(await lookAtMesh(hub(7), SIGNAL)).toMatchObject({
-    missing: expect.stringContaining('hub is not connected to far-7, far-8, far-9') as string,
+test('in a cluster of more than nine any four of a bin are enough, in a smaller one all are wanted', async () => {
+  const hub = (count: number, others: number) => {
+    const far = Array.from({ length: others }, (_, i) => overlay(0x80, i));
+    return [
+      node({ name: 'hub', overlay: overlay(0), peers: far.slice(0, count) }),
+      ...far.map((own, i) =>
+        node({
+          name: `far-${i}`,
+          overlay: own,
+          peers: [overlay(0), ...far.filter((other) => other !== own)],
+        }),
+      ),
+    ];
+  };
+  expect(await lookAtMesh(hub(4, 9), SIGNAL)).toHaveProperty('done');
+  expect(await lookAtMesh(hub(3, 9), SIGNAL)).toMatchObject({
+    missing: expect.stringContaining('hub is not connected to far-3, far-4, far-5') as string,
+  });
+  expect(await lookAtMesh(hub(8, 8), SIGNAL)).toHaveProperty('done');
+  expect(await lookAtMesh(hub(7, 8), SIGNAL)).toMatchObject({
+    missing: expect.stringContaining('hub is not connected to far-7') as string,
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseDefinition } from '../../../../harness/plan/definition.ts';
+import type { DefinitionInput } from '../../../../harness/plan/definition-input.ts';
 import { type ClusterPlan, planCluster } from '../../../../harness/plan/plan.ts';
-import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
 import { spareAccounts } from '../../../../harness/plan/seed.ts';
 
 function optionsOf(input: DefinitionInput): ClusterPlan['chain'] {

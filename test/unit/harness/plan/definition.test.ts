@@ -2,8 +2,8 @@ import { expect, test, vi } from 'vitest';
 import { DEPLOYER_KEY } from '../../../../chain/deployer-key.ts';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { batchAmount, parseDefinition } from '../../../../harness/plan/definition.ts';
+import type { DefinitionInput } from '../../../../harness/plan/definition-input.ts';
 import { creditOf } from '../../../../harness/plan/facts.ts';
-import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
 
 function mistake(input: unknown): string {
   try {
@@ -18,6 +18,7 @@ function mistake(input: unknown): string {
 
 test('an empty definition is five nodes of our own flavour in the fast profile', () => {
   expect(parseDefinition(undefined, 'cluster.yaml')).toEqual({
+    machineFaults: false,
     nodes: [{ flavour: 'svc', mode: 'full', count: 5, options: {} }],
     chain: { blockTime: 1000, chainId: 31_337, networkId: 4020, port: 0, gate: false, storagePrice: 24_000 },
     driver: 'process',
@@ -27,6 +28,7 @@ test('an empty definition is five nodes of our own flavour in the fast profile',
     listen: '127.0.0.1',
     topology: 'mesh',
     coldGossip: false,
+    linkFaults: false,
     ports: 'free',
     cors: [],
     allowedHosts: [],
@@ -147,7 +149,7 @@ test.each([
   [
     'a node option without its unit',
     { nodes: [{ options: { 'warmup-time': 5 } }] },
-    'nodes[0].options.warmup-time: got 5, expected a duration such as 500ms, 5s or 2m',
+    'nodes[0].options.warmup-time: got 5, expected a duration, for example 500ms, 5s or 2m',
   ],
   [
     'a list for a single node option',
@@ -157,7 +159,7 @@ test.each([
   [
     'one wrong item of a list',
     { nodes: [{ options: { 'cors-allowed-origins': ['*', 'here'] } }] },
-    "nodes[0].options.cors-allowed-origins: got 'here', expected an origin such as",
+    "nodes[0].options.cors-allowed-origins: got 'here', expected an origin, for example",
   ],
   [
     'a duration without a unit',
@@ -175,11 +177,11 @@ test.each([
     { allowedHosts: ['node:1633'] },
     "allowedHosts[0]: got 'node:1633', expected a host name without a port",
   ],
-  ['an origin that is none', { cors: 'here' }, "cors: got 'here', expected an origin such as"],
-  ['one wrong origin of a list', { cors: ['*', 4] }, 'cors[1]: got 4, expected an origin such as'],
+  ['an origin that is none', { cors: 'here' }, "cors: got 'here', expected an origin, for example"],
+  ['one wrong origin of a list', { cors: ['*', 4] }, 'cors[1]: got 4, expected an origin, for example'],
   ['a receiver of traces that is none', { otlp: 'here' }, "otlp: got 'here', expected host:port, or an http"],
   ['a receiver of another kind', { otlp: 'udp://a:1' }, "otlp: got 'udp://a:1', expected host:port"],
-  ['two origins in one text', { cors: '*,*' }, "cors: got '*,*', expected an origin such as"],
+  ['two origins in one text', { cors: '*,*' }, "cors: got '*,*', expected an origin, for example"],
   [
     'a range that ends behind the last port',
     { ports: 65_000, nodes: 55 },
@@ -189,6 +191,16 @@ test.each([
     'a port of the chain that a node has',
     { ports: 17_000, chain: { port: 17_011 } },
     'chain.port: got 17011, expected another port than that of the p2p listener of node-1',
+  ],
+  [
+    'bad links between containers',
+    { driver: 'docker', linkFaults: true },
+    'linkFaults: got true with driver docker, expected process or embedded: containers have no link proxy',
+  ],
+  [
+    'bad machines that are containers',
+    { driver: 'docker', machineFaults: true },
+    'machineFaults: got true with driver docker, expected driver process or embedded',
   ],
   ['a word for batches', { batches: 'many' }, "batches: got 'many', expected false, a map with depth"],
   ['a port of the system', { ports: 80 }, "ports: got 80, expected 'free', the first port of a fixed range"],

@@ -59,9 +59,12 @@ test('the file to begin with names every key, is valid, and shows the defaults',
   }
   const defaults = parseDefinition({ name: 'local' }, 'options');
   expect(parseDefinition(parse(CLUSTER_FILE), 'cluster.yaml')).toEqual(defaults);
-  // Only containers have limits.
+  // Only containers have limits, and dishonest nodes are none.
+  const { nodes: groups, ...others } = complete() as { nodes: Record<string, unknown>[] };
+  const { dishonest, ...honest } = groups[0] as Record<string, unknown>;
+  expect(dishonest).toEqual(['wrong-data', 'forged-receipts']);
   const { preset, seed, credit, otlp, ...rest } = parseDefinition(
-    { ...(complete() as object), driver: 'docker' },
+    { ...others, nodes: [honest], driver: 'docker' },
     'cluster.yaml',
   );
   expect([preset, seed, credit, otlp]).toEqual(['factory', 42n, 'high', 'http://127.0.0.1:4318']);

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import type { NodePlan } from '../../../../harness/flavours/flavour.ts';
 import { svcFlavour } from '../../../../harness/flavours/svc.ts';
 import { parseDefinition } from '../../../../harness/plan/definition.ts';
+import type { DefinitionInput } from '../../../../harness/plan/definition-input.ts';
 import { type ClusterPlan, placeNodes, planCluster } from '../../../../harness/plan/plan.ts';
-import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
 import { deriveNode } from '../../../../harness/plan/seed.ts';
 import { toHex } from '../../../../node/crypto/hex.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseDefinition } from '../../../../harness/plan/definition.ts';
+import type { DefinitionInput } from '../../../../harness/plan/definition-input.ts';
 import { chainPort, fixedPorts, wantedPorts } from '../../../../harness/plan/ports.ts';
-import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
 
 const definitionOf = (input: DefinitionInput) => parseDefinition(input, 'options');
 

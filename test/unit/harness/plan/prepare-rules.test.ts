@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkDefinition, parseDefinition } from '../../../../harness/plan/definition.ts';
+import type { DefinitionInput } from '../../../../harness/plan/definition-input.ts';
 import { planCluster } from '../../../../harness/plan/plan.ts';
-import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
 import { linksOf } from '../../../../harness/plan/topology.ts';
 
 function mistakesOf(input: DefinitionInput): readonly string[] {

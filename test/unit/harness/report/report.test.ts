@@ -2,12 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { grouped } from '../../../../harness/base/words.ts';
+import { formatMs, grouped } from '../../../../harness/base/words.ts';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
 import {
   consoleStyle,
   formatBytes,
-  formatMs,
   renderRepeated,
   renderRun,
   StepDisplay,
@@ -48,7 +47,7 @@ const PLAIN = { width: 80, colour: false, live: false };
 test('a cluster that is kept is named, with how to stop it', () => {
   const text = renderRun({ ...run(scenario()), kept: 'net-1' }, PLAIN);
   expect(text).toContain('cluster net-1 runs');
-  expect(text).toContain('npm run svcnet -- down --name net-1');
+  expect(text).toContain('svcnet down --name net-1');
   expect(renderRun(run(scenario()), PLAIN)).not.toContain('kept');
 });
 
@@ -64,10 +63,10 @@ test('the report is where its page is, or its folder where there is none', () =>
   }
 });
 
-test('runs with several seeds are a line each, and the seeds that failed', () => {
+test('runs with several seeds are a line each, with the seeds that failed and how often each scenario did', () => {
   const start = { seed: 44, passed: false, error: 'the chain is not ready\nits log' } as const;
   const runs = [run(scenario()), { ...run(scenario({ result: 'failed' })), seed: 43 }, start];
-  const lines = renderRepeated({ passed: false, failedSeeds: [43, 44], runs }, PLAIN)
+  const lines = renderRepeated({ passed: false, failedSeeds: [43, 44], failures: { smoke: 1 }, runs }, PLAIN)
     .trim()
     .split('\n');
   expect(lines).toEqual([
@@ -76,6 +75,7 @@ test('runs with several seeds are a line each, and the seeds that failed', () =>
     '  seed 44 failed   the chain is not ready',
     '',
     '  1 of 3 runs passed, failed with seed 43, 44',
+    '  ✖ smoke: 1 of 3 runs',
   ]);
 });
 

@@ -1,6 +1,17 @@
-import { expect, test, vi } from 'vitest';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ChainFaults } from '../../../../harness/chain/faults.ts';
-import { chainFaultsOf, faultsOf } from '../../../../harness/run/faults.ts';
+import type { Fault } from '../../../../harness/faults/fault.ts';
+import { FAULTS_FILE } from '../../../../harness/report/folder.ts';
+import {
+  begunFaultsOf,
+  chainFaultsOf,
+  faultsOf,
+  mend,
+  withoutBegun,
+} from '../../../../harness/run/faults.ts';
 
 test('a fault lasts until the node runs again, or has no end; what was done before is not of this scenario', () => {
   const nodes = [
@@ -50,4 +61,58 @@ test('what is done to the chain lasts until it is over, and each thing by itself
   } finally {
     vi.useRealTimers();
   }
+});
+
+/** A fault as `Faults` tells of it. */
+function fault(id: string, more: Partial<Fault> = {}): Fault {
+  const about = { kind: 'link', request: { kind: 'link' }, text: `slows ${id}`, targets: ['node-0'] };
+  return { id, ...about, at: 10, endAt: 20, effect: { 'bytes delayed': 5 }, ...more };
+}
+
+describe('when a scenario has ended', () => {
+  let folder = '';
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'faults-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const lines = () =>
+    readFileSync(join(folder, FAULTS_FILE), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { event: string; id: string; scenario: string });
+
+  test('what it has left broken is healed, and its faults are in the folder, in the order of time', async () => {
+    const history = [fault('f1', { endAt: 40 }), fault('f2', { at: 30, endAt: 50 }), fault('f0', { at: 1 })];
+    let healed = 0;
+    const healOwn = () => Promise.resolve([fault(`f${healed++}`)]);
+    expect(await mend({ history, healOwn }, { name: 'smoke', fromMs: 5, folder })).toBeUndefined();
+    expect(healed).toBe(1);
+    expect(lines().map(({ event, id, scenario }) => `${scenario} ${event} ${id}`)).toEqual([
+      'smoke begin f1',
+      'smoke begin f2',
+      'smoke end f1',
+      'smoke end f2',
+    ]);
+  });
+
+  test('a fault without effect is named, and what cannot be healed', async () => {
+    const inert = fault('f1', { effect: { 'bytes delayed': 0 } });
+    // Somebody else has ended it: what it did since the last look is not known.
+    const { endAt: _, ...unknown } = fault('f2', { effect: {} });
+    const healOwn = () => Promise.reject(new Error('cannot heal f3'));
+    const wrong = await mend({ history: [inert, unknown], healOwn }, { name: 'smoke', fromMs: 0, folder });
+    expect(wrong).toBe('cannot heal f3\nfault f1 (slows f1) had no effect');
+  });
+});
+
+test('a fault is an event with its effect; what it does to its node is not told again', () => {
+  const history = [fault('f1', { text: 'kills node-0', effect: { 'nodes killed': 1 } })];
+  expect(begunFaultsOf(history, 5)).toEqual([
+    { kind: 'fault', at: 10, endAt: 20, part: 'node-0', text: 'kills node-0 (1 nodes killed)' },
+  ]);
+  const deed = (part: string, at: number) =>
+    ({ kind: 'fault', at, part, text: `${part} was killed` }) as const;
+  const told = [deed('node-0', 11), deed('node-0', 25), deed('node-1', 11)];
+  expect(withoutBegun(told, history)).toEqual([deed('node-0', 25), deed('node-1', 11)]);
 });

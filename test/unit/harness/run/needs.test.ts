@@ -38,9 +38,9 @@ test('a missing capability is named before a missing node: another node would no
 });
 
 test.each([
-  ['process', ['kill', 'pause', 'copy']],
-  ['embedded', ['kill', 'pause', 'copy']],
-  ['docker', ['kill', 'pause']],
+  ['process', ['kill', 'pause', 'data', 'copy']],
+  ['embedded', ['kill', 'pause', 'data', 'copy']],
+  ['docker', ['kill', 'pause', 'memory']],
   ['attached', []],
 ] as const)(
   'the %s driver has the capabilities %j, and neither clock, disk nor links of its own',
@@ -48,6 +48,19 @@ test.each([
     expect([...capabilitiesOf(name)]).toEqual(has);
   },
 );
+
+test('nodes that were started for it have clocks and disks that can fail, wherever they run', () => {
+  for (const name of ['process', 'embedded'] as const) {
+    const capabilities = capabilitiesOf(name, { machineFaults: true });
+    expect([...capabilities]).toEqual([...capabilitiesOf(name), 'clock', 'disk']);
+  }
+});
+
+test('a scenario for wrong clocks or bad disks says how a cluster gets them', () => {
+  expect(unmetNeed(needing('disk'), { nodes: NODES, driver: driverWith('kill'), chain })).toMatch(
+    /svcnet up --machine-faults/,
+  );
+});
 
 test('a chain without control endpoint, and nodes that svcnet has not started, are reasons not to begin', () => {
   const driver = { name: 'attached', capabilities: capabilitiesOf('attached') } as const;

@@ -13,10 +13,12 @@ const scenario = defineScenario({
   about: 'An example.',
   parameters: {
     count: parameter('integer', 3, 'how many', { min: 1 }),
-    size: parameter('size', 4096, 'how large'),
+    size: parameter('size', 4096, 'how large', { max: 2 ** 30 }),
     sizes: parameter('sizes', [1], 'how large each'),
     mode: parameter('text', 'deferred', 'how', { oneOf: ['deferred', 'direct'] }),
     cache: parameter('boolean', false, 'whether'),
+    wait: parameter('duration', 15_000, 'how long'),
+    share: parameter('number', 1, 'which share'),
   },
   needs: { nodes: 1 },
   cluster: { nodes: 1 },
@@ -28,7 +30,15 @@ const resolve = (given: Record<string, string>) =>
   resolveParameters(scenario, new Map(Object.entries(given)));
 
 test('a parameter that is not given has its default', () => {
-  expect(resolve({})).toEqual({ count: 3, size: 4096, sizes: [1], mode: 'deferred', cache: false });
+  expect(resolve({})).toEqual({
+    count: 3,
+    size: 4096,
+    sizes: [1],
+    mode: 'deferred',
+    cache: false,
+    wait: 15_000,
+    share: 1,
+  });
 });
 
 test('sizes are bytes, with binary and decimal units', () => {
@@ -38,14 +48,33 @@ test('sizes are bytes, with binary and decimal units', () => {
   expect(resolve({ sizes: '1, 4KiB,1MiB' }).sizes).toEqual([1, 4096, 1_048_576]);
 });
 
+test('durations are milliseconds, and numbers have fractions', () => {
+  expect(resolve({ wait: '1m30s' }).wait).toBe(90_000);
+  expect(resolve({ wait: '500ms' }).wait).toBe(500);
+  expect(resolve({ share: '0.95' }).share).toBe(0.95);
+});
+
 test.each([
   [{ count: 'x' }, "example: count: got 'x', expected a whole number, at least 1"],
   [{ count: '0' }, "example: count: got '0', expected a whole number, at least 1"],
-  [{ size: '4 apples' }, "example: size: got '4 apples', expected a size such as 4096, 64KiB or 1.5MiB"],
+  [
+    { size: '4 apples' },
+    "example: size: got '4 apples', expected a size such as 4096, 64KiB or 1.5MiB, at most 1073741824",
+  ],
+  [
+    { size: '2GiB' },
+    "example: size: got '2GiB', expected a size such as 4096, 64KiB or 1.5MiB, at most 1073741824",
+  ],
   [{ sizes: '' }, "example: sizes: got '', expected sizes separated by commas, such as 1,4KiB,1MiB"],
   [{ mode: 'later' }, "example: mode: got 'later', expected one of deferred, direct"],
+  [{ mode: 'dirct' }, "example: mode: got 'dirct', expected one of deferred, direct, did you mean 'direct'?"],
   [{ cache: 'yes' }, "example: cache: got 'yes', expected true or false"],
-  [{ cuont: '1' }, "scenario example has no parameter 'cuont', known: count, size, sizes, mode, cache"],
+  [{ wait: '15' }, "example: wait: got '15', expected a duration such as 500ms, 15s or 1m30s"],
+  [{ share: '1e3' }, "example: share: got '1e3', expected a number such as 0.95"],
+  [
+    { cuont: '1' },
+    "scenario example has no parameter 'cuont', did you mean 'count'? (known: count, size, sizes, mode, cache, wait, share)",
+  ],
 ])('%j is refused with the value given and the value expected', (given, message) => {
   expect(() => resolve(given as unknown as Record<string, string>)).toThrow(new ParameterError(message));
 });

@@ -38,13 +38,13 @@ function context({ copies = true, flavour = 'svc', ownerPid = process.pid, chain
 }
 
 test.each([
-  ['a driver that cannot copy', { copies: false }, 'the docker driver cannot copy what its nodes keep'],
+  ['a driver that cannot copy', { copies: false }, 'the docker driver cannot copy the data of its nodes'],
   [
     'a node whose peers nobody can make it forget',
     { flavour: 'bee' },
-    'node-0 is a bee, which keeps the addresses',
+    'node-0 is a bee, whose stored peer addresses cannot be removed',
   ],
-  ['a cluster of another process', { ownerPid: 1 }, 'lives and dies with process 1'],
+  ['a cluster of another process', { ownerPid: 1 }, 'belongs to process 1'],
 ])('is refused: %s', async (_what, given, reason) => {
   await expect(saveSnapshot(context(given), 'x', { force: false })).rejects.toMatchObject({
     code: 'SNAPSHOT_REFUSED',

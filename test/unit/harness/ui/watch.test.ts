@@ -1,6 +1,6 @@
 /** What the watch makes events of. */
 import { expect, test } from 'vitest';
-import { chequeEvents, radiusEvents } from '../../../../harness/ui/watch.ts';
+import { chequeEvents, faultEvents, radiusEvents } from '../../../../harness/ui/watch.ts';
 import { linkView, nodeView } from './kit.ts';
 
 const nodes = [nodeView(0), nodeView(1), nodeView(2)];
@@ -31,4 +31,20 @@ test('many cheques are one line', () => {
 
 test('cheques from before the first look are no event', () => {
   expect(chequeEvents([], [linkView(0, 1, { paidByA: '5' })], nodes)).toEqual([]);
+});
+
+test('a fault is told when it begins and when it is healed, and not in between', () => {
+  const isolated = { id: 'f1', at: 5, text: 'isolates node-1', targets: ['node-1'] };
+  const apart = { id: 'f2', at: 6, text: 'separates node-0 from node-1', targets: ['node-0', 'node-1'] };
+  expect(faultEvents([], [isolated, apart], 9)).toEqual([
+    { at: 5, kind: 'fault', part: 'node-1', text: 'fault f1 isolates node-1' },
+    { at: 6, kind: 'fault', part: null, text: 'fault f2 separates node-0 from node-1' },
+  ]);
+  expect(faultEvents([isolated, apart], [isolated, apart], 9)).toEqual([]);
+  // An id is given again.
+  const next = { ...isolated, at: 8 };
+  expect(faultEvents([isolated, apart], [apart, next], 9)).toEqual([
+    { at: 8, kind: 'fault', part: 'node-1', text: 'fault f1 isolates node-1' },
+    { at: 9, kind: 'recovery', part: 'node-1', text: 'fault f1 was healed: isolates node-1' },
+  ]);
 });

@@ -1,5 +1,6 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
+import { frame } from '../../../../harness/conformance/wire/yamux-frame.ts';
 import {
   HELD_MAX,
   HELD_SHARE,
@@ -7,7 +8,6 @@ import {
   YamuxSession,
   type YamuxStream,
 } from '../../../../node/p2p/libp2p/yamux.ts';
-import { frame } from './yamux-frame.ts';
 
 interface End {
   session: YamuxSession;

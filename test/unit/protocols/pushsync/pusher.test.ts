@@ -49,6 +49,8 @@ async function pusherWith(
     batchAwaited?: () => boolean;
     radius?: number;
     immutable?: boolean;
+    /** Addresses of chunks that have got a newer stamp since. */
+    restamped?: readonly string[];
     isResponsible?: (address: Uint8Array) => boolean;
   } = {},
 ) {
@@ -81,6 +83,11 @@ async function pusherWith(
     postage: {
       batches: { get: () => ((given.batchExists ?? (() => true))() ? batch : undefined) },
       awaited: given.batchAwaited ?? (() => false),
+      renewed: ({ identity }) =>
+        given.restamped?.includes(toHex(identity)) === true
+          ? { ...stamped(0), timestamp: new Uint8Array(8).fill(0xff) }
+          : undefined,
+      saved: async () => undefined,
     },
     pushsync: {
       push(chunk, stamp, options) {
@@ -330,6 +337,35 @@ describe('waiting chunks', () => {
     await clock.settle();
     expect([pushed.length, store.uploads.pendingCount()]).toEqual([3, 0]);
     expect(store.tags.get(uid)).toMatchObject({ synced: 3, stored: 0 });
+    await pusher.stop();
+  });
+
+  test('that were stamped again for another upload are pushed under a new stamp; only its receipt counts', async () => {
+    const renewed = new Set<string>();
+    const superseded: Push = async ({ address }, { timestamp }) => {
+      if (timestamp[0] !== 0xff)
+        throw new PushsyncError('SUPERSEDED', 'overwriting chunk with newer timestamp');
+      renewed.add(toHex(address));
+      return synced;
+    };
+    const { clock, store, pusher } = await pusherWith(superseded, { restamped: addresses(0, 2) });
+    const uid = await upload(store, 0, 3);
+    pusher.start();
+    await clock.settle();
+    expect(renewed.size).toBe(2);
+    expect([store.tags.get(uid)?.synced, store.uploads.pendingCount()]).toEqual([2, 1]);
+    await pusher.stop();
+  });
+
+  test('stay while every new stamp is said to be too old as well', async () => {
+    const superseded = async () => {
+      throw new PushsyncError('SUPERSEDED', 'overwriting chunk with newer timestamp');
+    };
+    const { clock, store, pusher, pushed } = await pusherWith(superseded, { restamped: addresses(0, 1) });
+    const uid = await upload(store, 0, 1);
+    pusher.start();
+    await clock.settle();
+    expect([pushed.length, store.tags.get(uid)?.synced, store.uploads.pendingCount()]).toEqual([4, 0, 1]);
     await pusher.stop();
   });
 

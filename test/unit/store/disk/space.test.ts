@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import type { Backend } from '../../../../node/store/backend.ts';
 import { DiskSpace } from '../../../../node/store/disk/space.ts';
@@ -64,6 +64,7 @@ describe('a write that the disk refuses', () => {
   const failing = (cause: Error, available?: number) => {
     const clock = new ManualClock();
     const log = silentLogger();
+    const said = vi.spyOn(log, 'error').mockReturnValue();
     const backend = {
       change: async () => {
         throw cause;
@@ -72,7 +73,7 @@ describe('a write that the disk refuses', () => {
       close: async () => undefined,
     } as unknown as Backend;
     const space = new DiskSpace({ available: () => available, clock, log });
-    return { clock, space, backend: space.watching(backend) };
+    return { clock, space, said, backend: space.watching(backend) };
   };
   const error = (code: unknown, message = 'write failed') => Object.assign(new Error(message), { code });
 
@@ -100,5 +101,19 @@ describe('a write that the disk refuses', () => {
     await expect(failing(medium, ENOUGH).backend.change(() => 1)).rejects.toBe(medium);
     const other = error('EIO');
     await expect(failing(other).backend.change(() => 1)).rejects.toBe(other);
+  });
+
+  test.each([
+    ['EIO', error('EIO')],
+    ['EROFS of LMDB', error(30)],
+  ])('for %s is said once a minute, whatever is written', async (_, cause) => {
+    const { clock, said, backend } = failing(cause, ENOUGH);
+    for (let chunk = 0; chunk < 10; chunk++) await expect(backend.change(() => 1)).rejects.toBe(cause);
+    expect(said.mock.calls).toEqual([
+      [{ reason: 'write failed' }, 'disk fails: what cannot be written is refused'],
+    ]);
+    await clock.advance(60_000);
+    await expect(backend.change(() => 1)).rejects.toBe(cause);
+    expect(said).toHaveBeenCalledTimes(2);
   });
 });

@@ -1,11 +1,11 @@
 import { HDNodeWallet, Mnemonic } from 'ethers';
 import { expect, test } from 'vitest';
 import { parseDefinition } from '../../../../../harness/plan/definition.ts';
+import type { DefinitionInput } from '../../../../../harness/plan/definition-input.ts';
 import { creditOf } from '../../../../../harness/plan/facts.ts';
 import { planCluster } from '../../../../../harness/plan/plan.ts';
 import { chainPort, wantedPorts } from '../../../../../harness/plan/ports.ts';
 import { PRESET_ACCOUNT_KEYS, withPreset } from '../../../../../harness/plan/presets/presets.ts';
-import type { DefinitionInput } from '../../../../../harness/plan/schema.ts';
 
 const parse = (input: DefinitionInput) => parseDefinition(input, 'options');
 const factory = (input: DefinitionInput = {}) => parse({ preset: 'factory', ...input });

@@ -1,0 +1,3 @@
+set -e
+npx svcnet run ./isolated.ts --driver embedded --seed 7 --report reports/first
+npx svcnet replay reports/first

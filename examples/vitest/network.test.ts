@@ -1,0 +1,20 @@
+import { Cluster } from 'svcnet';
+import 'svcnet/vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+let net: Cluster;
+
+beforeAll(async () => {
+  net = await Cluster.start({ driver: 'embedded', nodes: 3, seed: 7 });
+}, 60_000);
+
+afterAll(() => net.stop());
+
+test('every node reads what one has uploaded', async () => {
+  const data = new TextEncoder().encode('hello');
+  const { reference } = await net.node(0).bytes.upload(data);
+  await expect(net).toHaveDelivered(reference);
+  await expect(net).toHold(reference);
+  for (const node of net.nodes) expect(await node.bytes.download(reference)).toEqual(data);
+  await expect(net).toHaveSettled();
+}, 30_000);

@@ -1,0 +1,30 @@
+/** Commands of svcnet as the person at the terminal types them: a clone runs them by an npm script, npx needs its name. */
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A command in a text: the program's name, alone, and a word in lower case behind it. */
+const COMMAND = /(?<![\w./-])svcnet (?=[a-z])/g;
+
+/**
+ * The command line as it was called here.
+ * @param args behind the program's name
+ * @param env npm sets `npm_lifecycle_event` to the name of the script, or to `npx`
+ */
+export function typed(args: string, env: Environment = process.env): string {
+  return `${prefix(env)} ${args}`;
+}
+
+/** The same, with nothing on standard output but the command's own: npm tells which script it runs. */
+export function typedForOutput(args: string, env: Environment = process.env): string {
+  return typed(args, env).replace('npm run ', 'npm run -s ');
+}
+
+/** A text, such as a hint, with the commands in it as they are typed here. */
+export function asTyped(text: string, env: Environment = process.env): string {
+  return text.replace(COMMAND, `${prefix(env)} `);
+}
+
+function prefix(env: Environment): string {
+  if (env['npm_lifecycle_event'] === 'svcnet') return 'npm run svcnet --';
+  return env['npm_lifecycle_event'] === 'npx' ? 'npx svcnet' : 'svcnet';
+}

@@ -1,0 +1,107 @@
+/** `svcnet conformance http|wire|chain`: check a node row by row, with the exchange that proves each verdict. */
+import { EXIT, HarnessError } from '../base/errors.ts';
+import type { DialectName } from '../client/dialect.ts';
+import { type ChainFlags, chainConformance } from '../conformance/chain/conformance.ts';
+import { readReport, writeReport, writeText } from '../conformance/files.ts';
+import { chosenRows, type Graded, grade } from '../conformance/grade.ts';
+import { type HttpOptions, httpConformance } from '../conformance/http/conformance.ts';
+import { spokenDialect } from '../conformance/http/first-look.ts';
+import { matrixLines } from '../conformance/matrix.ts';
+import { publishedMatrix } from '../conformance/published.ts';
+import { isRed, type Level } from '../conformance/row.ts';
+import { type WireFlags, wireConformance } from '../conformance/wire/conformance.ts';
+import { answer, type CommandContext } from './context.ts';
+
+export interface ConformanceFlags {
+  readonly level: Level;
+  /** Rows whose id or group contains this text. */
+  readonly only?: string;
+  /** List the rows without running them. */
+  readonly list?: boolean;
+  /** Folder for the report's files. */
+  readonly output?: string;
+}
+
+/** @param flags.dialect default: detected */
+export async function conformanceHttp(
+  flags: ConformanceFlags & Omit<HttpOptions, 'dialect'> & { readonly dialect?: DialectName },
+  context: CommandContext,
+): Promise<number> {
+  const { dialect = flags.list === true ? 'svc' : await spokenDialect(flags, context.signal) } = flags;
+  return conformance(httpConformance({ ...flags, dialect }), flags, context);
+}
+
+export function conformanceWire(
+  flags: ConformanceFlags & WireFlags,
+  context: CommandContext,
+): Promise<number> {
+  return conformance(wireConformance(flags), flags, context);
+}
+
+export function conformanceChain(
+  flags: ConformanceFlags & ChainFlags,
+  context: CommandContext,
+): Promise<number> {
+  return conformance(chainConformance(flags), flags, context);
+}
+
+/** Reports as columns of one page. @param named `TITLE=conformance.json` @throws HarnessError for a file that is not a report */
+export function conformanceMatrix(
+  named: readonly string[],
+  { output }: { readonly output?: string },
+  context: CommandContext,
+): Promise<void> {
+  const columns = named.map((text) => {
+    const [, title = '', path = ''] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+    if (path === '')
+      throw new HarnessError(
+        'USAGE',
+        `${text}: expected a title and a report, for example ours=report/conformance.json`,
+      );
+    return { title, report: readReport(path) };
+  });
+  const page = publishedMatrix(columns);
+  if (output === undefined) context.out(page);
+  else writeText(output, page);
+  return Promise.resolve();
+}
+
+/** @returns the exit code: a failed check when a row is red */
+async function conformance<Subject>(
+  graded: Graded<Subject>,
+  { level, only, list, output }: ConformanceFlags,
+  context: CommandContext,
+): Promise<number> {
+  const rows = chosenRows(graded.rows, only);
+  if (rows.length === 0)
+    throw new HarnessError('USAGE', `--only: no row contains '${only}'`, {
+      hint: `List all rows with: svcnet conformance ${graded.kind} --list`,
+    });
+  if (list === true) {
+    const listed = rows.map(({ id, group, about, level }) => ({ id, group, about, level }));
+    answer(
+      context,
+      listed,
+      listed.map((row) => `${row.level.padEnd(5)}  ${row.id}: ${row.about}`),
+    );
+    return EXIT.success;
+  }
+  const { signal, style, width } = context;
+  const report = await grade(
+    { ...graded, rows },
+    {
+      level,
+      signal,
+      onResult: (result, done, total) => {
+        if (isRed(result)) context.note(`${done}/${total} ${result.verdict}  ${result.id}\n`);
+      },
+    },
+  );
+  if (output !== undefined) writeReport(output, report);
+  answer(context, report, [
+    ...matrixLines(report, style, width),
+    ...(output === undefined ? [] : [`report: ${output}`]),
+  ]);
+  if (signal.aborted) return EXIT.interrupted;
+  return report.rows.some(isRed) ? EXIT.checkFailed : EXIT.success;
+}

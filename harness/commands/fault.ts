@@ -1,0 +1,164 @@
+/** `svcnet fault KIND`, `svcnet faults`, `svcnet heal`: inject faults into a cluster, list and heal them. */
+import { Command } from 'commander';
+import { formatMs } from '../base/words.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { effectText, type Fault, type FaultKind, type FaultRequest } from '../faults/fault.ts';
+import { type FaultField, NODE_FIELD } from '../faults/fields.ts';
+import { FAULT_KINDS } from '../faults/table.ts';
+import { type Column, renderTable } from '../terminal/table.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+
+export interface FaultFlags extends ClusterFlags {
+  readonly json?: boolean;
+}
+
+type Work = (flags: FaultFlags, context: CommandContext) => Promise<number | void>;
+type Run = (flags: FaultFlags, work: Work) => Promise<void>;
+
+/** @param words arguments after `fault` on the command line */
+export async function fault(words: readonly string[], run: Run, context: CommandContext): Promise<void> {
+  if (words.length === 0 || words[0] === '--help' || words[0] === '-h') {
+    faultProgram(run).configureOutput({ writeOut: context.out }).outputHelp();
+    return;
+  }
+  await faultProgram(run).parseAsync(words, { from: 'user' });
+}
+
+/** A subcommand per kind, built from its fields. */
+export function faultProgram(run: Run): Command {
+  const program = new Command('svcnet fault')
+    .usage('<kind> [arguments] [options]')
+    .description('Inject a fault until it is healed.')
+    .showSuggestionAfterError(true)
+    .showHelpAfterError('(--help lists all options)')
+    .exitOverride();
+  for (const kind of FAULT_KINDS) addKind(program, kind, run);
+  return program.addHelpText(
+    'after',
+    '\nExamples:\n  svcnet fault link node-0 node-3 --latency 200ms --jitter 20ms --bandwidth 1MB/s\n  svcnet fault partition node-0,node-1 / node-2,node-3\n  svcnet fault kill node-2\n  svcnet faults\n  svcnet heal\n',
+  );
+}
+
+function addKind(program: Command, kind: FaultKind, run: Run): void {
+  const { fields = [NODE_FIELD] } = kind;
+  const command = program.command(kind.name).description(kind.about);
+  for (const { flag, about } of fields) {
+    if (isOption(flag)) command.option(flag, about);
+    else command.argument(flag, about);
+  }
+  command
+    .option('--name <cluster>', 'name of the cluster (default: the only one)')
+    .option('--json', 'print one JSON document and nothing else')
+    .action((...given: unknown[]) => {
+      // Commander passes the options and the command after the arguments.
+      const [flags] = given.slice(-2) as [Record<string, unknown>];
+      const { name, json, ...options } = flags as FaultFlags & Record<string, unknown>;
+      const request = { kind: kind.name, ...requestOf(fields, given.slice(0, -2), options) };
+      const about = { ...(name === undefined ? {} : { name }), ...(json === undefined ? {} : { json }) };
+      return run(about, (f, c) => begin(request, f, c));
+    });
+}
+
+/** Arguments and options as the fields of a request. */
+function requestOf(
+  fields: readonly FaultField[],
+  given: readonly unknown[],
+  options: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const values = given.values();
+  const request: Record<string, unknown> = {};
+  for (const { field, flag, parse } of fields) {
+    const value = isOption(flag) ? options[optionName(flag)] : values.next().value;
+    if (value === undefined) continue;
+    const text = Array.isArray(value) ? value.join(' ') : value;
+    request[field] = typeof text === 'string' && parse !== undefined ? parse(text) : text;
+  }
+  return request;
+}
+
+function isOption(flag: string): boolean {
+  return flag.startsWith('-');
+}
+
+/** `--one-way <text>` → `oneWay`, as Commander names it. */
+function optionName(flag: string): string {
+  const [, name = ''] = /^--([\w-]+)/.exec(flag) ?? [];
+  return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+async function begin(request: FaultRequest, flags: ClusterFlags, context: CommandContext): Promise<void> {
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
+  try {
+    context.signal.addEventListener(
+      'abort',
+      // An interrupted process has some seconds only.
+      () =>
+        context.note(
+          `undoing what has begun; should this end before, run svcnet heal --name ${cluster.name}\n`,
+        ),
+      { once: true },
+    );
+    const begun = await cluster.faults.begin(request, { signal: context.signal });
+    const again = begun.endAt === undefined ? [`  heal it with: svcnet heal ${begun.id}`] : [];
+    answer(context, { name: cluster.name, fault: begun }, [
+      `  ${begun.id}   ${begun.text}`,
+      ...(begun.note === undefined ? [] : [`  ${begun.note}`]),
+      ...again,
+    ]);
+  } finally {
+    await cluster.detach();
+  }
+}
+
+export async function faults(flags: ClusterFlags, context: CommandContext): Promise<void> {
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
+  try {
+    const active = await cluster.faults.list();
+    answer(context, { name: cluster.name, faults: active }, faultTable(active, context));
+  } finally {
+    await cluster.detach();
+  }
+}
+
+/** @param ids default: all */
+export async function heal(
+  ids: readonly string[],
+  flags: ClusterFlags,
+  context: CommandContext,
+): Promise<void> {
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
+  try {
+    const ended: Fault[] = [];
+    if (ids.length === 0) ended.push(...(await cluster.faults.heal()));
+    for (const id of ids) ended.push(...(await cluster.faults.heal(id)));
+    answer(context, { name: cluster.name, healed: ended }, faultTable(ended, context));
+  } finally {
+    await cluster.detach();
+  }
+}
+
+/** Lines about active faults for `ps` and `status`. */
+export function activeFaults(list: readonly Fault[]): readonly string[] {
+  return list.map(
+    ({ id, at, text, effect }) =>
+      `  fault ${id} for ${formatMs(Date.now() - at)}: ${text} (${effectText(effect)})`,
+  );
+}
+
+const COLUMNS = [
+  { title: 'id', rank: 0 },
+  { title: 'for', rank: 1, align: 'right' },
+  { title: 'what', rank: 0 },
+  { title: 'effect', rank: 0 },
+] as const satisfies readonly Column[];
+
+function faultTable(list: readonly Fault[], { width }: CommandContext): readonly string[] {
+  if (list.length === 0) return ['  no fault is active'];
+  const rows = list.map(({ id, at, endAt = Date.now(), text, effect }) => [
+    id,
+    formatMs(endAt - at),
+    text,
+    effectText(effect),
+  ]);
+  return renderTable(COLUMNS, rows, width).lines;
+}

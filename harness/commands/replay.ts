@@ -1,0 +1,72 @@
+/** `svcnet replay RUN` and `svcnet minimise RUN`: repeat a run from its folder, and reduce a failed one. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { EXIT, HarnessError } from '../base/errors.ts';
+import { minimiseLines, minimise as minimiseRun, progressText } from '../replay/minimise.ts';
+import { replayLines, replay as replayRun } from '../replay/replay.ts';
+import { findRun } from '../report/read-run.ts';
+import { answer, type CommandContext } from './context.ts';
+
+export interface ReplayFlags {
+  readonly times: number;
+}
+
+export interface MinimiseFlags {
+  readonly attempts: number;
+  /** Milliseconds. */
+  readonly budget: number;
+  readonly out?: string;
+}
+
+/** @returns the exit code: whether it failed the same way, never did, or could not be run */
+export async function replay(name: string, { times }: ReplayFlags, context: CommandContext): Promise<number> {
+  const { stateDir, signal } = context;
+  const folder = findRun(name, stateDir);
+  const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
+  const document = await replayRun({
+    folder,
+    times,
+    reports: join(stateDir, 'runs', `${startedAt}-replay`),
+    stateDir,
+    signal,
+    onRun({ ending, report, signatures, error }, number) {
+      const what = {
+        same: 'failed the same way',
+        otherwise: 'failed differently',
+        passed: 'passed',
+        'not-run': 'could not run',
+      };
+      const why = error ?? (ending === 'otherwise' ? signatures[0] : undefined);
+      context.note(
+        `  ${number} of ${times}  ${what[ending]}${why === undefined ? '' : `: ${why}`}  ${report}\n`,
+      );
+    },
+  });
+  answer(context, document, replayLines(document));
+  const { counts } = document;
+  if (counts['not-run'] === times) return EXIT.usage;
+  return counts.same > 0 ? EXIT.checkFailed : EXIT.success;
+}
+
+/** @returns the exit code: success, or interrupted with the best so far */
+export async function minimise(name: string, flags: MinimiseFlags, context: CommandContext): Promise<number> {
+  const { stateDir, signal } = context;
+  const folder = findRun(name, stateDir);
+  const out = resolve(flags.out ?? join(folder, 'minimised'));
+  if (existsSync(out) && readdirSync(out).length > 0) {
+    throw new HarnessError('CANNOT_WRITE', `${out} is not empty`, {
+      hint: 'Choose an empty folder with --out.',
+    });
+  }
+  const document = await minimiseRun({
+    folder,
+    out,
+    attempts: flags.attempts,
+    budgetMs: flags.budget,
+    stateDir,
+    signal,
+    onProgress: (progress) => context.note(`  ${progressText(progress)}\n`),
+  });
+  answer(context, document, minimiseLines(document));
+  return document.stopped === 'interrupted' ? EXIT.interrupted : EXIT.success;
+}

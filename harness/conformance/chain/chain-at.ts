@@ -1,0 +1,55 @@
+/** The chain of somebody's network, by its endpoint and the addresses of the contracts. */
+import { readFileSync } from 'node:fs';
+import { createAccount } from '../../../chain/account.ts';
+import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
+import { HarnessError, messageOf } from '../../base/errors.ts';
+import { Chain } from '../../chain/chain.ts';
+import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
+
+/** Nothing of it is on a block before. */
+const FIRST_BLOCK = 1;
+
+/**
+ * @param file JSON: names and addresses; default: where svcnet deploys them
+ * @throws HarnessError `USAGE`, `CHAIN_FAILED` when nobody answers
+ */
+export async function chainAt(rpc: string, file: string | undefined): Promise<Chain> {
+  const contracts = file === undefined ? usualContracts() : readContracts(file);
+  const record = { rpc, networkId: 0, contracts, startBlock: FIRST_BLOCK, blockTimeMs: 0, steady: true };
+  const asking = new Chain({ ...record, chainId: 0 });
+  try {
+    return new Chain({ ...record, chainId: Number(await asking.call<string>('eth_chainId')) });
+  } finally {
+    await asking.close();
+  }
+}
+
+/** The first seven transactions of the public development account, as `chain/deployment/` sends them. */
+function usualContracts(): Partial<Contracts> {
+  const deployer = createAccount(DEPLOYER_KEY);
+  return Object.fromEntries(CONTRACT_NAMES.map((name, nonce) => [name, deployer.contractAt(nonce)]));
+}
+
+function readContracts(file: string): Partial<Contracts> {
+  const found = parsed(file);
+  const entries = Object.entries(found);
+  for (const [name, address] of entries) {
+    if (!(CONTRACT_NAMES as readonly string[]).includes(name)) {
+      throw new HarnessError('USAGE', `${file}: got '${name}', expected ${CONTRACT_NAMES.join(', ')}`);
+    }
+    if (typeof address !== 'string' || !/^0x[0-9a-fA-F]{40}$/.test(address)) {
+      throw new HarnessError('USAGE', `${file}: ${name}: expected 0x and 40 hex digits`);
+    }
+  }
+  return found;
+}
+
+function parsed(file: string): Partial<Contracts> {
+  try {
+    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch (cause) {
+    throw new HarnessError('USAGE', `--contracts: ${messageOf(cause)}`, { cause });
+  }
+  throw new HarnessError('USAGE', `${file}: expected an object of names and addresses`);
+}

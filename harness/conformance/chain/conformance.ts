@@ -1,0 +1,67 @@
+/** Conformance of a chain: whether its contracts are what nodes need. */
+import { createRpcClient } from '../../../chain/rpc.ts';
+import type { Chain } from '../../chain/chain.ts';
+import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
+import { type Graded, type Opened, secretsOf } from '../grade.ts';
+import { chainAt } from './chain-at.ts';
+import { CHAIN_ROWS } from './rows.ts';
+import type { Ask, ChainSubject } from './subject.ts';
+
+/** Chain to grade, by its endpoint. */
+export interface ChainFlags {
+  /** URL of the JSON-RPC endpoint. */
+  readonly rpc: string;
+  /** File with the addresses of the contracts. */
+  readonly contracts?: string;
+  /** Block of the first contract. Default: 1. */
+  readonly startBlock?: bigint;
+}
+
+/** @param around what is put between endpoint and rows, for those who change answers on purpose */
+export function chainConformance(
+  flags: ChainFlags,
+  around: (ask: Ask) => Ask = (ask) => ask,
+): Graded<ChainSubject> {
+  return { kind: 'chain', rows: CHAIN_ROWS, open: () => open(flags, around) };
+}
+
+async function open(flags: ChainFlags, around: (ask: Ask) => Ask): Promise<Opened<ChainSubject>> {
+  const chain = await chainAt(flags.rpc, flags.contracts);
+  // Its errors keep the data of a revert.
+  const client = createRpcClient(flags.rpc);
+  const ask: Ask = (method, params) => client.call(method, ...params);
+  return {
+    subject: {
+      ask: around(ask),
+      contracts: known(chain),
+      startBlock: flags.startBlock ?? BigInt(chain.startBlock),
+    },
+    described: `${new URL(flags.rpc).origin}, chain ${chain.chainId}`,
+    implementation: await clientOf(chain),
+    secrets: secretsOf(flags.rpc),
+    close: async () => {
+      client.close();
+      await chain.close();
+      return [];
+    },
+  };
+}
+
+/** Those whose addresses are known are listed. */
+function known({ contracts }: Chain): Partial<Contracts> {
+  return Object.fromEntries(
+    CONTRACT_NAMES.filter((name) => Object.keys(contracts).includes(name)).map((name) => [
+      name,
+      contracts[name],
+    ]),
+  );
+}
+
+/** Not every endpoint says. */
+async function clientOf(chain: Chain): Promise<string> {
+  try {
+    return await chain.call<string>('web3_clientVersion');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,92 @@
+import {
+  type AbiValue,
+  encodeCall,
+  readWords,
+  selectorOf,
+  type WordReader,
+} from '../../../node/onchain/codec/abi.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Contracts } from '../../chain/contracts.ts';
+import { type Exchange, Mismatch, NotApplicable } from '../row.ts';
+
+/** A call of the endpoint. @throws RpcError and others */
+export type Ask = (method: string, params: readonly unknown[]) => Promise<unknown>;
+
+export interface ChainSubject {
+  readonly ask: Ask;
+  readonly contracts: Partial<Contracts>;
+  /** Block of the first contract. */
+  readonly startBlock: bigint;
+}
+
+/** What a row asks the chain, each question with its answer as evidence. */
+export class Questions {
+  readonly #subject: ChainSubject;
+  readonly #record: (exchange: Exchange) => void;
+
+  constructor(subject: ChainSubject, record: (exchange: Exchange) => void) {
+    this.#subject = subject;
+    this.#record = record;
+  }
+
+  get startBlock(): bigint {
+    return this.#subject.startBlock;
+  }
+
+  /** @throws NotApplicable when its address was not given */
+  address(name: keyof Contracts): string {
+    const address = this.#subject.contracts[name];
+    if (address === undefined) throw new NotApplicable(`the address of ${name} was not given`);
+    return address;
+  }
+
+  async ask<T>(method: string, params: readonly unknown[]): Promise<T> {
+    const sent = `${method} ${JSON.stringify(params)}`;
+    try {
+      const answer = await this.#subject.ask(method, params);
+      this.#record({ sent, received: shortened(JSON.stringify(answer)) });
+      return answer as T;
+    } catch (error) {
+      this.#record({ sent, received: `error: ${messageOf(error)}` });
+      throw error;
+    }
+  }
+
+  /** Runtime code as hex without 0x; empty when there is none. */
+  async code(address: string): Promise<string> {
+    return (await this.ask<string>('eth_getCode', [address, 'latest'])).slice(2).toLowerCase();
+  }
+
+  /** @returns the words of the answer @throws Mismatch when the contract does not answer, or with fewer words */
+  async view(
+    address: string,
+    signature: string,
+    { values = [], words = 1 }: { readonly values?: readonly AbiValue[]; readonly words?: number } = {},
+  ): Promise<WordReader> {
+    const data = encodeCall(selectorOf(signature), ...values);
+    const answer = await this.#viewed(address, signature, data);
+    const reader = readWords(answer, signature);
+    if (reader.count !== words) {
+      throw new Mismatch(`${signature} answers ${reader.count} words, expected ${words}`);
+    }
+    return reader;
+  }
+
+  async #viewed(to: string, signature: string, data: string): Promise<string> {
+    try {
+      return await this.ask<string>('eth_call', [{ from: NOBODY, to, data }, 'latest']);
+    } catch (error) {
+      throw new Mismatch(`${signature} fails: ${messageOf(error)}`);
+    }
+  }
+}
+
+/** Somebody who has nothing: the zero address may do less than anyone. */
+export const NOBODY = `0x${'00'.repeat(18)}beef`;
+
+/** Code of contracts is long and says little. */
+const SHOWN_MAX = 600;
+
+function shortened(text: string): string {
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}… (${text.length} characters)` : text;
+}

@@ -1,0 +1,43 @@
+/** A report as files of a folder. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { cannotWrite, HarnessError, messageOf } from '../base/errors.ts';
+import { conformanceJunit } from './junit.ts';
+import { conformancePage } from './page.ts';
+import type { ConformanceReport } from './row.ts';
+
+/** @throws HarnessError `RUN_INVALID` for a file that is no report of conformance, or is not there */
+export function readReport(path: string): ConformanceReport {
+  let report: Partial<ConformanceReport> | undefined;
+  try {
+    report = JSON.parse(readFileSync(path, 'utf8')) as Partial<ConformanceReport>;
+  } catch (cause) {
+    throw new HarnessError('RUN_INVALID', `${path}: ${messageOf(cause)}`, { cause });
+  }
+  if (Array.isArray(report?.rows) && typeof report.kind === 'string') return report as ConformanceReport;
+  throw new HarnessError('RUN_INVALID', `${path}: got another document, expected a conformance.json`);
+}
+
+/** @throws HarnessError `CANNOT_WRITE` */
+export function writeText(path: string, text: string): void {
+  try {
+    writeFileSync(path, text);
+  } catch (error) {
+    throw cannotWrite(dirname(path), error, 'choose another with --output');
+  }
+}
+
+/** Writes `conformance.json`, `junit.xml` and `report.html`. @throws HarnessError `CANNOT_WRITE` */
+export function writeReport(folder: string, report: ConformanceReport): void {
+  const files = {
+    'conformance.json': `${JSON.stringify(report, null, 2)}\n`,
+    'junit.xml': conformanceJunit(report),
+    'report.html': conformancePage(report),
+  };
+  try {
+    mkdirSync(folder, { recursive: true });
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  } catch (error) {
+    throw cannotWrite(folder, error, 'choose another with --output');
+  }
+}

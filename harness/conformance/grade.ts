@@ -1,0 +1,115 @@
+/** One run of conformance: a subject is opened, looked at row by row, and closed. */
+import { knownReason } from './known.ts';
+import { type ConformanceReport, isRed, type Row, type RowResult, totalsOf } from './row.ts';
+import { type RunOptions, runRows } from './run-rows.ts';
+
+const REDACTED = '[redacted]';
+/** A shorter part of a path is a name, such as `rpc`. */
+const KEY_LENGTH_MIN = 16;
+
+/** What a kind of conformance brings. */
+export interface Graded<Subject> {
+  readonly kind: ConformanceReport['kind'];
+  readonly rows: readonly Row<Subject>[];
+  /** @throws HarnessError when there is nothing to grade, such as a node that does not answer */
+  readonly open: (signal: AbortSignal) => Promise<Opened<Subject>>;
+}
+
+export interface Opened<Subject> {
+  readonly subject: Subject;
+  /** As a person reads it, such as `http://127.0.0.1:1633, dialect swarm`. */
+  readonly described: string;
+  /** What the subject says that it is; empty when it says nothing. */
+  readonly implementation: string;
+  /** What must not be in a report, such as the key of an endpoint. */
+  readonly secrets: readonly string[];
+  /** Ends what was opened, and removes what rows have made. @returns what could not be removed */
+  readonly close: () => Promise<readonly string[]>;
+}
+
+/**
+ * @returns the report, also of a run that is interrupted: rows that had not begun are skipped
+ * @throws HarnessError when there is nothing to grade; the signal's reason when it aborts before the first row
+ */
+export async function grade<Subject>(
+  { kind, rows, open }: Graded<Subject>,
+  options: RunOptions,
+): Promise<ConformanceReport> {
+  const startedAt = new Date().toISOString();
+  const started = performance.now();
+  const { subject, described, implementation, secrets, close } = await openedBy(open, options.signal);
+  const onResult: RunOptions['onResult'] = (result, ...count) =>
+    options.onResult?.(withoutSecrets(result, secrets), ...count);
+  const results = await runRows(rows, subject, { ...options, onResult });
+  const leftBehind = await close();
+  const report: ConformanceReport = {
+    kind,
+    subject: described,
+    implementation,
+    level: options.level,
+    startedAt,
+    durationMs: Math.round(performance.now() - started),
+    totals: totalsOf(results),
+    rows: results.map((row) => explained(row, implementation)),
+    leftBehind,
+  };
+  return withoutSecrets(report, secrets);
+}
+
+/** Whatever is opened after an interruption is closed again, and nobody waits for it. */
+async function openedBy<Subject>(
+  open: Graded<Subject>['open'],
+  signal: AbortSignal,
+): Promise<Opened<Subject>> {
+  signal.throwIfAborted();
+  const interrupted = Promise.withResolvers<never>();
+  const interrupt = () => interrupted.reject(signal.reason as Error);
+  signal.addEventListener('abort', interrupt, { once: true });
+  const opening = open(signal);
+  try {
+    return await Promise.race([opening, interrupted.promise]);
+  } catch (error) {
+    // When it was `open` that failed, there is nothing to close.
+    void opening.then(
+      ({ close }) => close(),
+      () => undefined,
+    );
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', interrupt);
+  }
+}
+
+function explained(row: RowResult, implementation: string): RowResult {
+  const known = isRed(row) ? knownReason(implementation, row) : undefined;
+  return known === undefined ? row : { ...row, known };
+}
+
+/** A value of JSON, with each secret replaced wherever a text contains it. */
+function withoutSecrets<T>(value: T, secrets: readonly string[]): T {
+  if (typeof value === 'string')
+    return secrets.reduce<string>((text, secret) => text.replaceAll(secret, REDACTED), value) as T;
+  if (Array.isArray(value)) return value.map((one: unknown) => withoutSecrets(one, secrets)) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, withoutSecrets(one as unknown, secrets)]),
+  ) as T;
+}
+
+/** What of a URL is nobody else's business: providers have the key of an account in its path or its query. */
+export function secretsOf(url: string): string[] {
+  const { username, password, pathname, searchParams } = new URL(url);
+  const parts = [username, password, decodeURIComponent(password), ...searchParams.values()];
+  const segments = pathname.split('/').filter(({ length }) => length >= KEY_LENGTH_MIN);
+  return [...parts, ...segments].filter((part) => part !== '');
+}
+
+/** Rows whose id or group contains a text, in any case. */
+export function chosenRows<Subject>(
+  rows: readonly Row<Subject>[],
+  text: string | undefined,
+): readonly Row<Subject>[] {
+  if (text === undefined) return rows;
+  const wanted = text.toLowerCase();
+  return rows.filter(({ id, group }) => `${group} ${id}`.toLowerCase().includes(wanted));
+}

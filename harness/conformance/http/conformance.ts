@@ -1,0 +1,96 @@
+/** Conformance of a node's HTTP interface: what is asked, of whom, and what is left behind, which is nothing if possible. */
+import { randomBytes } from 'node:crypto';
+import { messageOf } from '../../base/errors.ts';
+import type { DialectName } from '../../client/dialect.ts';
+import { type Graded, type Opened, secretsOf } from '../grade.ts';
+import { firstLook, type Urls } from './first-look.ts';
+import type { Place } from './messages.ts';
+import { Names } from './names.ts';
+import { httpRows } from './rows/rows.ts';
+import type { HttpSubject } from './subject.ts';
+import { NodeTransport, type Transport } from './transport.ts';
+
+const CLEANUP_LIMIT_MS = 20_000;
+const LOOK_MS = 250;
+
+/** HTTP interface to grade. */
+export interface HttpOptions {
+  /** URL of the API. */
+  readonly target: string;
+  /** URL of the debug API; without it, its rows are skipped. */
+  readonly debugTarget?: string;
+  /** URL of the API of another node of the network; without it, rows about two nodes are skipped. */
+  readonly second?: string;
+  /** Names that the node uses in headers, paths and fields. */
+  readonly dialect: DialectName;
+  /** Bearer token with full access. */
+  readonly token?: string;
+  /** Batch id for uploads, 64 hex digits. Default: a usable batch of the node. */
+  readonly batch?: string;
+}
+
+/** @param around what is put between node and rows, for those who change answers on purpose */
+export function httpConformance(
+  options: HttpOptions,
+  around: (transport: Transport) => Transport = (transport) => transport,
+): Graded<HttpSubject> {
+  const names = new Names(options.dialect);
+  return {
+    kind: 'http',
+    rows: httpRows(names),
+    open: (signal) => open(options, { names, around }, signal),
+  };
+}
+
+async function open(
+  { target, debugTarget, second, token, batch }: HttpOptions,
+  { names, around }: { names: Names; around: (transport: Transport) => Transport },
+  signal: AbortSignal,
+): Promise<Opened<HttpSubject>> {
+  const urls: Urls = {
+    main: target,
+    ...(debugTarget === undefined ? {} : { debug: debugTarget }),
+    ...(second === undefined ? {} : { second }),
+  };
+  const transport = new NodeTransport(urls, token);
+  const cleanups: HttpSubject['cleanups'] = [];
+  try {
+    const implementation = await firstLook(transport, { urls, batch }, signal);
+    const subject: HttpSubject = {
+      names,
+      transport: around(transport),
+      origin: new URL(target).origin,
+      places: new Set(Object.keys(urls) as Place[]),
+      batch,
+      lookMs: LOOK_MS,
+      seed: randomBytes(8).toString('hex'),
+      memo: new Map(),
+      cleanups,
+    };
+    return {
+      subject,
+      described: `${new URL(target).origin}, dialect ${names.dialect}`,
+      implementation,
+      secrets: [...(token === undefined ? [] : [token]), ...Object.values(urls).flatMap(secretsOf)],
+      close: async () => {
+        const leftBehind = await cleanUp(cleanups);
+        await transport.close();
+        return leftBehind;
+      },
+    };
+  } catch (error) {
+    await transport.close();
+    throw error;
+  }
+}
+
+/** What one of them cannot remove must not keep the others from it: the node may be gone by now. */
+async function cleanUp(cleanups: HttpSubject['cleanups']): Promise<string[]> {
+  const leftBehind: string[] = [];
+  const deadline = Date.now() + CLEANUP_LIMIT_MS;
+  for (const { what, remove } of cleanups.toReversed()) {
+    if (Date.now() > deadline) leftBehind.push(`${what}: no time left`);
+    else await remove().catch((error: unknown) => leftBehind.push(`${what}: ${messageOf(error)}`));
+  }
+  return leftBehind;
+}

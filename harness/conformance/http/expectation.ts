@@ -1,0 +1,198 @@
+/** What an answer must be, and how it can be wrong: claims are data, so that each can be broken on purpose. */
+
+import type { HttpAnswer } from './messages.ts';
+import { misfits, parseShape, wrongCopies } from './shape.ts';
+
+export interface ExpectedReason {
+  readonly field: string;
+  readonly error: string | RegExp;
+}
+
+export interface Expectation {
+  /** One of them. */
+  readonly status: number | readonly number[];
+  /** By lower-case name; null: the header must not be there. */
+  readonly headers?: Readonly<Record<string, string | RegExp | null>>;
+  /** Shape of a JSON body. */
+  readonly json?: string;
+  /** Members of it that are known: path such as `a.b` → value. */
+  readonly values?: Readonly<Record<string, unknown>>;
+  /** Of an error or an acknowledgement, whose `code` is the status. */
+  readonly message?: string | RegExp;
+  readonly reasons?: readonly ExpectedReason[];
+  readonly bytes?: Uint8Array;
+  readonly text?: string | RegExp;
+  /** No body at all. */
+  readonly empty?: true;
+}
+
+/** How an element of `reasons` is written. */
+export type ReasonForm = 'text' | 'object';
+
+/** @returns what is not as expected, each as a sentence's end; empty when all is */
+export function differences(answer: HttpAnswer, expected: Expectation, form: ReasonForm): string[] {
+  const statuses = [expected.status].flat();
+  const found: string[] = [];
+  if (!statuses.includes(answer.status))
+    found.push(`status ${answer.status}, expected ${statuses.join(' or ')}`);
+  for (const [name, wanted] of Object.entries(expected.headers ?? {})) {
+    const value = answer.headers[name];
+    if (wanted === null && value !== undefined) found.push(`header ${name}: ${value}, expected none`);
+    if (wanted !== null && (value === undefined || !fits(value, wanted)))
+      found.push(`header ${name}: ${value ?? 'none'}, expected ${wanted}`);
+  }
+  if (expected.empty === true && answer.body.length > 0)
+    found.push(`a body of ${answer.body.length} bytes, expected none`);
+  if (expected.bytes !== undefined && Buffer.compare(answer.body, expected.bytes) !== 0)
+    found.push(`${answer.body.length} bytes, expected the ${expected.bytes.length} that were stored`);
+  const text = Buffer.from(answer.body).toString('utf8');
+  if (expected.text !== undefined && !fits(text, expected.text))
+    found.push(`text ${JSON.stringify(text.slice(0, 200))}, expected ${expected.text}`);
+  if (needsJson(expected)) found.push(...jsonDifferences(text, answer, expected, form));
+  return found;
+}
+
+function needsJson({ json, values, message, reasons }: Expectation): boolean {
+  return [json, values, message, reasons].some((claim) => claim !== undefined);
+}
+
+function jsonDifferences(
+  text: string,
+  answer: HttpAnswer,
+  expected: Expectation,
+  form: ReasonForm,
+): string[] {
+  const found: string[] = [];
+  const type = answer.headers['content-type'] ?? 'none';
+  if (!/^application\/json; charset=utf-8$/.test(type))
+    found.push(`content-type ${type}, expected application/json; charset=utf-8`);
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch (error) {
+    return [...found, `no JSON: ${(error as SyntaxError).message}`];
+  }
+  if (expected.json !== undefined) found.push(...misfits(parseShape(expected.json), body));
+  for (const [path, wanted] of Object.entries(expected.values ?? {})) {
+    const value = memberAt(body, path);
+    if (JSON.stringify(value) !== JSON.stringify(wanted))
+      found.push(`${path} ${said(value)}, expected ${JSON.stringify(wanted)}`);
+  }
+  if (expected.message !== undefined) {
+    const { message, code } = (body ?? {}) as { message?: unknown; code?: unknown };
+    if (typeof message !== 'string' || !fits(message, expected.message))
+      found.push(`message ${said(message)}, expected ${wantedText(expected.message)}`);
+    // An answer of another kind has none, which its status says already.
+    const isOther = code === undefined && message === undefined;
+    if (code !== answer.status && !isOther) found.push(`code ${said(code)}, expected ${answer.status}`);
+  }
+  if (expected.reasons !== undefined) found.push(...reasonDifferences(body, expected.reasons, form));
+  return found;
+}
+
+function reasonDifferences(body: unknown, wanted: readonly ExpectedReason[], form: ReasonForm): string[] {
+  const { reasons } = (body ?? {}) as { reasons?: unknown };
+  const list = Array.isArray(reasons) ? reasons : [];
+  const told = list.map((reason) => {
+    if (form === 'text') return typeof reason === 'string' ? reason : undefined;
+    const { field, error } = (reason ?? {}) as { field?: unknown; error?: unknown };
+    return typeof field === 'string' && typeof error === 'string' ? `${field}: ${error}` : undefined;
+  });
+  const isSame =
+    told.length === wanted.length &&
+    wanted.every(({ field, error }) =>
+      told.some(
+        (text) => text?.startsWith(`${field}: `) === true && fits(text.slice(field.length + 2), error),
+      ),
+    );
+  if (isSame) return [];
+  const expected = wanted.map(({ field, error }) =>
+    form === 'text'
+      ? wantedText(typeof error === 'string' ? `${field}: ${error}` : new RegExp(`${field}: ${error.source}`))
+      : `{"field":"${field}","error":${wantedText(error)}}`,
+  );
+  return [`reasons ${said(reasons)}, expected [${expected.join(',')}]`];
+}
+
+/** A member of a body, as JSON. */
+function said(value: unknown): string {
+  return value === undefined ? 'missing' : JSON.stringify(value);
+}
+
+function wantedText(wanted: string | RegExp): string {
+  return typeof wanted === 'string' ? JSON.stringify(wanted) : String(wanted);
+}
+
+/** A change of an answer that is as expected, after which it must not be taken any more. */
+export interface Mutation {
+  readonly about: string;
+  readonly answer: HttpAnswer;
+}
+
+/** Every claim of the expectation, broken by itself. */
+export function* mutationsOf(answer: HttpAnswer, expected: Expectation): Generator<Mutation> {
+  yield { about: 'another status', answer: { ...answer, status: 299 } };
+  for (const [name, wanted] of Object.entries(expected.headers ?? {})) {
+    const { [name]: _, ...others } = answer.headers;
+    yield wanted === null
+      ? { about: `with ${name}`, answer: { ...answer, headers: { ...others, [name]: 'something' } } }
+      : { about: `without ${name}`, answer: { ...answer, headers: others } };
+  }
+  if (expected.empty === true) yield { about: 'a body', answer: { ...answer, body: Buffer.from('{}') } };
+  if (expected.bytes !== undefined)
+    yield { about: 'another byte', answer: { ...answer, body: changed(answer.body) } };
+  if (expected.text !== undefined)
+    yield { about: 'another text', answer: { ...answer, body: new Uint8Array(0) } };
+  if (needsJson(expected)) yield* jsonMutations(answer, expected);
+}
+
+function* jsonMutations(answer: HttpAnswer, expected: Expectation): Generator<Mutation> {
+  const body = JSON.parse(Buffer.from(answer.body).toString('utf8')) as unknown;
+  const json = (about: string, value: unknown): Mutation => ({
+    about,
+    answer: { ...answer, body: Buffer.from(JSON.stringify(value)) },
+  });
+  yield { about: 'no JSON', answer: { ...answer, body: Buffer.from('{') } };
+  yield {
+    about: 'another content-type',
+    answer: { ...answer, headers: { ...answer.headers, 'content-type': 'text/plain' } },
+  };
+  if (expected.json !== undefined)
+    for (const { about, value } of wrongCopies(parseShape(expected.json), body)) yield json(about, value);
+  for (const path of Object.keys(expected.values ?? {}))
+    yield json(`another ${path}`, withMember(body, path));
+  if (expected.message !== undefined) {
+    yield json('another message', { ...(body as object), message: '' });
+    yield json('another code', { ...(body as object), code: 299 });
+  }
+  if (expected.reasons !== undefined) {
+    const { reasons } = body as { reasons?: unknown[] };
+    yield json('other reasons', { ...(body as object), reasons: ['x: y'] });
+    yield json('no reasons', { ...(body as object), reasons: [] });
+    yield json('one reason more', { ...(body as object), reasons: [...(reasons ?? []), 'x: y'] });
+  }
+}
+
+function fits(text: string, wanted: string | RegExp): boolean {
+  return typeof wanted === 'string' ? text === wanted : wanted.test(text);
+}
+
+export function memberAt(value: unknown, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>((at, key) => (at as Record<string, unknown> | null | undefined)?.[key], value);
+}
+
+function withMember(value: unknown, path: string): unknown {
+  const [key = '', ...rest] = path.split('.');
+  if (Array.isArray(value) && key === 'length') return [...value, { changed: true }];
+  const known = (value ?? {}) as Record<string, unknown>;
+  const member = rest.length === 0 ? { changed: true } : withMember(known[key], rest.join('.'));
+  return Array.isArray(value)
+    ? value.map((element, i) => (String(i) === key ? member : element))
+    : { ...known, [key]: member };
+}
+
+function changed(bytes: Uint8Array): Uint8Array {
+  return bytes.length === 0 ? Uint8Array.of(1) : bytes.map((byte, i) => (i === 0 ? byte ^ 1 : byte));
+}

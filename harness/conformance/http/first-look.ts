@@ -1,0 +1,108 @@
+/** What is asked before a node is graded: whether it is one, how it speaks, and whether what was named beside it is there. */
+import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
+import { DIALECT_NAMES, DIALECTS, type DialectName } from '../../client/dialect.ts';
+import { parseJson } from '../../client/json.ts';
+import type { Place } from './messages.ts';
+import { NodeTransport } from './transport.ts';
+
+const ANSWER_MS = 10_000;
+/** How the command names each interface. */
+const FLAGS: Readonly<Record<Place, string>> = {
+  main: '--target',
+  debug: '--debug-target',
+  second: '--second',
+};
+
+export type Urls = Readonly<Partial<Record<Place, string>>>;
+
+interface Seen {
+  readonly status: number;
+  /** Of a JSON object; empty when the body is none. */
+  readonly members: Readonly<Record<string, unknown>>;
+}
+
+/** @returns what the node calls itself, such as `version 2.8.1`; empty when it does not say @throws HarnessError */
+export async function firstLook(
+  transport: NodeTransport,
+  { urls, batch }: { readonly urls: Urls; readonly batch: string | undefined },
+  signal: AbortSignal,
+): Promise<string> {
+  const ask = (place: Place, path: string) => look(transport, { urls, place, path }, signal);
+  const health = await ask('main', '/health');
+  if (!('status' in health.members) && dialectOf(await ask('main', '/node')) === undefined)
+    throw new HarnessError('NETWORK_INVALID', `${urls.main} is no storage node: ${said('/health', health)}`, {
+      hint: 'Name the HTTP interface of a node with --target.',
+    });
+  for (const place of ['debug', 'second'] as const)
+    if (urls[place] !== undefined) await ask(place, '/health');
+  if (batch !== undefined) {
+    const path = `/stamps/${batch}`;
+    const stamps = await ask('main', path);
+    if (stamps.members['usable'] !== true)
+      throw new HarnessError(
+        'USAGE',
+        `--batch: the node has no usable batch ${batch}: ${said(path, stamps)}`,
+        {
+          hint: 'Name one of GET /stamps, or leave it out: the largest is taken then.',
+        },
+      );
+  }
+  const { version } = health.members;
+  return typeof version === 'string' ? `version ${version}` : '';
+}
+
+/** @returns `svc` for a node that does not tell @throws HarnessError when nobody answers */
+export async function spokenDialect(
+  { target, token }: { readonly target: string; readonly token?: string },
+  signal: AbortSignal,
+): Promise<DialectName> {
+  const urls = { main: target };
+  const transport = new NodeTransport(urls, token);
+  try {
+    return dialectOf(await look(transport, { urls, place: 'main', path: '/node' }, signal)) ?? 'svc';
+  } finally {
+    await transport.close();
+  }
+}
+
+function dialectOf({ members }: Seen): DialectName | undefined {
+  return DIALECT_NAMES.find((name) => DIALECTS[name].modeField in members);
+}
+
+/** `GET /health answers 404, not found`. */
+function said(path: string, { status, members: { message } }: Seen): string {
+  return `GET ${path} answers ${status}${typeof message === 'string' ? `, ${message}` : ''}`;
+}
+
+/** @throws HarnessError when nobody answers, or only those who have a token are answered */
+async function look(
+  transport: NodeTransport,
+  { urls, place, path }: { readonly urls: Urls; readonly place: Place; readonly path: string },
+  signal: AbortSignal,
+): Promise<Seen> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+  const answer = await transport.send({ place, path }, limit).catch((error: unknown) => {
+    throwIfInterrupted(signal);
+    throw new HarnessError('NETWORK_INVALID', `${urls[place]} does not answer: ${messageOf(error)}`, {
+      cause: error,
+      hint: `Start the node, or name its HTTP interface with ${FLAGS[place]}.`,
+    });
+  });
+  const { status, body } = answer;
+  if (status === 401)
+    throw new HarnessError('USAGE', `${urls[place]} answers ${status}: it needs a token`, {
+      hint: 'Give it with --token.',
+    });
+  return { status, members: membersOf(Buffer.from(body).toString('utf8')) };
+}
+
+function membersOf(body: string): Seen['members'] {
+  try {
+    const value = parseJson(body);
+    return typeof value === 'object' && value !== null ? (value as Seen['members']) : {};
+  } catch (error) {
+    // Of another server: it has no members, and that is what is looked at.
+    if (error instanceof SyntaxError) return {};
+    throw error;
+  }
+}

@@ -1,0 +1,141 @@
+/** What rows need on the node before they can look at something: a batch, content, peers, signed chunks. */
+import { makeCac } from '../../../node/chunk/cac.ts';
+import { signSoc, socParts } from '../../../node/chunk/soc.ts';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
+import { updateId } from '../../../node/feeds/feed.ts';
+import { NotApplicable } from '../row.ts';
+import type { HttpRequest, Place } from './messages.ts';
+import type { Talk } from './subject.ts';
+
+interface ListedBatch {
+  readonly batchID: string;
+  readonly depth: number;
+  readonly usable: boolean;
+}
+
+/** Usable batch of the node, as its header. @throws NotApplicable when it has none */
+export async function batchHeader(talk: Talk, place: Place = 'main'): Promise<Record<string, string>> {
+  const id = await talk.once(`batch ${place}`, async (setup) => {
+    if (place === 'main' && setup.subject.batch !== undefined) return setup.subject.batch;
+    const { status, member } = await setup.ask({ place, path: '/stamps' }, { status: [200, 403] });
+    const listed = status === 200 ? (member('stamps') as readonly ListedBatch[]) : [];
+    const usable = listed.filter((batch) => batch.usable).toSorted((a, b) => b.depth - a.depth);
+    return usable[0]?.batchID ?? '';
+  });
+  if (id === '')
+    throw new NotApplicable(`needs a usable batch on the ${place} node: buy one, or name it with --batch`);
+  return { 'svc-postage-batch-id': id };
+}
+
+export interface Uploaded {
+  readonly reference: string;
+  readonly data: Uint8Array;
+}
+
+/** Bytes on the node that no other row changes. */
+export function uploadedBytes(talk: Talk, name: string, length: number): Promise<Uploaded> {
+  return talk.once(`bytes ${name}`, async (setup) => {
+    const data = setup.content(name, length);
+    // Without parities, in either dialect.
+    const headers = { 'svc-redundancy-level': '0' };
+    const reference = await upload(setup, { path: '/bytes', headers, body: data });
+    return { reference, data };
+  });
+}
+
+/** Uploads, whatever of, and has the session's tag removed at the end. @returns its reference */
+export async function upload(
+  talk: Talk,
+  { path, headers, body }: Required<Pick<HttpRequest, 'path' | 'headers' | 'body'>>,
+): Promise<string> {
+  const stamped = { ...(await batchHeader(talk)), ...headers };
+  const answer = await talk.ask(
+    { method: 'POST', path, headers: stamped, body },
+    { status: 201, json: '{reference:ref}' },
+  );
+  forgetTag(talk, answer.headers[talk.names.header('svc-tag')]);
+  return answer.text('reference');
+}
+
+export function forgetTag(talk: Talk, uid: string | undefined): void {
+  if (uid !== undefined) talk.later(`tag ${uid}`, { method: 'DELETE', path: `/tags/${uid}` });
+}
+
+/** Overlay of a connected peer. @throws NotApplicable when there is none */
+export async function peerOf(talk: Talk): Promise<string> {
+  const peer = await talk.once('peer', async (setup) => {
+    const { member } = await setup.ask({ path: '/peers' }, { status: 200 });
+    const peer = member('peers.0.address');
+    return typeof peer === 'string' ? peer : '';
+  });
+  if (peer === '') throw new NotApplicable('needs a connected peer');
+  return peer;
+}
+
+/** The same key for one name in one run. */
+export function signerOf(talk: Talk, name: string): Signer {
+  const key = talk.content(`key ${name}`, 32);
+  // Below the order of the curve, and not zero.
+  key[0] = 1;
+  return createSigner(key);
+}
+
+export interface SignedChunk {
+  readonly path: string;
+  readonly address: string;
+  readonly signature: string;
+  /** Span and payload. */
+  readonly body: Uint8Array;
+}
+
+/** A single-owner chunk and the request that stores it. @param id 64 hex digits */
+export function signedChunk(owner: Signer, id: string, payload: Uint8Array): SignedChunk {
+  const wrapped = makeCac(BigInt(payload.length), payload).data;
+  const { address, data } = signSoc(fromHex(id), wrapped, owner);
+  return {
+    path: `/soc/${toHex(owner.address)}/${id}`,
+    address: toHex(address),
+    signature: toHex(socParts(data).signature),
+    body: wrapped,
+  };
+}
+
+/** A chunk of one owner of this run. */
+export function signedByOwner(talk: Talk, name: string): SignedChunk {
+  return signedChunk(signerOf(talk, 'owner'), talk.hex(`id ${name}`), talk.content(`soc ${name}`, 500));
+}
+
+export function storedSoc(talk: Talk): Promise<SignedChunk> {
+  return talk.once('soc', async (setup) => {
+    setup.needs('second');
+    const soc = signedByOwner(setup, 'stored');
+    await store(setup, soc);
+    return soc;
+  });
+}
+
+/** Updates that a feed of this run has. */
+export const UPDATES = 2;
+
+export function storedFeed(talk: Talk): Promise<{ path: string; updates: readonly SignedChunk[] }> {
+  return talk.once('feed', async (setup) => {
+    setup.needs('second');
+    const owner = signerOf(setup, 'feed');
+    const topic = setup.hex('topic');
+    const updates: SignedChunk[] = [];
+    for (let i = 0; i < UPDATES; i++) {
+      const id = toHex(updateId(fromHex(topic), BigInt(i)));
+      const soc = signedChunk(owner, id, setup.content(`update ${i}`, 300));
+      await store(setup, soc);
+      updates.push(soc);
+    }
+    return { path: `/feeds/${toHex(owner.address)}/${topic}`, updates };
+  });
+}
+
+/** It goes to the network at once. */
+async function store(talk: Talk, { path, signature, body }: SignedChunk): Promise<void> {
+  const headers = await batchHeader(talk);
+  await talk.ask({ method: 'POST', path: `${path}?sig=${signature}`, headers, body }, { status: 201 });
+}

@@ -1,0 +1,18 @@
+/** All rows of the HTTP interface, in the order in which they are looked at. */
+import type { Row } from '../../row.ts';
+import type { Names } from '../names.ts';
+import type { HttpSubject } from '../subject.ts';
+import { bytesRows } from './bytes.ts';
+import { chunkRows } from './chunks.ts';
+import { fileRows } from './files.ts';
+import { moneyRows } from './money.ts';
+import { nodeRows } from './node.ts';
+import { readRows } from './reads.ts';
+import { refusalRows } from './refusals.ts';
+import { transportRows } from './transport.ts';
+
+const TABLES = [readRows, transportRows, refusalRows, bytesRows, chunkRows, fileRows, nodeRows, moneyRows];
+
+export function httpRows(names: Names): readonly Row<HttpSubject>[] {
+  return TABLES.flatMap((rows) => rows(names));
+}

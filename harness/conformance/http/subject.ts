@@ -1,0 +1,218 @@
+/** The node that is graded over HTTP, and what rows have found out or made there for each other. */
+import { createCipheriv, createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '../../base/errors.ts';
+import { classOfFailure } from '../../client/errors.ts';
+import { parseJson } from '../../client/json.ts';
+import { Mismatch, NotApplicable, type Row, type RowRun } from '../row.ts';
+import { answerText, conversationText, requestText, transcriptText } from './exchange-texts.ts';
+import { differences, type Expectation, memberAt } from './expectation.ts';
+import type { Conversation, HttpAnswer, HttpRequest, Place, Transcript } from './messages.ts';
+import type { Names } from './names.ts';
+import type { Transport } from './transport.ts';
+
+const CLEANUP_MS = 5000;
+
+interface Cleanup {
+  /** As a person reads it, such as `tag 7`. */
+  readonly what: string;
+  readonly remove: () => Promise<unknown>;
+}
+
+type Memo = Map<string, Promise<unknown>>;
+
+export interface SubjectParts {
+  readonly names: Names;
+  readonly transport: Transport;
+  readonly places: ReadonlySet<Place>;
+  /** Scheme, host and port of the main interface. */
+  readonly origin: string;
+  /** Chosen by the person who grades; else the largest usable one. */
+  readonly batch: string | undefined;
+  /** Between two looks of a wait. */
+  readonly lookMs: number;
+  /** Content differs from run to run, so that nothing of an earlier one is met. */
+  readonly seed: string;
+}
+
+export interface HttpSubject extends SubjectParts {
+  /** What rows share, made when the first of them needs it. */
+  readonly memo: Memo;
+  /** What is undone at the end, last first. */
+  readonly cleanups: Cleanup[];
+}
+
+/** A row over HTTP: what it asks, with what it expects. */
+export function httpRow(
+  row: Omit<Row<HttpSubject>, 'run'> & { readonly steps: (talk: Talk) => Promise<unknown> },
+): Row<HttpSubject> {
+  const { steps, ...rest } = row;
+  return { ...rest, run: async (subject, run) => void (await steps(new Talk(subject, run))) };
+}
+
+export interface Answered extends HttpAnswer {
+  /** Of a JSON body: `a.b` or `list.0.name`; undefined when there is none. */
+  readonly member: (path: string) => unknown;
+  /** The same, of a member that the expectation has shown to be a text. */
+  readonly text: (path: string) => string;
+}
+
+/** The conversation of one row with the node. */
+export class Talk {
+  readonly names: Names;
+  readonly subject: HttpSubject;
+  readonly #run: RowRun;
+  readonly #isSetup: boolean;
+
+  constructor(subject: HttpSubject, run: RowRun, isSetup = false) {
+    this.subject = subject;
+    this.names = subject.names;
+    this.#run = run;
+    this.#isSetup = isSetup;
+  }
+
+  get signal(): AbortSignal {
+    return this.#run.signal;
+  }
+
+  /** @throws NotApplicable when there is no such interface */
+  needs(place: Place): void {
+    const flag = place === 'debug' ? '--debug-target' : '--second';
+    if (!this.subject.places.has(place)) throw new NotApplicable(`needs ${flag}`);
+  }
+
+  /** @throws NotApplicable when the node is configured without what a row is about */
+  async enabled(probe: string | undefined): Promise<void> {
+    if (probe === undefined) return;
+    const off = await this.once(`enabled ${probe}`, async (setup) => {
+      const { status, body } = await setup.ask({ path: probe }, { status: [200, 400, 403, 500, 503] });
+      const isOff = status === 403 || (status === 400 && Buffer.from(body).includes('full mode'));
+      return isOff ? Buffer.from(body).toString('utf8') : undefined;
+    });
+    const [, message = off] = /"message":"([^"]*)"/.exec(off ?? '') ?? [];
+    if (off !== undefined) throw new NotApplicable(`the node is configured without: ${message}`);
+  }
+
+  /** Asks, and checks the answer. Header names and paths are of the `svc` dialect. @throws Mismatch */
+  async ask(request: HttpRequest, expected: Expectation): Promise<Answered> {
+    const { answer, wrong } = await this.#attempt(request, expected);
+    if (wrong.length > 0) throw new Mismatch(`${requestLine(request)}: ${wrong.join('; ')}`);
+    return answered(answer);
+  }
+
+  /** Asks again and again until the answer is as expected, or the time of the row is over. @throws Mismatch */
+  async until(request: HttpRequest, expected: Expectation): Promise<Answered> {
+    let last = '';
+    for (;;) {
+      try {
+        const { answer, wrong } = await this.#attempt(request, expected);
+        if (wrong.length === 0) return answered(answer);
+        last = wrong.join('; ');
+        await delay(this.subject.lookMs, undefined, { signal: this.signal });
+      } catch (error) {
+        if (this.signal.aborted && last !== '') throw new Mismatch(`${requestLine(request)}: still ${last}`);
+        throw error;
+      }
+    }
+  }
+
+  /** @throws Mismatch */
+  async converse(
+    conversation: Conversation,
+    check: (transcript: Transcript) => string | undefined,
+  ): Promise<Transcript> {
+    const named = { ...conversation, ...this.#named(conversation) };
+    const transcript = await this.subject.transport.converse(named, this.signal);
+    this.#run.record({ sent: conversationText(named), received: transcriptText(transcript) });
+    const wrong = check(transcript);
+    if (wrong !== undefined) throw new Mismatch(`WebSocket ${conversation.path}: ${wrong}`);
+    return transcript;
+  }
+
+  /** What several rows need is made once. @throws what the first attempt threw */
+  once<T>(key: string, make: (talk: Talk) => Promise<T>): Promise<T> {
+    const { memo } = this.subject;
+    const known = memo.get(key) ?? make(new Talk(this.subject, this.#run, true));
+    memo.set(key, known);
+    return known as Promise<T>;
+  }
+
+  /** Bytes that nobody has uploaded before: the same for one name in one run. */
+  content(name: string, length: number): Uint8Array {
+    const key = createHash('sha256').update(`${this.subject.seed} ${name}`).digest();
+    const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
+    return new Uint8Array(stream.update(Buffer.alloc(length)));
+  }
+
+  /** 32 bytes of the same kind, in hex. */
+  hex(name: string, length = 32): string {
+    return Buffer.from(this.content(name, length)).toString('hex');
+  }
+
+  /** Has something removed when the run has ended; a row's own signal is over by then. */
+  later(what: string, request: HttpRequest): void {
+    const named = { ...request, ...this.#named(request) };
+    const remove = async () => {
+      const signal = AbortSignal.timeout(CLEANUP_MS);
+      const { status } = await this.subject.transport.send(named, signal, undefined);
+      if (status >= 300 && status !== 404) throw new Error(`status ${status}`);
+    };
+    this.subject.cleanups.push({ what, remove });
+  }
+
+  /** Has something named when the run has ended that nobody can remove. */
+  stays(what: string, why: string): void {
+    this.subject.cleanups.push({ what, remove: () => Promise.reject(new Error(why)) });
+  }
+
+  async #attempt(
+    request: HttpRequest,
+    expected: Expectation,
+  ): Promise<{ answer: HttpAnswer; wrong: string[] }> {
+    const named = { ...request, ...this.#named(request) };
+    const wanted = this.#expectedHere(expected);
+    const checked = this.#isSetup ? undefined : wanted;
+    const answer = await this.#sent(named, checked);
+    this.#run.record({ sent: requestText(named), received: answerText(answer) });
+    return { answer, wrong: differences(answer, wanted, this.names.either('text', 'object')) };
+  }
+
+  /** @throws Mismatch when the connection ends without an answer */
+  async #sent(request: HttpRequest, checked: Expectation | undefined): Promise<HttpAnswer> {
+    try {
+      return await this.subject.transport.send(request, this.signal, checked);
+    } catch (error) {
+      const kind = classOfFailure(error, false);
+      if (kind === 'client.timeout' || kind === 'client.aborted' || error instanceof Mismatch) throw error;
+      this.#run.record({ sent: requestText(request), received: `no answer: ${messageOf(error)}` });
+      throw new Mismatch(`${requestLine(request)}: no answer: ${messageOf(error)}`);
+    }
+  }
+
+  #named({ path, headers = {} }: Pick<HttpRequest, 'path' | 'headers'>): {
+    path: string;
+    headers: Record<string, string>;
+  } {
+    return { path: this.names.path(path), headers: this.#headers(headers) };
+  }
+
+  #expectedHere(expected: Expectation): Expectation {
+    const { headers } = expected;
+    return headers === undefined ? expected : { ...expected, headers: this.#headers(headers) };
+  }
+
+  #headers<V>(headers: Readonly<Record<string, V>>): Record<string, V> {
+    return Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [this.names.header(name), value]),
+    );
+  }
+}
+
+function answered(answer: HttpAnswer): Answered {
+  const member = (path: string) => memberAt(parseJson(Buffer.from(answer.body).toString('utf8')), path);
+  return { ...answer, member, text: (path) => String(member(path)) };
+}
+
+function requestLine({ method = 'GET', path }: HttpRequest): string {
+  return `${method} ${path}`;
+}

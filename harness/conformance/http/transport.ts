@@ -1,0 +1,103 @@
+/** One node's HTTP interface as it is: every status is an answer, paths go out as they are written. */
+import { Pool } from 'undici';
+import { WebSocket } from 'ws';
+import { HarnessError, messageOf } from '../../base/errors.ts';
+import type { Expectation } from './expectation.ts';
+import type { Conversation, HttpAnswer, HttpRequest, Place, Transcript } from './messages.ts';
+
+export interface Transport {
+  /** @param expected for those who change answers on purpose; undefined: what the row needs, not what it checks */
+  send(request: HttpRequest, signal: AbortSignal, expected: Expectation | undefined): Promise<HttpAnswer>;
+  converse(conversation: Conversation, signal: AbortSignal): Promise<Transcript>;
+}
+
+export class NodeTransport implements Transport {
+  readonly #pools: Readonly<Partial<Record<Place, Pool>>>;
+  readonly #urls: Readonly<Partial<Record<Place, string>>>;
+  readonly #authorization: Readonly<Record<string, string>>;
+
+  constructor(urls: Partial<Record<Place, string>>, token: string | undefined) {
+    this.#urls = urls;
+    this.#authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    this.#pools = Object.fromEntries(
+      Object.entries(urls).map(([place, url]) => [
+        place,
+        new Pool(url, { connections: 4, headersTimeout: 0, bodyTimeout: 0 }),
+      ]),
+    );
+  }
+
+  has(place: Place): boolean {
+    return this.#urls[place] !== undefined;
+  }
+
+  async send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    const { place = 'main', method = 'GET', path, headers = {}, body } = request;
+    const pool = this.#pools[place];
+    if (pool === undefined) throw new HarnessError('USAGE', `no URL of ${place}`);
+    const answer = await pool.request({
+      method,
+      path,
+      headers: { ...this.#authorization, ...headers },
+      signal,
+      // An answer to HEAD ends the connection otherwise.
+      reset: false,
+      ...(body === undefined ? {} : { body }),
+    });
+    const received: Record<string, string> = {};
+    for (const [name, value] of Object.entries(answer.headers))
+      received[name] = Array.isArray(value) ? value.join(', ') : (value ?? '');
+    return { status: answer.statusCode, headers: received, body: await answer.body.bytes() };
+  }
+
+  async converse(conversation: Conversation, signal: AbortSignal): Promise<Transcript> {
+    const { place = 'main', path, headers = {}, messages = [], during, expected } = conversation;
+    const url = `${this.#urls[place]?.replace(/^http/, 'ws')}${path}`;
+    const socket = new WebSocket(url, { headers: { ...this.#authorization, ...headers } });
+    const received: Uint8Array[] = [];
+    const { promise, resolve, reject } = Promise.withResolvers<Transcript>();
+    let doing: Promise<unknown> | undefined;
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    socket.on('unexpected-response', (_request, response) => {
+      const parts: Buffer[] = [];
+      response.on('data', (part: Buffer) => parts.push(part));
+      response.on('end', () => {
+        const lines = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
+        const refused = {
+          status: response.statusCode ?? 0,
+          headers: Object.fromEntries(lines) as Record<string, string>,
+          body: new Uint8Array(Buffer.concat(parts)),
+        };
+        resolve({ refused, received });
+      });
+    });
+    socket.on('message', (data: Buffer) => {
+      received.push(new Uint8Array(data));
+      if (expected > 0 && received.length === expected) resolve({ received });
+    });
+    socket.on('close', (closed, reason) => resolve({ received, closed, closedReason: reason.toString() }));
+    socket.on('error', (error) => reject(new Error(`the socket failed: ${messageOf(error)}`)));
+    socket.on('open', () => {
+      for (const message of messages) socket.send(message);
+      doing = during?.();
+      doing?.catch(reject);
+    });
+    try {
+      const transcript = await promise;
+      // A message may come before the answer to what led to it.
+      await doing;
+      return transcript;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      socket.removeAllListeners();
+      // Ended from outside it may still report that it was.
+      socket.on('error', () => undefined);
+      socket.terminate();
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.#pools).map((pool) => pool.destroy()));
+  }
+}

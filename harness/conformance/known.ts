@@ -1,0 +1,52 @@
+/** Why rows of an implementation that is not ours are red, as far as it is known. */
+import type { RowResult } from './row.ts';
+
+interface Known {
+  /** Of the implementation, as it says itself over HTTP and on the wire. */
+  readonly versions: readonly string[];
+  /** Start of the rows' names. */
+  readonly rows: readonly string[];
+  readonly kind: 'bug' | 'differs from the document' | 'version';
+  readonly why: string;
+}
+
+const KNOWN: readonly Known[] = [
+  {
+    versions: ['2.7.1', '2.8.1'],
+    rows: ['GET /tags query offset -1', 'GET /tags query limit -1'],
+    kind: 'bug',
+    why: 'ends the connection for a negative number instead of refusing it',
+  },
+  {
+    versions: ['2.7.1', '2.8.1'],
+    rows: ['if-match another', 'if-match weak', 'if-unmodified-since the past'],
+    kind: 'bug',
+    why: 'answers 412 with the length of a body that it does not send, and ends the connection',
+  },
+  {
+    versions: ['2.7.1', '2.8.1'],
+    rows: ['HEAD /bytes level 1'],
+    kind: 'bug',
+    why: 'tells the raw span of the root, in which the redundancy level is set, as the length of the content',
+  },
+  {
+    versions: ['2.7.1'],
+    rows: ['14 no address'],
+    kind: 'bug',
+    why: 'reads the overlay of a record that is not there, and the process ends',
+  },
+];
+
+/**
+ * @param implementation `version 2.8.1-dev` over HTTP, `bee/2.8.1-dev go1.26 linux/amd64` on the wire
+ * @returns such as `bug: ends the connection`; undefined when nothing is known of it
+ */
+export function knownReason(implementation: string, { id }: Pick<RowResult, 'id'>): string | undefined {
+  const [, version, build] = /^(?:version |bee\/)(\d+\.\d+\.\d+)(?:-(\S+))?/.exec(implementation) ?? [];
+  // Our own nodes name the version of the dialect that they speak.
+  if (version === undefined || build === 'svcnet') return undefined;
+  const known = KNOWN.find(
+    ({ versions, rows }) => versions.includes(version) && rows.some((start) => id.startsWith(start)),
+  );
+  return known === undefined ? undefined : `${known.kind}: ${known.why}`;
+}

@@ -1,0 +1,55 @@
+/** A report on the terminal: a line per group, then every row that did not hold, with why. */
+import { type ConsoleStyle, paint } from '../report/console.ts';
+import { renderTable } from '../terminal/table.ts';
+import { type ConformanceReport, isRed, type RowResult, totalsOf, type Verdict } from './row.ts';
+
+export const VERDICTS = ['passed', 'failed', 'error', 'skipped'] as const satisfies readonly Verdict[];
+
+export function matrixLines(report: ConformanceReport, style: ConsoleStyle, width: number): string[] {
+  const groups = [...Map.groupBy(report.rows, ({ group }) => group)];
+  const { lines } = renderTable(
+    [
+      { title: 'GROUP', rank: 0 },
+      ...VERDICTS.map((verdict) => ({ title: verdict.toUpperCase(), align: 'right' as const, rank: 0 })),
+    ],
+    groups.map(([group, rows]) => {
+      const totals = totalsOf(rows);
+      return [group, ...VERDICTS.map((verdict) => (totals[verdict] === 0 ? '·' : String(totals[verdict])))];
+    }),
+    width,
+  );
+  return [
+    `conformance ${report.kind} of ${report.subject}, level ${report.level}${report.implementation === '' ? '' : ` (${report.implementation})`}`,
+    '',
+    ...lines,
+    '',
+    ...report.rows
+      .filter(isRed)
+      .flatMap((row) => [
+        `  ${paint(style, 'red', row.verdict)}  ${row.id}: ${row.about}`,
+        `          ${row.reason ?? ''}`,
+        ...(row.known === undefined ? [] : [`          known ${row.known}`]),
+      ]),
+    ...skipped(report.rows),
+    ...report.leftBehind.map((left) => `  left behind: ${left}`),
+    verdictLine(report, style),
+  ];
+}
+
+/** Why rows were skipped, and how many for each reason. */
+function skipped(rows: readonly RowResult[]): string[] {
+  const byReason = Map.groupBy(
+    rows.filter(({ verdict }) => verdict === 'skipped'),
+    ({ reason = '' }) => reason,
+  );
+  return [...byReason].map(([reason, { length }]) => `  skipped ${length}: ${reason}`);
+}
+
+function verdictLine({ totals, durationMs }: ConformanceReport, style: ConsoleStyle): string {
+  const red = totals.failed + totals.error;
+  const parts = VERDICTS.filter((verdict) => totals[verdict] > 0).map(
+    (verdict) => `${totals[verdict]} ${verdict}`,
+  );
+  const text = `${parts.join(', ')} in ${(durationMs / 1000).toFixed(1)} s`;
+  return paint(style, red === 0 ? 'green' : 'red', text);
+}

@@ -1,0 +1,101 @@
+/**
+ * What a node is graded by: rows of one rule each. A row looks at its subject (an HTTP interface, a peer, a chain), keeps
+ * what was sent and received, and ends by returning, or by throwing why it did not hold or could not be looked at.
+ */
+
+/** What a row may do to its subject: look, change what it cleans up or what is harmless, spend money. */
+export const LEVELS = ['read', 'write', 'money'] as const;
+/** How far a conformance check may go. */
+export type Level = (typeof LEVELS)[number];
+
+/** How a row ended. */
+export type Verdict = 'passed' | 'failed' | 'skipped' | 'error';
+
+/** One thing that was said, and what came back, each as a person reads it. */
+export interface Exchange {
+  readonly sent: string;
+  readonly received: string;
+}
+
+/** What a row is given beside its subject. */
+export interface RowRun {
+  /** Aborts when the row has taken too long, or when the whole run was interrupted. */
+  readonly signal: AbortSignal;
+  /** Keeps an exchange as evidence of the verdict. */
+  readonly record: (exchange: Exchange) => void;
+}
+
+export interface Row<Subject> {
+  /** Unique within its table: words separated by spaces, such as `GET /health fields`. */
+  readonly id: string;
+  /** Heading under which it is counted. */
+  readonly group: string;
+  /** The rule as a sentence. */
+  readonly about: string;
+  readonly level: Level;
+  /** Of a row that waits for something on purpose; default: `ROW_LIMIT_MS`. */
+  readonly limitMs?: number;
+  /** @throws Mismatch when the rule does not hold, NotApplicable when it cannot be looked at here */
+  run(subject: Subject, run: RowRun): Promise<void>;
+}
+
+/** The subject does something else than the rule says. */
+export class Mismatch extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'Mismatch';
+  }
+}
+
+/** The rule says nothing about this subject as it is, or what it needs is not there. */
+export class NotApplicable extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'NotApplicable';
+  }
+}
+
+/** The result of one conformance row. */
+export interface RowResult {
+  readonly id: string;
+  readonly group: string;
+  readonly about: string;
+  readonly level: Level;
+  readonly verdict: Verdict;
+  /** Of all verdicts but `passed`. */
+  readonly reason?: string;
+  /** Of a red row of a version in use: what is known of it, such as `bug: ends the connection`. */
+  readonly known?: string;
+  readonly durationMs: number;
+  /** The last ones, oldest first. */
+  readonly exchanges: readonly Exchange[];
+}
+
+/** Number of rows by verdict. */
+export type Totals = Readonly<Record<Verdict, number>>;
+
+/** One run: what was graded, by which rows, and how it went. */
+export interface ConformanceReport {
+  readonly kind: 'http' | 'wire' | 'chain';
+  /** What was graded, such as `http://127.0.0.1:1633, dialect swarm`. */
+  readonly subject: string;
+  /** What it says that it is; empty when it says nothing. */
+  readonly implementation: string;
+  readonly level: Level;
+  readonly startedAt: string;
+  readonly durationMs: number;
+  readonly totals: Totals;
+  readonly rows: readonly RowResult[];
+  /** What the run has made on the subject and could not remove. */
+  readonly leftBehind: readonly string[];
+}
+
+export function isRed({ verdict }: Pick<RowResult, 'verdict'>): boolean {
+  return verdict === 'failed' || verdict === 'error';
+}
+
+export function totalsOf(rows: readonly Pick<RowResult, 'verdict'>[]): Totals {
+  const totals = { passed: 0, failed: 0, skipped: 0, error: 0 };
+  for (const { verdict } of rows) totals[verdict]++;
+  return totals;
+}

@@ -1,0 +1,339 @@
+/**
+ * The other end of a connection to the node under test: our own stack up to the streams, and above them a peer that can
+ * do what it should and what it should not. What the node asks of it is answered as a well-behaved peer with an empty
+ * store would.
+ */
+import { randomBytes } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { overlayAddress } from '../../../node/crypto/overlay.ts';
+import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
+import { type Clock, systemClock } from '../../../node/env/clock.ts';
+import type { Logger } from '../../../node/env/logger.ts';
+import type { OwnIdentity } from '../../../node/p2p/address/identity-key.ts';
+import { decodeMultiaddress } from '../../../node/p2p/address/multiaddress.ts';
+import { mintRecord, NO_CHEQUEBOOK, NO_TIME } from '../../../node/p2p/address/record.ts';
+import { encodeUnderlays, withoutPeerId, withPeerId } from '../../../node/p2p/address/underlay.ts';
+import type { MessageOf } from '../../../node/p2p/codec/message.ts';
+import { ackMessage } from '../../../node/p2p/handshake/rules.ts';
+import { Ack, HANDSHAKE_DIALECTS, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
+import { type AddressRecord, type Generation, StreamError } from '../../../node/p2p/host.ts';
+import { createSecure } from '../../../node/p2p/libp2p/channel.ts';
+import { IDENTIFY_ID, Identify } from '../../../node/p2p/libp2p/identify.ts';
+import { Libp2pLink } from '../../../node/p2p/libp2p/link.ts';
+import { createTcp } from '../../../node/p2p/tcp-host.ts';
+import type { RawStream } from '../../../node/p2p/transport.ts';
+import { encodeAmount } from '../../../node/protocols/amounts.ts';
+import { AnnouncePaymentThreshold, PRICING } from '../../../node/protocols/pricing/wire.ts';
+import { Mismatch } from '../row.ts';
+import { Answers, type Heard } from './answers.ts';
+import { freshIdentity } from './identities.ts';
+import { must } from './must.ts';
+import { ANSWER_MS, Talk } from './talk.ts';
+import { Transcript } from './transcript.ts';
+
+/** Dialling and securing a connection. */
+export const CONNECT_MS = 15_000;
+const WELCOME = '';
+/** The node announces right after the handshake. */
+const PRICING_MS = 3_000;
+/** Light nodes are lent this part of what full ones are. */
+const LIGHT_FACTOR = 10n;
+/** What a node of the public network announces. */
+const USUAL_THRESHOLD = 13_500_000n;
+/** Two words, as real nodes expect it. */
+const AGENT = 'svcnet-conformance/1.0.0 node/24';
+
+/** Where the node is, and what it must prove there. */
+export interface Address {
+  /** Without identity. */
+  readonly address: string;
+  readonly peerId: string;
+  readonly networkId: bigint;
+}
+
+export interface CounterpartOptions {
+  readonly identity?: OwnIdentity;
+  readonly signer?: Signer;
+  readonly fullNode?: boolean;
+  /** Of the overlay, 32 bytes. */
+  readonly nonce?: Uint8Array;
+  /** Where the node sees this machine; the loopback address until it has said so. */
+  readonly seenAt?: string;
+}
+
+/** What may be said in an introduction that is not true. */
+export type Alteration = (ack: MessageOf<typeof Ack>) => MessageOf<typeof Ack>;
+
+const silent: Logger = {
+  error: () => undefined,
+  warn: () => undefined,
+  info: () => undefined,
+  debug: () => undefined,
+  isLevelEnabled: () => false,
+  child: () => silent,
+};
+
+export class Counterpart {
+  readonly identity: OwnIdentity;
+  readonly signer: Signer;
+  readonly fullNode: boolean;
+  readonly nonce: Uint8Array;
+  readonly overlay: Uint8Array;
+  /** Resolves when the connection has ended. */
+  readonly closed: Promise<void>;
+  isClosed = false;
+  /** What the node has said on its own. */
+  readonly heard: Heard;
+  readonly #target: Address;
+  readonly #answers: Answers;
+  readonly #seenAt: string;
+  #log: Transcript;
+  #link: Libp2pLink | undefined;
+  #ended: () => void;
+  #granted = USUAL_THRESHOLD;
+
+  private constructor(target: Address, log: Transcript, options: CounterpartOptions) {
+    this.#target = target;
+    this.#log = log;
+    this.identity = options.identity ?? freshIdentity('Ed25519');
+    this.signer = options.signer ?? createSigner(new Uint8Array(randomBytes(32)));
+    this.fullNode = options.fullNode ?? false;
+    this.nonce = options.nonce ?? new Uint8Array(randomBytes(32));
+    this.#seenAt = options.seenAt ?? '/ip4/127.0.0.1/tcp/1634';
+    this.overlay = overlayAddress(this.signer.address, target.networkId, this.nonce);
+    const ended = Promise.withResolvers<void>();
+    this.closed = ended.promise;
+    this.#ended = ended.resolve;
+    this.#answers = new Answers({
+      log: () => this.#log,
+      introduce: (talk, id) => this.#answerHandshake(talk, id),
+    });
+    this.heard = this.#answers.heard;
+  }
+
+  /** Somebody who is not there, for gossip. */
+  static unconnected(networkId: bigint): Counterpart {
+    const nowhere = { address: '/ip4/127.0.0.1/tcp/1', peerId: '', networkId };
+    return new Counterpart(nowhere, new Transcript(() => undefined), { seenAt: '/ip4/127.0.0.1/tcp/1' });
+  }
+
+  /** Connects and secures the connection; who this is the node learns by `introduce`. */
+  static async connect(
+    target: Address,
+    log: Transcript,
+    options: CounterpartOptions & { readonly signal: AbortSignal },
+  ): Promise<Counterpart> {
+    const counterpart = new Counterpart(target, log, options);
+    await counterpart.#connect(options.signal);
+    return counterpart;
+  }
+
+  async #connect(stopped: AbortSignal): Promise<void> {
+    const { address, peerId } = this.#target;
+    const clock: Clock = systemClock();
+    using deadline = clock.deadline(CONNECT_MS, stopped);
+    const { signal } = deadline;
+    this.#log.sent(`connect to ${address} as ${this.identity.peerId}`);
+    const connection = await createTcp().dial(address, signal);
+    try {
+      const channel = await createSecure(this.identity)(connection, 'dialler', { expected: peerId, signal });
+      this.#link = new Libp2pLink(
+        channel,
+        { remoteAddress: connection.remoteAddress, direction: 'outbound' },
+        {
+          clock,
+          log: silent,
+          defer: (flush) => void setImmediate(flush),
+          identity: () => ({
+            publicKey: this.identity.publicKey,
+            agentVersion: AGENT,
+            addresses: [this.#seenAt],
+            protocolIds: this.#answers.protocolIds(),
+          }),
+          events: {
+            supports: (id) => this.#answers.supports(id),
+            protocolIds: () => this.#answers.protocolIds(),
+            opened: () => undefined,
+            closed: () => undefined,
+            accepted: (_link, id, raw) => this.#answers.accept(id, this.#talk(raw)),
+          },
+          ended: () => {
+            this.isClosed = true;
+            this.#log.received('the connection ends');
+            this.#ended();
+          },
+        },
+      );
+      this.#link.start();
+    } catch (error) {
+      connection.abort(error as Error);
+      throw error;
+    }
+  }
+
+  /** From here on what passes is the evidence of another row. */
+  recordIn(log: Transcript): void {
+    this.#log = log;
+  }
+
+  /** What makes another connection one of the same peer. */
+  get self(): CounterpartOptions {
+    const { identity, signer, fullNode, nonce } = this;
+    return { identity, signer, fullNode, nonce };
+  }
+
+  get link(): Libp2pLink {
+    if (this.#link === undefined) throw new Error('not connected');
+    return this.#link;
+  }
+
+  #talk(raw: RawStream): Talk {
+    return new Talk(raw, this.#log, () => this.isClosed);
+  }
+
+  /** A stream whose protocol the node has agreed to. @returns undefined when it does not speak it */
+  async tryOpen(protocolId: string): Promise<Talk | undefined> {
+    this.#log.sent(`open ${protocolId}`);
+    try {
+      const { stream } = await this.link.negotiate([protocolId], AbortSignal.timeout(ANSWER_MS));
+      return this.#talk(stream);
+    } catch (cause) {
+      if (cause instanceof StreamError && cause.code === 'PROTOCOL_UNSUPPORTED') {
+        this.#log.received('na');
+        return undefined;
+      }
+      const { message } = cause as Error;
+      throw new Mismatch(`${protocolId}: no stream could be opened: ${message}`);
+    }
+  }
+
+  /** @throws Mismatch when the node does not speak the protocol */
+  async open(protocolId: string): Promise<Talk> {
+    const talk = await this.tryOpen(protocolId);
+    must(talk !== undefined, `the node does not speak ${protocolId}`);
+    return talk;
+  }
+
+  /** After the headers. @throws Mismatch */
+  async converse(protocolId: string): Promise<Talk> {
+    const talk = await this.open(protocolId);
+    await talk.exchangeHeaders();
+    return talk;
+  }
+
+  /** Proposes and goes on at once, as a node does that knows what the other one speaks. */
+  openAtOnce(protocolId: string): Talk {
+    this.#log.sent(`open ${protocolId}, without waiting for the answer`);
+    return this.#talk(this.link.open(protocolId));
+  }
+
+  /** Our record, as true as can be. */
+  record(generation: Generation, timestamp = BigInt(Math.floor(Date.now() / 1000))): AddressRecord {
+    return this.recordAt([withPeerId(this.#seenAt, this.identity.peerId)], generation, timestamp);
+  }
+
+  recordAt(underlays: readonly string[], generation: Generation, timestamp: bigint): AddressRecord {
+    const statement = {
+      underlay: encodeUnderlays(underlays),
+      nonce: this.nonce,
+      timestamp: generation === '15.0.0' ? timestamp : NO_TIME,
+      chequebook: NO_CHEQUEBOOK,
+    };
+    return mintRecord(statement, { signer: this.signer, networkId: this.#target.networkId });
+  }
+
+  ack(generation: Generation, record = this.record(generation)): MessageOf<typeof Ack> {
+    const { networkId } = this.#target;
+    return ackMessage({ record, networkId, fullNode: this.fullNode, welcomeMessage: WELCOME });
+  }
+
+  /** Where we see the node. */
+  observed(): Uint8Array {
+    return encodeUnderlays([`${this.#target.address}/p2p/${this.#target.peerId}`]);
+  }
+
+  /**
+   * The handshake up to the node's answer.
+   * @returns the stream, and what the node says of itself @throws Mismatch
+   */
+  async greet(generation: Generation, observedUnderlay = this.observed()) {
+    const talk = await this.open(handshakeId(generation));
+    talk.send(Syn, { observedUnderlay }, 'Syn');
+    const answer = await talk.receive(SynAck, 'SynAck');
+    return { talk, answer };
+  }
+
+  /** The handshake as a whole, with whatever is to be wrong in our part. @throws Mismatch when the node refuses */
+  async introduce(generation: Generation, alter: Alteration = (ack) => ack) {
+    const { talk, answer } = await this.greet(generation);
+    talk.send(Ack, alter(this.ack(generation)), 'Ack');
+    talk.end();
+    await talk.expectEnd();
+    return answer;
+  }
+
+  /** What a peer does next: each tells the other how much it may owe. @throws Mismatch */
+  async settle(): Promise<void> {
+    const said = await this.heard.pricing.within(PRICING_MS);
+    this.#granted = granted(said?.threshold ?? 0n, this.fullNode);
+    await this.announceAgain();
+  }
+
+  /** As much as the node lends a full node, so that no node takes it for too little. */
+  announceAgain(): Promise<Talk> {
+    return this.announce(this.#granted);
+  }
+
+  async announce(threshold: bigint): Promise<Talk> {
+    const talk = await this.converse(PRICING.id);
+    talk.send(
+      AnnouncePaymentThreshold,
+      { paymentThreshold: encodeAmount(threshold) },
+      'AnnouncePaymentThreshold',
+    );
+    talk.end();
+    return talk;
+  }
+
+  /** A node that has heard of us may introduce itself on our connection. */
+  async #answerHandshake(talk: Talk, protocolId: string): Promise<void> {
+    const generation = HANDSHAKE_DIALECTS.find(({ id }) => id === protocolId)?.generation ?? '15.0.0';
+    await talk.receive(Syn, 'Syn');
+    talk.send(SynAck, { syn: { observedUnderlay: this.observed() }, ack: this.ack(generation) }, 'SynAck');
+    await talk.receive(Ack, 'Ack');
+    talk.end();
+  }
+
+  /** What the node says of itself to anyone. @throws Mismatch */
+  async identify() {
+    const talk = await this.open(IDENTIFY_ID);
+    const said = await talk.receive(Identify, 'Identify');
+    const observed = said.observedAddr.length === 0 ? this.#seenAt : decodeMultiaddress(said.observedAddr);
+    return { ...said, observed: withoutPeerId(observed) };
+  }
+
+  /** Whether the node has ended the connection by then. */
+  async endsWithin(ms: number): Promise<boolean> {
+    const timer = Promise.withResolvers<void>();
+    const timeout = setTimeout(timer.resolve, ms);
+    await Promise.race([this.closed, timer.promise]);
+    clearTimeout(timeout);
+    await nextTurn();
+    return this.isClosed;
+  }
+
+  async leave(): Promise<void> {
+    if (!this.isClosed) this.#log.sent('close the connection');
+    await this.#link?.shutDown(new StreamError('STREAM_RESET', 'the checker leaves'));
+  }
+}
+
+function granted(threshold: bigint, fullNode: boolean): bigint {
+  const toFull = fullNode ? threshold : threshold * LIGHT_FACTOR;
+  return toFull > USUAL_THRESHOLD ? toFull : USUAL_THRESHOLD;
+}
+
+export function handshakeId(generation: Generation): string {
+  const dialect = HANDSHAKE_DIALECTS.find((one) => one.generation === generation);
+  return (dialect ?? HANDSHAKE_DIALECTS[0]).id;
+}

@@ -1,0 +1,174 @@
+/** What rows spend: a batch to stamp with and a chequebook, of an account whose key was given. */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { bucketOf, encodeStamp, stampDigest, stampIndex } from '../../../node/chunk/stamp.ts';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
+import { encodeWord, readWords } from '../../../node/onchain/codec/abi.ts';
+import type { Chain } from '../../chain/chain.ts';
+import { NotApplicable } from '../row.ts';
+
+/** Of a batch that is bought: as small as the contract sells it. */
+const DEPTH = 17;
+const BUCKET_DEPTH = 16;
+/** For how long it is bought, beyond what the contract demands at least: all of a run, on any chain. */
+const VALIDITY_BLOCKS = 5_000n;
+/** Nodes take stamps of a batch after as many blocks. */
+const USABLE_BLOCKS = 12n;
+/** A chain that makes no blocks of its own would be waited for without end. */
+const USABLE_MS = 200_000;
+const GAS = { approve: 90_000, createBatch: 500_000, deploy: 175_000, transfer: 90_000 } as const;
+/** Accounting units that a chequebook covers. */
+const COVERED_UNITS = 1_000_000n;
+const POLL_MS = 500;
+
+/** Stamps of one batch. */
+export interface Stamping {
+  /** Stamps of one bucket, as bits. */
+  readonly bucketBits: number;
+  /** @param wrong what is wrong with it @returns 113 bytes */
+  stamp(
+    address: Uint8Array,
+    wrong?: { readonly bucketOffset?: number; readonly position?: number; readonly forged?: boolean },
+  ): Uint8Array;
+}
+
+export interface SwapPrice {
+  /** Token units of one accounting unit. */
+  readonly price: bigint;
+  readonly deduction: bigint;
+}
+
+export interface Funds {
+  /** Of the account. */
+  readonly signer: Signer;
+  chainId(): Promise<bigint>;
+  stamping(): Promise<Stamping>;
+  /** With tokens in it; the account is its issuer. 20 bytes. */
+  chequebook(): Promise<{ readonly chequebook: Uint8Array }>;
+}
+
+/** A batch that the account owns already. */
+export interface OwnBatch {
+  /** 32 bytes as hex. */
+  readonly id: string;
+  readonly depth: number;
+}
+
+/** @param key 32 bytes */
+export function createFunds(key: Uint8Array, chain: Chain, batch?: OwnBatch): Funds {
+  const signer = createSigner(key);
+  let stamps: Promise<Stamping> | undefined;
+  let book: Promise<{ chequebook: Uint8Array }> | undefined;
+  return {
+    signer,
+    chainId: async () => BigInt(chain.chainId),
+    stamping: () => (stamps ??= stampingWith(signer, chain, key, batch)),
+    chequebook: () => (book ??= deployChequebook(signer, chain, key)),
+  };
+}
+
+async function stampingWith(
+  signer: Signer,
+  chain: Chain,
+  key: Uint8Array,
+  batch: OwnBatch | undefined,
+): Promise<Stamping> {
+  const { id, depth } = batch ?? (await buyBatch(signer, chain, key));
+  return createStamping(signer, { id: fromHex(id), depth });
+}
+
+/** @param batch.id 32 bytes */
+export function createStamping(
+  signer: Signer,
+  batch: { readonly id: Uint8Array; readonly depth: number },
+): Stamping {
+  const bucketBits = batch.depth - BUCKET_DEPTH;
+  const taken = new Map<number, number>();
+  return {
+    bucketBits,
+    stamp(address, { bucketOffset = 0, position, forged = false } = {}) {
+      const bucket = (bucketOf(address, BUCKET_DEPTH) + bucketOffset) % 2 ** BUCKET_DEPTH;
+      const next = taken.get(bucket) ?? 0;
+      taken.set(bucket, (next + 1) % 2 ** bucketBits);
+      const index = stampIndex(bucket, position ?? next);
+      const timestamp = new Uint8Array(8);
+      new DataView(timestamp.buffer).setBigUint64(0, BigInt(Date.now()) * 1_000_000n);
+      const owner = forged ? createSigner(new Uint8Array(randomBytes(32))) : signer;
+      const signature = owner.sign(stampDigest(address, batch.id, index, timestamp));
+      return encodeStamp({ batchId: batch.id, index, timestamp, signature });
+    },
+  };
+}
+
+async function buyBatch(signer: Signer, chain: Chain, key: Uint8Array): Promise<OwnBatch> {
+  const { postageStamp, token } = chain.contracts;
+  const price = await chain.view(postageStamp, 'lastPrice()');
+  const blocks = await chain.view(postageStamp, 'minimumValidityBlocks()');
+  const perChunk = price * (blocks + VALIDITY_BLOCKS);
+  const total = perChunk << BigInt(DEPTH);
+  const owner = toHex(signer.address);
+  const has = await chain.tokenBalance(owner);
+  if (has < total)
+    throw new NotApplicable(`a batch costs ${total} token units, and the account ${owner} has ${has}`);
+  await chain.send(key, {
+    to: token,
+    signature: 'approve(address,uint256)',
+    values: [postageStamp, total],
+    gas: GAS.approve,
+  });
+  const nonce = new Uint8Array(randomBytes(32));
+  await chain.send(key, {
+    to: postageStamp,
+    signature: 'createBatch(address,uint256,uint8,uint8,bytes32,bool)',
+    values: [`0x${owner}`, perChunk, DEPTH, BUCKET_DEPTH, nonce, false],
+    gas: GAS.createBatch,
+  });
+  await blocksPass(chain, USABLE_BLOCKS);
+  return { id: toHex(keccak256(encodeWord(`0x${owner}`), encodeWord(nonce))), depth: DEPTH };
+}
+
+async function deployChequebook(
+  signer: Signer,
+  chain: Chain,
+  key: Uint8Array,
+): Promise<{ chequebook: Uint8Array }> {
+  const { chequebookFactory, token } = chain.contracts;
+  const hash = await chain.send(key, {
+    to: chequebookFactory,
+    signature: 'deploySimpleSwap(address,uint256,bytes32)',
+    values: [`0x${toHex(signer.address)}`, 0n, new Uint8Array(randomBytes(32))],
+    gas: GAS.deploy,
+  });
+  const events = await chain.events('SimpleSwapDeployed(address)', { contract: chequebookFactory });
+  const event = events.find(({ transactionHash }) => transactionHash === hash);
+  if (event === undefined) throw new NotApplicable('the factory has deployed a chequebook without an event');
+  const chequebook = readWords(event.data, 'SimpleSwapDeployed').address(0);
+  const { price } = await swapPrice(chain);
+  await chain.send(key, {
+    to: token,
+    signature: 'transfer(address,uint256)',
+    values: [`0x${toHex(chequebook)}`, price * COVERED_UNITS],
+    gas: GAS.transfer,
+  });
+  return { chequebook };
+}
+
+/** What the oracle on the chain says. */
+export async function swapPrice(chain: Chain): Promise<SwapPrice> {
+  const [price = 0n, deduction = 0n] = await chain.words(chain.contracts.swapPriceOracle, 'getPrice()');
+  return { price, deduction };
+}
+
+/** @throws NotApplicable when they take too long */
+async function blocksPass(chain: Chain, count: bigint): Promise<void> {
+  const head = async () => BigInt(await chain.call<string>('eth_blockNumber', []));
+  const until = (await head()) + count;
+  const deadline = Date.now() + USABLE_MS;
+  while ((await head()) < until) {
+    if (Date.now() > deadline)
+      throw new NotApplicable(`the chain has not made ${count} blocks within ${USABLE_MS / 1000} s`);
+    await sleep(POLL_MS);
+  }
+}

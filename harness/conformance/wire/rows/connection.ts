@@ -1,0 +1,256 @@
+/** From the socket to the first stream, as a stranger: `p2p-protocols.md` 1. */
+import { equalBytes, toHex } from '../../../../node/crypto/hex.ts';
+import { peerIdOfKey } from '../../../../node/p2p/address/identity-key.ts';
+import { decodeMultiaddress } from '../../../../node/p2p/address/multiaddress.ts';
+import { StreamError } from '../../../../node/p2p/host.ts';
+import { IDENTIFY_ID, PING_ID, PING_SIZE } from '../../../../node/p2p/libp2p/identify.ts';
+import { ProposedStream, proposeInTurn } from '../../../../node/p2p/libp2p/multistream.ts';
+import { YAMUX_ID } from '../../../../node/p2p/libp2p/yamux.ts';
+import { generateDhKey } from '../../../../node/p2p/noise/noise.ts';
+import {
+  NOISE_ID,
+  noiseIdentity,
+  noiseOutbound,
+  StaticKeyProofs,
+} from '../../../../node/p2p/noise/noise-stream.ts';
+import { PINGPONG } from '../../../../node/protocols/pingpong/wire.ts';
+import { Mismatch } from '../../row.ts';
+import { digestOf, freshIdentity, KEY_KINDS } from '../identities.ts';
+import { must } from '../must.ts';
+import type { Desk, WireRow } from '../subject.ts';
+import { ANSWER_MS, type Talk } from '../talk.ts';
+import { FLAG, frame, TYPE, YAMUX_HEADER_SIZE } from '../yamux-frame.ts';
+
+const NONSENSE_ID = '/svcnet/no-such-protocol/1.0.0';
+/** A node that has not introduced itself may be a prober: it is let be for a while. */
+const STRANGER_MS = 20_000;
+
+/** That a node may send before it answers. */
+const FRAMES_MAX = 20;
+
+const group = 'connection';
+const level = 'read';
+
+export const CONNECTION_ROWS: readonly WireRow[] = [
+  {
+    id: 'noise after an unknown security protocol',
+    group,
+    level,
+    about: 'refuses a security protocol that it does not speak with na, and takes /noise next',
+    async check(desk) {
+      const { raw } = await desk.socket();
+      desk.log.sent(`propose ${NONSENSE_ID}, then ${NOISE_ID}`);
+      const { protocolId } = await within(proposeInTurn(raw, [NONSENSE_ID, NOISE_ID]));
+      desk.log.received(protocolId);
+      must(protocolId === NOISE_ID, `the node agreed to ${protocolId}`);
+    },
+  },
+  ...KEY_KINDS.map(
+    (kind): WireRow => ({
+      id: `noise ${kind}`,
+      group,
+      level,
+      about: `secures a connection with a peer whose identity is a key of type ${kind}, and proves its own`,
+      async check(desk) {
+        const stranger = await connected(desk, freshIdentity(kind));
+        const talk = await stranger.open(IDENTIFY_ID);
+        must((await talk.next()).kind === 'frame', 'nothing works on the connection');
+      },
+    }),
+  ),
+  {
+    id: 'noise without proof',
+    group,
+    level,
+    about: 'ends a connection whose static key is not signed by the identity that is shown',
+    async check(desk) {
+      const honest = freshIdentity('Ed25519');
+      const forger = freshIdentity('Ed25519');
+      const liar = await connected(desk, { ...honest, sign: (message) => forger.sign(message) });
+      must(await liar.endsWithin(ANSWER_MS), `the connection was still open after ${ANSWER_MS} ms`);
+    },
+  },
+  {
+    id: 'yamux by negotiation',
+    group,
+    level,
+    about: `agrees on ${YAMUX_ID} with a peer that names no multiplexer in its noise handshake`,
+    async check(desk) {
+      const { raw } = await desk.socket();
+      const { peerId } = desk.options;
+      const bare = new ProposedStream(raw, NOISE_ID);
+      await within(bare.agreed());
+      const deps = { muxers: [], proofs: new StaticKeyProofs() };
+      const own = noiseIdentity(freshIdentity('Ed25519'), generateDhKey(), deps);
+      const { stream } = await within(noiseOutbound(bare, own, peerId));
+      const muxed = new ProposedStream(stream, YAMUX_ID);
+      desk.log.sent(`propose ${YAMUX_ID}`);
+      await within(muxed.agreed());
+      desk.log.received(YAMUX_ID);
+      muxed.write(frame(TYPE.ping, FLAG.syn, 0, 7));
+      await pingAnswer(desk, () => muxed.read(), 7);
+    },
+  },
+  {
+    id: 'yamux ping',
+    group,
+    level,
+    about: 'answers a ping of the multiplexer with its value',
+    async check(desk) {
+      const { stream } = await desk.channel();
+      desk.log.sent('yamux ping 4242');
+      stream.write(frame(TYPE.ping, FLAG.syn, 0, 4242));
+      await pingAnswer(desk, () => stream.read(), 4242);
+    },
+  },
+  {
+    id: 'multistream na',
+    group,
+    level,
+    about: 'refuses a protocol that it does not speak with na, and takes another one on the same stream',
+    async check(desk) {
+      const { link } = await desk.stranger();
+      desk.log.sent(`propose ${NONSENSE_ID}, then ${PING_ID}`);
+      const { protocolId } = await link.negotiate([NONSENSE_ID, PING_ID], AbortSignal.timeout(ANSWER_MS));
+      desk.log.received(protocolId);
+      must(protocolId === PING_ID, `the node agreed to ${protocolId}`);
+    },
+  },
+  {
+    id: 'multistream at once',
+    group,
+    level,
+    about: 'loses nothing of what comes in one packet with the name of the protocol',
+    async check(desk) {
+      await pinged((await desk.stranger()).openAtOnce(PING_ID), 1);
+    },
+  },
+  {
+    id: 'ping',
+    group,
+    level,
+    about: `echoes ${PING_SIZE} bytes as often as a stranger sends them`,
+    async check(desk) {
+      const talk = await (await desk.stranger()).open(PING_ID);
+      await pinged(talk, 3);
+    },
+  },
+  {
+    id: 'identify',
+    group,
+    level,
+    about: 'tells a stranger its key, addresses, protocols, agent, and where it sees the stranger',
+    async check(desk) {
+      const said = await (await desk.stranger()).identify();
+      const named = peerIdOfKey(said.publicKey);
+      must(named === desk.options.peerId, `publicKey: the key of ${named}, expected ${desk.options.peerId}`);
+      must(said.listenAddrs.length > 0, 'listenAddrs: empty, expected where the node listens');
+      for (const bytes of said.listenAddrs) readable('listenAddrs', bytes);
+      readable('observedAddr', said.observedAddr);
+      must(/\S/.test(said.agentVersion), 'agentVersion: empty');
+      const missing = REQUIRED.filter((id) => !said.protocols.includes(id));
+      must(missing.length === 0, `protocols: ${missing.join(', ')} not announced`);
+    },
+  },
+  {
+    id: 'stranger stays',
+    group,
+    level,
+    waits: 'stranger',
+    limitMs: STRANGER_MS + 2 * ANSWER_MS,
+    about: `keeps a connection open for ${STRANGER_MS / 1000} s on which there is no handshake`,
+    async check(desk) {
+      await desk.waited('stranger');
+    },
+  },
+  {
+    id: 'stranger is no peer',
+    group,
+    level,
+    about: 'resets streams of a stranger for which one has to be introduced',
+    async check(desk) {
+      const stranger = await desk.stranger();
+      const talk = await stranger.tryOpen(PINGPONG.id);
+      // Whether the name or the stream is refused is the same to the stranger.
+      await talk?.expectRefusal('a stranger has not introduced itself');
+    },
+  },
+];
+
+/** Waits on purpose: begun with the run, judged by a row. */
+export async function strangerStays(desk: Desk): Promise<void> {
+  const stranger = await desk.stranger();
+  must(!(await stranger.endsWithin(STRANGER_MS)), `the connection ended within ${STRANGER_MS} ms`);
+  await pinged(await stranger.open(PING_ID), 1);
+}
+
+/** Protocols that every node announces in its identity, whatever its version. */
+const REQUIRED = [
+  '/swarm/pingpong/1.0.0/pingpong',
+  '/swarm/pricing/1.0.0/pricing',
+  '/swarm/pseudosettle/1.0.0/pseudosettle',
+  '/swarm/status/1.1.3/status',
+  '/swarm/retrieval/1.4.0/retrieval',
+  '/swarm/pushsync/1.3.1/pushsync',
+  '/swarm/pullsync/1.4.0/pullsync',
+  '/swarm/pullsync/1.4.0/cursors',
+] as const;
+
+async function connected(desk: Desk, identity: ReturnType<typeof freshIdentity>) {
+  try {
+    return desk.keep(await desk.memory.connect(desk.log, { identity }));
+  } catch (error) {
+    throw new Mismatch(`the connection could not be secured: ${(error as Error).message}`);
+  }
+}
+
+async function pinged(talk: Talk, times: number): Promise<void> {
+  for (let n = 0; n < times; n++) {
+    const payload = digestOf(`ping ${n}`).subarray(0, PING_SIZE);
+    talk.sendBytes(payload, 'ping');
+    const echo = await talk.bytes(PING_SIZE);
+    must(equalBytes(echo, payload), `the echo is ${toHex(echo)}, expected ${toHex(payload)}`);
+  }
+}
+
+async function pingAnswer(
+  desk: Desk,
+  read: () => Promise<Uint8Array | undefined>,
+  value: number,
+): Promise<void> {
+  const answer = Buffer.from(frame(TYPE.ping, FLAG.ack, 0, value));
+  let seen = Buffer.alloc(0);
+  // Nodes measure the round trip themselves first: what is looked for is anywhere among the first frames.
+  while (!seen.includes(answer)) {
+    must(
+      seen.length < FRAMES_MAX * YAMUX_HEADER_SIZE,
+      `${seen.toString('hex')}, and no ${answer.toString('hex')}`,
+    );
+    const more = await within(read());
+    must(more !== undefined, 'the node closed the connection instead of an answer');
+    seen = Buffer.concat([seen, more]);
+  }
+  desk.log.received(seen.toString('hex'));
+}
+
+/** @throws Mismatch when it takes too long, or the other side breaks off */
+export async function within<T>(work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Mismatch(`no answer within ${ANSWER_MS} ms`)), ANSWER_MS);
+  try {
+    return await Promise.race([work, late.promise]);
+  } catch (error) {
+    if (error instanceof StreamError) throw new Mismatch(error.message);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function readable(field: string, bytes: Uint8Array): void {
+  try {
+    decodeMultiaddress(bytes);
+  } catch (error) {
+    throw new Mismatch(`${field}: ${toHex(bytes)} is no multiaddress: ${(error as Error).message}`);
+  }
+}

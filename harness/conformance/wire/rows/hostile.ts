@@ -1,0 +1,229 @@
+/** What a node has to survive. Every row ends with a look whether an honest peer is still served. */
+import { randomBytes } from 'node:crypto';
+import type { Generation } from '../../../../node/p2p/host.ts';
+import { IDENTIFY_ID, PING_ID } from '../../../../node/p2p/libp2p/identify.ts';
+import { proposalOf } from '../../../../node/p2p/libp2p/multistream.ts';
+import { NOISE_ID } from '../../../../node/p2p/noise/noise-stream.ts';
+import { HIVE } from '../../../../node/protocols/hive/wire.ts';
+import { PINGPONG, Ping, Pong } from '../../../../node/protocols/pingpong/wire.ts';
+import { PRICING } from '../../../../node/protocols/pricing/wire.ts';
+import { PSEUDOSETTLE } from '../../../../node/protocols/pseudosettle/wire.ts';
+import { CURSORS, PULLSYNC } from '../../../../node/protocols/pullsync/wire.ts';
+import { PUSHSYNC } from '../../../../node/protocols/pushsync/wire.ts';
+import { RETRIEVAL } from '../../../../node/protocols/retrieval/wire.ts';
+import { STATUS } from '../../../../node/protocols/status/wire.ts';
+import { SWAP } from '../../../../node/protocols/swap/wire.ts';
+import { NotApplicable } from '../../row.ts';
+import { handshakeId } from '../counterpart.ts';
+import { BREAKING_FRAMES, IDLE_FRAMES, NO_MESSAGES, openedAndReset } from '../hostile-bytes.ts';
+import { must } from '../must.ts';
+import type { Desk, WireRow } from '../subject.ts';
+import { ANSWER_MS } from '../talk.ts';
+import { FLAG, frame, opening, TYPE } from '../yamux-frame.ts';
+import { within } from './connection.ts';
+
+/** Enough for a peer that means it, and no load for the machine. */
+const PINGS = 10_000;
+const STREAMS = 2_000;
+const SOCKETS = 20;
+/** Yamux ping whose answer tells that everything before it was looked at. */
+const MARK = 0x5eed_0001;
+
+const group = 'hostile';
+const level = 'write';
+const hostile = true;
+
+const PROTOCOLS: readonly string[] = [PRICING.id, PINGPONG.id, STATUS.id, PSEUDOSETTLE.id, SWAP.id];
+/** Of full nodes. */
+const CHUNK_PROTOCOLS: readonly string[] = [RETRIEVAL.id, PUSHSYNC.id, CURSORS.id, PULLSYNC.id];
+
+export const HOSTILE_ROWS: readonly WireRow[] = [
+  ...BREAKING_FRAMES.map(
+    ([what, bytes]): WireRow => ({
+      id: `hostile ${what}`,
+      group,
+      level,
+      hostile,
+      about: `ends a connection on which ${what} comes`,
+      async check(desk) {
+        const { stream, closed } = await desk.channel();
+        desk.log.sent(Buffer.from(bytes).toString('hex'));
+        stream.write(bytes);
+        await within(closed);
+        await stillServing(desk);
+      },
+    }),
+  ),
+  {
+    id: 'hostile bytes that are not encrypted',
+    group,
+    level,
+    hostile,
+    about: 'ends a connection on which bytes come that its key did not encrypt',
+    async check(desk) {
+      const { connection, closed } = await desk.channel();
+      desk.log.sent('42 bytes in the clear');
+      connection.raw.write(Buffer.concat([Uint8Array.of(0, 40), Buffer.alloc(40, 7)]));
+      await within(closed);
+      await stillServing(desk);
+    },
+  },
+  survives('frames for streams that do not exist', async (desk) => {
+    const { stream } = await desk.channel();
+    stream.write(IDLE_FRAMES);
+    await lookedAt(stream);
+  }),
+  survives(`${PINGS} pings of the multiplexer`, async (desk) => {
+    const { stream } = await desk.channel();
+    for (let n = 0; n < PINGS; n += 1_000) {
+      stream.write(
+        Buffer.concat(Array.from({ length: 1_000 }, (_, i) => frame(TYPE.ping, FLAG.syn, 0, n + i))),
+      );
+      await stream.drained();
+    }
+  }),
+  survives(`${STREAMS} streams that are opened and reset at once`, async (desk) => {
+    const { stream } = await desk.channel();
+    stream.write(openedAndReset(1, STREAMS, IDENTIFY_ID));
+    await stream.drained();
+  }),
+  survives(`${STREAMS} streams that stay open`, async (desk) => {
+    const { stream } = await desk.channel();
+    const ids = Array.from({ length: STREAMS }, (_, n) => 1 + 2 * n);
+    stream.write(Buffer.concat(ids.map((id) => opening(id, PING_ID))));
+    await stream.drained();
+  }),
+  survives(`${SOCKETS} sockets with random bytes`, async (desk) => {
+    for (let n = 0; n < SOCKETS; n++) (await desk.socket()).raw.write(new Uint8Array(randomBytes(2_000)));
+  }),
+  survives(`${SOCKETS} handshakes of noise that stop half way`, async (desk) => {
+    for (let n = 0; n < SOCKETS; n++) {
+      const { raw } = await desk.socket();
+      raw.write(
+        Buffer.concat([
+          proposalOf(NOISE_ID),
+          Uint8Array.of(0xff, 0xff),
+          randomBytes(n % 2 === 0 ? 10 : 50_000),
+        ]),
+      );
+    }
+  }),
+  survives('a protocol name of a megabyte', async (desk) => {
+    const { raw } = await desk.socket();
+    raw.write(
+      Buffer.concat([
+        proposalOf(NOISE_ID).subarray(0, 20),
+        Uint8Array.of(0x80, 0x80, 0x40),
+        Buffer.alloc(2 ** 20, 0x61),
+      ]),
+    );
+  }),
+  ...(['15.0.0', '14.0.0'] as const).map(
+    (generation): WireRow =>
+      survives(`what is no ${generation} handshake`, async (desk) => {
+        await desk.speaks(generation);
+        await wrongHandshakes(desk, generation);
+      }),
+  ),
+  ...PROTOCOLS.map((id): WireRow => wrongly(id)),
+  ...CHUNK_PROTOCOLS.map((id): WireRow => ({ ...wrongly(id), mode: 'full' })),
+  survives('what is no message of hive', async (desk) => {
+    const [generation = '15.0.0'] = await desk.memory.generations();
+    await wrongMessages(desk, HIVE[generation].id);
+  }),
+  survives('headers that are none', async (desk) => {
+    for (const [what, bytes] of NO_MESSAGES) {
+      const talk = await (await desk.fresh()).open(PINGPONG.id);
+      talk.sendBytes(bytes, what);
+      talk.end();
+      await talk.next();
+      talk.reset();
+    }
+  }),
+];
+
+function wrongly(id: string): WireRow {
+  return survives(`what is no message of ${id.split('/').slice(2).join(' ')}`, (desk) =>
+    wrongMessages(desk, id),
+  );
+}
+
+function survives(what: string, attack: (desk: Desk) => Promise<void>): WireRow {
+  return {
+    id: `hostile ${what}`,
+    group,
+    level,
+    hostile,
+    limitMs: 60_000,
+    about: `goes on after ${what}`,
+    async check(desk) {
+      await attack(desk);
+      await desk.clear();
+      await stillServing(desk);
+    },
+  };
+}
+
+/** Each must end its stream, with whatever the node says before. */
+async function wrongMessages(desk: Desk, protocolId: string): Promise<void> {
+  for (const [what, bytes] of NO_MESSAGES) {
+    const peer = await desk.fresh();
+    const talk = await peer.tryOpen(protocolId);
+    if (talk === undefined) throw new NotApplicable(`the node does not speak ${protocolId}`);
+    await talk.exchangeHeaders();
+    talk.sendBytes(bytes, what);
+    talk.end();
+    const next = await talk.next();
+    talk.record(next);
+    talk.reset();
+    must(
+      next.kind !== 'silence',
+      `${what}: the stream was neither answered nor ended within ${ANSWER_MS} ms`,
+    );
+    await peer.leave();
+  }
+}
+
+async function wrongHandshakes(desk: Desk, generation: Generation): Promise<void> {
+  for (const [what, bytes] of NO_MESSAGES) {
+    const stranger = await desk.stranger();
+    const talk = await stranger.open(handshakeId(generation));
+    talk.sendBytes(bytes, `${what} for Syn`);
+    talk.end();
+    must(
+      await stranger.endsWithin(ANSWER_MS),
+      `${what} for Syn: the connection was still open after ${ANSWER_MS} ms`,
+    );
+    const other = await desk.stranger();
+    const { talk: second } = await other.greet(generation);
+    second.sendBytes(bytes, `${what} for Ack`);
+    second.end();
+    must(
+      await other.endsWithin(ANSWER_MS),
+      `${what} for Ack: the connection was still open after ${ANSWER_MS} ms`,
+    );
+  }
+}
+
+/** An honest peer, which came before or comes now, is answered. */
+async function stillServing(desk: Desk): Promise<void> {
+  const talk = await (await desk.friend()).converse(PINGPONG.id);
+  talk.send(Ping, { greeting: 'still there' }, 'Ping');
+  const { response } = await talk.receive(Pong, 'Pong');
+  must(response.includes('still there'), `an honest peer was answered ${response}`);
+  talk.end();
+}
+
+async function lookedAt(stream: {
+  write(bytes: Uint8Array): void;
+  read(): Promise<Uint8Array | undefined>;
+}): Promise<void> {
+  stream.write(frame(TYPE.ping, FLAG.syn, 0, MARK));
+  const answer = Buffer.from(frame(TYPE.ping, FLAG.ack, 0, MARK));
+  let seen = Buffer.alloc(0);
+  while (!seen.includes(answer)) {
+    const bytes = await within(stream.read());
+    must(bytes !== undefined, 'the node closed the connection');
+    seen = Buffer.concat([seen.subarray(-answer.length), bytes]);
+  }
+}

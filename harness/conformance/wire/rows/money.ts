@@ -1,0 +1,264 @@
+/** How debts are settled, by time and by cheque: `p2p-protocols.md` 4.6 and 4.7. */
+
+import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
+import { decodeAmount, encodeAmount } from '../../../../node/protocols/amounts.ts';
+import { Payment, PaymentAck, PSEUDOSETTLE } from '../../../../node/protocols/pseudosettle/wire.ts';
+import { DEDUCTION_HEADER, EmitCheque, EXCHANGE_HEADER, SWAP } from '../../../../node/protocols/swap/wire.ts';
+import { encodeCheque, type SignedCheque, signCheque } from '../../../../node/swap/cheque.ts';
+import { NotApplicable } from '../../row.ts';
+import type { Counterpart } from '../counterpart.ts';
+import { digestOf } from '../identities.ts';
+import { must } from '../must.ts';
+import { type Desk, needed, type WireRow } from '../subject.ts';
+import { ANSWER_MS, type Talk } from '../talk.ts';
+import { hexText } from '../transcript.ts';
+import { held, overlayOf } from './pullsync.ts';
+import { priceOf, retrieve } from './retrieval.ts';
+
+/** Clocks of peers may differ by this much: a payer refuses the rest of its peer. */
+const CLOCKS_DIFFER_SECONDS = 2n;
+/** Two payments may fall into two seconds by chance, but not again and again. */
+const ATTEMPTS_MAX = 5;
+const CHAIN_MS = 120_000;
+
+export const PSEUDOSETTLE_ROWS: readonly WireRow[] = [
+  {
+    id: 'pseudosettle without debt',
+    group: 'pseudosettle',
+    level: 'read',
+    about: 'accepts nothing of a peer that owes nothing, and tells the time',
+    async check(desk) {
+      const ack = await paid(await pay(await desk.fresh(), 1_000_000n));
+      must(amountOf(ack) === 0n, `Amount: ${amountOf(ack)}, expected 0`);
+      checkTime(ack);
+    },
+  },
+  {
+    id: 'pseudosettle too soon',
+    group: 'pseudosettle',
+    level: 'read',
+    about: 'refuses a second payment within the same second',
+    async check(desk) {
+      const peer = await desk.fresh();
+      for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+        const first = await paid(await pay(peer, 1n));
+        const talk = await pay(peer, 1n);
+        const next = await talk.next();
+        talk.record(next);
+        if (next.kind === 'reset') return;
+        must(next.kind === 'frame', `the node answered with ${next.kind}, expected a reset`);
+        talk.end();
+        // The next second had begun, and the node has counted this payment, too.
+        await peer.endsWithin(1_100 - (Date.now() % 1_000));
+        must(first.timestamp > 0n, 'Timestamp: 0');
+      }
+      must(false, `${ATTEMPTS_MAX} pairs of payments were all accepted`);
+    },
+  },
+  {
+    id: 'pseudosettle of a debt',
+    group: 'pseudosettle',
+    level: 'read',
+    about: 'accepts what a chunk has cost, and no more',
+    async check(desk) {
+      const { address } = await held(desk);
+      const peer = await desk.fresh();
+      await needed('retrieval of a held chunk', retrieve(peer, address));
+      const price = priceOf(overlayOf(desk), address);
+      // The price is booked after the chunk has left.
+      await peer.endsWithin(100);
+      const ack = await paid(await pay(peer, 2n * price));
+      must(amountOf(ack) === price, `Amount: ${amountOf(ack)}, expected ${price}, the price of one chunk`);
+      checkTime(ack);
+    },
+  },
+  {
+    id: 'pseudosettle huge amount',
+    group: 'pseudosettle',
+    level: 'read',
+    about: 'survives an amount of 40 bytes',
+    async check(desk) {
+      const peer = await desk.fresh();
+      const talk = await peer.converse(PSEUDOSETTLE.id);
+      talk.send(Payment, { amount: new Uint8Array(40).fill(0xff) }, 'Payment');
+      const next = await talk.next();
+      talk.record(next);
+      must(next.kind !== 'silence', `no answer within ${ANSWER_MS} ms`);
+      must(!(await (await desk.friend()).endsWithin(50)), 'another peer has lost its connection');
+    },
+  },
+];
+
+async function pay(peer: Counterpart, amount: bigint): Promise<Talk> {
+  const talk = await peer.converse(PSEUDOSETTLE.id);
+  talk.send(Payment, { amount: encodeAmount(amount) }, 'Payment');
+  return talk;
+}
+
+async function paid(talk: Talk): Promise<MessageOf<typeof PaymentAck>> {
+  const ack = await talk.receive(PaymentAck, 'PaymentAck');
+  talk.end();
+  await talk.expectEnd();
+  return ack;
+}
+
+function amountOf({ amount }: MessageOf<typeof PaymentAck>): bigint {
+  const value = decodeAmount(amount);
+  must(value !== undefined, `Amount: ${hexText(amount)} is no amount`);
+  return value;
+}
+
+function checkTime({ timestamp }: MessageOf<typeof PaymentAck>): void {
+  const now = BigInt(Math.floor(Date.now() / 1000));
+  const difference = timestamp > now ? timestamp - now : now - timestamp;
+  must(
+    difference <= CLOCKS_DIFFER_SECONDS,
+    `Timestamp: ${timestamp}, ${difference} s from ours; a payer bears ${CLOCKS_DIFFER_SECONDS}`,
+  );
+}
+
+/** What no node takes for a cheque. */
+const NO_CHEQUES: readonly { readonly id: string; readonly about: string; readonly bytes: Uint8Array }[] = [
+  { id: 'no cheque', about: 'nothing', bytes: new Uint8Array(0) },
+  { id: 'no JSON', about: 'what is no JSON', bytes: text('{"Chequebook":') },
+  { id: 'other JSON', about: 'JSON of another shape', bytes: text('[1,2,3]') },
+  {
+    id: 'payout in quotes',
+    about: 'a payout in quotes',
+    bytes: text(
+      `{"Chequebook":"0x${'11'.repeat(20)}","Beneficiary":"0x${'22'.repeat(20)}","CumulativePayout":"500","Signature":"${Buffer.alloc(65, 1).toString('base64')}"}`,
+    ),
+  },
+];
+
+export const SWAP_ROWS: readonly WireRow[] = [
+  {
+    id: 'swap rates',
+    group: 'swap',
+    level: 'read',
+    about: 'says in its headers what an accounting unit costs, as the oracle on the chain does',
+    async check(desk) {
+      const { talk, exchange, deduction } = await opened(desk, await desk.friend());
+      talk.reset();
+      must(exchange > 0n, 'exchange: missing or 0, expected the price of an accounting unit');
+      const oracle = await desk.options.swapPrice?.();
+      if (oracle === undefined) return;
+      must(exchange === oracle.price, `exchange: ${exchange}, the oracle says ${oracle.price}`);
+      must(
+        deduction === oracle.deduction || deduction === 0n,
+        `deduction: ${deduction}, the oracle says ${oracle.deduction}`,
+      );
+    },
+  },
+  ...NO_CHEQUES.map(
+    ({ id, about, bytes }): WireRow => ({
+      id: `swap ${id}`,
+      group: 'swap',
+      level: 'read',
+      about: `resets a stream that brings ${about} for a cheque`,
+      async check(desk) {
+        const peer = await desk.fresh();
+        const { talk } = await opened(desk, peer);
+        talk.send(EmitCheque, { cheque: bytes }, 'EmitCheque');
+        await talk.expectRefusal(about);
+      },
+    }),
+  ),
+  ...(['for another beneficiary', 'of no chequebook'] as const).map(
+    (about): WireRow => ({
+      id: `swap cheque ${about}`,
+      group: 'swap',
+      level: 'read',
+      limitMs: CHAIN_MS,
+      about: `refuses a cheque ${about}`,
+      async check(desk) {
+        const peer = await desk.fresh();
+        const { talk } = await opened(desk, peer);
+        const own =
+          about === 'of no chequebook' ? desk.memory.nodeEthereum() : digestOf('somebody').subarray(12);
+        const cheque = {
+          chequebook: digestOf('no chequebook').subarray(12),
+          beneficiary: own,
+          cumulativePayout: 10n ** 12n,
+        };
+        talk.send(EmitCheque, { cheque: encodeCheque(signCheque(cheque, peer.signer, 1n)) }, 'EmitCheque');
+        await talk.expectRefusal(`a cheque ${about}`, CHAIN_MS / 2);
+      },
+    }),
+  ),
+  {
+    id: 'swap cheque',
+    group: 'swap',
+    level: 'money',
+    limitMs: CHAIN_MS,
+    about: 'takes a covered cheque without a reset, and refuses the same one again',
+    async check(desk) {
+      const funds = desk.funds();
+      const cheque = await covered(desk, 1n);
+      const peer = await desk.fresh({ signer: funds.signer });
+      await emit(desk, peer, cheque);
+      const { talk } = await opened(desk, peer);
+      talk.send(EmitCheque, { cheque: encodeCheque(cheque) }, 'EmitCheque');
+      await talk.expectRefusal('a cheque that it has', CHAIN_MS / 2);
+    },
+  },
+  ...(
+    [
+      [
+        'signed by somebody else',
+        async (desk: Desk) => {
+          const cheque = await covered(desk, 2n);
+          const forger = (await desk.stranger()).signer;
+          return signCheque(cheque, forger, await desk.funds().chainId());
+        },
+      ],
+      ['that is not covered', (desk: Desk) => covered(desk, 10n ** 20n)],
+    ] as const
+  ).map(
+    ([about, write]): WireRow => ({
+      id: `swap cheque ${about}`,
+      group: 'swap',
+      level: 'money',
+      limitMs: CHAIN_MS,
+      about: `refuses a cheque ${about}`,
+      async check(desk) {
+        const cheque = await write(desk);
+        const peer = await desk.fresh({ signer: desk.funds().signer });
+        const { talk } = await opened(desk, peer);
+        talk.send(EmitCheque, { cheque: encodeCheque(cheque) }, 'EmitCheque');
+        await talk.expectRefusal(`a cheque ${about}`, CHAIN_MS / 2);
+      },
+    }),
+  ),
+];
+
+async function emit(desk: Desk, peer: Counterpart, cheque: SignedCheque): Promise<void> {
+  const { talk } = await opened(desk, peer);
+  talk.send(EmitCheque, { cheque: encodeCheque(cheque) }, 'EmitCheque');
+  talk.end();
+  await talk.expectEnd(CHAIN_MS / 2);
+}
+
+/** A cheque on a chequebook that was made for this run. @param units how many accounting units it pays for, more each time */
+async function covered(desk: Desk, units: bigint): Promise<SignedCheque> {
+  const funds = desk.funds();
+  const { chequebook } = await funds.chequebook();
+  const { price = 1n, deduction = 0n } = (await desk.options.swapPrice?.()) ?? {};
+  const cumulativePayout = price * units * 1_000n + deduction;
+  const cheque = { chequebook, beneficiary: desk.memory.nodeEthereum(), cumulativePayout };
+  return signCheque(cheque, funds.signer, await funds.chainId());
+}
+
+/** @throws NotApplicable when it does not take cheques at all */
+async function opened(desk: Desk, peer: Counterpart) {
+  const talk = await peer.tryOpen(SWAP.id);
+  if (talk === undefined) throw new NotApplicable('the node does not take part in swap');
+  const headers = await talk.exchangeHeaders();
+  const amount = (name: string) => decodeAmount(headers.get(name) ?? new Uint8Array(0)) ?? 0n;
+  desk.log.received(`exchange ${amount(EXCHANGE_HEADER)}, deduction ${amount(DEDUCTION_HEADER)}`);
+  return { talk, exchange: amount(EXCHANGE_HEADER), deduction: amount(DEDUCTION_HEADER) };
+}
+
+function text(value: string): Uint8Array {
+  return new TextEncoder().encode(value);
+}

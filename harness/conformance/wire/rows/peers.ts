@@ -1,0 +1,286 @@
+/** What peers tell each other about themselves and others: pricing, pingpong, status, hive. `p2p-protocols.md` 4.2 to 4.5. */
+import { MAX_PO } from '../../../../node/chunk/address.ts';
+import { toHex } from '../../../../node/crypto/hex.ts';
+import { parseRecord, RecordError } from '../../../../node/p2p/address/record.ts';
+import { decodeUnderlays, UnderlayError } from '../../../../node/p2p/address/underlay.ts';
+import type { AddressRecord, Generation } from '../../../../node/p2p/host.ts';
+import { BATCH_MAX, HIVE, Peers } from '../../../../node/protocols/hive/wire.ts';
+import { PINGPONG, Ping, Pong } from '../../../../node/protocols/pingpong/wire.ts';
+import { Get, Snapshot, STATUS } from '../../../../node/protocols/status/wire.ts';
+import { Mismatch, NotApplicable } from '../../row.ts';
+import { Counterpart } from '../counterpart.ts';
+import { must } from '../must.ts';
+import type { Desk, WireRow } from '../subject.ts';
+import { ANSWER_MS, type Talk } from '../talk.ts';
+
+/** What a node of the public network accepts at least, accounting units: twice what it forgives in a second. */
+const THRESHOLD_MIN = { full: 9_000_000n, light: 900_000n } as const;
+/** Records that a peer may announce at once. */
+const BUDGET = 128;
+/** A node announces right after a handshake. */
+const GOSSIP_MS = 2_000;
+const MODES = ['full', 'light', 'ultra-light', 'dev'];
+
+export const PRICING_ROWS: readonly WireRow[] = [
+  announced('light', 'read'),
+  announced('full', 'write'),
+  {
+    id: 'pricing usual',
+    group: 'pricing',
+    level: 'read',
+    about: 'takes another announcement of the usual threshold',
+    async check(desk) {
+      const friend = await desk.friend();
+      const talk = await friend.announceAgain();
+      await talk.expectEnd();
+      must(!(await friend.endsWithin(100)), 'the node closed the connection');
+    },
+  },
+  ...[1n, 0n].map(
+    (threshold): WireRow => ({
+      id: `pricing ${threshold}`,
+      group: 'pricing',
+      level: 'read',
+      about: `disconnects a peer that lends it no more than ${threshold} accounting units`,
+      async check(desk) {
+        const peer = await desk.fresh();
+        await peer.announce(threshold);
+        must(await peer.endsWithin(ANSWER_MS), `the connection was still open after ${ANSWER_MS} ms`);
+      },
+    }),
+  ),
+];
+
+function announced(mode: 'full' | 'light', level: WireRow['level']): WireRow {
+  return {
+    id: `pricing for a ${mode} node`,
+    group: 'pricing',
+    level,
+    about: `tells a ${mode} node at once how much it may owe, ${THRESHOLD_MIN[mode]} at least`,
+    async check(desk) {
+      const peer = await desk.fresh({ fullNode: mode === 'full' });
+      const said = await peer.heard.pricing.within(ANSWER_MS);
+      must(said !== undefined, `nothing was announced within ${ANSWER_MS} ms`);
+      const { threshold, bytes } = said;
+      must(
+        threshold >= THRESHOLD_MIN[mode],
+        `PaymentThreshold: ${threshold}, expected ${THRESHOLD_MIN[mode]} at least`,
+      );
+      must(bytes[0] !== 0, `PaymentThreshold: ${toHex(bytes)} begins with zeros`);
+    },
+  };
+}
+
+export const PINGPONG_ROWS: readonly WireRow[] = [
+  {
+    id: 'pingpong rounds',
+    group: 'pingpong',
+    level: 'read',
+    about: 'answers every greeting in braces until the peer ends the stream',
+    async check(desk) {
+      const talk = await (await desk.friend()).converse(PINGPONG.id);
+      for (const greeting of ['ping', '', 'grüße 蜂', '{x}']) {
+        talk.send(Ping, { greeting }, 'Ping');
+        const { response } = await talk.receive(Pong, 'Pong');
+        must(response === `{${greeting}}`, `Response: ${response}, expected {${greeting}}`);
+      }
+      talk.end();
+      await talk.next();
+    },
+  },
+];
+
+export const STATUS_ROWS: readonly WireRow[] = [
+  {
+    id: 'status',
+    group: 'status',
+    level: 'read',
+    about: 'says what it stores and how it is connected, in numbers that fit each other',
+    async check(desk) {
+      const talk = await (await desk.friend()).converse(STATUS.id);
+      talk.send(Get, {}, 'Get');
+      const said = await talk.receive(Snapshot, 'Snapshot');
+      talk.end();
+      await talk.expectEnd();
+      const full = desk.memory.introduction?.answer.ack?.fullNode === true;
+      must(MODES.includes(said.beeMode), `BeeMode: '${said.beeMode}', expected one of ${MODES.join(', ')}`);
+      must(
+        (said.beeMode === 'full') === full,
+        `BeeMode: '${said.beeMode}', but the handshake said FullNode ${full}`,
+      );
+      must(said.storageRadius <= MAX_PO, `StorageRadius: ${said.storageRadius}, expected ${MAX_PO} at most`);
+      must(
+        said.committedDepth >= said.storageRadius,
+        `CommittedDepth: ${said.committedDepth}, below the StorageRadius ${said.storageRadius}`,
+      );
+      must(said.neighborhoodSize >= 1n, 'NeighborhoodSize: 0, expected the node itself at least');
+      must(
+        said.reserveSizeWithinRadius <= said.reserveSize,
+        `ReserveSizeWithinRadius: ${said.reserveSizeWithinRadius}, above the ReserveSize ${said.reserveSize}`,
+      );
+      must(
+        Number.isFinite(said.pullsyncRate) && said.pullsyncRate >= 0,
+        `PullsyncRate: ${said.pullsyncRate}, expected a number from 0`,
+      );
+    },
+  },
+  {
+    id: 'status counts full peers',
+    group: 'status',
+    level: 'write',
+    about: 'counts a full node that is connected',
+    async check(desk) {
+      const peer = await desk.fresh({ fullNode: true });
+      let seen = 0n;
+      // It counts once everything that follows a handshake is done.
+      for (let n = 0; n < 20 && seen === 0n; n++) {
+        const talk = await peer.converse(STATUS.id);
+        talk.send(Get, {}, 'Get');
+        ({ connectedPeers: seen } = await talk.receive(Snapshot, 'Snapshot'));
+        talk.end();
+        if (seen === 0n) await peer.endsWithin(100);
+      }
+      must(seen > 0n, 'ConnectedPeers: 0, but we are connected');
+    },
+  },
+];
+
+/** Records of nodes that do not exist, which a node takes until it tries to reach them. */
+export function strangersRecords(count: number, networkId: bigint, generation: Generation): AddressRecord[] {
+  return Array.from({ length: count }, () => Counterpart.unconnected(networkId).record(generation));
+}
+
+export const HIVE_ROWS: readonly WireRow[] = (['15.0.0', '14.0.0'] as const).flatMap((generation) => {
+  const { id } = HIVE[generation];
+  const [, , , version = ''] = id.split('/');
+  const gossip = async (desk: Desk, peer: Counterpart, peers: readonly AddressRecord[]): Promise<Talk> => {
+    await desk.speaks(generation);
+    const talk = await peer.converse(id);
+    talk.send(Peers, { peers: [...peers] }, 'Peers');
+    talk.end();
+    return talk;
+  };
+  const fresh = async (desk: Desk) => {
+    await desk.speaks(generation);
+    return desk.fresh({ generation });
+  };
+  const records = (desk: Desk, count: number) => strangersRecords(count, desk.options.networkId, generation);
+  const stays = async (peer: Counterpart) =>
+    must(!(await peer.endsWithin(200)), 'the node closed the connection');
+  return [
+    {
+      id: `hive ${version} records`,
+      group: 'hive',
+      level: 'write',
+      about: `takes ${BATCH_MAX} records in one message`,
+      async check(desk) {
+        const peer = await fresh(desk);
+        const talk = await gossip(desk, peer, records(desk, BATCH_MAX));
+        await talk.expectEnd();
+        await stays(peer);
+      },
+    },
+    {
+      id: `hive ${version} nothing`,
+      group: 'hive',
+      level: 'write',
+      about: 'takes a message without records',
+      async check(desk) {
+        const peer = await fresh(desk);
+        await (await gossip(desk, peer, [])).expectEnd();
+        await stays(peer);
+      },
+    },
+    {
+      id: `hive ${version} wrong records`,
+      group: 'hive',
+      level: 'write',
+      about: 'drops records that are wrong one by one, and keeps the stream and the peer',
+      async check(desk) {
+        const peer = await fresh(desk);
+        const [good, unsigned, nowhere, own] = records(desk, 4) as [
+          AddressRecord,
+          AddressRecord,
+          AddressRecord,
+          AddressRecord,
+        ];
+        const overlay = desk.memory.introduction?.answer.ack?.address?.overlay ?? own.overlay;
+        const wrong = [
+          { ...unsigned, signature: new Uint8Array(65) },
+          { ...nowhere, underlay: new Uint8Array(0) },
+          { ...own, overlay },
+        ];
+        await (await gossip(desk, peer, [...wrong, good])).expectEnd();
+        await stays(peer);
+      },
+    },
+    {
+      id: `hive ${version} too many`,
+      group: 'hive',
+      level: 'write',
+      about: `resets a stream that brings more than ${BUDGET} records, and keeps the peer`,
+      async check(desk) {
+        const peer = await fresh(desk);
+        const [one] = records(desk, 1) as [AddressRecord];
+        const talk = await gossip(
+          desk,
+          peer,
+          Array.from({ length: BUDGET + 1 }, () => one),
+        );
+        await talk.expectRefusal(`${BUDGET + 1} records`);
+        await stays(peer);
+      },
+    },
+    {
+      id: `hive ${version} budget`,
+      group: 'hive',
+      level: 'write',
+      about: `refuses what goes beyond ${BUDGET} records in several messages`,
+      async check(desk) {
+        const peer = await fresh(desk);
+        const [one] = records(desk, 1) as [AddressRecord];
+        const batch = Array.from({ length: BATCH_MAX }, () => one);
+        const messages = Math.floor(BUDGET / BATCH_MAX);
+        for (let n = 0; n < messages; n++) await (await gossip(desk, peer, batch)).expectEnd();
+        await (await gossip(desk, peer, batch)).expectRefusal(`${(messages + 1) * BATCH_MAX} records`);
+        await stays(peer);
+      },
+    },
+    {
+      id: `hive ${version} gossip`,
+      group: 'hive',
+      level: 'write',
+      about: `announces others in messages of at most ${BATCH_MAX} records that prove themselves`,
+      async check(desk) {
+        await desk.speaks(generation);
+        const earlier = await desk.fresh({ generation, fullNode: true });
+        const later = await desk.fresh({ generation, fullNode: true });
+        const heard = await heardBy([earlier, later], GOSSIP_MS);
+        if (heard.length === 0) throw new NotApplicable('the node announced nobody to us');
+        for (const { protocolId, message } of heard) {
+          must(protocolId === id, `${protocolId} to a peer of handshake ${generation}, expected ${id}`);
+          must(message.peers.length <= BATCH_MAX, `${message.peers.length} records in one message`);
+          for (const record of message.peers) checkRecord(record, desk.options.networkId, generation);
+        }
+      },
+    },
+  ] satisfies WireRow[];
+});
+
+async function heardBy(peers: readonly Counterpart[], withinMs: number) {
+  const until = Date.now() + withinMs;
+  const heard = () => peers.flatMap((peer) => peer.heard.gossip);
+  while (heard().length === 0 && Date.now() < until) await peers[0]?.endsWithin(50);
+  return heard();
+}
+
+function checkRecord(record: AddressRecord, networkId: bigint, generation: Generation): void {
+  try {
+    decodeUnderlays(record.underlay);
+    // The older version passes on what is left of the addresses, which nobody has signed.
+    if (generation === '15.0.0') parseRecord(record, networkId, { generation });
+  } catch (error) {
+    if (!(error instanceof RecordError || error instanceof UnderlayError)) throw error;
+    throw new Mismatch(`the record of ${toHex(record.overlay)}: ${error.message}`);
+  }
+}

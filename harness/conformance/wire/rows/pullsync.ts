@@ -1,0 +1,235 @@
+/** How a node hands out what its reserve holds: `p2p-protocols.md` 4.10. */
+
+import { BINS, proximityOrder } from '../../../../node/chunk/address.ts';
+import { ADDRESS_SIZE } from '../../../../node/chunk/chunk.ts';
+import { decodeStamp, STAMP_SIZE, stampHash } from '../../../../node/chunk/stamp.ts';
+import { chunkFrom } from '../../../../node/chunk/validate.ts';
+import { equalBytes, toHex } from '../../../../node/crypto/hex.ts';
+import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
+import {
+  Ack,
+  CURSORS,
+  Delivery,
+  Get,
+  Offer,
+  PULLSYNC,
+  Syn,
+  Want,
+} from '../../../../node/protocols/pullsync/wire.ts';
+import { Mismatch, NotApplicable } from '../../row.ts';
+import type { Counterpart } from '../counterpart.ts';
+import { must } from '../must.ts';
+import type { Desk, WireRow } from '../subject.ts';
+import { ANSWER_MS, type Talk } from '../talk.ts';
+
+/** Chunks of one offer. */
+const OFFERED_MAX = 250;
+/** Chunks that a row asks for. */
+const WANTED = 3;
+/** A page is closed a second after its last chunk. */
+const QUIET_MS = 2_500;
+
+const group = 'pullsync';
+const level = 'read';
+
+/** A chunk that the node has, as it delivered it. */
+export interface Held {
+  readonly address: Uint8Array;
+  readonly data: Uint8Array;
+  readonly stamp: Uint8Array;
+  readonly bin: number;
+}
+
+interface Page {
+  readonly bin: number;
+  readonly talk: Talk;
+  readonly offer: MessageOf<typeof Offer>;
+}
+
+const served: readonly WireRow[] = [
+  {
+    id: 'cursors',
+    group,
+    level,
+    about: `answers with ${BINS} cursors and the time at which its reserve began`,
+    async check(desk) {
+      const { cursors, epoch } = await cursorsOf(await desk.friend());
+      must(cursors.length === BINS, `Cursors: ${cursors.length}, expected ${BINS}`);
+      const now = BigInt(Math.floor(Date.now() / 1000));
+      must(epoch > 0n && epoch <= now + 60n, `Epoch: ${epoch}, expected unix seconds before ${now}`);
+    },
+  },
+  {
+    id: 'cursors epoch',
+    group,
+    level,
+    about: 'says the same epoch again: another one would make its peers pull everything anew',
+    async check(desk) {
+      const friend = await desk.friend();
+      const [first, second] = [await cursorsOf(friend), await cursorsOf(friend)];
+      must(first.epoch === second.epoch, `Epoch: ${first.epoch}, then ${second.epoch}`);
+    },
+  },
+  {
+    id: 'offer',
+    group,
+    level,
+    about: `offers what it has in a bin: at most ${OFFERED_MAX} chunks, each of that bin`,
+    async check(desk) {
+      const { bin, talk, offer } = await firstPage(desk);
+      talk.reset();
+      must(offer.chunks.length > 0, 'an empty Offer, but the cursor is above 0');
+      must(offer.chunks.length <= OFFERED_MAX, `${offer.chunks.length} chunks in one Offer`);
+      must(offer.topmost > 0n, 'Topmost: 0');
+      for (const { address, batchId, stampHash: hash } of offer.chunks) {
+        for (const [field, bytes] of Object.entries({
+          Address: address,
+          BatchID: batchId,
+          StampHash: hash,
+        })) {
+          must(bytes.length === 32, `Chunks.${field}: ${bytes.length} bytes, expected 32`);
+        }
+        const order = proximityOrder(overlayOf(desk), address);
+        must(order === bin, `Chunks.Address: ${toHex(address)} is of bin ${order}, asked for was ${bin}`);
+      }
+    },
+  },
+  {
+    id: 'deliveries',
+    group,
+    level,
+    about:
+      'delivers what is wanted of an offer, in its order, each valid and under the stamp that was offered',
+    async check(desk) {
+      const got = await deliveries(desk);
+      if (got.length === 0) throw new NotApplicable('all that was offered has left the reserve');
+    },
+  },
+  {
+    id: 'want nothing',
+    group,
+    level,
+    about: 'ends the stream when nothing of an offer is wanted',
+    async check(desk) {
+      const { talk, offer } = await firstPage(desk);
+      talk.send(Want, { bitVector: new Uint8Array(vectorSize(offer)) }, 'Want');
+      talk.end();
+      await talk.expectEnd();
+    },
+  },
+  {
+    id: 'want too short',
+    group,
+    level,
+    about: 'refuses a bit vector that is shorter than the offer',
+    async check(desk) {
+      const { talk, offer } = await firstPage(desk);
+      if (offer.chunks.length === 0) throw new NotApplicable("needs what the row 'offer' looks at");
+      talk.send(Want, { bitVector: new Uint8Array(0) }, 'Want');
+      await talk.expectRefusal('a vector of no bytes');
+    },
+  },
+  {
+    id: 'live',
+    group,
+    level,
+    about: 'keeps a request open for what it does not have yet',
+    async check(desk) {
+      const friend = await desk.friend();
+      const { cursors } = await cursorsOf(friend);
+      const bin = cursors.indexOf(0n);
+      if (bin < 0) throw new NotApplicable('needs a bin in which the node has nothing');
+      const talk = await friend.converse(PULLSYNC.id);
+      talk.send(Get, { bin, start: 1n }, 'Get');
+      const next = await talk.next(QUIET_MS);
+      talk.record(next);
+      talk.reset();
+      must(
+        next.kind === 'silence',
+        'the stream was answered or ended, expected silence until there is a chunk',
+      );
+    },
+  },
+];
+
+export const PULLSYNC_ROWS: readonly WireRow[] = served.map((row) => ({ ...row, mode: 'full' as const }));
+
+/** A chunk that the node holds, or hands out at least. @throws NotApplicable when it has none to show */
+export function held(desk: Desk): Promise<Held> {
+  return desk.memory.once('held', async () => {
+    try {
+      const [first] = await deliveries(desk);
+      if (first !== undefined) return first;
+    } catch (error) {
+      if (!(error instanceof Mismatch)) throw error;
+      throw new NotApplicable(`needs what the row 'deliveries' looks at: ${error.message}`);
+    }
+    throw new NotApplicable('needs a chunk that the node holds, and its reserve is empty');
+  });
+}
+
+async function deliveries(desk: Desk): Promise<Held[]> {
+  const { bin, talk, offer } = await firstPage(desk);
+  const offered = offer.chunks.slice(0, WANTED);
+  const bitVector = new Uint8Array(vectorSize(offer));
+  for (const index of offered.keys())
+    bitVector[index >> 3] = (bitVector[index >> 3] ?? 0) | (1 << (index & 7));
+  talk.send(Want, { bitVector }, 'Want');
+  const got: Held[] = [];
+  for (const { address, stampHash: hash } of offered) {
+    const { address: delivered, data, stamp } = await talk.receive(Delivery, 'Delivery');
+    // Empty: it left the reserve in between.
+    if (delivered.length === 0) continue;
+    must(equalBytes(delivered, address), `Delivery of ${toHex(delivered)}, expected ${toHex(address)}`);
+    valid(address, data);
+    must(stamp.length === STAMP_SIZE, `Stamp: ${stamp.length} bytes, expected ${STAMP_SIZE}`);
+    must(
+      equalBytes(stampHash(decodeStamp(stamp)), hash),
+      `Stamp: not the one of the Offer for ${toHex(address)}`,
+    );
+    got.push({ address, data, stamp, bin });
+  }
+  talk.end();
+  await talk.expectEnd();
+  return got;
+}
+
+/** @throws Mismatch */
+export function valid(address: Uint8Array, data: Uint8Array): void {
+  must(address.length === ADDRESS_SIZE, `Address: ${address.length} bytes, expected ${ADDRESS_SIZE}`);
+  try {
+    chunkFrom(address, data);
+  } catch (error) {
+    throw new Mismatch(`Data: no chunk of ${toHex(address)}: ${(error as Error).message}`);
+  }
+}
+
+function vectorSize(offer: MessageOf<typeof Offer>): number {
+  return Math.floor(offer.chunks.length / 8) + 1;
+}
+
+async function cursorsOf(peer: Counterpart): Promise<MessageOf<typeof Ack>> {
+  const talk = await peer.converse(CURSORS.id);
+  talk.send(Syn, {}, 'Syn');
+  const ack = await talk.receive(Ack, 'Ack');
+  talk.end();
+  await talk.expectEnd();
+  return ack;
+}
+
+/** @throws NotApplicable when its reserve is empty */
+async function firstPage(desk: Desk): Promise<Page> {
+  const friend = await desk.friend();
+  const { cursors } = await cursorsOf(friend);
+  const bin = cursors.findIndex((cursor) => cursor > 0n);
+  if (bin < 0) throw new NotApplicable('needs a chunk in the reserve of the node, and it is empty');
+  const talk = await friend.converse(PULLSYNC.id);
+  talk.send(Get, { bin, start: 1n }, 'Get');
+  return { bin, talk, offer: await talk.receive(Offer, 'Offer', ANSWER_MS) };
+}
+
+export function overlayOf(desk: Desk): Uint8Array {
+  const overlay = desk.memory.introduction?.answer.ack?.address?.overlay;
+  if (overlay === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");
+  return overlay;
+}

@@ -1,0 +1,139 @@
+/** Asking a node for a chunk, and what it lends its peers by that: `p2p-protocols.md` 4.8 and 5. */
+import { proximityOrder } from '../../../../node/chunk/address.ts';
+import { ADDRESS_SIZE } from '../../../../node/chunk/chunk.ts';
+import { Ack } from '../../../../node/p2p/handshake/wire.ts';
+import { Delivery, RETRIEVAL, Request } from '../../../../node/protocols/retrieval/wire.ts';
+import { NotApplicable } from '../../row.ts';
+import type { Counterpart } from '../counterpart.ts';
+import { digestOf } from '../identities.ts';
+import { must } from '../must.ts';
+import { type Desk, needed, type WireRow } from '../subject.ts';
+import { ANSWER_MS } from '../talk.ts';
+import { held, overlayOf, valid } from './pullsync.ts';
+
+/** A search over the network ends after so long, whatever becomes of it. */
+const SEARCH_MS = 35_000;
+/** Accounting units of one step of proximity. */
+const PRICE_STEP = 10_000n;
+const PRICE_STEPS = 32n;
+/** A row that runs into debt asks no more often than this. */
+const REQUESTS_MAX = 200;
+/** Of what is announced a peer may owe this much before it is refused: a quarter more, and what a second forgives. */
+const LIMIT_PERCENT = 125n;
+
+const group = 'retrieval';
+
+const served: readonly WireRow[] = [
+  ...[
+    { id: 'retrieval short address', about: 'an address of 31 bytes', addr: digestOf('short').subarray(1) },
+    { id: 'retrieval no address', about: 'no address', addr: new Uint8Array(0) },
+    { id: 'retrieval zero address', about: 'the address of zeros', addr: new Uint8Array(ADDRESS_SIZE) },
+  ].map(
+    ({ id, about, addr }): WireRow => ({
+      id,
+      group,
+      level: 'read',
+      about: `answers a request for ${about} with an error, and ends the stream`,
+      async check(desk) {
+        const talk = await (await desk.friend()).converse(RETRIEVAL.id);
+        talk.send(Request, { addr }, 'Request');
+        const { data, err } = await talk.receive(Delivery, 'Delivery');
+        must(err !== '' && data.length === 0, 'Err: empty, expected why there is no chunk');
+        talk.end();
+        await talk.expectEnd();
+      },
+    }),
+  ),
+  {
+    id: 'retrieval of nothing',
+    group,
+    level: 'read',
+    limitMs: SEARCH_MS + ANSWER_MS,
+    about: 'says that a chunk was not found that nobody has',
+    async check(desk) {
+      const talk = await (await desk.friend()).converse(RETRIEVAL.id);
+      talk.send(Request, { addr: digestOf(`nothing ${Date.now()}`) }, 'Request');
+      const { data, err } = await talk.receive(Delivery, 'Delivery', SEARCH_MS);
+      must(err !== '' && data.length === 0, 'Err: empty, expected that it was not found');
+      talk.end();
+      await talk.expectEnd();
+    },
+  },
+  {
+    id: 'retrieval of a held chunk',
+    group,
+    level: 'read',
+    about: 'delivers a chunk that it holds',
+    async check(desk) {
+      const { address } = await held(desk);
+      await retrieve(await desk.fresh(), address);
+    },
+  },
+  {
+    id: 'debt has a limit',
+    group: 'accounting',
+    level: 'write',
+    limitMs: 60_000,
+    about: 'refuses a peer that owes more than was announced to it, and does not take it back at once',
+    async check(desk) {
+      const { address } = await held(desk);
+      const peer = await desk.fresh();
+      await needed('retrieval of a held chunk', retrieve(await desk.fresh(), address));
+      const price = priceOf(overlayOf(desk), address);
+      const { threshold = 0n } = (await peer.heard.pricing.within(ANSWER_MS)) ?? {};
+      const limit = (threshold * LIMIT_PERCENT) / 100n + threshold / 3n;
+      if (limit / price > REQUESTS_MAX)
+        throw new NotApplicable(`the node lends ${threshold} accounting units, more than the row spends`);
+      let count = 0n;
+      while (!peer.isClosed && count <= limit / price + 10n) {
+        if (!(await tryRetrieve(peer, address))) break;
+        count++;
+      }
+      must(
+        await peer.endsWithin(ANSWER_MS / 5),
+        `${count} chunks at ${price} were delivered on credit, and the peer is still connected`,
+      );
+      await refusedAgain(desk, peer);
+    },
+  },
+];
+
+export const RETRIEVAL_ROWS: readonly WireRow[] = served.map((row) => ({ ...row, mode: 'full' as const }));
+
+/** A peer that was refused comes back under the same overlay. @throws Mismatch when it is let in */
+export async function refusedAgain(desk: Desk, peer: Counterpart): Promise<void> {
+  const [generation] = await desk.memory.generations();
+  if (generation === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");
+  const again = await desk.stranger(peer.self);
+  const { talk } = await again.greet(generation);
+  talk.send(Ack, again.ack(generation), 'Ack');
+  talk.end();
+  must(await again.endsWithin(ANSWER_MS), 'the peer was taken back at once');
+}
+
+/** @throws Mismatch */
+export async function retrieve(peer: Counterpart, address: Uint8Array): Promise<void> {
+  const talk = await peer.converse(RETRIEVAL.id);
+  talk.send(Request, { addr: address }, 'Request');
+  const { data, err } = await talk.receive(Delivery, 'Delivery');
+  must(err === '', `Err: ${err}`);
+  valid(address, data);
+  talk.end();
+  await talk.expectEnd();
+}
+
+/** @returns false when the node did not deliver */
+async function tryRetrieve(peer: Counterpart, address: Uint8Array): Promise<boolean> {
+  try {
+    await retrieve(peer, address);
+    return true;
+  } catch (error) {
+    if (!peer.isClosed && !(await peer.endsWithin(1_000))) throw error;
+    return false;
+  }
+}
+
+/** What a node asks for a chunk, accounting units. */
+export function priceOf(overlay: Uint8Array, address: Uint8Array): bigint {
+  return (PRICE_STEPS - BigInt(proximityOrder(overlay, address))) * PRICE_STEP;
+}

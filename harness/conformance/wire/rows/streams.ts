@@ -1,0 +1,174 @@
+/** What all protocols share: versions, headers, frames. `p2p-protocols.md` 1.3 and 2. */
+import { encodeFrame, encodeMessage } from '../../../../node/p2p/codec/codec.ts';
+import { MESSAGE_SIZE_MAX } from '../../../../node/p2p/stream/framing.ts';
+import { HeadersMessage } from '../../../../node/p2p/stream/headers.ts';
+import { PINGPONG, Ping, Pong } from '../../../../node/protocols/pingpong/wire.ts';
+import { Get, Snapshot, STATUS } from '../../../../node/protocols/status/wire.ts';
+import { must } from '../must.ts';
+import type { Desk, WireRow } from '../subject.ts';
+import { ANSWER_MS, type Talk } from '../talk.ts';
+
+/** What a node gives a peer to send its headers. */
+const HEADERS_MS = 10_000;
+/** Bytes of field tag and length of a greeting as long as this. */
+const GREETING_PREFIX = 4;
+
+const group = 'streams';
+const level = 'read';
+
+/** Ids of which the node knows other versions. */
+const VERSIONS: readonly { readonly id: string; readonly taken: boolean; readonly about: string }[] = [
+  { id: '/swarm/status/1.1.2/status', taken: true, about: 'an older patch' },
+  { id: '/swarm/status/1.1.9/status', taken: true, about: 'a newer patch' },
+  { id: '/swarm/retrieval/1.3.0/retrieval', taken: true, about: 'a lower minor version' },
+  { id: '/swarm/pullsync/1.3.0/cursors', taken: true, about: 'a lower minor version' },
+  { id: '/swarm/pushsync/1.2.0/pushsync', taken: true, about: 'a lower minor version' },
+  { id: '/swarm/retrieval/1.99.0/retrieval', taken: false, about: 'a higher minor version' },
+  { id: '/swarm/retrieval/2.0.0/retrieval', taken: false, about: 'another major version' },
+  { id: '/swarm/retrieval/1.4.0/other', taken: false, about: 'another stream' },
+  { id: '/swarm/nothing/1.0.0/nothing', taken: false, about: 'a protocol that does not exist' },
+];
+
+export const STREAM_ROWS: readonly WireRow[] = [
+  ...VERSIONS.map(
+    ({ id, taken, about }): WireRow => ({
+      id: `version ${id.replace('/swarm/', '')}`,
+      group,
+      level,
+      about: `${taken ? 'takes' : 'refuses'} ${about}`,
+      async check(desk) {
+        const talk = await (await desk.friend()).tryOpen(id);
+        talk?.reset();
+        must((talk !== undefined) === taken, `${id} was ${taken ? 'refused' : 'taken'}`);
+      },
+    }),
+  ),
+  {
+    id: 'headers first',
+    group,
+    level,
+    about: 'answers headers with headers before anything else is said',
+    async check(desk) {
+      const talk = await (await desk.friend()).open(PINGPONG.id);
+      talk.send(HeadersMessage, {}, 'Headers');
+      const { headers } = await talk.receive(HeadersMessage, 'Headers');
+      must(headers.length === 0, `${headers.length} headers, expected none for pingpong`);
+      await ponged(talk, 'after the headers');
+    },
+  },
+  {
+    id: 'headers unknown',
+    group,
+    level,
+    about: 'passes over headers that it does not know, and those without a value',
+    async check(desk) {
+      const talk = await (await desk.friend()).open(PINGPONG.id);
+      const value = new Uint8Array(300).fill(7);
+      const headers = [
+        { key: 'unheard-of', value },
+        { key: 'unheard-of', value: new Uint8Array(0) },
+        { key: 'tracing-span-context', value: new Uint8Array(0) },
+      ];
+      talk.send(HeadersMessage, { headers }, 'Headers');
+      await talk.receive(HeadersMessage, 'Headers');
+      await ponged(talk, 'after the headers');
+    },
+  },
+  {
+    id: 'headers silence',
+    group,
+    level,
+    waits: 'silent headers',
+    limitMs: HEADERS_MS + 3 * ANSWER_MS,
+    about: `resets a stream on which no headers come for ${HEADERS_MS / 1000} s`,
+    check: (desk) => desk.waited('silent headers'),
+  },
+  {
+    id: 'message in pieces',
+    group,
+    level,
+    about: 'reads a message that comes byte by byte',
+    async check(desk) {
+      const talk = await (await desk.friend()).converse(PINGPONG.id);
+      for (const byte of encodeFrame(Ping, { greeting: 'pieces' }))
+        talk.sendBytes(Uint8Array.of(byte), 'byte');
+      const { response } = await talk.receive(Pong, 'Pong');
+      must(response.includes('pieces'), `response: ${response}, expected the greeting`);
+      talk.end();
+    },
+  },
+  {
+    id: 'message of unknown fields',
+    group,
+    level,
+    about: 'passes over fields that it does not know',
+    async check(desk) {
+      const talk = await (await desk.friend()).converse(PINGPONG.id);
+      const Extended = { greeting: [1, 'string'], later: [77, 'bytes'], count: [78, 'uint64'] } as const;
+      talk.send(Extended, { greeting: 'more', later: new Uint8Array(20), count: 5n }, 'Ping');
+      const { response } = await talk.receive(Pong, 'Pong');
+      must(response.includes('more'), `response: ${response}, expected the greeting`);
+      talk.end();
+    },
+  },
+  {
+    id: 'message of 128 KiB',
+    group,
+    level,
+    about: `reads a message of ${MESSAGE_SIZE_MAX} bytes`,
+    async check(desk) {
+      const talk = await (await desk.friend()).converse(PINGPONG.id);
+      const greeting = 'a'.repeat(MESSAGE_SIZE_MAX - GREETING_PREFIX);
+      must(encodeMessage(Ping, { greeting }).length === MESSAGE_SIZE_MAX, 'the checker has miscounted');
+      talk.send(Ping, { greeting }, 'Ping');
+      const { response } = await talk.receive(Pong, 'Pong');
+      must(response.includes(greeting), `response: ${response.length} characters, expected the greeting`);
+      talk.end();
+    },
+  },
+  {
+    id: 'message above 128 KiB',
+    group,
+    level,
+    about: `ends a stream on which a message of more than ${MESSAGE_SIZE_MAX} bytes comes`,
+    async check(desk) {
+      const talk = await (await desk.fresh()).converse(PINGPONG.id);
+      talk.send(Ping, { greeting: 'a'.repeat(MESSAGE_SIZE_MAX - GREETING_PREFIX + 1) }, 'Ping');
+      await talk.expectNoAnswer(`a message of ${MESSAGE_SIZE_MAX + 1} bytes`);
+    },
+  },
+  {
+    id: 'many streams at once',
+    group,
+    level,
+    about: 'serves streams beside each other',
+    async check(desk) {
+      const friend = await desk.friend();
+      const talks = await Promise.all(Array.from({ length: 6 }, () => friend.converse(STATUS.id)));
+      for (const talk of talks.toReversed()) {
+        talk.send(Get, {}, 'Get');
+        await talk.receive(Snapshot, 'Snapshot');
+        talk.end();
+      }
+    },
+  },
+];
+
+/** Waits on purpose: begun with the run, judged by a row. */
+export async function silentHeaders(desk: Desk): Promise<void> {
+  const talk = await (await desk.fresh()).open(PINGPONG.id);
+  const next = await talk.next(HEADERS_MS + ANSWER_MS);
+  talk.record(next);
+  must(
+    next.kind === 'reset' || next.kind === 'gone',
+    `the stream was still open after ${HEADERS_MS + ANSWER_MS} ms`,
+  );
+}
+
+async function ponged(talk: Talk, greeting: string): Promise<void> {
+  talk.send(Ping, { greeting }, 'Ping');
+  const { response } = await talk.receive(Pong, 'Pong');
+  must(response.includes(greeting), `response: ${response}, expected the greeting`);
+  talk.end();
+  await talk.expectEnd();
+}

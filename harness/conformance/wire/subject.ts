@@ -1,0 +1,384 @@
+/** The node under test as rows see it: where it is, what is known of it already, and connections to it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseRecord, RecordError } from '../../../node/p2p/address/record.ts';
+import { isLoopback } from '../../../node/p2p/address/underlay.ts';
+import type { MessageOf } from '../../../node/p2p/codec/message.ts';
+import { HANDSHAKE_DIALECTS, type SynAck } from '../../../node/p2p/handshake/wire.ts';
+import type { Generation } from '../../../node/p2p/host.ts';
+import { createSecure, type SecureChannel } from '../../../node/p2p/libp2p/channel.ts';
+import { createTcp, type TcpConnection } from '../../../node/p2p/tcp-host.ts';
+import { Get, Snapshot, STATUS } from '../../../node/protocols/status/wire.ts';
+import { messageOf } from '../../base/errors.ts';
+import { type Exchange, Mismatch, NotApplicable, type Row, type RowRun } from '../row.ts';
+import { type Address, CONNECT_MS, Counterpart, type CounterpartOptions } from './counterpart.ts';
+import type { Funds, SwapPrice } from './funds.ts';
+import { freshIdentity } from './identities.ts';
+import { Transcript } from './transcript.ts';
+
+/** Between two connections to a node of another machine: it takes ten in a second from one address. */
+const PACE_MS = 250;
+/** For a node that may have ended, or hangs, to take a connection; less once it is known to be gone. */
+const ALIVE_MS = { first: 5_000, again: 1_000 } as const;
+
+const UNREACHABLE = 'the node says that it cannot be reached from outside, and passes chunks on';
+
+export interface WireOptions extends Address {
+  /** Rows that send what no honest node sends, to see whether it survives. */
+  readonly hostile: boolean;
+  /** What the oracle of the node's chain says; absent when its chain is not known. */
+  readonly swapPrice?: () => Promise<SwapPrice>;
+  /** Of an account that rows may spend from. */
+  readonly funds?: Funds;
+}
+
+/** How a counterpart introduces itself. */
+export interface FreshOptions extends CounterpartOptions {
+  readonly generation?: Generation;
+}
+
+export interface WireSubject {
+  readonly options: WireOptions;
+  readonly memory: Memory;
+}
+
+/** Something that takes long and costs nothing: it goes on beside the rows, one of which judges it. */
+interface Wait {
+  readonly exchanges: readonly Exchange[];
+  readonly done: Promise<void>;
+}
+
+interface Introduction {
+  readonly generation: Generation;
+  readonly answer: MessageOf<typeof SynAck>;
+}
+
+/** What rows find out for each other. Lives as long as the run. */
+export class Memory {
+  readonly #options: WireOptions;
+  readonly #stopped = new AbortController();
+  readonly #open = new Set<Counterpart>();
+  #lastConnect = 0;
+  #hasConnected = false;
+  #isGone = false;
+  #friend: Counterpart | undefined;
+  #generations: Promise<readonly Generation[]> | undefined;
+  /** What it says of itself in a handshake. */
+  introduction: Introduction | undefined;
+  /** Where the node sees this machine, which a peer has to announce for it to have an address; undefined: unknown. */
+  seenAt: string | undefined;
+  readonly waits = new Map<string, Wait>();
+  /** What rows have found out for others, by name. */
+  readonly #kept = new Map<string, Promise<unknown>>();
+
+  /** @param interrupted ends all connections, and what waits for one */
+  constructor(options: WireOptions, interrupted?: AbortSignal) {
+    this.#options = options;
+    interrupted?.addEventListener('abort', () => void this.close(), { once: true });
+  }
+
+  /** The same for all who ask: found out once. */
+  once<T>(name: string, find: () => Promise<T>): Promise<T> {
+    const known = this.#kept.get(name) ?? find();
+    this.#kept.set(name, known);
+    return known as Promise<T>;
+  }
+
+  async connect(log: Transcript, options: CounterpartOptions = {}): Promise<Counterpart> {
+    await this.#pace();
+    const seenAt = this.seenAt === undefined ? {} : { seenAt: this.seenAt };
+    const signal = this.#stopped.signal;
+    const counterpart = await Counterpart.connect(this.#options, log, { ...seenAt, ...options, signal });
+    this.#hasConnected = true;
+    this.#open.add(counterpart);
+    void counterpart.closed.then(() => this.#open.delete(counterpart));
+    return counterpart;
+  }
+
+  /**
+   * Whether the node, which has taken connections before, still does.
+   * @throws Mismatch when it has ended, or hangs: nothing can be said of it then, and no row has to wait for it
+   */
+  async mustBeThere(): Promise<void> {
+    if (!this.#hasConnected || this.#stopped.signal.aborted) return;
+    await this.#pace();
+    const late = AbortSignal.timeout(this.#isGone ? ALIVE_MS.again : ALIVE_MS.first);
+    const signal = AbortSignal.any([late, this.#stopped.signal]);
+    try {
+      const unheard = new Transcript(() => undefined);
+      await (await Counterpart.connect(this.#options, unheard, { signal })).leave();
+      this.#isGone = false;
+    } catch (error) {
+      if (this.#stopped.signal.aborted) return;
+      this.#isGone = true;
+      throw new Mismatch(`the node takes no connections any more: ${messageOf(error)}`);
+    }
+  }
+
+  /** Until the node answers again rows are not begun. @throws Mismatch */
+  async mustBeBack(): Promise<void> {
+    if (this.#isGone) await this.mustBeThere();
+  }
+
+  async dial(): Promise<TcpConnection> {
+    await this.#pace();
+    return createTcp().dial(
+      this.#options.address,
+      AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(CONNECT_MS)]),
+    );
+  }
+
+  /** Handshakes that the node speaks, best first. */
+  generations(): Promise<readonly Generation[]> {
+    this.#generations ??= this.#askGenerations();
+    return this.#generations;
+  }
+
+  async #askGenerations(): Promise<readonly Generation[]> {
+    const spoken: Generation[] = [];
+    for (const { generation, id } of HANDSHAKE_DIALECTS) {
+      const stranger = await this.connect(new Transcript(() => undefined));
+      if ((await stranger.tryOpen(id)) !== undefined) spoken.push(generation);
+      await stranger.leave();
+    }
+    return spoken;
+  }
+
+  /** A peer that all rows share as long as it is connected. */
+  async friend(log: Transcript): Promise<Counterpart> {
+    const known = this.#friend;
+    if (known !== undefined && !known.isClosed) {
+      known.recordIn(log);
+      return known;
+    }
+    const friend = await this.introduced(log, {});
+    this.#friend = friend;
+    return friend;
+  }
+
+  async introduced(log: Transcript, { generation, ...options }: FreshOptions): Promise<Counterpart> {
+    const [best] = generation === undefined ? await this.generations() : [generation];
+    if (best === undefined) throw new Mismatch('the node speaks neither handshake 15.0.0 nor 14.0.0');
+    const counterpart = await this.connect(log, options);
+    try {
+      this.introduction = { generation: best, answer: await counterpart.introduce(best) };
+      await counterpart.settle();
+    } catch (error) {
+      await counterpart.leave();
+      throw error;
+    }
+    return counterpart;
+  }
+
+  /** Chain address of the node, 20 bytes, as its handshake proves it. */
+  nodeEthereum(): Uint8Array {
+    return recordOf(this.introduction, this.#options.networkId).ethereum;
+  }
+
+  async close(): Promise<void> {
+    this.#stopped.abort();
+    await Promise.all(Array.from(this.#open, (counterpart) => counterpart.leave()));
+  }
+
+  async #pace(): Promise<void> {
+    if (isLoopback(this.#options.address)) return;
+    const due = this.#lastConnect + PACE_MS - Date.now();
+    if (due > 0) await sleep(due);
+    this.#lastConnect = Date.now();
+  }
+}
+
+/** What one row works with. Everything that it opens is closed at its end. */
+export class Desk {
+  readonly options: WireOptions;
+  readonly memory: Memory;
+  readonly log: Transcript;
+  readonly #opened: (() => Promise<void> | void)[] = [];
+
+  constructor({ options, memory }: WireSubject, log: Transcript) {
+    this.options = options;
+    this.memory = memory;
+    this.log = log;
+  }
+
+  /** The shared peer, a light node: no other node ever hears of it. @throws NotApplicable when the node takes no peers */
+  async friend(): Promise<Counterpart> {
+    return needed('introduction', this.memory.friend(this.log));
+  }
+
+  /** A peer of this row alone. */
+  async fresh(options: FreshOptions = {}): Promise<Counterpart> {
+    return this.keep(await needed('introduction', this.memory.introduced(this.log, options)));
+  }
+
+  /** Connected, and not introduced. */
+  async stranger(options: CounterpartOptions = {}): Promise<Counterpart> {
+    return this.keep(await needed('noise Ed25519', this.memory.connect(this.log, options)));
+  }
+
+  /** Closed at the end of the row. */
+  keep(counterpart: Counterpart): Counterpart {
+    this.#opened.push(() => counterpart.leave());
+    return counterpart;
+  }
+
+  /** What was begun with the run, because it takes long. */
+  async waited(name: string): Promise<void> {
+    const wait = this.memory.waits.get(name);
+    if (wait === undefined) throw new Error(`nothing was begun as ${name}`);
+    try {
+      await wait.done;
+    } finally {
+      for (const exchange of wait.exchanges) this.log.add(exchange);
+    }
+  }
+
+  /** A bare socket. */
+  async socket(): Promise<TcpConnection> {
+    const connection = await this.memory.dial();
+    this.#opened.push(() => connection.abort(new Error('the checker leaves')));
+    return connection;
+  }
+
+  /** Encrypted, and nothing above it: the frames of the multiplexer are the row's. */
+  async channel(): Promise<SecureChannel & { readonly closed: Promise<void> }> {
+    const connection = await this.socket();
+    const closed = Promise.withResolvers<void>();
+    connection.onClosed(() => closed.resolve());
+    const { peerId } = this.options;
+    const secure = createSecure(freshIdentity('Ed25519'));
+    const signal = AbortSignal.timeout(CONNECT_MS);
+    const channel = await secure(connection, 'dialler', { expected: peerId, signal });
+    return { ...channel, closed: closed.promise };
+  }
+
+  /** @throws NotApplicable unless the node speaks it */
+  async speaks(generation: Generation): Promise<void> {
+    if (!(await this.memory.generations()).includes(generation)) {
+      throw new NotApplicable(`the node does not speak handshake ${generation}`);
+    }
+  }
+
+  /** @throws NotApplicable when the node is in the other mode */
+  async isIn(mode: 'full' | 'light'): Promise<void> {
+    await this.friend();
+    const is = this.memory.introduction?.answer.ack?.fullNode === true ? 'full' : 'light';
+    if (is !== mode) throw new NotApplicable(`the node is a ${is} node`);
+  }
+
+  /**
+   * A node that does not take itself as reachable passes chunks on to others, even those of its own neighbourhood.
+   * @throws NotApplicable when the node says so
+   */
+  async keepsChunks(): Promise<void> {
+    const isReachable = await this.memory.once('reachable', async () => {
+      const talk = await needed('status', (await this.fresh()).converse(STATUS.id));
+      talk.send(Get, {}, 'Get');
+      return (await needed('status', talk.receive(Snapshot, 'Snapshot'))).isReachable;
+    });
+    if (!isReachable) throw new NotApplicable(UNREACHABLE);
+  }
+
+  /** @throws NotApplicable without an account to spend from */
+  funds(): Funds {
+    if (this.options.funds === undefined)
+      throw new NotApplicable('needs --rpc and --key: an account with coins and tokens');
+    return this.options.funds;
+  }
+
+  async clear(): Promise<void> {
+    for (const close of this.#opened.splice(0)) await close();
+  }
+}
+
+function recordOf(introduction: Introduction | undefined, networkId: bigint) {
+  const { address, nonce } = introduction?.answer.ack ?? {};
+  if (introduction === undefined || address === undefined || nonce === undefined) {
+    throw new NotApplicable("needs what the row 'introduction' looks at");
+  }
+  const { generation } = introduction;
+  const wire = generation === '15.0.0' ? address : { ...address, nonce };
+  try {
+    return parseRecord(wire, networkId, { generation });
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    throw new NotApplicable(`needs what the row 'SynAck' looks at: ${error.message}`);
+  }
+}
+
+/** What one row proves others build on: when it fails they say nothing of the node. */
+export async function needed<T>(row: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof NotApplicable) throw error;
+    throw new NotApplicable(`needs what the row '${row}' looks at: ${messageOf(error)}`);
+  }
+}
+
+/** @param waits what is begun with the run, by name */
+export async function beginWaits(
+  subject: WireSubject,
+  waits: Readonly<Record<string, (desk: Desk) => Promise<void>>>,
+): Promise<void> {
+  const all: Promise<unknown>[] = [];
+  for (const [name, wait] of Object.entries(waits)) {
+    const exchanges: Exchange[] = [];
+    const log = new Transcript((exchange) => void exchanges.push(exchange));
+    const desk = new Desk(subject, log);
+    const work = async () => {
+      try {
+        await wait(desk);
+      } finally {
+        log.flush();
+        await desk.clear();
+      }
+    };
+    const done = work();
+    // Its row hears of it, if it is among those that run.
+    all.push(Promise.allSettled([done]));
+    subject.memory.waits.set(name, { exchanges, done });
+  }
+  await Promise.all(all);
+}
+
+export interface WireRow extends Omit<Row<WireSubject>, 'run'> {
+  readonly hostile?: boolean;
+  /** Of what a light node does not serve, or of what it does instead. */
+  readonly mode?: 'full' | 'light';
+  /** Begun with the run, by this name. */
+  readonly waits?: string;
+  /** Ends a version of a node that is in use: it runs last, so that all others are seen before. */
+  readonly mayEndIt?: true;
+  readonly check: (desk: Desk) => Promise<void>;
+}
+
+export function rowOf({
+  check,
+  hostile,
+  mode,
+  waits: _waits,
+  mayEndIt: _mayEndIt,
+  ...row
+}: WireRow): Row<WireSubject> {
+  return {
+    ...row,
+    async run(subject: WireSubject, { record, signal }: RowRun) {
+      if (hostile === true && !subject.options.hostile) throw new NotApplicable('needs --hostile');
+      const log = new Transcript(record);
+      const desk = new Desk(subject, log);
+      // A row that is out of time is judged while it still waits.
+      signal.addEventListener('abort', () => log.flush(), { once: true });
+      try {
+        await subject.memory.mustBeBack();
+        if (mode !== undefined) await desk.isIn(mode);
+        await check(desk);
+      } catch (error) {
+        if (!signal.aborted) await subject.memory.mustBeThere();
+        throw error;
+      } finally {
+        log.flush();
+        await desk.clear();
+      }
+    },
+  };
+}

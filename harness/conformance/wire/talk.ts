@@ -1,0 +1,172 @@
+/** One stream to the node, message by message and, where it has to be, byte by byte. Everything is put on record. */
+import { decodeMessage, encodeFrame } from '../../../node/p2p/codec/codec.ts';
+import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
+import { StreamError } from '../../../node/p2p/host.ts';
+import { FrameReader } from '../../../node/p2p/stream/framing.ts';
+import { HeadersMessage, headersMessage, headersOf } from '../../../node/p2p/stream/headers.ts';
+import type { RawStream } from '../../../node/p2p/transport.ts';
+import { Mismatch } from '../row.ts';
+import { hexText, messageText, type Transcript } from './transcript.ts';
+
+/** A node that is not asked to wait answers within seconds; this much is a hang. */
+export const ANSWER_MS = 10_000;
+/** Frames of the node are read whatever their length: what is too long is judged by its row. */
+const FRAME_SIZE_MAX = 2 ** 20;
+
+/** What comes next on a stream. `gone`: with the whole connection. */
+export type Next =
+  | { readonly kind: 'frame'; readonly bytes: Uint8Array }
+  | { readonly kind: 'end' | 'reset' | 'gone' | 'silence' };
+
+const SAID: Readonly<Record<Next['kind'], string>> = {
+  frame: 'answered with a message',
+  end: 'closed the stream',
+  reset: 'reset the stream',
+  gone: 'closed the connection',
+  silence: 'did not answer',
+};
+
+export class Talk {
+  readonly #raw: RawStream;
+  readonly #log: Transcript;
+  readonly #isGone: () => boolean;
+  readonly #frames = new FrameReader(FRAME_SIZE_MAX);
+  #pending: Promise<Uint8Array | undefined> | undefined;
+
+  /** @param isGone whether the connection has ended */
+  constructor(raw: RawStream, log: Transcript, isGone: () => boolean) {
+    this.#raw = raw;
+    this.#log = log;
+    this.#isGone = isGone;
+  }
+
+  send<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>, name: string): void {
+    this.#log.sent(`${name} ${messageText(message)}`);
+    this.#write(encodeFrame(table, message));
+  }
+
+  /** @param what for the record */
+  sendBytes(bytes: Uint8Array, what: string): void {
+    this.#log.sent(`${what}: ${hexText(bytes)}`);
+    this.#write(bytes);
+  }
+
+  /** A stream that the node has ended takes no more; what the node did is judged by what is read. */
+  #write(bytes: Uint8Array): void {
+    try {
+      this.#raw.write(bytes);
+    } catch (error) {
+      if (!(error instanceof StreamError)) throw error;
+      this.#log.received(`not sent: ${error.message}`);
+    }
+  }
+
+  /** Ends our side. */
+  end(): void {
+    this.#log.sent('end');
+    this.#raw.closeWrite();
+  }
+
+  reset(): void {
+    this.#log.sent('reset');
+    this.#raw.reset(new StreamError('STREAM_RESET', 'the checker resets the stream'));
+  }
+
+  /** Our headers, then those of the node. @throws Mismatch */
+  async exchangeHeaders(headers: ReadonlyMap<string, Uint8Array> = new Map()) {
+    this.send(HeadersMessage, headersMessage(headers), 'Headers');
+    return headersOf(await this.receive(HeadersMessage, 'Headers'));
+  }
+
+  /** @throws Mismatch when anything else comes */
+  async receive<T extends MessageTable>(table: T, name: string, withinMs = ANSWER_MS): Promise<MessageOf<T>> {
+    const next = await this.next(withinMs);
+    if (next.kind !== 'frame')
+      throw new Mismatch(`expected ${name}, but the node ${SAID[next.kind]}${after(next, withinMs)}`);
+    try {
+      const message = decodeMessage(table, next.bytes);
+      this.#log.received(`${name} ${messageText(message)}`);
+      return message;
+    } catch (error) {
+      throw new Mismatch(`expected ${name}, got ${hexText(next.bytes)}: ${(error as Error).message}`);
+    }
+  }
+
+  /** Bytes that are no frames. @throws Mismatch */
+  async bytes(count: number, withinMs = ANSWER_MS): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    const until = Date.now() + withinMs;
+    for (let left = count; left > 0; ) {
+      const part = await this.#read(until - Date.now());
+      if (!(part instanceof Uint8Array))
+        throw new Mismatch(`expected ${left} more bytes, but the node ${SAID[part.kind]}`);
+      parts.push(part);
+      left -= part.length;
+    }
+    const bytes = new Uint8Array(Buffer.concat(parts));
+    this.#log.received(hexText(bytes));
+    return bytes;
+  }
+
+  /** The node ends its side, and says nothing before. @throws Mismatch */
+  async expectEnd(withinMs = ANSWER_MS): Promise<void> {
+    await this.#expect(['end'], 'expected the end of the stream', withinMs);
+  }
+
+  /** The node ends the stream without an answer, alone or with the connection. @throws Mismatch */
+  async expectRefusal(what: string, withinMs = ANSWER_MS): Promise<void> {
+    await this.#expect(['reset', 'gone'], `expected a reset: ${what}`, withinMs);
+  }
+
+  /** The node ends the stream without an answer, in whatever way. @throws Mismatch */
+  async expectNoAnswer(what: string, withinMs = ANSWER_MS): Promise<void> {
+    await this.#expect(['end', 'reset', 'gone'], `expected no answer to ${what}`, withinMs);
+  }
+
+  async #expect(kinds: readonly Next['kind'][], why: string, withinMs: number): Promise<void> {
+    const next = await this.next(withinMs);
+    this.record(next);
+    if (!kinds.includes(next.kind)) {
+      throw new Mismatch(`${why}, but the node ${SAID[next.kind]}${after(next, withinMs)}`);
+    }
+  }
+
+  record(next: Next): void {
+    this.#log.received(next.kind === 'frame' ? hexText(next.bytes) : next.kind);
+  }
+
+  /** @throws Mismatch when a frame is longer than any frame may be */
+  async next(withinMs = ANSWER_MS): Promise<Next> {
+    const until = Date.now() + withinMs;
+    for (;;) {
+      const frame = this.#frames.next();
+      if (frame !== undefined) return { kind: 'frame', bytes: new Uint8Array(frame.bytes) };
+      const bytes = await this.#read(until - Date.now());
+      if (!(bytes instanceof Uint8Array)) return bytes;
+      this.#frames.push(bytes);
+    }
+  }
+
+  async #read(withinMs: number): Promise<Uint8Array | Next> {
+    this.#pending ??= this.#raw.read();
+    const silence = Promise.withResolvers<Next>();
+    const timer = setTimeout(() => silence.resolve({ kind: 'silence' }), Math.max(0, withinMs));
+    try {
+      const bytes = await Promise.race([this.#pending, silence.promise]);
+      if (bytes instanceof Uint8Array || bytes === undefined) this.#pending = undefined;
+      return bytes ?? { kind: this.#isGone() ? 'gone' : 'end' };
+    } catch (error) {
+      if (!(error instanceof StreamError)) throw error;
+      this.#pending = undefined;
+      // The end of the connection is heard of by its streams first.
+      await new Promise((resolve) => setImmediate(resolve));
+      return { kind: this.#isGone() ? 'gone' : 'reset' };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+function after({ kind }: Next, ms: number): string {
+  return kind === 'silence' ? ` within ${ms} ms` : '';
+}

@@ -1,0 +1,67 @@
+/** What passed between the checker and the node while a row was judged: the evidence of its verdict. */
+import type { Exchange } from '../row.ts';
+
+/** Of one exchange; a flood is told by its beginning. */
+const LINES_MAX = 40;
+const BYTES_SHOWN = 48;
+
+/** Lines of both sides in their order, cut into exchanges where the checker speaks again. */
+export class Transcript {
+  readonly #record: (exchange: Exchange) => void;
+  #sent: string[] = [];
+  #received: string[] = [];
+
+  constructor(record: (exchange: Exchange) => void) {
+    this.#record = record;
+  }
+
+  sent(line: string): void {
+    if (this.#received.length > 0) this.flush();
+    if (this.#sent.length < LINES_MAX) this.#sent.push(line);
+  }
+
+  received(line: string): void {
+    if (this.#received.length < LINES_MAX) this.#received.push(line);
+  }
+
+  /** One that was kept elsewhere. */
+  add(exchange: Exchange): void {
+    this.flush();
+    this.#record(exchange);
+  }
+
+  /** At the end of the row. */
+  flush(): void {
+    if (this.#sent.length + this.#received.length === 0) return;
+    this.#record({ sent: this.#sent.join('\n'), received: this.#received.join('\n') });
+    this.#sent = [];
+    this.#received = [];
+  }
+}
+
+/** A message as text: bytes as hex, long ones shortened, fields that say nothing left out. */
+export function messageText(message: object): string {
+  const fields = Object.entries(message).flatMap(([name, value]) => {
+    const text = valueText(value);
+    return text === undefined ? [] : [`${name}: ${text}`];
+  });
+  return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`;
+}
+
+function valueText(value: unknown): string | undefined {
+  if (value instanceof Uint8Array) return value.length === 0 ? undefined : hexText(value);
+  if (typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean')
+    return String(value);
+  if (typeof value === 'string') return value === '' ? undefined : JSON.stringify(value.slice(0, 120));
+  if (Array.isArray(value)) {
+    const shown = value.slice(0, 3).map((one) => valueText(one) ?? 'empty');
+    return `[${shown.join(', ')}${value.length > 3 ? `, … ${value.length} in all` : ''}]`;
+  }
+  if (value instanceof Map) return value.size === 0 ? undefined : `${value.size} entries`;
+  return typeof value === 'object' && value !== null ? messageText(value) : undefined;
+}
+
+export function hexText(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes.subarray(0, BYTES_SHOWN)).toString('hex');
+  return bytes.length > BYTES_SHOWN ? `${hex}… (${bytes.length} bytes)` : hex;
+}

@@ -1,0 +1,22 @@
+/** Single rows of the wire's conformance, for scenarios that look at one behaviour of a node. */
+import type { RowResult } from '../row.ts';
+
+/**
+ * Grades a node by the rows of those ids alone. The peer's stack is loaded with the first call.
+ * @param node.peer multiaddress with peer id @param ids as `svcnet conformance wire --list` shows them
+ * @returns a result for each row, in their order; its verdict may be `skipped`
+ */
+export async function wireVerdicts(
+  node: { readonly peer: string; readonly networkId: bigint },
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly RowResult[]> {
+  const [{ chosenRows, grade }, { wireConformance }] = await Promise.all([
+    import('../grade.ts'),
+    import('./conformance.ts'),
+  ]);
+  const wire = wireConformance(node);
+  const rows = ids.flatMap((id) => chosenRows(wire.rows, id).filter((row) => row.id === id));
+  const report = await grade({ ...wire, rows }, { level: 'read', signal });
+  return report.rows;
+}

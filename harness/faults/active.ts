@@ -1,0 +1,92 @@
+/**
+ * Faults of a cluster on disk: a file for each active one, so that processes at the same time need no lock, and a journal
+ * with a line for each that begins or ends.
+ */
+import { randomUUID } from 'node:crypto';
+import { appendFileSync, linkSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readJson, writeJson } from '../base/json-file.ts';
+import type { Handle } from '../places/driver.ts';
+import type { Fault } from './fault.ts';
+
+/** Lines of it are `FaultLine`. */
+export const FAULT_JOURNAL = 'faults.jsonl';
+
+export interface FaultLine extends Fault {
+  readonly event: 'begin' | 'end';
+}
+
+/** Without its effect, which changes. */
+export interface ActiveFault extends Omit<Fault, 'effect' | 'endAt'> {
+  /** Absent: it is being begun, or who began it has died meanwhile. */
+  readonly handle?: Handle;
+}
+
+export class ActiveFaults {
+  readonly #folder: string;
+  readonly #journal: string;
+
+  /** @param cluster its folder */
+  constructor(cluster: string) {
+    this.#folder = join(cluster, 'faults');
+    this.#journal = join(cluster, FAULT_JOURNAL);
+  }
+
+  /** Takes the next free id. */
+  claim(fault: Omit<ActiveFault, 'id'>): ActiveFault {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    for (let number = this.#highest() + 1; ; number++) {
+      const claimed = { id: `f${number}`, ...fault };
+      // Whole from the first moment, for those that list faults meanwhile.
+      const written = join(this.#folder, `${randomUUID()}.tmp`);
+      writeFileSync(written, JSON.stringify(claimed), { mode: 0o600 });
+      try {
+        linkSync(written, this.#path(claimed.id));
+        return claimed;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      } finally {
+        rmSync(written);
+      }
+    }
+  }
+
+  write(fault: ActiveFault): void {
+    writeJson(this.#path(fault.id), fault);
+  }
+
+  remove({ id }: Pick<ActiveFault, 'id'>): void {
+    rmSync(this.#path(id), { force: true });
+  }
+
+  /** In the order of their beginnings. */
+  list(): ActiveFault[] {
+    return this.#numbers()
+      .toSorted((a, b) => a - b)
+      .flatMap((number) => (readJson(this.#path(`f${number}`)) as ActiveFault | undefined) ?? []);
+  }
+
+  note(line: FaultLine): void {
+    appendFileSync(this.#journal, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+  }
+
+  #path(id: string): string {
+    return join(this.#folder, `${id}.json`);
+  }
+
+  #highest(): number {
+    return Math.max(0, ...this.#numbers());
+  }
+
+  #numbers(): number[] {
+    try {
+      return readdirSync(this.#folder).flatMap((file) => {
+        const [, number] = /^f(\d+)\.json$/.exec(file) ?? [];
+        return number === undefined ? [] : [Number(number)];
+      });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * What can be broken, and what is: plain data, because one process begins a fault and another one lists or heals it, and
+ * because a run is replayed from its folder.
+ */
+import type { z } from 'zod';
+import type { Chain } from '../chain/chain.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import type { Capability, Driver, Handle } from '../places/driver.ts';
+import type { FaultField } from './fields.ts';
+
+export const FAULT_LAYERS = ['link', 'machine', 'disk', 'clock', 'memory', 'chain'] as const;
+export type FaultLayer = (typeof FAULT_LAYERS)[number];
+
+/** Counters by name, such as `{ 'bytes delayed': 4096 }`; all zero: the fault has changed nothing. */
+export type Effect = Readonly<Record<string, number>>;
+
+/** The cluster that faults are done to. */
+export interface FaultGround {
+  readonly name: string;
+  /** Folder of logs, keys and data. */
+  readonly folder: string;
+  /** Decimal; absent when nothing follows from a seed. */
+  readonly seed?: string | undefined;
+  readonly nodes: readonly ClusterNode[];
+  readonly chain: Chain;
+  readonly driver: Driver;
+  /** Where the link proxy runs; undefined: there is none. */
+  linkProxy(): Handle | undefined;
+  /** @throws HarnessError `NODE_NOT_FOUND` with the nearest name */
+  node(name: string): ClusterNode;
+}
+
+/** What the beginning of a fault is given. */
+export interface Beginning {
+  /** Aborts when the beginning must stop half-way: it then throws, and `end` undoes what it has held. */
+  readonly signal: AbortSignal;
+  /**
+   * Writes down what `end` needs to undo what comes next. To be called before the damage, so that it can be undone even
+   * when this process dies meanwhile.
+   */
+  readonly hold: (handle: Handle) => void;
+}
+
+/**
+ * A kind of fault. Its methods hold nothing in memory: what they need of an earlier call is in the handle.
+ * @typeParam R request, without its kind
+ */
+export interface FaultKind<R = unknown> {
+  /** Kebab case, as on the command line. */
+  readonly name: string;
+  readonly layer: FaultLayer;
+  /** One sentence. */
+  readonly about: string;
+  /** What the driver must be able to do. */
+  readonly capability?: Capability;
+  /** Of the request; nothing is drawn later, so that the same request is the same fault. */
+  readonly schema: z.ZodType<R>;
+  /** How `svcnet fault` asks for it. Default: one argument, the node. */
+  readonly fields?: readonly FaultField[];
+  /** What of it cannot be had on this cluster, in words; undefined: nothing. */
+  note?(ground: FaultGround): string | undefined;
+  /** Whether it is over as soon as it has begun, such as a reorganisation. */
+  readonly momentary?: true;
+  /** What it does: `kills node-3`. */
+  text(request: R): string;
+  /** Names of the nodes that it is done to; `chain` where it is done to that. */
+  targets(request: R): readonly string[];
+  /** @returns what the other methods need, as JSON @throws HarnessError */
+  begin(ground: FaultGround, request: R, beginning: Beginning): Promise<Handle>;
+  /** So far; asked for the last time after `end`. */
+  effect(ground: FaultGround, handle: Handle): Promise<Effect>;
+  /** Undoes it, also of a cluster of which half is dead. */
+  end(ground: FaultGround, handle: Handle): Promise<void>;
+  /** What `end` cannot undo, such as `the data of node-2 is gone`; undefined: nothing. */
+  stays?(handle: Handle): string | undefined;
+}
+
+/** `{ kind: 'kill', node: 'node-3' }`: the kind's name, and what its schema asks for. */
+export interface FaultRequest {
+  readonly kind: string;
+  readonly [field: string]: unknown;
+}
+
+/** A fault that was begun. */
+export interface Fault {
+  /** `f1`, `f2`: unique in its cluster while it is active. */
+  readonly id: string;
+  readonly kind: string;
+  readonly request: FaultRequest;
+  readonly text: string;
+  readonly targets: readonly string[];
+  /** What of it could not be had on this cluster. */
+  readonly note?: string;
+  /** Ms since the epoch. */
+  readonly at: number;
+  /** Absent: it is active. */
+  readonly endAt?: number;
+  readonly effect: Effect;
+}
+
+/** Whether a fault has changed anything. */
+export function hadEffect({ effect }: Pick<Fault, 'effect'>): boolean {
+  return Object.values(effect).some((count) => count > 0);
+}
+
+/** `4,096 bytes delayed, 2 connections cut`; `no effect` */
+export function effectText(effect: Effect): string {
+  const counted = Object.entries(effect).filter(([, count]) => count > 0);
+  if (counted.length === 0) return 'no effect';
+  return counted.map(([what, count]) => `${count.toLocaleString('en-US')} ${what}`).join(', ');
+}

@@ -1,0 +1,321 @@
+/** Breaks a cluster on purpose, says what is broken, and mends it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { z } from 'zod';
+import { shown } from '../base/arguments.ts';
+import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
+import { suggestion } from '../base/words.ts';
+import { lacksProxy, lacksTampering } from '../places/driver.ts';
+import { type ActiveFault, ActiveFaults } from './active.ts';
+import type { Beginning, Effect, Fault, FaultGround, FaultKind, FaultRequest } from './fault.ts';
+import { LINK, type LinkInput } from './links/link.ts';
+import { ISOLATE, PARTITION } from './links/partition.ts';
+import { FAULT_KINDS } from './table.ts';
+
+/** Ended faults remembered for the run that made them. */
+const HISTORY_MAX = 10_000;
+/** For faults that are being begun when all of this process are healed: they are told to stop half-way. */
+const BEGIN_WAIT_MS = 10_000;
+
+/** The faults of a cluster: `cluster.faults`. */
+export class Faults {
+  readonly #ground: FaultGround;
+  readonly #active: ActiveFaults;
+  readonly #kinds: readonly FaultKind[];
+  #history: readonly Fault[] = [];
+  readonly #beginning = new Map<Promise<Fault>, AbortController>();
+  readonly #ending = new Map<string, Promise<Fault>>();
+
+  /** @param kinds default: all there are @internal */
+  constructor(ground: FaultGround, kinds: readonly FaultKind[] = FAULT_KINDS) {
+    this.#ground = ground;
+    this.#active = new ActiveFaults(ground.folder);
+    this.#kinds = kinds;
+  }
+
+  /** What this process has begun, oldest first, with the effect at its end or at the last look. */
+  get history(): readonly Fault[] {
+    return this.#history;
+  }
+
+  /**
+   * Breaks something, until `heal`.
+   * @param options.signal undoes what has begun until then: a rolling restart brings back the node it has taken away
+   * @throws HarnessError `ARGUMENT_INVALID` naming what was wrong with the request, `FAULT_REFUSED` when it cannot be done
+   * to this cluster, `INTERRUPTED` saying what could not be undone
+   */
+  async begin(request: FaultRequest, { signal }: { signal?: AbortSignal } = {}): Promise<Fault> {
+    const stop = new AbortController();
+    const work = this.#begin(request, { signal, stop: stop.signal });
+    this.#beginning.set(work, stop);
+    try {
+      return await work;
+    } finally {
+      this.#beginning.delete(work);
+    }
+  }
+
+  /** @param given.signal of the caller, who wants the whole fault or nothing of it; `stop`: all faults are being healed */
+  async #begin(
+    request: FaultRequest,
+    given: { readonly signal: AbortSignal | undefined; readonly stop: AbortSignal },
+  ): Promise<Fault> {
+    const signal = given.signal === undefined ? given.stop : AbortSignal.any([given.stop, given.signal]);
+    const { kind, asked } = this.#parse(request);
+    const complete = { kind: kind.name, ...(asked as object) };
+    const targets = kind.targets(asked);
+    for (const target of targets) if (target !== 'chain') this.#ground.node(target);
+    this.#expectCapability(kind);
+    const note = kind.note?.(this.#ground);
+    const about = {
+      kind: kind.name,
+      request: complete,
+      text: kind.text(asked),
+      targets,
+      ...(note === undefined ? {} : { note }),
+      at: Date.now(),
+    };
+    const claimed = this.#active.claim(about);
+    let active: ActiveFault = claimed;
+    const beginning: Beginning = {
+      signal,
+      hold: (handle) => {
+        active = { ...claimed, handle };
+        this.#active.write(active);
+      },
+    };
+    try {
+      beginning.hold(await kind.begin(this.#ground, asked, beginning));
+      if (kind.momentary !== true) given.signal?.throwIfAborted();
+    } catch (error) {
+      throw await this.#givenUp(kind, active, signal.aborted ? interrupted(signal) : error);
+    }
+    const fault = { ...claimed, effect: await this.#effectOf(active) };
+    this.#active.note({ event: 'begin', ...fault });
+    this.#remember(fault);
+    return kind.momentary === true ? this.#end(active) : fault;
+  }
+
+  /**
+   * Undoes what the beginning of a fault has done before it failed.
+   * @param why it failed @returns the same with what is left of it, as an error to throw
+   */
+  async #givenUp(kind: FaultKind, active: ActiveFault, why: unknown): Promise<unknown> {
+    const { handle, ...claimed } = active;
+    if (handle === undefined) {
+      this.#active.remove(active);
+      return why;
+    }
+    this.#active.note({ event: 'begin', ...claimed, effect: await this.#effectOf(active) });
+    const code = why instanceof HarnessError ? why.code : 'FAULT_REFUSED';
+    try {
+      await this.#end(active);
+    } catch (error) {
+      this.#remember({ ...claimed, effect: await this.#effectOf(active) });
+      const message = `${messageOf(why)}; ${active.id} (${active.text}) is not undone: ${messageOf(error)}`;
+      const hint = `Undo it with: svcnet heal ${active.id} --name ${this.#ground.name}`;
+      return new HarnessError(code, message, { cause: why, hint });
+    }
+    const stays = kind.stays?.(handle);
+    const undone = `${active.id} (${active.text}) is undone${stays === undefined ? '' : `, but ${stays}`}`;
+    const hint = why instanceof HarnessError ? why.hint : undefined;
+    return new HarnessError(code, `${messageOf(why)}; ${undone}`, {
+      cause: why,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+
+  /**
+   * Makes links between nodes bad, until `heal`.
+   * @param from,to names of nodes, or `all` @param conditions durations in milliseconds or as text such as `200ms`
+   * @throws HarnessError as `begin`
+   */
+  link(from: Names, to: Names, conditions: LinkInput): Promise<Fault> {
+    return this.begin({ kind: LINK.name, from: listed(from), to: listed(to), ...conditions });
+  }
+
+  /** Separates groups of nodes. @param options.mode `reset` breaks connections at once; default: nobody is told */
+  partition(
+    groups: readonly Names[],
+    options: { oneWay?: true; mode?: 'drop' | 'reset' } = {},
+  ): Promise<Fault> {
+    return this.begin({ kind: PARTITION.name, groups: groups.map(listed), ...options });
+  }
+
+  /** Separates a node from all others. */
+  isolate(node: string, options: { mode?: 'drop' | 'reset' } = {}): Promise<Fault> {
+    return this.begin({ kind: ISOLATE.name, node, ...options });
+  }
+
+  /** Those that are active, whoever began them, with their effect so far. */
+  async list(): Promise<Fault[]> {
+    return Promise.all(
+      this.#active.list().map(async (active) => {
+        const fault = { ...withoutHandle(active), effect: await this.#effectOf(active) };
+        if (this.#history.some(isSame(fault))) this.#remember(fault);
+        return fault;
+      }),
+    );
+  }
+
+  /** The same without their effect, from disk alone. */
+  get active(): readonly Omit<Fault, 'effect'>[] {
+    return this.#active.list().map(withoutHandle);
+  }
+
+  /**
+   * Ends one fault, or all, the latest first. Those that can be ended are, also when another one cannot.
+   * @returns what has ended, with its effect @throws HarnessError `ARGUMENT_INVALID` for an id that is not active,
+   * `FAULT_REFUSED` naming what could not be ended
+   */
+  async heal(id?: string): Promise<Fault[]> {
+    const all = this.#active.list();
+    const meant = id === undefined ? all.toReversed() : all.filter((fault) => fault.id === id);
+    if (id !== undefined && meant.length === 0) {
+      const known = all.length === 0 ? 'none is' : `active: ${all.map((fault) => fault.id).join(', ')}`;
+      throw new HarnessError('ARGUMENT_INVALID', `no fault '${id}' is active (${known})`);
+    }
+    return this.#endAll(meant);
+  }
+
+  async #endAll(meant: readonly ActiveFault[]): Promise<Fault[]> {
+    const ended: Fault[] = [];
+    const failures: string[] = [];
+    for (const active of meant) {
+      try {
+        ended.push(await this.#end(active));
+      } catch (error) {
+        failures.push(`${active.id} (${active.text}): ${messageOf(error)}`);
+      }
+    }
+    if (failures.length > 0) throw new HarnessError('FAULT_REFUSED', `cannot heal ${failures.join('; ')}`);
+    return ended;
+  }
+
+  /**
+   * Ends what this process has begun and nobody has ended since, the latest first. What it is just beginning is stopped
+   * half-way and undone.
+   * @throws HarnessError `FAULT_REFUSED` naming what could not be ended
+   */
+  async healOwn(): Promise<Fault[]> {
+    for (const stop of this.#beginning.values()) {
+      stop.abort(new HarnessError('INTERRUPTED', 'all faults of this process are being healed'));
+    }
+    await Promise.race([
+      Promise.allSettled(this.#beginning.keys()),
+      sleep(BEGIN_WAIT_MS, undefined, { ref: false }),
+    ]);
+    const own = this.#active.list().filter((fault) => this.#history.some(isSame(fault)));
+    return this.#endAll(own.toReversed());
+  }
+
+  /** Once for all who ask for it at the same time, such as a schedule and the end of its scenario. */
+  #end(active: ActiveFault): Promise<Fault> {
+    const key = `${active.id} ${active.at}`;
+    const known = this.#ending.get(key);
+    if (known !== undefined) return known;
+    const ending = this.#endOnce(active).finally(() => this.#ending.delete(key));
+    this.#ending.set(key, ending);
+    return ending;
+  }
+
+  async #endOnce(active: ActiveFault): Promise<Fault> {
+    const before = await this.#effectOf(active);
+    if (active.handle !== undefined) await this.#kind(active.kind).end(this.#ground, active.handle);
+    const effect = atLeast(before, await this.#effectOf(active));
+    const fault = { ...withoutHandle(active), endAt: Date.now(), effect };
+    this.#active.note({ event: 'end', ...fault });
+    this.#active.remove(active);
+    this.#remember(fault);
+    return fault;
+  }
+
+  /**
+   * So far. When nobody can tell, as after the death of the link proxy, it is what was seen last: a fault must be listed
+   * and healed all the same.
+   */
+  async #effectOf(active: ActiveFault): Promise<Effect> {
+    const { kind, handle } = active;
+    if (handle === undefined) return {};
+    try {
+      return await this.#kind(kind).effect(this.#ground, handle);
+    } catch {
+      return this.#history.find(isSame(active))?.effect ?? {};
+    }
+  }
+
+  #remember(fault: Fault): void {
+    const others = this.#history.filter((other) => !isSame(fault)(other));
+    this.#history = [...others, fault].toSorted((a, b) => a.at - b.at).slice(-HISTORY_MAX);
+  }
+
+  #parse({ kind: name, ...fields }: FaultRequest): { kind: FaultKind; asked: unknown } {
+    const kind = this.#kind(name);
+    const parsed = kind.schema.safeParse(fields);
+    if (parsed.success) return { kind, asked: parsed.data };
+    const mistakes = parsed.error.issues.map((issue) => mistakeText(issue, fields));
+    throw new HarnessError('ARGUMENT_INVALID', `fault ${name}: ${mistakes.join('; ')}`);
+  }
+
+  #kind(name: string): FaultKind {
+    const found = this.#kinds.find((kind) => kind.name === name);
+    if (found !== undefined) return found;
+    const known = this.#kinds.map((kind) => kind.name);
+    throw new HarnessError(
+      'ARGUMENT_INVALID',
+      `no fault '${name}'${suggestion(name, known)} (known: ${known.join(', ')})`,
+    );
+  }
+
+  #expectCapability({ name, capability }: FaultKind): void {
+    const { driver } = this.#ground;
+    if (capability === undefined || driver.capabilities.has(capability)) return;
+    if (lacksProxy(driver.name, capability)) {
+      const why = `fault ${name}: cluster '${this.#ground.name}' was started without link faults`;
+      throw new HarnessError('FAULT_REFUSED', why, { hint: 'Start one with them: svcnet up --link-faults' });
+    }
+    if (lacksTampering(driver.name, capability)) {
+      const why = `fault ${name}: cluster '${this.#ground.name}' was started without machine faults`;
+      throw new HarnessError('FAULT_REFUSED', why, {
+        hint: 'Start one with them: svcnet up --machine-faults',
+      });
+    }
+    throw new HarnessError('FAULT_REFUSED', `fault ${name}: the ${driver.name} driver cannot do that`);
+  }
+}
+
+/** What was seen before the end counts as well: a node that starts again has forgotten it. */
+function atLeast(before: Effect, after: Effect): Effect {
+  const counted = Object.entries(before).map(([what, count]) => [what, Math.max(count, after[what] ?? 0)]);
+  return { ...after, ...Object.fromEntries(counted) };
+}
+
+/** @param issue its message says what is expected, but for fields that there are not */
+function mistakeText(
+  { code, message, path }: z.core.$ZodIssue,
+  fields: Readonly<Record<string, unknown>>,
+): string {
+  if (code === 'unrecognized_keys') return message;
+  if (path.length === 0) return `expected ${message}`;
+  const given = path.reduce<unknown>(
+    (value, key) => (value as Readonly<Record<PropertyKey, unknown>> | undefined)?.[key],
+    fields,
+  );
+  return `${path.join('.')}: got ${given === undefined ? 'nothing' : shown(given)}, expected ${message}`;
+}
+
+/** One name, or several. */
+export type Names = string | readonly string[];
+
+function listed(names: Names): readonly string[] {
+  return typeof names === 'string' ? [names] : names;
+}
+
+/** Ids are given again once a fault has ended. */
+function isSame({ id, at }: Pick<Fault, 'id' | 'at'>): (other: Pick<Fault, 'id' | 'at'>) => boolean {
+  return (other) => other.id === id && other.at === at;
+}
+
+function withoutHandle(active: ActiveFault): Omit<ActiveFault, 'handle'> {
+  const { handle: _handle, ...fault } = active;
+  return fault;
+}

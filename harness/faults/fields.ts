@@ -1,0 +1,66 @@
+/** Fields of requests, as a schema reads them and as a command line writes them. */
+import { z } from 'zod';
+import { parseDurationMs, parsePercent, parseSizeBytes } from '../base/words.ts';
+
+/** A field of a request on the command line of `svcnet fault`. */
+export interface FaultField {
+  /** Name in the request. */
+  readonly field: string;
+  /** An argument, `<node>`, `[to]`, `<groups...>`, or an option, `--latency <duration>`, `--one-way`. */
+  readonly flag: string;
+  /** Noun phrase for the help. */
+  readonly about: string;
+  /** What the schema takes, of the words joined by blanks. Default: the text; true of an option without value. */
+  readonly parse?: (text: string) => unknown;
+}
+
+/** Of a kind that is done to one node. */
+export const NODE_FIELD: FaultField = { field: 'node', flag: '<node>', about: 'name of the node' };
+
+export const nodeName = z.string({ error: 'the name of a node' }).min(1, { error: 'the name of a node' });
+
+/** Text such as `200ms`, or milliseconds; becomes milliseconds. */
+export const duration = textOr('a duration such as 200ms or 5s, or milliseconds', parseDurationMs);
+
+/** Text such as `64KiB`, or bytes; becomes bytes. */
+export const size = textOr('a size such as 64KiB, or bytes', parseSizeBytes);
+
+/** Text such as `10%`, or a number from 0 to 1; becomes that number. */
+export const share = textOr('a share such as 10%, or a number from 0 to 1', parsePercent).refine(
+  (value) => value <= 1,
+  { error: 'a share such as 10%, or a number from 0 to 1' },
+);
+
+const RATE_UNITS: Readonly<Record<string, number>> = {
+  B: 1,
+  kB: 1000,
+  MB: 1_000_000,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  kbit: 125,
+  Mbit: 125_000,
+  Gbit: 125_000_000,
+};
+
+/** Text such as `1MB/s` or `2Mbit/s`, or bytes per second; becomes bytes per second. */
+export const bandwidth = textOr('a rate such as 1MB/s or 2Mbit/s, or bytes per second', (text) => {
+  const [, count, unit = 'B'] = /^(\d+(?:\.\d+)?)(\w+)\/s$/.exec(text) ?? [];
+  const bytes = RATE_UNITS[unit];
+  return count === undefined || bytes === undefined ? undefined : Number(count) * bytes;
+}).refine((value) => value > 0, { error: 'a rate above 0' });
+
+/** `node-0,node-1` */
+export function parseNames(text: string): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}
+
+function textOr(expected: string, parse: (text: string) => number | undefined) {
+  return z.union([z.number(), z.string()], { error: expected }).transform((value, context) => {
+    const number = typeof value === 'number' ? value : parse(value);
+    if (number === undefined || number < 0) context.addIssue({ code: 'custom', message: expected });
+    return number ?? z.NEVER;
+  });
+}

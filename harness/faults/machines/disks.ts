@@ -1,0 +1,157 @@
+/** Faults of disks, of nodes of our own that were started for it; and bits that flip in what any node has stored. */
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { HarnessError } from '../../base/errors.ts';
+import { formatMs, plural } from '../../base/words.ts';
+import { parseExposition } from '../../metrics/exposition.ts';
+import { beginNodeFault, endNodeFault, nodeCounts } from '../../tampered/control.ts';
+import { type DiskFault, isTampered, type NodeFault } from '../../tampered/settings.ts';
+import type { Beginning, Effect, FaultGround, FaultKind } from '../fault.ts';
+import { duration, type FaultField, NODE_FIELD, nodeName } from '../fields.ts';
+import { type OneNode, oneNode, PERCENT, whole } from './fields.ts';
+import { broughtBack, expectReturn } from './restarts.ts';
+
+const SLOW_MS = 50;
+const CHUNKS_MAX = 1_000_000;
+/** Of a node of ours, without the prefix of its dialect: chunks that it found to be damaged since it started. */
+const DAMAGED = /localstore_damaged_count$/;
+
+/** Begun in the surroundings of one node. @throws HarnessError `FAULT_REFUSED` */
+export async function beginAround(
+  ground: FaultGround,
+  name: string,
+  fault: NodeFault,
+  { hold }: Pick<Beginning, 'hold'>,
+): Promise<{ node: string; key: string }> {
+  const { dataDir, flavour } = ground.node(name);
+  if (!isTampered(dataDir)) {
+    const why = flavour === 'bee' ? 'a Bee runs on the machine as it is' : 'it was not started for it';
+    throw new HarnessError('FAULT_REFUSED', `the ${fault.layer} of ${name} cannot be made to fail: ${why}`, {
+      hint: 'Nodes of our own can, in a cluster started with svcnet up --machine-faults.',
+    });
+  }
+  const key = randomUUID();
+  hold({ node: name, key });
+  await beginNodeFault(dataDir, key, fault);
+  return { node: name, key };
+}
+
+type Around = Readonly<Record<string, string | number>>;
+
+export async function effectAround(ground: FaultGround, { node, key }: Around): Promise<Effect> {
+  return nodeCounts(ground.node(String(node)).dataDir, String(key));
+}
+
+export function endAround(ground: FaultGround, { node, key }: Around): Promise<void> {
+  return endNodeFault(ground.node(String(node)).dataDir, String(key));
+}
+
+interface DiskRow<R extends OneNode> {
+  readonly name: string;
+  readonly about: string;
+  readonly schema: z.ZodType<R>;
+  readonly fields?: readonly FaultField[];
+  readonly text: (request: R) => string;
+  readonly fault: (request: R) => DiskFault;
+}
+
+function diskKind<R extends OneNode>({ fault, ...row }: DiskRow<R>): FaultKind<R> {
+  return {
+    ...row,
+    layer: 'disk',
+    capability: 'disk',
+    targets: ({ node }) => [node],
+    begin: (ground, request, beginning) => beginAround(ground, request.node, fault(request), beginning),
+    effect: effectAround,
+    end: endAround,
+  };
+}
+
+export const DISK_FULL = diskKind<OneNode>({
+  name: 'disk-full',
+  about: 'fills the disk of a node: writes fail, reads go on',
+  schema: oneNode,
+  text: ({ node }) => `fills the disk of ${node}`,
+  fault: () => ({ layer: 'disk', what: 'full' }),
+});
+
+export const DISK_READ_ONLY = diskKind<OneNode>({
+  name: 'disk-read-only',
+  about: 'makes the disk of a node read-only, as a filesystem becomes after an error',
+  schema: oneNode,
+  text: ({ node }) => `makes the disk of ${node} read-only`,
+  fault: () => ({ layer: 'disk', what: 'read-only' }),
+});
+
+const failing = z.strictObject({ node: nodeName, percent: whole(1, 100, 'percent').default(10) });
+
+export const DISK_FAILING = diskKind<z.infer<typeof failing>>({
+  name: 'disk-failing',
+  about: "makes a share of a node's writes fail",
+  schema: failing,
+  fields: [NODE_FIELD, PERCENT],
+  text: ({ node, percent }) => `lets ${percent} % of the writes of ${node} fail`,
+  fault: ({ percent }) => ({ layer: 'disk', what: 'failing', percent }),
+});
+
+const slow = z.strictObject({ node: nodeName, by: duration.default(SLOW_MS) });
+
+export const DISK_SLOW = diskKind<z.infer<typeof slow>>({
+  name: 'disk-slow',
+  about: 'makes each write of a node take longer',
+  schema: slow,
+  fields: [
+    NODE_FIELD,
+    { field: 'by', flag: '--by <duration>', about: 'added to each write (default: 50ms)' },
+  ],
+  text: ({ node, by }) => `makes writes of ${node} take ${formatMs(by)} longer`,
+  fault: ({ by }) => ({ layer: 'disk', what: 'slow', ms: by }),
+});
+
+const flip = z.strictObject({ node: nodeName, chunks: whole(1, CHUNKS_MAX, 'chunks').default(10) });
+
+export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
+  name: 'flip-bits',
+  layer: 'disk',
+  about:
+    'flips a bit in chunks that a node has stored; a running node is stopped for it and started again, and only the network repairs the chunks',
+  capability: 'data',
+  schema: flip,
+  fields: [NODE_FIELD, { field: 'chunks', flag: '--chunks <count>', about: 'how many (default: 10)' }],
+  text: ({ node, chunks }) => `flips a bit in ${plural(chunks, 'chunk')} of ${node}`,
+  targets: ({ node }) => [node],
+  async begin(ground, { node: name, chunks }, { signal, hold }) {
+    const node = ground.node(name);
+    const runs = (await node.observe()).state === 'running';
+    if (runs) {
+      expectReturn(node);
+      hold({ node: name, flipped: 0, away: name });
+      await node.stop();
+    }
+    signal.throwIfAborted();
+    const flipped = await node.damage(chunks);
+    if (runs) {
+      hold({ node: name, flipped, away: name });
+      await node.start({ signal });
+    }
+    return { node: name, flipped };
+  },
+  async effect(ground, { node, flipped }) {
+    return { 'bits flipped': Number(flipped), 'damaged chunks noticed': await noticed(ground, String(node)) };
+  },
+  // Of one that was stopped half-way.
+  end: (ground, { away = '' }) => (away === '' ? Promise.resolve() : broughtBack(ground, String(away))),
+  stays: ({ node, flipped }) =>
+    Number(flipped) === 0
+      ? undefined
+      : `a bit of ${plural(Number(flipped), 'chunk')} of ${node} stays flipped`,
+};
+
+/** A node that does not answer has noticed nothing that anybody could know of. */
+async function noticed(ground: FaultGround, name: string): Promise<number> {
+  const { client, running, flavour } = ground.node(name);
+  if (!running || flavour === 'bee') return 0;
+  const text = await client.metrics().catch(() => '');
+  const samples = parseExposition(text).samples.filter((sample) => DAMAGED.test(sample.name));
+  return samples.reduce((sum, { value }) => sum + value, 0);
+}

@@ -1,0 +1,35 @@
+/** Memory of containers. */
+import { z } from 'zod';
+import type { FaultKind } from '../fault.ts';
+import { NODE_FIELD, nodeName, size } from '../fields.ts';
+
+const memory = z.strictObject({ node: nodeName, limit: size });
+
+export const MEMORY: FaultKind<z.infer<typeof memory>> = {
+  name: 'memory',
+  layer: 'memory',
+  about:
+    'limits the memory of a container; the system kills what needs more, and it starts again on its data when healed',
+  capability: 'memory',
+  schema: memory,
+  fields: [NODE_FIELD, { field: 'limit', flag: '<limit>', about: 'memory that is left, such as 128MiB' }],
+  text: ({ node, limit }) => `limits the memory of ${node} to ${limit} bytes`,
+  targets: ({ node }) => [node],
+  async begin(ground, { node, limit }) {
+    const before = await ground.node(node).limitMemory(limit);
+    return { node, before, limited: Number(before !== limit) };
+  },
+  async effect(ground, { node, limited }) {
+    const { state } = await ground.node(String(node)).observe();
+    return {
+      'limits changed': Number(limited),
+      'nodes ended for want of memory': Number(state === 'crashed'),
+    };
+  },
+  async end(ground, { node, before }) {
+    const limited = ground.node(String(node));
+    // First: its container keeps the limit for the next start.
+    await limited.limitMemory(Number(before));
+    if ((await limited.observe()).state === 'crashed') await limited.start();
+  },
+};

@@ -1,0 +1,174 @@
+/** Nodes that leave and come back, in order or not, with what they had or without. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { plural } from '../../base/words.ts';
+import type { ClusterNode } from '../../nodes/cluster-node.ts';
+import type { Handle } from '../../places/driver.ts';
+import type { Beginning, Effect, FaultGround, FaultKind } from '../fault.ts';
+import { duration, NODE_FIELD, nodeName, parseNames } from '../fields.ts';
+import { AWAY_FIELDS, away, type OneNode, oneNode, SOME_NODES, whole } from './fields.ts';
+
+const ROUNDS_MAX = 1_000;
+const AWAY_MS = 2_000;
+
+export const STOP: FaultKind<OneNode> = {
+  name: 'stop',
+  layer: 'machine',
+  about: 'stops a node cleanly; it starts again on its data when healed',
+  schema: oneNode,
+  text: ({ node }) => `stops ${node}`,
+  targets: ({ node }) => [node],
+  async begin(ground, { node }, { hold }) {
+    if (await isThere(ground.node(node))) hold({ node, seen: 1 });
+    await ground.node(node).stop();
+    return { node, seen: Number((await ground.node(node).observe()).state === 'stopped') };
+  },
+  effect: (_ground, { seen }) => Promise.resolve({ 'nodes stopped': Number(seen) }),
+  end: (ground, { node }) => broughtBack(ground, String(node)),
+};
+
+/** What kinds have in common that take nodes away for a moment. */
+const RESTARTED: Pick<FaultKind, 'effect' | 'end' | 'stays'> = {
+  effect: restartEffect,
+  // Of one that was stopped half-way.
+  end: (ground, { away = '' }) => (away === '' ? Promise.resolve() : broughtBack(ground, String(away))),
+  stays: ({ lost = '' }) => (lost === '' ? undefined : `the data of ${lost} is gone`),
+};
+
+const restart = z.strictObject({ node: nodeName, ...away });
+
+export const RESTART: FaultKind<z.infer<typeof restart>> = {
+  name: 'restart',
+  layer: 'machine',
+  about: 'stops a node and starts it again; with --wipe it loses everything stored except its keys',
+  schema: restart,
+  fields: [NODE_FIELD, ...AWAY_FIELDS],
+  momentary: true,
+  text: ({ node, wipe }) => `restarts ${node}${wipe ? ' without its data' : ''}`,
+  targets: ({ node }) => [node],
+  begin: (ground, { node, ...how }, beginning) =>
+    restarted([ground.node(node)], { ...how, end: 'stop' }, beginning),
+  ...RESTARTED,
+};
+
+const rolling = z.strictObject({
+  nodes: z.array(nodeName, { error: 'names of nodes' }).default([]),
+  ...away,
+});
+
+export const ROLLING_RESTART: FaultKind<z.infer<typeof rolling>> = {
+  name: 'rolling-restart',
+  layer: 'machine',
+  about: 'restarts nodes one after the other, each when the one before is ready; without names, all that run',
+  schema: rolling,
+  fields: [SOME_NODES, ...AWAY_FIELDS],
+  momentary: true,
+  text: ({ nodes, wipe }) =>
+    `restarts ${nodes.length === 0 ? 'all nodes' : nodes.join(', ')} one after the other${wipe ? ' without their data' : ''}`,
+  targets: ({ nodes }) => nodes,
+  begin: (ground, { nodes, ...how }, beginning) =>
+    restarted(chosen(ground, nodes), { ...how, end: 'stop' }, beginning),
+  ...RESTARTED,
+};
+
+const churn = z.strictObject({
+  nodes: z.array(nodeName, { error: 'names of nodes' }).min(1, { error: 'names of nodes' }),
+  rounds: whole(1, ROUNDS_MAX, 'rounds').default(1),
+  down: duration.default(AWAY_MS),
+});
+
+export const CHURN: FaultKind<z.infer<typeof churn>> = {
+  name: 'churn',
+  layer: 'machine',
+  about: 'kills nodes and starts them again, one after the other, round after round',
+  capability: 'kill',
+  schema: churn,
+  fields: [
+    { field: 'nodes', flag: '<nodes>', about: 'names with commas between', parse: parseNames },
+    { field: 'rounds', flag: '--rounds <count>', about: 'how often each of them leaves (default: 1)' },
+    { field: 'down', flag: '--down <duration>', about: 'how long each is away (default: 2s)' },
+  ],
+  momentary: true,
+  text: ({ nodes, rounds }) => `lets ${nodes.join(', ')} leave and come back, ${plural(rounds, 'time')} each`,
+  targets: ({ nodes }) => nodes,
+  begin(ground, { nodes, rounds, down }, beginning) {
+    const all = Array.from({ length: rounds }, () => chosen(ground, nodes)).flat();
+    return restarted(all, { down, wipe: false, end: 'kill' }, beginning);
+  },
+  ...RESTARTED,
+};
+
+function chosen(ground: FaultGround, names: readonly string[]): readonly ClusterNode[] {
+  return names.length === 0
+    ? ground.nodes.filter((node) => node.running)
+    : names.map((name) => ground.node(name));
+}
+
+interface Restart {
+  readonly end: 'stop' | 'kill';
+  readonly wipe: boolean;
+  /** Milliseconds. */
+  readonly down: number;
+}
+
+async function restarted(
+  nodes: readonly ClusterNode[],
+  { end, wipe, down }: Restart,
+  { signal, hold }: Beginning,
+): Promise<Handle> {
+  let [gone, back] = [0, 0];
+  const wiped = new Set<string>();
+  const soFar = (away: string): Handle => ({
+    away,
+    gone,
+    back,
+    wiped: wiped.size,
+    lost: [...wiped].join(', '),
+  });
+  for (const node of nodes) expectReturn(node);
+  for (const node of nodes) {
+    signal.throwIfAborted();
+    // One that somebody else has taken away is refused, and not brought back.
+    if (await isThere(node)) hold(soFar(node.name));
+    await node[end]();
+    if ((await node.observe()).state !== 'running') gone++;
+    if (wipe) {
+      signal.throwIfAborted();
+      wiped.add(node.name);
+      hold(soFar(node.name));
+      await node.wipe();
+    }
+    hold(soFar(node.name));
+    await sleep(down, undefined, { signal });
+    // Unless this fault was healed meanwhile.
+    if ((await node.observe()).state !== 'running') await node.start({ signal });
+    if ((await node.observe()).state === 'running') back++;
+  }
+  return soFar('');
+}
+
+/** Of a node that is taken away for a moment. @throws HarnessError when this process could not start it again */
+export function expectReturn({ startRefusal }: Pick<ClusterNode, 'startRefusal'>): void {
+  if (startRefusal !== undefined) throw startRefusal;
+}
+
+/** Whether it can be taken away. */
+export async function isThere(node: ClusterNode): Promise<boolean> {
+  const { state } = await node.observe();
+  return state === 'running' || state === 'paused';
+}
+
+/** Starts it again, unless somebody else has done so meanwhile. */
+export async function broughtBack(ground: FaultGround, name: string): Promise<void> {
+  const node = ground.node(name);
+  const { state } = await node.observe();
+  if (state === 'stopped' || state === 'killed') await node.start();
+}
+
+function restartEffect(_ground: FaultGround, { gone, back, wiped }: Handle): Promise<Effect> {
+  return Promise.resolve({
+    'nodes that left': Number(gone),
+    'nodes that came back': Number(back),
+    'nodes that lost their data': Number(wiped),
+  });
+}

@@ -1,0 +1,14 @@
+/** All kinds of faults, a row each. */
+import { CHAIN_FAULTS } from './chain/table.ts';
+import type { FaultKind } from './fault.ts';
+import { LINK } from './links/link.ts';
+import { ISOLATE, PARTITION } from './links/partition.ts';
+import { MACHINE_FAULTS } from './machines/table.ts';
+
+export const FAULT_KINDS: readonly FaultKind[] = [
+  LINK,
+  PARTITION,
+  ISOLATE,
+  ...MACHINE_FAULTS,
+  ...CHAIN_FAULTS,
+];

@@ -1,0 +1,18 @@
+/** Registers the matchers with jest, and declares them, as soon as a test or a file of `setupFilesAfterEnv` imports `svcnet/jest`. */
+// @ts-expect-error: as the module below.
+import { expect } from '@jest/globals';
+import { matchers, type SvcnetMatchers } from './matchers.ts';
+
+// @ts-expect-error: jest brings this module; this repository has no jest, the package's tests do.
+declare module 'expect' {
+  interface Matchers<R extends void | Promise<void>, T = unknown> extends SvcnetMatchers {}
+}
+
+declare global {
+  // Types of jest's globals, where a project has them instead of imports.
+  namespace jest {
+    interface Matchers<R, T = {}> extends SvcnetMatchers {}
+  }
+}
+
+(expect as { extend(added: typeof matchers): void }).extend(matchers);

@@ -1,0 +1,227 @@
+/**
+ * One direction of a connection through the proxy. What it reads waits in a queue until the line says that it has arrived;
+ * the source is not read while the queue is full, so memory stays bounded and the sender feels it as on any network.
+ */
+import type { Socket } from 'node:net';
+import type { Shape } from '../conditions.ts';
+import { type Line, pieceBytes } from '../line.ts';
+import { type Direction, isFree } from '../rules.ts';
+
+/** In flight on one direction: about what TCP lets a sender have under way. */
+const QUEUE_MAX_BYTES = 4 * 2 ** 20;
+/** Of a direction that passes nothing, or slowly. */
+const QUEUE_MIN_BYTES = 64 * 2 ** 10;
+/** What a slow line holds beyond its delay. */
+const SLACK_MS = 200;
+/** Timers are no finer than a millisecond. */
+const EARLY_MS = 0.5;
+/** Of all connections together: then each may have the smallest queue and no more. */
+const ALL_QUEUES_BYTES = 256 * 2 ** 20;
+
+/** Shared by all flows of a proxy. */
+export interface Budget {
+  /** Bytes in all queues. */
+  queued: number;
+}
+
+type Piece =
+  | { readonly kind: 'data'; readonly bytes: Buffer; due: number }
+  | { readonly kind: 'end' | 'reset'; due: number };
+
+export interface FlowEvents {
+  /** Its source has ended, and its sink has been told. */
+  onEnded(): void;
+  /** Its source has failed, or what it carries cannot go on. */
+  onBroken(): void;
+  /** @returns how many of these bytes may pass before the connection is cut */
+  onPassing(bytes: number): number;
+}
+
+export interface FlowDeps {
+  readonly line: Line;
+  /** What it is like at first. */
+  readonly direction: Direction;
+  readonly budget: Budget;
+  readonly events: FlowEvents;
+}
+
+export class Flow {
+  readonly #source: Socket;
+  readonly #sink: Socket;
+  readonly #line: Line;
+  readonly #budget: Budget;
+  readonly #events: FlowEvents;
+  #direction: Direction;
+  #queue: Piece[] = [];
+  /** Where the queue begins. */
+  #head = 0;
+  #queued = 0;
+  #open = false;
+  #blocked = false;
+  #reading = false;
+  /** Nothing comes from its source any more: it has ended, or is gone. */
+  #hasEnded = false;
+  #isGone = false;
+  /** Something of it was swallowed: what comes behind means nothing. */
+  #holed = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(source: Socket, sink: Socket, deps: FlowDeps) {
+    this.#source = source;
+    this.#sink = sink;
+    this.#line = deps.line;
+    this.#direction = deps.direction;
+    this.#budget = deps.budget;
+    this.#events = deps.events;
+    source.on('data', (bytes: Buffer) => this.#take(bytes));
+    source.on('end', () => this.#finish('end'));
+    // Also of one that has ended in this direction and was still to be written to.
+    source.on('close', () => this.#finish('reset'));
+    sink.on('drain', () => {
+      this.#blocked = false;
+      this.#release();
+    });
+  }
+
+  get direction(): Direction {
+    return this.#direction;
+  }
+
+  /** What it is like from now on. What is under way of a line that was mended arrives at once. */
+  become(direction: Direction): void {
+    this.#direction = direction;
+    if (this.#holed && !direction.shape.swallows) return this.#events.onBroken();
+    if (isFree(direction)) {
+      const now = performance.now();
+      for (let i = this.#head; i < this.#queue.length; i++) (this.#queue[i] as Piece).due = now;
+      this.#line.flush(now);
+    }
+    this.#release();
+  }
+
+  /** Its source can be read. */
+  read(): void {
+    this.#reading = true;
+    this.#regulate();
+  }
+
+  /** Its sink can be written. */
+  open(): void {
+    this.#open = true;
+    this.#release();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#budget.queued -= this.#queued;
+    this.#queued = 0;
+    this.#queue = [];
+    this.#head = 0;
+    this.#hasEnded = true;
+    this.#isGone = true;
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#hasEnded) return;
+    this.#direction.countBytes(bytes.length);
+    const { shape } = this.#direction;
+    if (shape.swallows) {
+      this.#holed = true;
+    } else if (this.#open && isFree(this.#direction) && this.#head === this.#queue.length) {
+      this.#pass(bytes);
+      if (this.#blocked) this.#regulate();
+    } else {
+      this.#enqueue(bytes, shape);
+    }
+  }
+
+  #enqueue(bytes: Buffer, shape: Shape): void {
+    const now = performance.now();
+    const size = pieceBytes(shape);
+    for (let start = 0; start < bytes.length; start += size) {
+      const piece = bytes.subarray(start, start + size);
+      this.#queue.push({ kind: 'data', bytes: piece, due: this.#line.due(now, piece.length, shape) });
+    }
+    this.#queued += bytes.length;
+    this.#budget.queued += bytes.length;
+    this.#release();
+  }
+
+  #finish(kind: 'end' | 'reset'): void {
+    if (this.#isGone || (this.#hasEnded && kind === 'end')) return;
+    this.#hasEnded = true;
+    this.#isGone = kind === 'reset';
+    const { shape } = this.#direction;
+    if (shape.swallows) {
+      this.#holed = true;
+      return;
+    }
+    if (shape.closeDelayMs > 0) this.#direction.countClose();
+    const due = this.#line.due(performance.now(), 0, shape) + shape.closeDelayMs;
+    this.#queue.push({ kind, due });
+    this.#release();
+  }
+
+  /** Passes on what has arrived. */
+  #release(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (!this.#direction.shape.stalls) {
+      let now = performance.now();
+      while (this.#head < this.#queue.length && !this.#blocked) {
+        const piece = this.#queue[this.#head] as Piece;
+        if (!this.#open) break;
+        if (piece.due > now + EARLY_MS) {
+          now = performance.now();
+          if (piece.due > now + EARLY_MS) {
+            this.#timer = setTimeout(() => this.#release(), piece.due - now);
+            break;
+          }
+        }
+        this.#head++;
+        if (piece.kind === 'data') {
+          this.#queued -= piece.bytes.length;
+          this.#budget.queued -= piece.bytes.length;
+          this.#pass(piece.bytes);
+        } else if (piece.kind === 'end') {
+          this.#sink.end();
+          this.#events.onEnded();
+        } else {
+          return this.#events.onBroken();
+        }
+      }
+    }
+    if (this.#head === this.#queue.length) {
+      this.#queue = [];
+      this.#head = 0;
+    } else if (this.#head > 1024) {
+      this.#queue = this.#queue.slice(this.#head);
+      this.#head = 0;
+    }
+    this.#regulate();
+  }
+
+  #pass(bytes: Buffer): void {
+    const allowed = this.#events.onPassing(bytes.length);
+    const sent = allowed < bytes.length ? bytes.subarray(0, allowed) : bytes;
+    // What went away in the meantime tells its own flow.
+    if (sent.length > 0 && this.#sink.writable) this.#blocked = !this.#sink.write(sent);
+    if (sent !== bytes) this.#events.onBroken();
+  }
+
+  #regulate(): void {
+    if (!this.#reading || this.#source.destroyed) return;
+    const isFull =
+      this.#queued > queueBytes(this.#direction.shape) ||
+      (this.#queued > QUEUE_MIN_BYTES && this.#budget.queued > ALL_QUEUES_BYTES) ||
+      (this.#blocked && this.#queued === 0);
+    if (isFull) this.#source.pause();
+    else if (this.#source.isPaused()) this.#source.resume();
+  }
+}
+
+function queueBytes({ stalls, bytesPerSecond, delayMs, jitterMs }: Shape): number {
+  if (stalls) return QUEUE_MIN_BYTES;
+  const held = bytesPerSecond * ((delayMs + jitterMs + SLACK_MS) / 1000);
+  return Math.min(QUEUE_MAX_BYTES, Math.max(QUEUE_MIN_BYTES, held));
+}

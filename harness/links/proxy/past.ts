@@ -1,0 +1,89 @@
+/**
+ * Connections past the proxy. A Bee learns from each peer where that really listens, and may dial there when it connects again
+ * (libp2p's identify; it remembers for a quarter of an hour). While a rule is in force such a connection is ended by the
+ * API of the node that has made it, as soon as the tables of the system show it.
+ */
+import { request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ActiveRule, Rules } from '../rules.ts';
+import type { Diallers } from './diallers.ts';
+
+const LOOK_PAUSE_MS = 500;
+const REQUEST_TIMEOUT_MS = 2000;
+
+/** A node that may dial past the proxy. */
+export interface Passer {
+  readonly node: string;
+  /** URL of its API. */
+  readonly api: string;
+}
+
+export interface PastDeps {
+  readonly rules: Rules;
+  readonly diallers: Diallers;
+  readonly passers: readonly Passer[];
+  /** Overlay of a node, hex. */
+  readonly overlayOf: (node: string) => string | undefined;
+}
+
+export class PastConnections {
+  readonly #deps: PastDeps;
+  #isLooking = false;
+
+  constructor(deps: PastDeps) {
+    this.#deps = deps;
+  }
+
+  /** Looks as long as there are rules. */
+  follow(): void {
+    if (!this.#isLooking && this.#isNeeded()) void this.#keepLooking();
+  }
+
+  #isNeeded(): boolean {
+    const { rules, passers } = this.#deps;
+    return passers.length > 0 && rules.active.length > 0;
+  }
+
+  /** One look after the other: a node that does not answer would be asked more and more at once. */
+  async #keepLooking(): Promise<void> {
+    this.#isLooking = true;
+    while (this.#isNeeded()) {
+      await this.#look();
+      await sleep(LOOK_PAUSE_MS);
+    }
+    this.#isLooking = false;
+  }
+
+  async #look(): Promise<void> {
+    const { rules, diallers, passers } = this.#deps;
+    // Whatever the number of connections between two nodes, the API ends all of them at once.
+    const found = new Map<string, () => Promise<void>>();
+    for (const { from, to } of diallers.past()) {
+      const passer = passers.find(({ node }) => from.includes(node));
+      const meeting = new Set([...rules.of(from, [to]), ...rules.of([to], from)]);
+      if (passer === undefined || meeting.size === 0) continue;
+      found.set(`${passer.node} ${to}`, () => this.#end(passer, to, meeting));
+    }
+    // A node that does not answer keeps none of the others waiting for their turn.
+    await Promise.all(Array.from(found.values(), (end) => end()));
+  }
+
+  async #end({ api }: Passer, peer: string, rules: ReadonlySet<ActiveRule>): Promise<void> {
+    const overlay = this.#deps.overlayOf(peer);
+    if (overlay === undefined || !(await hasEnded(`${api}/peers/${overlay}`))) return;
+    for (const { counts } of rules) counts['connections past the proxy ended']++;
+  }
+}
+
+/** @returns false also when the node does not answer: the next look finds the connection again */
+function hasEnded(url: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const asked = request(url, { method: 'DELETE', timeout: REQUEST_TIMEOUT_MS }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode === 200);
+    });
+    asked.once('timeout', () => asked.destroy());
+    asked.once('error', () => resolve(false));
+    asked.end();
+  });
+}

@@ -1,0 +1,132 @@
+/**
+ * Stands in front of every node's p2p port: nodes advertise its addresses, so what they say to each other passes through
+ * it, whatever they are, and can be delayed, held back or broken there.
+ */
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { type LinkControl, type LinkEffect, type LinkRule, Rules } from '../rules.ts';
+import { Connection, SOCKET_OPTIONS } from './connection.ts';
+import { Diallers } from './diallers.ts';
+import type { Budget } from './flow.ts';
+import { PastConnections } from './past.ts';
+
+export interface Route {
+  readonly node: string;
+  /** Hex. */
+  readonly overlay: string;
+  /** URL of its API, of a node that may dial past the proxy. */
+  readonly passerApi?: string;
+  /** That others dial. */
+  readonly port: number;
+  /** That the node listens at. */
+  readonly nodePort: number;
+}
+
+export interface ProxyOptions {
+  /** Address that it listens at, and one by which it reaches the nodes. */
+  readonly listen: string;
+  readonly host: string;
+  readonly routes: readonly Route[];
+  readonly seed: string;
+}
+
+export class LinkProxy implements LinkControl {
+  /** Tables of sockets are Linux's. */
+  readonly knowsDiallers = process.platform === 'linux';
+  readonly #options: ProxyOptions;
+  readonly #rules = new Rules();
+  readonly #budget: Budget = { queued: 0 };
+  readonly #connections = new Set<Connection>();
+  readonly #diallers: Diallers;
+  readonly #past: PastConnections;
+  readonly #servers: Server[] = [];
+  #accepted = 0;
+
+  constructor(options: ProxyOptions) {
+    this.#options = options;
+    const { routes } = options;
+    this.#diallers = new Diallers(routes.map(({ node, nodePort }) => ({ node, port: nodePort })));
+    this.#past = new PastConnections({
+      rules: this.#rules,
+      diallers: this.#diallers,
+      passers: routes.flatMap(({ node, passerApi: api }) => (api === undefined ? [] : { node, api })),
+      overlayOf: (name) => routes.find(({ node }) => node === name)?.overlay,
+    });
+  }
+
+  /** @throws Error of the system, such as `EADDRINUSE` with its port */
+  async start(): Promise<void> {
+    const { listen, routes } = this.#options;
+    await Promise.all(
+      routes.map(async (route) => {
+        const server = createServer({ ...SOCKET_OPTIONS, pauseOnConnect: true }, (socket) =>
+          this.#accept(socket, route),
+        );
+        this.#servers.push(server);
+        server.listen({ host: listen, port: route.port });
+        await once(server, 'listening');
+      }),
+    );
+  }
+
+  /** Connections that pass through it now. */
+  get size(): number {
+    return this.#connections.size;
+  }
+
+  async begin(id: string, rule: LinkRule): Promise<void> {
+    const begun = this.#rules.begin(id, rule);
+    await Promise.all(Array.from(this.#connections, (connection) => this.#identify(connection)));
+    this.#followAll();
+    if (rule.conditions.reset !== true) return;
+    for (const connection of this.#connections) connection.resetBy(begun);
+  }
+
+  effect(id: string): Promise<LinkEffect> {
+    return Promise.resolve(this.#rules.effect(id));
+  }
+
+  end(id: string): Promise<void> {
+    if (this.#rules.end(id) !== undefined) this.#followAll();
+    return Promise.resolve();
+  }
+
+  close(): void {
+    for (const server of this.#servers) server.close();
+    for (const connection of this.#connections) connection.reset();
+  }
+
+  #accept(socket: Socket, { node, nodePort }: Route): void {
+    const connection: Connection = new Connection(socket, {
+      rules: this.#rules,
+      budget: this.#budget,
+      seed: `${this.#options.seed} ${node} ${this.#accepted++}`,
+      target: node,
+      host: this.#options.host,
+      port: nodePort,
+      onClosed: () => this.#connections.delete(connection),
+    });
+    this.#connections.add(connection);
+    void this.#admit(connection);
+  }
+
+  /** While no rule is in force nobody need know who dials. */
+  async #admit(connection: Connection): Promise<void> {
+    if (this.#rules.active.length > 0) await this.#identify(connection);
+    connection.follow();
+  }
+
+  async #identify(connection: Connection): Promise<void> {
+    if (!this.knowsDiallers || connection.isIdentified) return;
+    connection.dialler = await this.#diallers.of(connection);
+    connection.isIdentified = true;
+  }
+
+  /** Connections whose dialler is still being looked for follow when it is known: no rule for others may meet them. */
+  #followAll(): void {
+    for (const connection of this.#connections) {
+      if (connection.isIdentified || !this.knowsDiallers) connection.follow();
+    }
+    this.#past.follow();
+  }
+}

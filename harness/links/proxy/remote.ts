@@ -1,0 +1,49 @@
+/** A link proxy that another process is, see `serve.ts`. */
+import { request } from 'undici';
+import { HarnessError, messageOf } from '../../base/errors.ts';
+import type { LinkControl } from '../rules.ts';
+
+/** It answers at once; a busy machine gets time. */
+const CALL_TIMEOUT_MS = 10_000;
+
+/** @throws HarnessError `FAULT_REFUSED` by its methods, when the proxy is gone or refuses */
+export function remoteLinks(port: number, token: string): LinkControl {
+  async function call<T>(method: keyof LinkControl, ...given: readonly unknown[]): Promise<T> {
+    let document: { readonly result: T; readonly message?: string };
+    let status: number;
+    try {
+      const answered = await request(`http://127.0.0.1:${port}/${method}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(given),
+        signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+      });
+      status = answered.statusCode;
+      document = (await answered.body.json()) as typeof document;
+    } catch (error) {
+      throw new HarnessError('FAULT_REFUSED', `the link proxy does not answer: ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+    if (status === 200) return document.result;
+    throw new HarnessError('FAULT_REFUSED', `the link proxy: ${document.message ?? `status ${status}`}`);
+  }
+  return {
+    knowsDiallers: process.platform === 'linux',
+    begin: (id, rule) => call('begin', id, rule),
+    effect: (id) => call('effect', id),
+    async end(id) {
+      try {
+        await call('end', id);
+      } catch (error) {
+        // With the proxy everything that it did has ended.
+        if (!isGone(error)) throw error;
+      }
+    },
+  };
+}
+
+function isGone(error: unknown): boolean {
+  const { cause } = error as { cause?: NodeJS.ErrnoException };
+  return cause?.code === 'ECONNREFUSED';
+}

@@ -1,0 +1,189 @@
+/** Which links are bad, how, and what that has changed: plain data, for a proxy of sockets and for a network in memory. */
+import { FREE, isSlow, type LinkConditions, type Shape, shapeOf } from './conditions.ts';
+import { uniform } from './line.ts';
+
+/** Conditions of some links. */
+export interface LinkRule {
+  /** Groups of nodes, by name: links from a node of the first to one of the second. */
+  readonly between: readonly (readonly [from: readonly string[], to: readonly string[]])[];
+  /** Only what goes from the first group to the second. */
+  readonly oneWay: boolean;
+  /** Of these links, 0 to 1; which of them follows from the seed. */
+  readonly share: number;
+  readonly seed: string;
+  readonly conditions: LinkConditions;
+}
+
+export const LINK_COUNTERS = [
+  'bytes delayed',
+  'bytes held back',
+  'bytes swallowed',
+  'connections delayed',
+  'connections held back',
+  'connections reset',
+  'connections refused',
+  'connections cut',
+  'closes delayed',
+  'connections past the proxy ended',
+] as const;
+export type LinkCounter = (typeof LINK_COUNTERS)[number];
+export type LinkEffect = Readonly<Record<LinkCounter, number>>;
+
+/** Whoever begins and ends bad links, here or in another process. */
+export interface LinkControl {
+  /**
+   * Whether it is known which node dials. Where it is not, a condition meets all links of the nodes that it names.
+   */
+  readonly knowsDiallers: boolean;
+  /** @param id anything unique */
+  begin(id: string, rule: LinkRule): Promise<void>;
+  /** So far, also after its end. @throws when the id is unknown */
+  effect(id: string): Promise<LinkEffect>;
+  /** Nothing happens when it has ended already. */
+  end(id: string): Promise<void>;
+}
+
+/** Rules that have ended, kept for those who ask for their effect. */
+const ENDED_KEPT = 1000;
+
+/** A rule in force. */
+export class ActiveRule {
+  readonly rule: LinkRule;
+  readonly counts: Record<LinkCounter, number>;
+  /** Whether bytes take their time because of it. */
+  readonly slows: boolean;
+  readonly #chosen = new Map<string, boolean>();
+
+  constructor(rule: LinkRule) {
+    this.rule = rule;
+    this.slows = isSlow(shapeOf([rule]));
+    this.counts = Object.fromEntries(LINK_COUNTERS.map((name) => [name, 0])) as Record<LinkCounter, number>;
+  }
+
+  /**
+   * Whether what goes from one node to the other is meant.
+   * @param from,to possible names of each; undefined: any node
+   */
+  meets(from: readonly string[] | undefined, to: readonly string[] | undefined): boolean {
+    const { between, oneWay } = this.rule;
+    return between.some(
+      ([one, other]) => this.#joins(one, from, other, to) || (!oneWay && this.#joins(one, to, other, from)),
+    );
+  }
+
+  #joins(
+    one: readonly string[],
+    first: readonly string[] | undefined,
+    other: readonly string[],
+    second: readonly string[] | undefined,
+  ): boolean {
+    return (first ?? one).some(
+      (a) =>
+        one.includes(a) && (second ?? other).some((b) => b !== a && other.includes(b) && this.#has(a, b)),
+    );
+  }
+
+  /** Of a share: the same for both directions. */
+  #has(a: string, b: string): boolean {
+    const { share, seed } = this.rule;
+    if (share >= 1) return true;
+    const link = [a, b].toSorted().join(' ');
+    let chosen = this.#chosen.get(link);
+    if (chosen === undefined) {
+      chosen = uniform(`${seed} ${link}`)() < share;
+      this.#chosen.set(link, chosen);
+    }
+    return chosen;
+  }
+}
+
+/** All rules in force, and what those have changed that are over. */
+export class Rules {
+  readonly #active = new Map<string, ActiveRule>();
+  readonly #ended = new Map<string, LinkEffect>();
+
+  get active(): readonly ActiveRule[] {
+    return [...this.#active.values()];
+  }
+
+  /** @throws RangeError when the id is taken */
+  begin(id: string, rule: LinkRule): ActiveRule {
+    if (this.#active.has(id) || this.#ended.has(id)) throw new RangeError(`rule ${id} is known already`);
+    const begun = new ActiveRule(rule);
+    this.#active.set(id, begun);
+    return begun;
+  }
+
+  /** @returns undefined when it is not in force */
+  end(id: string): ActiveRule | undefined {
+    const rule = this.#active.get(id);
+    if (rule === undefined) return undefined;
+    this.#active.delete(id);
+    this.#ended.set(id, rule.counts);
+    const [oldest] = this.#ended.keys();
+    if (this.#ended.size > ENDED_KEPT && oldest !== undefined) this.#ended.delete(oldest);
+    return rule;
+  }
+
+  /** @throws RangeError when it is unknown */
+  effect(id: string): LinkEffect {
+    const counts = this.#active.get(id)?.counts ?? this.#ended.get(id);
+    if (counts === undefined) throw new RangeError(`no rule ${id}`);
+    return { ...counts };
+  }
+
+  of(from: readonly string[] | undefined, to: readonly string[] | undefined): readonly ActiveRule[] {
+    if (this.#active.size === 0) return [];
+    return this.active.filter((rule) => rule.meets(from, to));
+  }
+}
+
+/** One direction of a link: what its rules make of it, and who counts what. */
+export class Direction {
+  readonly rules: readonly ActiveRule[];
+  readonly shape: Shape;
+  /** Rules that have delayed something on it; those that are over are not kept by it. */
+  readonly #delayed: WeakSet<ActiveRule>;
+
+  constructor(rules: readonly ActiveRule[], before?: Direction) {
+    this.#delayed = before === undefined ? new WeakSet() : before.#delayed;
+    this.rules = rules;
+    this.shape = shapeOf(rules.map(({ rule: { conditions, oneWay } }) => ({ conditions, oneWay })));
+  }
+
+  /** Each rule counts what it has its part in. */
+  countBytes(bytes: number): void {
+    for (const one of this.rules) {
+      const { conditions } = one.rule;
+      if (conditions.halfOpen === true) one.counts['bytes swallowed'] += bytes;
+      if (conditions.stall === true) one.counts['bytes held back'] += bytes;
+      if (!one.slows) continue;
+      one.counts['bytes delayed'] += bytes;
+      if (this.#delayed.has(one)) continue;
+      this.#delayed.add(one);
+      one.counts['connections delayed']++;
+    }
+  }
+
+  countClose(): void {
+    for (const { rule, counts } of this.rules)
+      if (rule.conditions.slowCloseMs !== undefined) counts['closes delayed']++;
+  }
+
+  /** @param condition the one that did it */
+  count(counter: LinkCounter, condition: keyof LinkConditions): void {
+    for (const { rule, counts } of this.rules)
+      if (rule.conditions[condition] !== undefined) counts[counter]++;
+  }
+}
+
+/** Nothing is done to what goes this way. */
+export function isFree({ shape }: Direction): boolean {
+  return shape === FREE;
+}
+
+/** @param before what it was like: the same where its rules are */
+export function changed(before: Direction, rules: readonly ActiveRule[]): Direction {
+  const same = rules.length === before.rules.length && rules.every((rule, i) => rule === before.rules[i]);
+  return same ? before : new Direction(rules, before);
+}

@@ -1,0 +1,74 @@
+/**
+ * TCP sockets of this machine and whose they are, as Linux tells it: `/proc/net/tcp`, and the open files of processes.
+ * Other systems, and processes of other people, tell nothing.
+ */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+const LISTENING = '0A';
+/** Columns of the table: local address and port, remote ones, state, inode. */
+const [LOCAL, REMOTE, STATE, INODE] = [1, 2, 3, 9];
+
+export interface TcpSocket {
+  readonly localPort: number;
+  /** 0 of one that listens. */
+  readonly remotePort: number;
+  readonly listens: boolean;
+  readonly inode: string;
+}
+
+/** Empty where the system has no such table. */
+export function tcpSockets(): TcpSocket[] {
+  return ['tcp', 'tcp6'].flatMap((table) =>
+    readText(`/proc/net/${table}`)
+      .split('\n')
+      .slice(1)
+      .flatMap((line) => {
+        const columns = line.trim().split(/\s+/);
+        const inode = columns[INODE];
+        if (inode === undefined) return [];
+        const listens = columns[STATE] === LISTENING;
+        return { localPort: portIn(columns[LOCAL]), remotePort: portIn(columns[REMOTE]), listens, inode };
+      }),
+  );
+}
+
+/** All processes; of those of other people nothing more can be seen. */
+export function allPids(): number[] {
+  return entries('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+}
+
+/** Inodes of the sockets that a process has open. */
+export function socketsOf(pid: number): string[] {
+  return entries(`/proc/${pid}/fd`).flatMap((fd) => {
+    try {
+      return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [];
+    } catch {
+      // Closed since.
+      return [];
+    }
+  });
+}
+
+/** Nothing where there is no such file, or it is not ours to read. */
+export function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function entries(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** `0100007F:D431` */
+function portIn(address = ''): number {
+  return Number.parseInt(address.slice(address.lastIndexOf(':') + 1), 16);
+}

@@ -1,0 +1,180 @@
+/**
+ * Matchers for test runners whose `expect` can be extended: `expect.extend(matchers)`. `svcnet/vitest` and `svcnet/jest`
+ * do that, and declare the types for the runner. A failure names the node or the chunk, and why.
+ */
+import { closerTo } from '../node/chunk/address.ts';
+import { fromHex } from '../node/crypto/hex.ts';
+import { DIGITS, expectHex } from './base/arguments.ts';
+import { HarnessError } from './base/errors.ts';
+import { grouped, plural } from './base/words.ts';
+import { Cluster, type WaitLimits } from './cluster/cluster.ts';
+import { isHonest } from './flavours/flavour.ts';
+import { ClusterNode } from './nodes/cluster-node.ts';
+import { survey } from './trace/content.ts';
+import { type Witness, witnessesOf } from './trace/witnesses.ts';
+
+/** Chunks that a failure names. */
+const CHUNKS_SHOWN = 5;
+/** A look at every chunk of a large upload takes a while. */
+const HOLD_TIMEOUT_MS = 60_000;
+/** How long a state that must not be reached is waited for. */
+const NOT_REACHED_MS = 1000;
+
+/** What a matcher gives to its runner. */
+export interface MatcherResult {
+  readonly pass: boolean;
+  readonly message: () => string;
+}
+
+/** What a runner tells a matcher. */
+export interface MatcherContext {
+  /** Whether it was called with `.not`. */
+  readonly isNot?: boolean | undefined;
+}
+
+/** The matchers of this package as methods of what `expect` returns; each has to be awaited. */
+export interface SvcnetMatchers {
+  /**
+   * Of a cluster: each chunk below a reference is in the store of a running node. Of a node: each is in its own store.
+   * Looks once, and never asks the network.
+   * @param reference 64 hex digits, or 128 of encrypted content
+   */
+  toHold(reference: string, limits?: WaitLimits): Promise<void>;
+  /** Of a cluster: each chunk of an upload reaches its neighbourhood within the limits, as `cluster.synced` waits for it. */
+  toHaveDelivered(reference: string, limits?: WaitLimits): Promise<void>;
+  /** Of a cluster: both ends of each link come to count the same within the limits, as `cluster.settled` waits for it. */
+  toHaveSettled(limits?: WaitLimits): Promise<void>;
+  /** Of a cluster: its nodes become connected within the limits, as `cluster.meshed` waits for it. */
+  toBeMeshed(limits?: WaitLimits): Promise<void>;
+}
+
+/** A matcher as `expect.extend` takes it. */
+export type Matcher<Parameters extends readonly unknown[]> = (
+  this: MatcherContext,
+  received: unknown,
+  ...parameters: Parameters
+) => Promise<MatcherResult>;
+
+/** For `expect.extend(matchers)`. With `.not`, a state must not be reached within a second, or the given `timeoutMs`. */
+export const matchers: {
+  readonly [Name in keyof SvcnetMatchers]: Matcher<Parameters<SvcnetMatchers[Name]>>;
+} = {
+  async toHold(received, reference, limits = {}) {
+    expectHex('toHold: reference', reference, DIGITS.reference);
+    const timeout = AbortSignal.timeout(limits.timeoutMs ?? HOLD_TIMEOUT_MS);
+    const signal = limits.signal === undefined ? timeout : AbortSignal.any([timeout, limits.signal]);
+    if (received instanceof ClusterNode) return heldByNode(received, reference, signal);
+    return heldByCluster(clusterOf('toHold', received), reference, signal);
+  },
+
+  async toHaveDelivered(received, reference, limits) {
+    const cluster = clusterOf('toHaveDelivered', received);
+    return reaches(
+      this,
+      `${reference} has reached its neighbourhoods`,
+      (wait) => cluster.synced(reference, wait),
+      limits,
+    );
+  },
+
+  async toHaveSettled(received, limits) {
+    const cluster = clusterOf('toHaveSettled', received);
+    return reaches(this, 'the nodes have settled', (wait) => cluster.settled(wait), limits);
+  },
+
+  async toBeMeshed(received, limits) {
+    const cluster = clusterOf('toBeMeshed', received);
+    return reaches(this, 'the nodes are meshed', (wait) => cluster.meshed(wait), limits);
+  },
+};
+
+async function reaches(
+  { isNot = false }: MatcherContext,
+  state: string,
+  wait: (limits: WaitLimits) => Promise<unknown>,
+  limits: WaitLimits = {},
+): Promise<MatcherResult> {
+  try {
+    await wait(isNot ? { timeoutMs: NOT_REACHED_MS, ...limits } : limits);
+    return { pass: true, message: () => `expected another state than this: ${state}` };
+  } catch (error) {
+    if (!(error instanceof HarnessError) || error.code !== 'WAIT_TIMEOUT') throw error;
+    return { pass: false, message: () => error.message };
+  }
+}
+
+async function heldByCluster(
+  cluster: Cluster,
+  reference: string,
+  signal: AbortSignal,
+): Promise<MatcherResult> {
+  const witnesses = await witnessesOf(cluster.nodes.filter(isHonest), signal);
+  const { holders, unread } = await survey(reference, witnesses, { signal });
+  const lost = [...holders].filter(([, names]) => names.length === 0).map(([chunk]) => chunk);
+  const counted = `${grouped(holders.size)} chunks of ${reference}`;
+  const silent = witnesses.flatMap(({ node, silence }) =>
+    silence === undefined ? [] : [`${node.name}: ${silence}`],
+  );
+  return verdict({
+    missing: lost.map((chunk) => `${chunk}, ${closestText(chunk, witnesses)}`),
+    unread,
+    held: `every one of ${counted} is held by a running node`,
+    lacking: `${lost.length} of ${counted} are held by no running node`,
+    more: silent.length === 0 ? [] : [`not asked: ${silent.join('; ')}`],
+  });
+}
+
+async function heldByNode(node: ClusterNode, reference: string, signal: AbortSignal): Promise<MatcherResult> {
+  const witnesses = await witnessesOf([node], signal);
+  const silence = witnesses[0]?.silence;
+  if (silence !== undefined)
+    return { pass: false, message: () => `cannot see what ${node.name} holds: ${silence}` };
+  const { holders, unread } = await survey(reference, witnesses, { signal });
+  const lacking = [...holders].filter(([, names]) => names.length === 0).map(([chunk]) => chunk);
+  return verdict({
+    missing: lacking,
+    unread,
+    held: `${node.name} holds every one of ${plural(holders.size, 'chunk')} of ${reference}`,
+    lacking: `${node.name} lacks ${lacking.length} of ${plural(holders.size, 'chunk')} of ${reference}, and all that is below them`,
+    more: [],
+  });
+}
+
+function verdict(seen: {
+  readonly missing: readonly string[];
+  readonly unread: string | undefined;
+  readonly held: string;
+  readonly lacking: string;
+  readonly more: readonly string[];
+}): MatcherResult {
+  const { missing, unread, held, lacking, more } = seen;
+  if (missing.length === 0 && unread === undefined)
+    return { pass: true, message: () => `${held}, expected less` };
+  const rest = missing.length - CHUNKS_SHOWN;
+  const lines = [
+    missing.length === 0 ? 'not every chunk could be read' : lacking,
+    ...missing.slice(0, CHUNKS_SHOWN).map((text) => `  chunk ${text}`),
+    ...(rest > 0 ? [`  and ${rest} more`] : []),
+    ...(unread === undefined ? [] : [`there may be more chunks: ${unread}`]),
+    ...more,
+  ];
+  return { pass: false, message: () => lines.join('\n') };
+}
+
+/** Where a chunk belongs first of all. */
+function closestText(chunk: string, witnesses: readonly Witness[]): string {
+  const address = fromHex(chunk);
+  const [closest] = witnesses
+    .filter(({ node }) => node.mode === 'full')
+    .toSorted((a, b) => closerTo(address, a.overlay, b.overlay));
+  if (closest === undefined) return 'the network has no full node';
+  const { node, silence } = closest;
+  return `closest to ${node.name}${silence === undefined ? ', which runs and does not have it' : ` (${silence})`}`;
+}
+
+/** @throws HarnessError `ARGUMENT_INVALID` */
+function clusterOf(matcher: string, received: unknown): Cluster {
+  if (received instanceof Cluster) return received;
+  const also = matcher === 'toHold' ? ' or one of its nodes' : '';
+  throw new HarnessError('ARGUMENT_INVALID', `${matcher}: got ${typeof received}, expected a Cluster${also}`);
+}

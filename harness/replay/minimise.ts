@@ -1,0 +1,418 @@
+/**
+ * Makes a run that fails as small as it can while it fails the same way. Each candidate is run on a fresh cluster; one
+ * whose failure depends on timing is tried several times, and how often the smallest one failed is counted in the end.
+ */
+import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { HarnessError } from '../base/errors.ts';
+import { writeJson } from '../base/json-file.ts';
+import { formatMs, plural } from '../base/words.ts';
+import { readRun } from '../report/read-run.ts';
+import { RECIPE_FILE, readRecipe } from '../run/recipe.ts';
+import type { Scenario } from '../run/scenario.ts';
+import { SCHEDULE_FILE } from '../schedule/schedule.ts';
+import {
+  amountsOf,
+  type Case,
+  groupsOf,
+  listsOf,
+  type Size,
+  sizeOf,
+  sooner,
+  withCount,
+  withFaults,
+  withOperations,
+  withParameter,
+} from './case.ts';
+import { lowered, shortened } from './reduce.ts';
+import { failureOf, type ReplayedRun, tryOnce } from './replay.ts';
+import { plannedOf, type Rerun, scheduleOf, takesSchedule } from './rerun.ts';
+import { signaturesOf } from './signature.ts';
+
+/** Runs of the original before anything is left out: whether it fails again, and how reliably. */
+const FIRST_RUNS = 3;
+/** A failure that comes less often than each so many runs is too rare to be made smaller within a budget. */
+const FIRST_RUNS_MAX = 10;
+/** Of one candidate. */
+const TRIES_MAX = 5;
+/** A candidate that fails as often as the original and is dropped all the same: at most this share of them. */
+const MISSED_SHARE = 0.1;
+/** Runs of the smallest one, which say how often it fails. */
+const LAST_RUNS = 3;
+const ROUNDS_MAX = 4;
+/** By which times are shortened, one after the other. */
+const SHARE = 0.5;
+
+export interface MinimiseRequest extends Omit<Rerun, 'recipe' | 'report' | 'display'> {
+  /** Folder of the smallest run, made; nothing may be in it. */
+  readonly out: string;
+  /** Runs in all. */
+  readonly attempts: number;
+  /** Milliseconds in all. */
+  readonly budgetMs: number;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+export interface Progress {
+  readonly runs: number;
+  readonly attempts: number;
+  readonly from: Size;
+  readonly to: Size;
+  /** What is tried. */
+  readonly trying: string;
+  readonly last: ReplayedRun['ending'];
+}
+
+export interface MinimiseDocument {
+  /** Folder of the run that was given. */
+  readonly folder: string;
+  /** What fails. */
+  readonly failure: string;
+  readonly from: Size;
+  readonly to: Size;
+  /** Parameters that are lower than in the run that was given. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly runs: number;
+  /** Why it may not be the smallest yet; null when nothing more can be left out. */
+  readonly stopped: 'attempts' | 'budget' | 'interrupted' | null;
+  /** How often the smallest one failed the same way, of its last runs. */
+  readonly failed: number;
+  readonly of: number;
+  /** Folder of the smallest run. */
+  readonly out: string;
+  /** `svcnet run` takes it. */
+  readonly scenario: string;
+}
+
+/** Thrown inside, to leave off. */
+class Stopped extends Error {
+  readonly why: NonNullable<MinimiseDocument['stopped']>;
+
+  constructor(why: NonNullable<MinimiseDocument['stopped']>) {
+    super(why);
+    this.why = why;
+  }
+}
+
+/**
+ * @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID` when the run has no failure, or does not fail any more; `INTERRUPTED`
+ * before it has failed once
+ */
+export async function minimise(request: MinimiseRequest): Promise<MinimiseDocument> {
+  const { folder } = request;
+  const recipe = readRecipe(folder);
+  const failure = failureOf(folder);
+  if (failure === undefined) {
+    throw new HarnessError('RUN_INVALID', `${folder}: the run has no failure that could be kept`, {
+      hint: 'Expected a run that has failed; svcnet replay says how often one does.',
+    });
+  }
+  if (recipe.cluster !== undefined) {
+    throw new HarnessError(
+      'RUN_INVALID',
+      `${folder}: the run was made on cluster ${recipe.cluster}, which cannot be made smaller`,
+    );
+  }
+  // A suite has some scenarios more than once, each with parameters of its own.
+  const failed = readRun(folder).scenarios.findIndex((one) =>
+    signaturesOf({ scenarios: [one] }).includes(failure),
+  );
+  const row = recipe.scenarios[failed];
+  if (row === undefined) throw new HarnessError('RUN_INVALID', `${folder}: the run has no scenario`);
+  const alone = { ...recipe, scenarios: [row] };
+  const { scenario } = await plannedOf(row, { folder, recipe: alone, report: join(request.out, 'inputs') });
+  const schedule = takesSchedule(scenario) ? scheduleOf(folder, recipe) : undefined;
+  const given: Case = { recipe: alone, schedule };
+  return new Minimiser(request, { failure, scenario, given }).run();
+}
+
+interface Subject {
+  readonly failure: string;
+  readonly scenario: Scenario;
+  readonly given: Case;
+}
+
+class Minimiser {
+  readonly #request: MinimiseRequest;
+  readonly #subject: Subject;
+  readonly #work: string;
+  readonly #startedMs = performance.now();
+  /** Candidates that did not fail the same way: a second round asks for many of them again. */
+  readonly #refused = new Set<string>();
+  #best: Case;
+  #runs = 0;
+  /** Tries of a candidate. */
+  #tries = 1;
+
+  constructor(request: MinimiseRequest, subject: Subject) {
+    this.#request = request;
+    this.#subject = subject;
+    this.#work = join(request.out, 'tried');
+    this.#best = subject.given;
+  }
+
+  async run(): Promise<MinimiseDocument> {
+    const request = this.#request;
+    const subject = this.#subject;
+    let stopped: MinimiseDocument['stopped'] = null;
+    try {
+      try {
+        await this.#confirm();
+        for (let round = 0; round < ROUNDS_MAX; round++) {
+          const before = JSON.stringify(this.#best);
+          await this.#reduce();
+          if (JSON.stringify(this.#best) === before) break;
+        }
+      } catch (error) {
+        if (!(error instanceof Stopped)) throw error;
+        if (!existsSync(this.#kept)) throw this.#notAgain(this.#runs);
+        stopped = error.why;
+      }
+      const { failed, of } = stopped === 'interrupted' ? { failed: 1, of: 1 } : await this.#measure();
+      const changed = parametersOf(this.#best);
+      const original = parametersOf(subject.given);
+      return {
+        folder: request.folder,
+        failure: subject.failure,
+        from: sizeOf(subject.given, subject.scenario),
+        to: sizeOf(this.#best, subject.scenario),
+        parameters: Object.fromEntries(
+          Object.entries(changed).filter(
+            ([key, value]) => JSON.stringify(value) !== JSON.stringify(original[key]),
+          ),
+        ),
+        runs: this.#runs,
+        stopped,
+        failed,
+        of,
+        out: request.out,
+        scenario: this.#write(),
+      };
+    } finally {
+      rmSync(this.#work, { recursive: true, force: true });
+      // Where nothing has failed again nothing stays, so that the folder can be given once more.
+      if (!existsSync(this.#kept)) rmSync(join(request.out, 'inputs'), { recursive: true, force: true });
+    }
+  }
+
+  /** @throws HarnessError `RUN_INVALID` when it does not fail again */
+  async #confirm(): Promise<void> {
+    let failed = 0;
+    let runs = 0;
+    while (runs < FIRST_RUNS || (failed === 0 && runs < FIRST_RUNS_MAX)) {
+      if (runs >= this.#request.attempts) break;
+      runs++;
+      if ((await this.#once(this.#subject.given, 'the run as it was')) === 'same') failed++;
+    }
+    if (failed === 0) throw this.#notAgain(runs);
+    const rate = failed / runs;
+    this.#tries =
+      rate === 1 ? 1 : Math.min(TRIES_MAX, Math.ceil(Math.log(MISSED_SHARE) / Math.log(1 - rate)));
+  }
+
+  #notAgain(runs: number): HarnessError {
+    return new HarnessError(
+      'RUN_INVALID',
+      `the run did not fail the same way again in ${plural(runs, 'run')}`,
+      { hint: `Expected: ${this.#subject.failure}; see svcnet replay ${this.#request.folder} --times 10` },
+    );
+  }
+
+  async #reduce(): Promise<void> {
+    await this.#fewerNodes();
+    if (this.#best.schedule === undefined) await this.#lowerParameters();
+    else await this.#shorterSchedule(this.#best.schedule);
+  }
+
+  async #fewerNodes(): Promise<void> {
+    const { scenario } = this.#subject;
+    const groups = groupsOf(this.#best.recipe, scenario);
+    // From the last group on: a group that is gone moves those behind it.
+    for (let index = groups.length - 1; index >= 0; index--) {
+      const count = groups[index]?.count ?? 1;
+      const others = groupsOf(this.#best.recipe, scenario).reduce(
+        (sum, group) => sum + (group.count ?? 1),
+        -count,
+      );
+      const least = Math.max(index === 0 && others === 0 ? 1 : 0, scenario.needs.nodes - others);
+      if (count <= least) continue;
+      const base = this.#best;
+      await lowered(count, least, (fewer) =>
+        this.#try(withCount(base, scenario, index, fewer), plural(others + fewer, 'node')),
+      );
+    }
+  }
+
+  async #shorterSchedule(schedule: NonNullable<Case['schedule']>): Promise<void> {
+    await shortened(schedule.faults, (rest) =>
+      this.#try(withFaults(this.#best, rest), plural(rest.length, 'fault')),
+    );
+    const operations = this.#best.schedule?.operations ?? [];
+    await shortened(operations, (rest) =>
+      rest.length === 0
+        ? Promise.resolve(false)
+        : this.#try(withOperations(this.#best, rest), plural(rest.length, 'operation')),
+    );
+    for (;;) {
+      const shorter = sooner(this.#best, SHARE);
+      const ms = shorter.schedule?.durationMs ?? 0;
+      if (ms < 1000 || !(await this.#try(shorter, formatMs(ms)))) return;
+    }
+  }
+
+  async #lowerParameters(): Promise<void> {
+    for (const { name, items } of listsOf(this.#best)) {
+      await shortened(items, (rest) =>
+        rest.length === 0
+          ? Promise.resolve(false)
+          : this.#try(withParameter(this.#best, name, rest), `${name}: ${rest.join()}`),
+      );
+    }
+    for (const { name, value, least } of amountsOf(this.#best, this.#subject.scenario)) {
+      await lowered(value, least, (lower) =>
+        this.#try(withParameter(this.#best, name, lower), `${name}: ${lower}`),
+      );
+    }
+  }
+
+  /** Whether it fails the same way, once of its tries; it is the best one so far then. */
+  async #try(candidate: Case, what: string): Promise<boolean> {
+    const key = JSON.stringify(candidate);
+    if (this.#refused.has(key)) return false;
+    this.#refused.add(key);
+    for (let n = 0; n < this.#tries; n++) {
+      const ending = await this.#once(candidate, what);
+      if (ending === 'same') {
+        this.#refused.delete(key);
+        return true;
+      }
+      // What does not start, or breaks another condition, is another run.
+      if (ending === 'not-run') return false;
+    }
+    return false;
+  }
+
+  async #once(candidate: Case, trying: string): Promise<ReplayedRun['ending']> {
+    const { attempts, budgetMs, signal, stateDir, onProgress } = this.#request;
+    if (this.#runs >= attempts) throw new Stopped('attempts');
+    if (performance.now() - this.#startedMs >= budgetMs) throw new Stopped('budget');
+    this.#runs++;
+    const folder = join(this.#work, 'candidate');
+    const report = join(this.#work, String(this.#runs));
+    this.#lay(candidate, folder);
+    let run: ReplayedRun;
+    try {
+      run = await tryOnce(
+        { folder, recipe: candidate.recipe, report, stateDir, signal },
+        this.#subject.failure,
+      );
+    } catch (error) {
+      if (signal.aborted && existsSync(this.#kept)) throw new Stopped('interrupted');
+      throw error;
+    }
+    if (run.ending === 'same') {
+      this.#best = candidate;
+      rmSync(this.#kept, { recursive: true, force: true });
+      cpSync(report, this.#kept, { recursive: true });
+    }
+    rmSync(report, { recursive: true, force: true });
+    const { scenario, given } = this.#subject;
+    onProgress?.({
+      runs: this.#runs,
+      attempts,
+      from: sizeOf(given, scenario),
+      to: sizeOf(this.#best, scenario),
+      trying,
+      last: run.ending,
+    });
+    return run.ending;
+  }
+
+  /** Report of the last run of the best one that failed. */
+  get #kept(): string {
+    return join(this.#request.out, 'run');
+  }
+
+  /** How often the smallest one fails, as far as the budget goes; the run that made it the best one counts. */
+  async #measure(): Promise<{ failed: number; of: number }> {
+    let failed = 1;
+    let of = 1;
+    const best = this.#best;
+    try {
+      for (; of < LAST_RUNS; of++)
+        if ((await this.#once(best, 'the smallest one again')) === 'same') failed++;
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error;
+    }
+    return { failed, of };
+  }
+
+  /** What a run of the candidate needs. */
+  #lay({ recipe, schedule }: Case, folder: string): void {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    const inputs = join(this.#request.folder, 'inputs');
+    if (existsSync(inputs)) cpSync(inputs, join(folder, 'inputs'), { recursive: true });
+    writeJson(join(folder, RECIPE_FILE), recipe);
+    if (schedule !== undefined) writeJson(join(folder, SCHEDULE_FILE), schedule);
+  }
+
+  /** @returns path of the scenario file: all of the smallest run in one document */
+  #write(): string {
+    const { out, folder } = this.#request;
+    const { recipe, schedule } = this.#best;
+    const inputs = join(folder, 'inputs');
+    if (recipe.scenarios.some(({ from }) => from === 'file') && existsSync(inputs)) {
+      cpSync(inputs, join(out, 'inputs'), { recursive: true });
+    } else {
+      rmSync(join(out, 'inputs'), { recursive: true, force: true });
+    }
+    const path = join(out, `${this.#subject.scenario.name}.json`);
+    writeJson(path, schedule === undefined ? recipe : { ...recipe, schedule });
+    return path;
+  }
+}
+
+function parametersOf({ recipe }: Case): Readonly<Record<string, unknown>> {
+  return recipe.scenarios[0]?.parameters ?? {};
+}
+
+/** `12 of 60 runs: 3 of 10 nodes, 2 of 9 faults; tried 1 fault: passed` */
+export function progressText({ runs, attempts, from, to, trying, last }: Progress): string {
+  const ended = {
+    same: 'failed the same way',
+    otherwise: 'failed otherwise',
+    passed: 'passed',
+    'not-run': 'could not be run',
+  };
+  return `${runs} of ${plural(attempts, 'run')}: ${sizeText(from, to)}; tried ${trying}: ${ended[last]}`;
+}
+
+/** `3 of 10 nodes, 2 of 9 faults, 14 of 200 operations, 5.0 s of 60.0 s` */
+function sizeText(from: Size, to: Size): string {
+  return [
+    `${to.nodes} of ${plural(from.nodes, 'node')}`,
+    ...(from.faults === 0 ? [] : [`${to.faults} of ${plural(from.faults, 'fault')}`]),
+    ...(from.operations === 0 ? [] : [`${to.operations} of ${plural(from.operations, 'operation')}`]),
+    ...(from.durationMs === 0 ? [] : [`${formatMs(to.durationMs)} of ${formatMs(from.durationMs)}`]),
+  ].join(', ');
+}
+
+/** What a person reads in the end. */
+export function minimiseLines(document: MinimiseDocument): string[] {
+  const { failure, from, to, parameters, runs, stopped, failed, of, out, scenario } = document;
+  const why = {
+    attempts: '--attempts is used up',
+    budget: '--budget is used up',
+    interrupted: 'it was interrupted',
+  };
+  return [
+    `  ${failure}`,
+    `  ${sizeText(from, to)}, after ${plural(runs, 'run')}`,
+    ...Object.entries(parameters).map(([name, value]) => `  ${name}: ${String(value)}`),
+    `  the smallest run failed the same way ${failed} of ${plural(of, 'time')}`,
+    ...(stopped === null ? [] : [`  ! ${why[stopped]}: it may be possible to leave out more`]),
+    `  run          ${join(out, 'run')}`,
+    `  again        svcnet run ${scenario}`,
+  ];
+}

@@ -1,0 +1,58 @@
+/** Makes a list as short as a test allows: delta debugging. */
+
+/**
+ * Leaves out parts, larger ones first, while what is left still does it.
+ * @param does whether a list does what is looked for; never asked for the whole list, nor for one twice in a row
+ * @returns a list from which no single item can be left out, unless `does` was stopped by throwing
+ */
+export async function shortened<T>(
+  items: readonly T[],
+  does: (rest: readonly T[]) => Promise<boolean>,
+): Promise<readonly T[]> {
+  let left = items;
+  let parts = 1;
+  while (left.length > 0) {
+    const size = Math.ceil(left.length / parts);
+    const rest = await firstThatDoes(left, size, does);
+    if (rest !== undefined) {
+      left = rest;
+      parts = Math.max(1, Math.min(parts - 1, left.length));
+    } else if (size === 1) {
+      return left;
+    } else {
+      parts = Math.min(left.length, parts * 2);
+    }
+  }
+  return left;
+}
+
+async function firstThatDoes<T>(
+  items: readonly T[],
+  size: number,
+  does: (rest: readonly T[]) => Promise<boolean>,
+): Promise<readonly T[] | undefined> {
+  for (let from = 0; from < items.length; from += size) {
+    const rest = [...items.slice(0, from), ...items.slice(from + size)];
+    if (await does(rest)) return rest;
+  }
+  return undefined;
+}
+
+/**
+ * The smallest whole number that does it: the least first, then halves of what is left; a number below one that does not do it is not tried.
+ * @param from one that does @param least smallest that makes sense
+ */
+export async function lowered(
+  from: number,
+  least: number,
+  does: (value: number) => Promise<boolean>,
+): Promise<number> {
+  let low = least - 1;
+  let high = from;
+  while (high - low > 1) {
+    const middle = low < least ? least : low + Math.floor((high - low) / 2);
+    if (await does(middle)) high = middle;
+    else low = middle;
+  }
+  return high;
+}

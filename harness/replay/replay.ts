@@ -1,0 +1,127 @@
+/** Runs a run again, as often as wanted, and says how often it ended the same way. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { HarnessError, messageOf } from '../base/errors.ts';
+import { plural } from '../base/words.ts';
+import { REPORT_FILE } from '../report/folder.ts';
+import { readRun } from '../report/read-run.ts';
+import type { RunResult } from '../report/result.ts';
+import { differences, readRecipe } from '../run/recipe.ts';
+import { type Rerun, rerun } from './rerun.ts';
+import { signaturesOf } from './signature.ts';
+
+/** `same`: failed as the run did. `otherwise`: failed in another way. `not-run`: could not be run. */
+export type Ending = 'passed' | 'same' | 'otherwise' | 'not-run';
+
+export interface ReplayedRun {
+  readonly ending: Ending;
+  /** Folder of its report. */
+  readonly report: string;
+  /** What failed; see `signaturesOf`. */
+  readonly signatures: readonly string[];
+  /** Why it could not be run. */
+  readonly error?: string;
+}
+
+export interface ReplayDocument {
+  /** Folder of the run that was replayed. */
+  readonly folder: string;
+  /** The first failure of that run; null: it passed, or did not come to an end, and any failure counts. */
+  readonly failure: string | null;
+  readonly runs: readonly ReplayedRun[];
+  readonly counts: Readonly<Record<Ending, number>>;
+  /** What differs here from where the run was made. */
+  readonly warnings: readonly string[];
+}
+
+export interface ReplayRequest extends Omit<Rerun, 'recipe' | 'report'> {
+  readonly times: number;
+  /** Folder for the reports, made; one folder each. */
+  readonly reports: string;
+  readonly onRun?: (run: ReplayedRun, number: number) => void;
+}
+
+/** @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `INTERRUPTED` */
+export async function replay(request: ReplayRequest): Promise<ReplayDocument> {
+  const { folder, times, reports, onRun, ...rest } = request;
+  const recipe = readRecipe(folder);
+  const failure = failureOf(folder);
+  const warnings = await differences(recipe);
+  const runs: ReplayedRun[] = [];
+  for (let number = 1; number <= times; number++) {
+    const report = join(reports, String(number));
+    const run = await tryOnce({ ...rest, folder, recipe, report }, failure);
+    runs.push(run);
+    onRun?.(run, number);
+  }
+  const count = (ending: Ending) => runs.filter((run) => run.ending === ending).length;
+  return {
+    folder,
+    failure: failure ?? null,
+    runs,
+    counts: {
+      same: count('same'),
+      otherwise: count('otherwise'),
+      passed: count('passed'),
+      'not-run': count('not-run'),
+    },
+    warnings,
+  };
+}
+
+/** The first failure of a run; undefined when it passed, or has no report because it did not come to its end. */
+export function failureOf(folder: string): string | undefined {
+  return existsSync(join(folder, REPORT_FILE)) ? signaturesOf(readRun(folder))[0] : undefined;
+}
+
+/**
+ * One run. @param failure the one that is looked for; undefined: any @throws HarnessError `INTERRUPTED`
+ */
+export async function tryOnce(again: Rerun, failure: string | undefined): Promise<ReplayedRun> {
+  const { report } = again;
+  try {
+    const result = await rerun(again);
+    const signatures = signaturesOf(result);
+    if (signatures.length === 0) {
+      const skipped = skippedOf(result, failure);
+      if (skipped !== undefined) return { ending: 'not-run', report, signatures, error: skipped };
+      return { ending: 'passed', report, signatures };
+    }
+    const same = failure === undefined || signatures.includes(failure);
+    return { ending: same ? 'same' : 'otherwise', report, signatures };
+  } catch (error) {
+    if (again.signal.aborted) throw again.signal.reason;
+    if (!(error instanceof HarnessError)) throw error;
+    return { ending: 'not-run', report, signatures: [], error: messageOf(error) };
+  }
+}
+
+/** Why nothing was looked at: the scenario that failed, or all of them, could not be run here. */
+function skippedOf({ scenarios }: RunResult, failure: string | undefined): string | undefined {
+  const looked = scenarios.filter(({ name }) => failure === undefined || failure.startsWith(`${name}: `));
+  const [first] = looked;
+  if (first === undefined || looked.some(({ result }) => result !== 'skipped')) return undefined;
+  return `${first.name} was skipped: ${first.skipReason ?? 'no reason given'}`;
+}
+
+/** What a person reads in the end. */
+export function replayLines({ failure, runs, counts, warnings }: ReplayDocument): string[] {
+  const { same, otherwise, passed, 'not-run': notRun } = counts;
+  const others = [
+    ...new Set(runs.filter(({ ending }) => ending === 'otherwise').map(({ signatures }) => signatures[0])),
+  ];
+  return [
+    ...warnings.map((warning) => `  ! ${warning}`),
+    failure === null ? '  the run had no failure: any counts' : `  the run failed with: ${failure}`,
+    `  failed ${failure === null ? '' : 'the same way '}${same} of ${runs.length} times, passed ${passed}`,
+    ...(otherwise === 0 ? [] : [`  failed otherwise ${plural(otherwise, 'time')}: ${others.join('; ')}`]),
+    ...(notRun === 0
+      ? []
+      : [
+          `  could not be run ${plural(notRun, 'time')}: ${runs.find(({ error }) => error !== undefined)?.error}`,
+        ]),
+    ...(same > 0 && same < runs.length
+      ? ['  it depends on timing: how often it fails is the chance of one run, not a verdict']
+      : []),
+  ];
+}

@@ -1,0 +1,33 @@
+/** By what the failures of two runs are told apart or taken for the same: names of conditions and kinds of errors. */
+import type { RunResult, ScenarioResult } from '../report/result.ts';
+
+/** @returns a line for each thing that failed, the first one first; none when everything passed or was skipped */
+export function signaturesOf({ scenarios }: Pick<RunResult, 'scenarios'>): string[] {
+  return [...new Set(scenarios.flatMap(failuresOf))];
+}
+
+function failuresOf({ name, result, assertions, error, incidents }: ScenarioResult): string[] {
+  if (result === 'passed' || result === 'skipped') return [];
+  const conditions = assertions
+    .filter(({ passed }) => !passed)
+    .map((assertion) => `${name}: not so: ${general(assertion.name)}`);
+  if (result === 'failed') return conditions;
+  const lost = incidents?.[0];
+  const why = lost === undefined ? general(firstLine(error)) : `a member ${lost.what}`;
+  return [`${name}: error: ${why}`, ...conditions];
+}
+
+function firstLine(error: string | undefined): string {
+  return error?.split('\n')[0] ?? 'unknown';
+}
+
+/** Without what differs from run to run: which node, which chunk, how many, how long, where. */
+function general(text: string): string {
+  return text
+    .replaceAll(/\bhttps?:\/\/\S+/g, '<url>')
+    .replaceAll(/\/[\w.-]+(?:\/[\w.-]+)+/g, '<path>')
+    .replaceAll(/\b(?=[0-9a-f]*[0-9])[0-9a-f]{8,}\b…?/gi, '<hex>')
+    .replaceAll(/\b(?:node|bee|light|boot|dishonest)-\d+\b/g, '<node>')
+    .replaceAll(/\d+(?:[.,]\d+)*/g, '<number>')
+    .trim();
+}

@@ -1,0 +1,67 @@
+/** What a run of scenarios side by side prints: a line for each that has ended, and what runs at the moment. */
+import { formatMs } from '../base/words.ts';
+import { clip } from '../terminal/table.ts';
+import { type ConsoleStyle, paint } from './console.ts';
+import type { ScenarioOutcome, ScenarioResult } from './result.ts';
+
+const FRAME_MS = 250;
+/** Elsewhere than on a terminal: a scenario that hangs is named, and a log stays short. */
+const TELL_MS = 15_000;
+const NAME_WIDTH = 22;
+const TIME_WIDTH = 11;
+const CLEAR_LINE = '\r\u001b[2K';
+const MARKS: Readonly<Record<ScenarioOutcome, readonly ['green' | 'red' | 'dim', string]>> = {
+  passed: ['green', '✔'],
+  failed: ['red', '✖'],
+  error: ['red', '✖'],
+  skipped: ['dim', '-'],
+};
+
+export class ScenarioDisplay implements Disposable {
+  readonly #style: ConsoleStyle;
+  readonly #write: (text: string) => void;
+  readonly #total: number;
+  /** One row for each, in the order of their beginnings: a suite has the same scenario with several parameters. */
+  readonly #running: { readonly name: string; readonly startedMs: number }[] = [];
+  readonly #timer: NodeJS.Timeout;
+  #ended = 0;
+
+  constructor(total: number, style: ConsoleStyle, write: (text: string) => void) {
+    this.#total = total;
+    this.#style = style;
+    this.#write = write;
+    this.#timer = setInterval(() => this.#tell(), style.live ? FRAME_MS : TELL_MS);
+    this.#timer.unref();
+  }
+
+  update({ name, ended }: { readonly name: string; readonly ended?: ScenarioResult }): void {
+    if (ended === undefined) {
+      this.#running.push({ name, startedMs: performance.now() });
+      return;
+    }
+    const index = this.#running.findIndex((row) => row.name === name);
+    if (index >= 0) this.#running.splice(index, 1);
+    this.#ended++;
+    const { result, assertions, durationMs, skipReason } = ended;
+    const [colour, mark] = MARKS[result];
+    const held = assertions.filter(({ passed }) => passed).length;
+    const what = skipReason ?? `${held} of ${assertions.length} assertions`;
+    const room = Math.max(this.#style.width - NAME_WIDTH - TIME_WIDTH - 6, 1);
+    const text = `${name.padEnd(NAME_WIDTH)} ${clip(what, room).padEnd(room)} ${formatMs(durationMs).padStart(TIME_WIDTH)}`;
+    this.#write(`${this.#style.live ? CLEAR_LINE : ''}  ${paint(this.#style, colour, mark)} ${text}\n`);
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+    if (this.#style.live) this.#write(CLEAR_LINE);
+  }
+
+  #tell(): void {
+    if (this.#running.length === 0) return;
+    const nowMs = performance.now();
+    const running = this.#running.map(({ name, startedMs }) => `${name} ${formatMs(nowMs - startedMs)}`);
+    const text = `  … ${this.#ended} of ${this.#total} scenarios ended · ${running.join(' · ')}`;
+    const { live, width } = this.#style;
+    this.#write(live ? `${CLEAR_LINE}${clip(text, width - 1)}` : `${text}\n`);
+  }
+}

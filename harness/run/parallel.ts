@@ -1,0 +1,121 @@
+/**
+ * Several clusters side by side: the scenarios of a run in parts, each with a cluster and a folder of its own, so that a
+ * part can be read and replayed by itself. Which scenarios share a part depends on the scenarios alone, not on how many
+ * parts run at once.
+ */
+import { join } from 'node:path';
+import { interrupted } from '../base/errors.ts';
+import { typed } from '../base/typed.ts';
+import { seedToJson } from '../plan/seed.ts';
+import { createReport, writeReport } from '../report/folder.ts';
+import { type RunResult, runPassed } from '../report/result.ts';
+import { kindWanted } from './kinds.ts';
+import { writeRecipe } from './recipe.ts';
+import { checkNodeParameters, driverNameOf } from './run-clusters.ts';
+import type { PlannedScenario, RunOptions } from './run-options.ts';
+import { runScenarios } from './runner.ts';
+
+/** More scenarios on one cluster make the longest part as long as the whole run; fewer make more starts. */
+const PART_MAX = 6;
+
+/** Of a run: clusters of their own beside nothing else wanted. */
+export type ParallelOptions = Omit<RunOptions, 'attachTo' | 'keep' | 'metricsPort' | 'display'>;
+
+/**
+ * Scenarios that want the same kind of cluster, in their order, at most some in each part. Those that need the machine
+ * for themselves come last, each in a part of its own.
+ */
+export function partsOf(planned: readonly PlannedScenario[]): {
+  readonly together: readonly (readonly PlannedScenario[])[];
+  readonly alone: readonly (readonly PlannedScenario[])[];
+} {
+  const beside = planned.filter(({ scenario }) => scenario.alone !== true);
+  const kinds = Map.groupBy(beside, ({ scenario, parameters }) => kindWanted(scenario, parameters));
+  const together = [...kinds.values()].flatMap((sharing) => {
+    const parts = Math.ceil(sharing.length / PART_MAX);
+    const size = Math.ceil(sharing.length / parts);
+    return Array.from({ length: parts }, (_, i) => sharing.slice(i * size, (i + 1) * size));
+  });
+  const alone = planned.filter(({ scenario }) => scenario.alone === true).map((one) => [one]);
+  return { together, alone };
+}
+
+/**
+ * @param lanes clusters at once
+ * @throws HarnessError `USAGE` when a parameter names a node that its part would not have, when no cluster can be had, or
+ * on Ctrl-C; all clusters are stopped then
+ */
+export async function runInParallel(options: ParallelOptions, lanes: number): Promise<RunResult> {
+  const startedAt = new Date();
+  const startMs = performance.now();
+  const { report, signal } = options;
+  const { together, alone } = partsOf(options.planned);
+  const parts = [...together, ...alone];
+  for (const planned of parts) checkNodeParameters({ ...options, planned });
+  createReport(report);
+  await writeRecipe(options);
+  const results: (RunResult | undefined)[] = parts.map(() => undefined);
+  const failed = new AbortController();
+  const runPart = async (index: number): Promise<void> => {
+    const folder = folderOf(index);
+    results[index] = await runScenarios({
+      ...options,
+      planned: parts[index] ?? [],
+      report: join(report, folder),
+      name: `${options.name}-${folder}`,
+      command: typed(`replay ${join(report, folder)}`),
+      signal: AbortSignal.any([signal, failed.signal]),
+    });
+  };
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < together.length && !failed.signal.aborted) await runPart(next++);
+  };
+  const ended = await Promise.allSettled(
+    Array.from({ length: Math.min(lanes, together.length) }, () =>
+      lane().catch((error: unknown) => {
+        failed.abort(error);
+        throw error;
+      }),
+    ),
+  );
+  if (signal.aborted) throw interrupted(signal);
+  if (failed.signal.aborted) throw failed.signal.reason;
+  const broken = ended.find((outcome) => outcome.status === 'rejected');
+  if (broken !== undefined) throw broken.reason;
+  for (const index of alone.keys()) await runPart(together.length + index);
+  const runs = results.filter((result) => result !== undefined);
+  const run: RunResult = {
+    run: options.name,
+    seed: seedToJson(options.seed),
+    driver: driverNameOf(options),
+    passed: runPassed(runs.flatMap(({ scenarios }) => scenarios)),
+    startedAt: startedAt.toISOString(),
+    durationMs: performance.now() - startMs,
+    command: options.command,
+    scenarios: results.flatMap((result, index) =>
+      (result?.scenarios ?? []).map((scenario) => ({ ...scenario, folder: folderOf(index) })),
+    ),
+    events: results
+      .flatMap((result, index) =>
+        (result?.events ?? []).map((event) => ({ ...event, folder: folderOf(index) })),
+      )
+      .toSorted((a, b) => a.at - b.at),
+    environment: runs[0]?.environment ?? {},
+    report,
+    ...problemsOf(results),
+  };
+  const unwritten = await writeReport(run);
+  return unwritten === undefined ? run : { ...run, problems: [...(run.problems ?? []), unwritten] };
+}
+
+function folderOf(part: number): string {
+  return `part-${part + 1}`;
+}
+
+function problemsOf(results: readonly (RunResult | undefined)[]): Pick<RunResult, 'problems'> {
+  const problems = results.flatMap((result, index) =>
+    (result?.problems ?? []).map((text) => `${folderOf(index)}: ${text}`),
+  );
+  return problems.length === 0 ? {} : { problems };
+}

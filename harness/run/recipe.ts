@@ -1,0 +1,158 @@
+/**
+ * What a run was asked for, as one file of its folder: with the files beside it, enough to run it again elsewhere.
+ * Written before anything starts, so that a run which was interrupted has it as well.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { VERSION } from '../../node/version.ts';
+import { HarnessError } from '../base/errors.ts';
+import { readJson, writeJson } from '../base/json-file.ts';
+import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import { sourceCommit } from '../machine/source-commit.ts';
+import type { GroupInput } from '../plan/definition-input.ts';
+import { bundledScenarios, originOf } from './catalogue.ts';
+import { driverNameOf } from './run-clusters.ts';
+import type { FreshDefinition, NodesInput, PlannedScenario, RunOptions } from './run-options.ts';
+import { keepSource } from './source.ts';
+
+/** Of a run's folder. */
+export const RECIPE_FILE = 'recipe.json';
+
+/** Folder in that of a run: the files that it was given. */
+const INPUTS = 'inputs';
+
+/** Raised when a field changes its meaning. */
+const SCHEMA = 1;
+
+const text = z.string().min(1);
+
+const recipeSchema = z.strictObject({
+  schema: z.literal(SCHEMA),
+  /** Decimal digits. */
+  seed: z.string().regex(/^\d+$/),
+  scenarios: z
+    .array(
+      z.strictObject({
+        name: text,
+        /** `package`: one of this package. `file`: kept in the folder. `program`: a program gave it, so nobody else has it. */
+        from: z.enum(['package', 'file', 'program']),
+        /** Relative to the folder, of one that is kept. */
+        file: text.optional(),
+        /** Which a file of checks may have set. */
+        timeoutMs: z.int().min(1).optional(),
+        parameters: z.record(z.string(), z.unknown()),
+      }),
+    )
+    .min(1),
+  /** Running cluster that it was run on; absent: fresh ones. */
+  cluster: text.optional(),
+  driver: text,
+  nodes: z.unknown().optional(),
+  /** As in the options of a run: our own nodes are as many as each scenario asks for, whatever `nodes` says. */
+  ownCounts: z.boolean().optional(),
+  exactNodes: z.boolean(),
+  definition: z.record(z.string(), z.unknown()),
+  /** What is done to the cluster and when, for scenarios that take a schedule; else `schedule.json` of the folder, if any. */
+  schedule: z.unknown().optional(),
+  versions: z.strictObject({ svcnet: text, commit: text.optional(), node: text }),
+  /** Command that repeats it. */
+  command: z.string(),
+});
+
+export type Recipe = Omit<z.infer<typeof recipeSchema>, 'nodes' | 'definition'> & {
+  readonly nodes?: NodesInput | undefined;
+  readonly definition: FreshDefinition;
+};
+
+/** Keeps what the run is asked for in its folder. @throws HarnessError `CLUSTER_NOT_FOUND` */
+export async function writeRecipe(options: RunOptions): Promise<Recipe> {
+  const { report, seed, planned, attachTo, nodes, definition = {}, command } = options;
+  const { ownCounts, exactNodes = false } = options;
+  const scenarios = await Promise.all(planned.map((one) => rowOf(one, join(report, INPUTS))));
+  const recipe: Recipe = {
+    schema: SCHEMA,
+    seed: seed.toString(),
+    scenarios,
+    ...(attachTo === undefined ? {} : { cluster: attachTo }),
+    driver: driverNameOf(options),
+    ...(nodes === undefined ? {} : { nodes: withPrograms(nodes) }),
+    ...(ownCounts === undefined ? {} : { ownCounts }),
+    exactNodes,
+    definition,
+    versions: await versions(),
+    command,
+  };
+  writeJson(join(report, RECIPE_FILE), plain(recipe));
+  return recipe;
+}
+
+async function rowOf(
+  { scenario, parameters }: PlannedScenario,
+  inputs: string,
+): Promise<Recipe['scenarios'][number]> {
+  const { name, timeoutMs } = scenario;
+  const row = { name, timeoutMs, parameters: { ...parameters } };
+  const path = originOf(scenario);
+  if (path !== undefined) return { ...row, from: 'file', file: await keepSource(path, inputs) };
+  return { ...row, from: bundledScenarios().includes(name) ? 'package' : 'program' };
+}
+
+/** @param folder of a run @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID` */
+export function readRecipe(folder: string): Recipe {
+  if (existsSync(join(folder, RECIPE_FILE))) return readRecipeFile(join(folder, RECIPE_FILE));
+  throw new HarnessError('RUN_NOT_FOUND', `${folder}: no ${RECIPE_FILE}, expected the folder of a run`, {
+    hint: 'It keeps what a run is asked for; earlier versions did not. Repeat the run with the command in its report.',
+  });
+}
+
+/** @throws HarnessError `RUN_INVALID` */
+export function readRecipeFile(file: string): Recipe {
+  const document = readJson(file);
+  if (document === undefined) {
+    throw new HarnessError('RUN_NOT_FOUND', `no file '${file}'`);
+  }
+  const parsed = recipeSchema.safeParse(document);
+  if (parsed.success) return parsed.data as Recipe;
+  const mistakes = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  throw new HarnessError('RUN_INVALID', `${file}: ${mistakes.join('; ')}`);
+}
+
+/** What differs between where a run was made and here: a line each. */
+export async function differences({ versions: then }: Pick<Recipe, 'versions'>): Promise<string[]> {
+  const now = await versions();
+  return (['svcnet', 'commit', 'node'] as const).flatMap((what) =>
+    then[what] === now[what]
+      ? []
+      : [`${what} was ${then[what] ?? 'not known'}, here it is ${now[what] ?? 'not known'}`],
+  );
+}
+
+async function versions(): Promise<Recipe['versions']> {
+  const commit = await sourceCommit();
+  return { svcnet: VERSION, ...(commit === undefined ? {} : { commit }), node: process.version };
+}
+
+/** Programs of other flavours that the environment names are named in their groups: elsewhere it names others. */
+function withPrograms(nodes: NodesInput): NodesInput {
+  if (typeof nodes === 'number') return nodes;
+  return nodes.map((group) => {
+    const variable = FLAVOURS[flavourOf(group)].binaryVariable;
+    const program = variable === undefined ? undefined : process.env[variable];
+    const named = 'binary' in group || 'image' in group;
+    return program === undefined || program === '' || named ? group : { ...group, binary: program };
+  });
+}
+
+function flavourOf(group: GroupInput): FlavourName {
+  const { flavour } = group as { flavour?: string };
+  return FLAVOUR_NAMES.find((name) => name === flavour) ?? 'svc';
+}
+
+/** Amounts are decimal digits in a file. */
+function plain(value: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? item.toString() : item)),
+  );
+}

@@ -1,0 +1,78 @@
+/**
+ * The file of a scenario as a run keeps it. A copy alone would find neither what it imports from beside it nor this
+ * package: what lies beside it goes into the copy, and files of this package stay references to wherever the package is
+ * when the copy is loaded.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Plugin } from 'esbuild';
+
+const PACKAGE = resolve(import.meta.dirname, '../..');
+/** Stands for the package in a copy. */
+const HERE = 'svcnet-package:/';
+const SCRIPT = /\.[cm]?[jt]s$/;
+
+/** @param path of a scenario's file @param folder where it is kept @returns path of the copy, relative to the run's folder */
+export async function keepSource(path: string, folder: string): Promise<string> {
+  mkdirSync(folder, { recursive: true });
+  const name = basename(path);
+  if (!SCRIPT.test(name)) {
+    writeFileSync(join(folder, name), readFileSync(path));
+    return join('inputs', name);
+  }
+  const { build } = await import('esbuild');
+  const { outputFiles } = await build({
+    entryPoints: [path],
+    bundle: true,
+    write: false,
+    platform: 'node',
+    format: 'esm',
+    target: `node${process.versions.node}`,
+    plugins: [REFERENCES],
+    logLevel: 'silent',
+  });
+  const copy = name.replace(SCRIPT, '.mjs');
+  writeFileSync(join(folder, copy), outputFiles[0]?.contents ?? '');
+  return join('inputs', copy);
+}
+
+/**
+ * A copy whose references lead to the package that is here.
+ * @param path of a copy @returns path of a file to load, beside it
+ */
+export function resolvedSource(path: string): string {
+  if (!path.endsWith('.mjs')) return path;
+  const text = readFileSync(path, 'utf8');
+  const loadable = path.replace(/\.mjs$/, `.${process.pid}.mjs`);
+  writeFileSync(loadable, text.replaceAll(HERE, `${pathToFileURL(PACKAGE).href}/`));
+  return loadable;
+}
+
+/** What a file of the package imports is found from there when the copy is loaded. */
+const REFERENCES: Plugin = {
+  name: 'references',
+  setup(build) {
+    build.onResolve({ filter: /.*/ }, ({ path, kind, resolveDir, importer }) => {
+      if (kind === 'entry-point' || path.startsWith('node:')) return undefined;
+      if (!/^[./]/.test(path)) {
+        const found = import.meta.resolve(path, pathToFileURL(importer).href);
+        return found.startsWith('file:')
+          ? { path: reference(fileURLToPath(found)), external: true }
+          : { path: found, external: true };
+      }
+      const absolute = resolve(resolveDir, path);
+      return isOfPackage(absolute) ? { path: reference(absolute), external: true } : undefined;
+    });
+  },
+};
+
+function isOfPackage(path: string): boolean {
+  return path.startsWith(`${PACKAGE}${sep}`);
+}
+
+function reference(path: string): string {
+  return isOfPackage(path)
+    ? `${HERE}${relative(PACKAGE, path).split(sep).join('/')}`
+    : pathToFileURL(path).href;
+}

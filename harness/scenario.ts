@@ -1,0 +1,133 @@
+/**
+ * What scenarios are made of, those of this package and those of its users: the declaration and its context, waiting,
+ * content with the references that it must have, chunks, batches, books, schedules of faults, loads, and figures as text.
+ */
+
+export { addressPrefix, closerTo, proximityOrder } from '../node/chunk/address.ts';
+export { makeCac } from '../node/chunk/cac.ts';
+export { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter } from '../node/chunk/chunk.ts';
+export { signSoc, socAddress, socParts } from '../node/chunk/soc.ts';
+export { fromHex, toHex } from '../node/crypto/hex.ts';
+export { createSigner, type Signer } from '../node/crypto/signer.ts';
+export type { Random } from '../node/env/random.ts';
+export { atMost } from '../node/env/turns/at-most.ts';
+export type { CollectionOptions } from '../node/files/collection/collection.ts';
+export { type Encryption, randomEncryption } from '../node/files/encryption.ts';
+export type { RedundancyLevel } from '../node/files/redundancy/redundancy.ts';
+export { inOnePiece, type SplitOptions, type SplitResult, split } from '../node/files/splitter.ts';
+export { allAtMost } from './base/all-at-most.ts';
+export { messageOf } from './base/errors.ts';
+export { readTree, type TreeFile, tarOf } from './base/tree.ts';
+export { type Probe, pause, type Seen, until, type WaitOptions } from './base/wait.ts';
+export { formatMs, grouped, parseDurationMs, plural } from './base/words.ts';
+export { type Books, type ChainBooks, type LinkGap, linkGaps, violations } from './books/books.ts';
+export type { BookKeeper } from './books/node-books.ts';
+export { readBooks } from './books/read-books.ts';
+export { type BatchRequest, buyBatch } from './cluster/purchase.ts';
+export type {
+  Exchange as ConformanceExchange,
+  Level as ConformanceLevel,
+  RowResult as ConformanceResult,
+  Verdict as ConformanceVerdict,
+} from './conformance/row.ts';
+export { wireVerdicts } from './conformance/wire/verdicts.ts';
+export { effectText, hadEffect } from './faults/fault.ts';
+export { isHonest } from './flavours/flavour.ts';
+export {
+  type ExpectedContent,
+  expectBytes,
+  expectFile,
+  expectForm,
+  expectTar,
+  formOf,
+  type SiteDocuments,
+  type StoredAs,
+} from './ledger/content.ts';
+export type { Holder, Ledger, LedgerEntry, LedgerVerdict } from './ledger/ledger.ts';
+export { type Placement, PlacementWatch, ranked, type Storer } from './ledger/placement.ts';
+export type {
+  FeedsConfig,
+  Reads,
+  SizeRange,
+  Sizes,
+  StoredObject,
+  TargetNode,
+  UploadRecord,
+} from './load/k6/config.ts';
+export {
+  type LimitLoad,
+  type LimitOptions,
+  type LimitResult,
+  limitText,
+  runLimit,
+} from './load/limit/limit-run.ts';
+export type { Limiter } from './load/limit/limiter.ts';
+export type { Limit, LimitStep, StepOutcome } from './load/limit/search.ts';
+export { runLoadStep } from './load/load-run.ts';
+export { LOAD_PARAMETERS, type LoadParameters, loadPlan } from './load/parameters.ts';
+export type {
+  LoadModel,
+  LoadOptions,
+  LoadPlan,
+  LoadProfile,
+  LoadProgress,
+  LoadStep,
+  LoadUpload,
+  PreparedBatch,
+  PreparedLoad,
+} from './load/plan.ts';
+export { loadContent, prepareLoad, type SignedUpdate, signUpdates } from './load/prepare.ts';
+export { findScript, type Script, type ScriptFacts } from './load/scripts.ts';
+export type {
+  Comparison as ThresholdComparison,
+  Figure as ThresholdFigure,
+  Threshold,
+  ThresholdVerdict,
+} from './load/thresholds.ts';
+export { expectedUpload, LEDGER_KINDS } from './load/uploads.ts';
+export type { LatencySummary, PercentileName } from './metrics/distribution.ts';
+export type {
+  Measured,
+  Mistake,
+  OperationKey,
+  OperationSummary,
+  Recorder,
+  SlowOperation,
+} from './metrics/recorder.ts';
+export type { OperationTimeline } from './metrics/timeline.ts';
+export { batchAmount, readDefinitionFile } from './plan/definition.ts';
+export { formatBytes } from './report/console.ts';
+export type { Figure, LedgerResult, Loss } from './report/result.ts';
+export {
+  defineScenario,
+  type ParameterKind,
+  type ParameterSpec,
+  type ParametersOf,
+  type ParameterTable,
+  type ParameterValue,
+  parameter,
+  type Scenario,
+  type ScenarioContext,
+  type SeededRandom,
+  type StepProgress,
+} from './run/scenario.ts';
+export { type ConductorDeps, conduct, type Progress } from './schedule/conductor.ts';
+export { type Dice, type DrawBounds, drawFaults, LINK_WORDS } from './schedule/draw.ts';
+export {
+  type Milestone,
+  type OperationKeys,
+  readSchedule,
+  type Schedule,
+  type ScheduledFault,
+  type ScheduledOperation,
+  type ScheduledUpload,
+  type When,
+  writeSchedule,
+} from './schedule/schedule.ts';
+export { parseWritten } from './schedule/written.ts';
+export { type Congested, congestionOf } from './status/congestion.ts';
+export { nodeCounts } from './tampered/control.ts';
+export { BEHAVIOUR_NAMES } from './tampered/names.ts';
+export { type Counts, type Tampered, tamperedOf } from './tampered/settings.ts';
+export { explainLosses } from './trace/losses.ts';
+export type { TracedNode } from './trace/witnesses.ts';

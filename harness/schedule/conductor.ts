@@ -1,0 +1,97 @@
+/** Does what a schedule says: begins each fault at its time or event, and heals it when its time is over. */
+import { pause } from '../base/wait.ts';
+import type { Fault, FaultRequest } from '../faults/fault.ts';
+import type { Milestone, ScheduledFault, When } from './schedule.ts';
+
+/** Counts of the load so far. */
+export type Progress = Readonly<Record<Milestone, number>>;
+
+/** What a schedule is done to. */
+export interface ConductorDeps {
+  readonly faults: {
+    begin(request: FaultRequest): Promise<Fault>;
+    heal(id: string): Promise<Fault[]>;
+  };
+  /** Names that a fault can be done to: two faults of one of them follow each other, in the order in which they are due. */
+  readonly targets: readonly string[];
+  readonly progress: () => Progress;
+  /** Told of each fault that has begun, and again when it has ended. */
+  readonly onFault?: (fault: Fault) => void;
+}
+
+const POLL_MS = 20;
+
+/**
+ * Plays the faults of a schedule.
+ * @param signal ends the wait for those still to come and heals those that last; the returned promise waits for that
+ * @throws HarnessError as `faults.begin` and `faults.heal` do; the others are healed first
+ */
+export async function conduct(
+  schedule: readonly ScheduledFault[],
+  { faults, targets, progress, onFault }: ConductorDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const startedAt = performance.now();
+  const failed = new AbortController();
+  const over = AbortSignal.any([signal, failed.signal]);
+  const before = new Map<string, Promise<void>>();
+
+  const play = async ({ forMs, request }: ScheduledFault, earlier: readonly Promise<void>[]) => {
+    await Promise.all(earlier);
+    if (over.aborted) return;
+    const fault = await faults.begin(request);
+    onFault?.(fault);
+    if (fault.endAt !== undefined) return;
+    await (forMs === undefined ? aborted(over) : pause(forMs, over));
+    for (const ended of await faults.heal(fault.id)) onFault?.(ended);
+  };
+
+  const played = schedule.map(async (fault) => {
+    if (!(await isDue(fault.when, { startedAt, progress, signal: over }))) return;
+    // A fault takes its place once it is due: one that waits for an event holds up no other.
+    const names = namesIn(fault.request, targets);
+    const earlier = names.flatMap((name) => before.get(name) ?? []);
+    const work = play(fault, earlier);
+    // What went wrong is told by the work itself; those that wait for it only wait.
+    const settled = work.catch((error: unknown) => failed.abort(error));
+    for (const name of names) before.set(name, settled);
+    await work;
+  });
+  const outcomes = await Promise.allSettled(played);
+  const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+}
+
+interface Start {
+  readonly startedAt: number;
+  readonly progress: () => Progress;
+  readonly signal: AbortSignal;
+}
+
+/** Waits for the time or the event. @returns false when it does not come any more */
+async function isDue(when: When, { startedAt, progress, signal }: Start): Promise<boolean> {
+  if ('atMs' in when) {
+    await pause(startedAt + when.atMs - performance.now(), signal);
+    return !signal.aborted;
+  }
+  while (progress()[when.of] < when.after) {
+    await pause(POLL_MS, signal);
+    if (signal.aborted) return false;
+  }
+  await pause(when.delayMs ?? 0, signal);
+  return !signal.aborted;
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  await promise;
+}
+
+/** Those of the names that a request mentions, at any depth. */
+export function namesIn(request: unknown, names: readonly string[]): string[] {
+  if (typeof request === 'string') return names.includes(request) ? [request] : [];
+  if (typeof request !== 'object' || request === null) return [];
+  return [...new Set(Object.values(request).flatMap((value) => namesIn(value, names)))];
+}

@@ -1,0 +1,92 @@
+/** Faults drawn from a seed: which, where, when and for how long, within bounds. Drawn once, they are data like any others. */
+import { HarnessError } from '../base/errors.ts';
+import { suggestion } from '../base/words.ts';
+import type { FaultRequest } from '../faults/fault.ts';
+import type { ScheduledFault } from './schedule.ts';
+
+/** What is drawn from: `below` gives a whole number from 0 up to its bound. */
+export interface Dice {
+  below(bound: number): number;
+}
+
+/** What faults are drawn from, and how many. */
+export interface DrawBounds {
+  /** Words of `DRAWN`. */
+  readonly faults: readonly string[];
+  /** Names of nodes that faults may be done to; at least two. */
+  readonly nodes: readonly string[];
+  /** Faults begin within this time, and end within it. */
+  readonly durationMs: number;
+  /** From the beginning of one fault to that of the next, on average. */
+  readonly everyMs: number;
+  /** How long a fault lasts. */
+  readonly forMs: readonly [least: number, most: number];
+}
+
+/** Added to the round trips of a slow node, milliseconds. */
+const LATENCY_MIN_MS = 50;
+const LATENCY_RANGE_MS = 450;
+
+type Draw = (nodes: readonly string[], dice: Dice) => FaultRequest;
+
+/** What can be drawn, in words of one kind or another; a row says what a word asks for. */
+const DRAWN: Readonly<Record<string, Draw>> = {
+  kill: (nodes, dice) => ({ kind: 'kill', node: one(nodes, dice) }),
+  pause: (nodes, dice) => ({ kind: 'pause', node: one(nodes, dice) }),
+  partition: (nodes, dice) => ({ kind: 'partition', groups: halves(nodes, dice), mode: 'drop' }),
+  isolate: (nodes, dice) => ({ kind: 'isolate', node: one(nodes, dice), mode: 'drop' }),
+  slow: (nodes, dice) => ({
+    kind: 'link',
+    from: [one(nodes, dice)],
+    to: ['all'],
+    latency: LATENCY_MIN_MS + dice.below(LATENCY_RANGE_MS),
+  }),
+  reset: (nodes, dice) => ({ kind: 'link', from: [one(nodes, dice)], to: ['all'], reset: true }),
+};
+
+/** Words of faults that links must be able to have. */
+export const LINK_WORDS: readonly string[] = ['partition', 'isolate', 'slow', 'reset'];
+
+/** @returns in the order of their beginnings @throws HarnessError `USAGE` for a word that cannot be drawn */
+export function drawFaults(
+  { faults, nodes, durationMs, everyMs, forMs: [least, most] }: DrawBounds,
+  dice: Dice,
+): ScheduledFault[] {
+  const draws = faults.map(drawOf);
+  if (draws.length === 0) return [];
+  const drawn: ScheduledFault[] = [];
+  for (let atMs = gap(everyMs, dice); ; atMs += gap(everyMs, dice)) {
+    const forMs = least + dice.below(most - least + 1);
+    const request = (draws[dice.below(draws.length)] as Draw)(nodes, dice);
+    if (atMs + forMs > durationMs) return drawn;
+    drawn.push({ id: `s${drawn.length + 1}`, when: { atMs }, forMs, request });
+  }
+}
+
+function drawOf(word: string): Draw {
+  const draw = Object.hasOwn(DRAWN, word) ? DRAWN[word] : undefined;
+  if (draw !== undefined) return draw;
+  const known = Object.keys(DRAWN);
+  throw new HarnessError(
+    'USAGE',
+    `faults: got '${word}', expected some of ${known.join(', ')}${suggestion(word, known)}`,
+  );
+}
+
+/** From half of the average to one and a half. */
+function gap(everyMs: number, dice: Dice): number {
+  return Math.ceil(everyMs / 2) + dice.below(everyMs + 1);
+}
+
+function one(nodes: readonly string[], dice: Dice): string {
+  return nodes[dice.below(nodes.length)] as string;
+}
+
+/** Two groups of all nodes; the first has at least one, and at most half of them. */
+function halves(nodes: readonly string[], dice: Dice): [string[], string[]] {
+  const left = [...nodes];
+  const minority: string[] = [];
+  const size = 1 + dice.below(Math.floor(nodes.length / 2));
+  while (minority.length < size) minority.push(...left.splice(dice.below(left.length), 1));
+  return [minority, left];
+}

@@ -1,0 +1,121 @@
+/**
+ * Schedules as people write them, in YAML: faults at a time, after an event, or drawn from the seed within bounds.
+ *
+ *     duration: 2m
+ *     faults:
+ *       - { at: 10s, for: 5s, kind: kill, node: node-1 }
+ *       - { after: 500 chunks acknowledged, for: 10s, kind: isolate, node: node-2 }
+ *       - { draw: [kill, slow], every: 5s, shortest: 500ms, longest: 4s }
+ */
+import { z } from 'zod';
+import { HarnessError } from '../base/errors.ts';
+import { parseDurationMs } from '../base/words.ts';
+import type { FaultRequest } from '../faults/fault.ts';
+import { drawFaults } from './draw.ts';
+import { MILESTONES, type Milestone, type Schedule, type ScheduledFault } from './schedule.ts';
+
+const DURATION_EXPECTED = 'a duration such as 500ms, 15s or 1m30s';
+const duration = z.string({ error: DURATION_EXPECTED }).transform((text, context) => {
+  const ms = parseDurationMs(text);
+  if (ms === undefined) context.addIssue({ code: 'custom', message: DURATION_EXPECTED });
+  return ms ?? z.NEVER;
+});
+
+const EVENT_EXPECTED = `a count of ${MILESTONES.join(', ')}, such as 500 ${MILESTONES[0]}`;
+const event = z.string({ error: EVENT_EXPECTED }).transform((text, context) => {
+  const [, count, what] = /^(\d{1,15}) (.+)$/.exec(text) ?? [];
+  if (MILESTONES.includes(what as Milestone)) return { after: Number(count), of: what as Milestone };
+  context.addIssue({ code: 'custom', message: EVENT_EXPECTED });
+  return z.NEVER;
+});
+
+/** What else is in it is the request of its fault. */
+const entry = z.looseObject({
+  at: duration.optional(),
+  after: event.optional(),
+  for: duration.optional(),
+  draw: z.array(z.string()).optional(),
+  every: duration.optional(),
+  shortest: duration.optional(),
+  longest: duration.optional(),
+});
+type Entry = z.infer<typeof entry>;
+
+const document = z.strictObject({ duration, faults: z.array(entry, { error: 'a list of faults' }) });
+
+/** Without a time in between there would be no end of them. */
+const EVERY_MIN_MS = 1;
+const DRAW_DEFAULTS = { everyMs: 5000, shortestMs: 500, longestMs: 4000 } as const;
+
+/**
+ * @param source names the document in messages @param nodes names that drawn faults are done to @param dice draws them
+ * @throws HarnessError `DEFINITION_INVALID` with every mistake
+ */
+export function parseWritten(
+  input: unknown,
+  {
+    source,
+    nodes,
+    dice,
+  }: {
+    readonly source: string;
+    readonly nodes: readonly string[];
+    readonly dice: { below(bound: number): number };
+  },
+): Schedule {
+  const parsed = document.safeParse(input);
+  if (!parsed.success) {
+    const mistakes = parsed.error.issues.map(
+      ({ path, message }) => `${source}: ${path.join('.')}: expected ${message}`,
+    );
+    throw new HarnessError('DEFINITION_INVALID', mistakes.join('\n'));
+  }
+  const { duration: durationMs, faults } = parsed.data;
+  const all = faults.flatMap((one, index) => {
+    const at = `${source}: faults.${index}`;
+    return one.draw === undefined ? [single(one, at)] : drawn(one, at, { nodes, durationMs, dice });
+  });
+  return {
+    schema: 1,
+    durationMs,
+    faults: all.map((fault, index) => ({ ...fault, id: `s${index + 1}` })),
+    operations: [],
+  };
+}
+
+function single(
+  { at, after, for: forMs, draw, every, shortest, longest, ...rest }: Entry,
+  where: string,
+): ScheduledFault {
+  const foreign = Object.entries({ draw, every, shortest, longest }).find(([, value]) => value !== undefined);
+  if (foreign !== undefined) throw invalid(where, `${foreign[0]} belongs to faults that are drawn`);
+  if ((at === undefined) === (after === undefined)) throw invalid(where, 'expected either at or after');
+  if (typeof rest['kind'] !== 'string')
+    throw invalid(where, 'expected the kind of a fault, such as kind: kill');
+  const when = at === undefined ? (after as { after: number; of: Milestone }) : { atMs: at };
+  return { id: '', when, request: rest as FaultRequest, ...(forMs === undefined ? {} : { forMs }) };
+}
+
+function drawn(
+  { at, after, for: forMs, draw = [], every, shortest, longest, ...rest }: Entry,
+  where: string,
+  bounds: {
+    readonly nodes: readonly string[];
+    readonly durationMs: number;
+    readonly dice: { below(bound: number): number };
+  },
+): ScheduledFault[] {
+  const foreign = Object.entries({ at, after, for: forMs, ...rest }).find(([, value]) => value !== undefined);
+  if (foreign !== undefined) throw invalid(where, `${foreign[0]} does not belong to faults that are drawn`);
+  const most = longest ?? DRAW_DEFAULTS.longestMs;
+  const least = shortest ?? Math.min(DRAW_DEFAULTS.shortestMs, most);
+  if (least > most) throw invalid(where, 'shortest is above longest');
+  const everyMs = every ?? DRAW_DEFAULTS.everyMs;
+  if (everyMs < EVERY_MIN_MS) throw invalid(where, `every: expected at least ${EVERY_MIN_MS}ms`);
+  const { dice, ...others } = bounds;
+  return drawFaults({ faults: draw, everyMs, forMs: [least, most], ...others }, dice);
+}
+
+function invalid(where: string, what: string): HarnessError {
+  return new HarnessError('DEFINITION_INVALID', `${where}: ${what}`);
+}

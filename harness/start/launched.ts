@@ -1,0 +1,10 @@
+import type { Handle } from '../places/driver.ts';
+
+/** What has to end when a start fails. */
+export interface Launched {
+  /** Before that nothing has been made, and nothing been said. */
+  begun: boolean;
+  readonly parts: { readonly name: string; readonly handle: Handle }[];
+  /** Connections. */
+  readonly open: { close(): Promise<void> }[];
+}

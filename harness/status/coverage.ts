@@ -1,0 +1,46 @@
+/** Neighbourhoods that no node covers: the network has no place for their chunks, before any of them is lost. */
+import { fromHex } from '../../node/crypto/hex.ts';
+import { plural } from '../base/words.ts';
+import { uncovered } from '../ledger/coverage.ts';
+import type { NodeAnswers } from './ask.ts';
+
+/** More say the same, in a network whose radius is far too large for its nodes. */
+const SHOWN = 4;
+
+/**
+ * One line per neighbourhood.
+ * @param named neighbourhoods that are a problem already
+ */
+export function coverageProblems(nodes: readonly NodeAnswers[], named: readonly string[] = []): string[] {
+  const storers = nodes.flatMap(({ overlay, mode, replies }) =>
+    mode === 'full' && replies !== undefined && 'said' in replies.status
+      ? [{ overlay: fromHex(overlay), radius: replies.status.said.storageRadius }]
+      : [],
+  );
+  const deepest = Math.max(0, ...storers.map(({ radius }) => radius));
+  const others = unlisted(nodes).map((overlay) => ({ overlay: fromHex(overlay), radius: deepest }));
+  const empty = uncovered([...storers, ...others]).filter((prefix) => !named.includes(prefix));
+  const shown = empty
+    .slice(0, SHOWN)
+    .map(
+      (prefix) =>
+        `neighbourhood ${prefix}: no running node covers it at the present radius (${deepest}), so no node has to keep its chunks; add a node whose overlay starts with ${prefix}, or raise reserve-capacity`,
+    );
+  const rest = empty.slice(SHOWN);
+  return rest.length === 0
+    ? shown
+    : [...shown, `${plural(rest.length, 'more neighbourhood')} without a node: ${rest.join(', ')}`];
+}
+
+/** Full peers that the cluster does not have, such as those of a network that somebody else has started. */
+function unlisted(nodes: readonly NodeAnswers[]): string[] {
+  const own = new Set(nodes.map(({ overlay }) => overlay));
+  const met = nodes.flatMap(({ replies }) =>
+    replies !== undefined && 'said' in replies.topology
+      ? Object.values(replies.topology.said.bins).flatMap(({ connectedPeers }) =>
+          (connectedPeers ?? []).map(({ address }) => address),
+        )
+      : [],
+  );
+  return [...new Set(met)].filter((overlay) => !own.has(overlay));
+}

@@ -1,0 +1,85 @@
+/** Why a node that runs is connected to no other one, as far as the nodes themselves can tell. */
+import type { BlockedPeer } from '../client/types.ts';
+import { ANSWER_LIMIT_MS, ask, type NodeAnswers } from './ask.ts';
+
+/** What is needed of a node of the cluster. */
+export interface Asked {
+  readonly name: string;
+  readonly overlay: string;
+  readonly client: { blocklist(signal?: AbortSignal): Promise<readonly BlockedPeer[]> };
+}
+
+/** A fault that is active. */
+export interface ActiveFault {
+  readonly id: string;
+  readonly text: string;
+  /** Names of nodes. */
+  readonly targets: readonly string[];
+}
+
+/** Names of the running nodes without a peer, though others run → why. Asks nobody when there is none. */
+export async function isolationOf(
+  answers: readonly NodeAnswers[],
+  nodes: readonly Asked[],
+  { faults, signal }: { readonly faults: readonly ActiveFault[]; readonly signal: AbortSignal },
+): Promise<ReadonlyMap<string, string>> {
+  const running = answers.filter(({ state, mode }) => state === 'running' && mode !== 'boot');
+  const alone = running.filter(({ replies }) => replies !== undefined && hasNoPeer(replies));
+  if (alone.length === 0 || running.length < 2) return new Map();
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+  const names = new Set(running.map(({ name }) => name));
+  const lists = await Promise.all(
+    nodes
+      .filter(({ name }) => names.has(name))
+      .map(async (node) => {
+        const reply = await ask(node.client.blocklist(limit));
+        return { node, blocked: 'said' in reply ? reply.said : [] };
+      }),
+  );
+  return new Map(alone.map((node) => [node.name, reasonOf(node, { lists, faults })]));
+}
+
+interface Known {
+  readonly lists: readonly { readonly node: Asked; readonly blocked: readonly BlockedPeer[] }[];
+  readonly faults: readonly ActiveFault[];
+}
+
+function reasonOf(alone: NodeAnswers, { lists, faults }: Known): string {
+  const { name, overlay, replies } = alone;
+  const active = faults.filter(({ targets }) => targets.includes(name));
+  if (active.length > 0) return active.map(({ id, text }) => `fault ${id} is active: it ${text}`).join('; ');
+  const refusing = lists.flatMap(({ node, blocked }) =>
+    blocked.filter(({ address }) => address === overlay).map((entry) => ({ node, entry })),
+  );
+  const own = lists.find(({ node }) => node.name === name)?.blocked ?? [];
+  const refused = lists.filter(({ node }) => own.some(({ address }) => address === node.overlay));
+  const status = replies !== undefined && 'said' in replies.status ? replies.status.said : undefined;
+  const topology = replies !== undefined && 'said' in replies.topology ? replies.topology.said : undefined;
+  const reasons = [
+    ...(refusing[0] === undefined
+      ? []
+      : [
+          `${namesOf(refusing)} ${refusing.length === 1 ? 'has' : 'have'} it on the blocklist: ${blockText(refusing[0].entry)}`,
+        ]),
+    ...(refused.length === 0 ? [] : [`it has ${namesOf(refused)} on its own blocklist`]),
+    ...(topology?.population === 0
+      ? ['it knows the address of no other node, neither from before nor from a boot node']
+      : []),
+  ];
+  if (reasons.length > 0) return reasons.join('; ');
+  return status?.isWarmingUp === true
+    ? 'it has just started and is still looking for them'
+    : `it knows ${topology?.population ?? 'some'} of them and has reached none: see svcnet logs ${name}`;
+}
+
+function namesOf(some: readonly { readonly node: Asked }[]): string {
+  return some.map(({ node }) => node.name).join(', ');
+}
+
+function blockText({ reason, duration }: BlockedPeer): string {
+  return `${reason === '' ? 'no reason given' : reason} (${Math.round(duration)} s)`;
+}
+
+function hasNoPeer(replies: NonNullable<NodeAnswers['replies']>): boolean {
+  return 'said' in replies.topology && replies.topology.said.connected === 0;
+}

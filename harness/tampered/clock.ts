@@ -1,0 +1,32 @@
+/** A clock that is wrong. Durations are not: a system that is set to another time still knows how long a second is. */
+import type { Clock } from '../../node/env/clock.ts';
+import type { Surroundings } from './surroundings.ts';
+
+const MILLION = 1_000_000;
+
+export function wrongClock(base: Clock, surroundings: Pick<Surroundings, 'clocks'>): Clock {
+  let lastNs = 0n;
+  const now = () => {
+    const right = base.now();
+    let shift = 0;
+    for (const { fault, count } of surroundings.clocks) {
+      count('clock reads shifted');
+      shift += fault.offsetMs + ((right - fault.since) * fault.driftPpm) / MILLION;
+    }
+    return Math.round(right + shift);
+  };
+  return {
+    now,
+    monotonic: () => base.monotonic(),
+    nowNs() {
+      const wallNs = BigInt(now()) * 1_000_000n;
+      // Also when it is set back: stamps of one start are in order.
+      lastNs = wallNs > lastNs ? wallNs : lastNs + 1n;
+      return lastNs;
+    },
+    sleep: (ms, signal) => base.sleep(ms, signal),
+    turn: () => base.turn(),
+    timer: (ms, wake) => base.timer(ms, wake),
+    deadline: (ms, parent) => base.deadline(ms, parent),
+  };
+}

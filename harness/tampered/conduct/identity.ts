@@ -1,0 +1,68 @@
+/** Identities beside the one of the node: each a key, an overlay and a host of its own. */
+import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
+import type { Host } from '../../../node/p2p/host.ts';
+import type { HostDeps, HostOptions } from '../../../node/p2p/peer-host.ts';
+import { HIVE } from '../../../node/protocols/hive/wire.ts';
+import { PRICING } from '../../../node/protocols/pricing/wire.ts';
+import type { KeyValueChange, KeyValueStore } from '../../../node/store/ports.ts';
+import type { Stage } from './behaviour.ts';
+
+const KEY_SIZE = 32;
+
+/** Records in a map: what a store gives, without its durability. */
+export function memoryRecords(): KeyValueStore {
+  const records = new Map<string, Uint8Array>();
+  const apply = (change: KeyValueChange) => {
+    if ('put' in change) records.set(change.put, change.value.slice());
+    else records.delete(change.remove);
+  };
+  return {
+    get: (key) => records.get(key),
+    put: async (key, value) => apply({ put: key, value }),
+    remove: async (key) => apply({ remove: key }),
+    batch: async (changes) => changes.forEach(apply),
+    entries: (prefix) =>
+      [...records].filter(([key]) => key.startsWith(prefix)).sort(([a], [b]) => (a < b ? -1 : 1)),
+  };
+}
+
+export function newSigner({ random }: Pick<Stage, 'random'>): Signer {
+  return createSigner(random.bytes(KEY_SIZE));
+}
+
+/** On a free port of loopback, and not started yet. Peers can greet it; all else is for the caller to handle. */
+export function newIdentity(
+  { newHost, options, deps, random }: Pick<Stage, 'newHost' | 'options' | 'deps' | 'random'>,
+  differently: { options?: Partial<HostOptions>; deps?: Partial<HostDeps> } = {},
+): Host {
+  const { networkId, nonce, fullNode, allowPrivateCidrs } = options;
+  const host = newHost(
+    {
+      listen: '127.0.0.1:0',
+      networkId,
+      nonce,
+      fullNode,
+      allowPrivateCidrs,
+      welcomeMessage: '',
+      ...differently.options,
+    },
+    {
+      identity: random.bytes(KEY_SIZE),
+      signer: newSigner({ random }),
+      addressBook: createAddressBook(memoryRecords()),
+      state: memoryRecords(),
+      clock: deps.clock,
+      random,
+      log: deps.log,
+      metrics: createMetrics({ prefix: 'dishonest' }),
+      ...differently.deps,
+    },
+  );
+  // A peer that cannot be told these is dropped.
+  for (const protocol of [PRICING, ...Object.values(HIVE)]) {
+    host.handle(protocol, async (stream) => void (await stream.read({})));
+  }
+  return host;
+}

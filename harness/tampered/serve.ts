@@ -1,0 +1,40 @@
+/** The control endpoint of a tampered node, on loopback: `POST /look` at what is wrong, `POST /flush` what was counted. */
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { writeControl } from './settings.ts';
+
+interface Controlled {
+  look(): void;
+  flush(): void;
+}
+
+/** @returns what closes it */
+export async function serveControl(dataDir: string, controlled: Controlled): Promise<AsyncDisposable> {
+  const token = randomUUID();
+  const server = createServer((request, response) => {
+    request.resume();
+    if (request.headers.authorization !== `Bearer ${token}`) {
+      response.writeHead(401).end();
+      return;
+    }
+    if (request.method === 'POST' && request.url === '/look') controlled.look();
+    else if (request.method === 'POST' && request.url === '/flush') controlled.flush();
+    else {
+      response.writeHead(404).end();
+      return;
+    }
+    response.writeHead(204).end();
+  });
+  server.listen({ host: '127.0.0.1', port: 0 });
+  await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject));
+  server.unref();
+  writeControl(dataDir, { port: (server.address() as AddressInfo).port, token });
+  return {
+    [Symbol.asyncDispose]: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,64 @@
+/** A platform for a tampered node, around that of an honest one: nothing of the node knows of it. */
+import type { NodeOptions } from '../../node/options.ts';
+import type { Platform } from '../../node/platform/platform.ts';
+import { wrongClock } from './clock.ts';
+import { badDisk } from './disk.ts';
+import { serveControl } from './serve.ts';
+import type { Tampered } from './settings.ts';
+import { Surroundings } from './surroundings.ts';
+import { Tally } from './tally.ts';
+
+export interface TamperedPlatform extends AsyncDisposable {
+  readonly platform: Platform;
+}
+
+export async function tamper(
+  base: Platform,
+  { dataDir, tampered, options }: { dataDir: string; tampered: Tampered; options: NodeOptions },
+): Promise<TamperedPlatform> {
+  const tally = new Tally(dataDir);
+  const surroundings = new Surroundings(dataDir, tally);
+  const served = await serveControl(dataDir, {
+    look: () => surroundings.look(),
+    flush: () => tally.flush(),
+  });
+  const clock = wrongClock(base.clock, surroundings);
+  const platform: Platform = {
+    random: base.random,
+    ...(base.processMetrics === undefined ? {} : { processMetrics: base.processMetrics }),
+    logger: (...how) => base.logger(...how),
+    keys: (deps) => base.keys(deps),
+    readText: (path) => base.readText(path),
+    chainEndpoint: (url) => base.chainEndpoint(url),
+    spanExporter: (url) => base.spanExporter(url),
+    listen: (...how) => base.listen(...how),
+    clock,
+    store: (how, deps) =>
+      base.store(how, { ...deps, through: (disk) => badDisk(disk, { clock: base.clock, surroundings }) }),
+    host: await hostOf(base, tampered, { options, tally }),
+  };
+  return {
+    platform,
+    async [Symbol.asyncDispose]() {
+      await served[Symbol.asyncDispose]();
+      tally[Symbol.dispose]();
+    },
+  };
+}
+
+/** Loads what dishonest nodes need for them alone. */
+async function hostOf(
+  base: Platform,
+  { behaviours }: Tampered,
+  { options, tally }: { options: NodeOptions; tally: Tally },
+): Promise<Platform['host']> {
+  if (behaviours.length === 0) return (how, deps) => base.host(how, deps);
+  const { dishonestHost } = await import('./conduct/host.ts');
+  return (how, deps) =>
+    dishonestHost(how, deps, {
+      behaviours,
+      newHost: base.host,
+      chain: () => base.chainEndpoint(options['swap-endpoint']),
+      count: (behaviour, what, by) => tally.count(behaviour, what, by),
+    });
+}

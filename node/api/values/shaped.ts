@@ -1,0 +1,19 @@
+/** JSON bodies whose shape is the client's business. */
+import type { Dialect } from '../dialect.ts';
+import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
+
+/**
+ * @param parse throws for a body that is no JSON or has another shape
+ * @param otherwise what the public network's node answers then; the other dialect says 400, and why
+ */
+export function shaped<T>(parse: () => T, dialect: Dialect, otherwise: ApiErrorCode): Promise<T> {
+  return orElse(otherwise, () => {
+    try {
+      return parse();
+    } catch (cause) {
+      if (!dialect.strictRequests) throw cause;
+      const error = cause instanceof SyntaxError ? 'no JSON' : (cause as Error).message;
+      throw new ApiError('INVALID_BODY_PARAMS', { reasons: [{ field: 'body', error }], cause });
+    }
+  });
+}

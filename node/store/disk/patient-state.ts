@@ -1,0 +1,79 @@
+/**
+ * Records of what is known from elsewhere, such as the chain, for a node whose disk takes no writes: they stay in memory,
+ * reads see them, and they are written with the first change that the disk takes. A node that ends before has lost
+ * nothing: it learns of them again.
+ */
+import { isDiskFailure } from '../errors.ts';
+import type { KeyValueChange, KeyValueStore } from '../ports.ts';
+
+interface PatientState {
+  /** Its writes wait in memory for a disk that takes them. */
+  readonly patient: KeyValueStore;
+  /** Of the same records; its writes fail when the disk does. What waits is written before them. */
+  readonly strict: KeyValueStore;
+}
+
+/** @param onKept told why, each time something is kept in memory alone */
+export function patientState(base: KeyValueStore, onKept: (error: unknown) => void): PatientState {
+  /** Bounded by the records that there are: a key has one change at most. */
+  const waiting = new Map<string, KeyValueChange>();
+  let writing = 0;
+
+  async function strictly(changes: readonly KeyValueChange[]): Promise<void> {
+    const before = [...waiting];
+    writing++;
+    try {
+      await base.batch([...before.map(([, change]) => change), ...changes]);
+    } finally {
+      writing--;
+    }
+    for (const [key, change] of before) if (waiting.get(key) === change) waiting.delete(key);
+  }
+
+  async function patiently(changes: readonly KeyValueChange[]): Promise<void> {
+    for (const change of changes) keep(change);
+    try {
+      await strictly([]);
+    } catch (error) {
+      if (!isDiskFailure(error)) throw error;
+      onKept(error);
+    }
+  }
+
+  function keep(change: KeyValueChange): void {
+    const key = keyOf(change);
+    // What was never written need not be removed, unless it is being written just now.
+    if ('remove' in change && writing === 0 && base.get(key) === undefined) waiting.delete(key);
+    else waiting.set(key, change);
+  }
+
+  function get(key: string): Uint8Array | undefined {
+    const change = waiting.get(key);
+    if (change === undefined) return base.get(key);
+    return 'put' in change ? change.value : undefined;
+  }
+
+  function entries(prefix: string): Iterable<readonly [string, Uint8Array]> {
+    if (waiting.size === 0) return base.entries(prefix);
+    const all = new Map(base.entries(prefix));
+    for (const [key, change] of waiting) {
+      if (!key.startsWith(prefix)) continue;
+      if ('put' in change) all.set(key, change.value);
+      else all.delete(key);
+    }
+    return [...all].toSorted(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  }
+
+  const store = (batch: KeyValueStore['batch']): KeyValueStore => ({
+    get,
+    entries,
+    batch,
+    put: (key, value) => batch([{ put: key, value }]),
+    remove: (key) => batch([{ remove: key }]),
+  });
+  return { patient: store(patiently), strict: store(strictly) };
+}
+
+function keyOf(change: KeyValueChange): string {
+  return 'put' in change ? change.put : change.remove;
+}

@@ -1,0 +1,268 @@
+import { type BehaviourName, type ClusterNode, HarnessError } from 'svcnet';
+import {
+  BEHAVIOUR_NAMES,
+  defineScenario,
+  expectBytes,
+  formatBytes,
+  isHonest,
+  messageOf,
+  nodeCounts,
+  parameter,
+  plural,
+  type ScenarioContext,
+  tamperedOf,
+} from 'svcnet/scenario';
+import { batchOf, difference, inTime, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
+
+const parameters = {
+  behaviours: parameter(
+    'list',
+    ['wrong-data'],
+    `what the dishonest nodes of a fresh cluster do: ${BEHAVIOUR_NAMES.join(', ')}`,
+  ),
+  share: parameter('number', 0.125, 'share of dishonest nodes in a fresh cluster, above 0 and below 1'),
+  rounds: parameter('integer', 4, 'uploads, each on another honest node', { min: 1 }),
+  size: parameter('size', 2 ** 18, 'size of each of them', { min: 1 }),
+  'min-success': parameter(
+    'number',
+    0.99,
+    'least share of uploads and downloads among honest nodes that succeed',
+  ),
+  growth: parameter(
+    'size',
+    96 * 2 ** 20,
+    'most memory that an honest node may gain, beside a fifth of what it had',
+  ),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+const HONEST = 7;
+/** Chunks lie in their neighbourhood alone, so that content has to be asked for. */
+const OPTIONS = { 'minimum-storage-radius': 1, 'cache-capacity': 0 } as const;
+/** Debts of a few dozen chunks are to be paid. */
+const ABOUT_MONEY: ReadonlySet<string> = new Set<BehaviourName>([
+  'freeload',
+  'refuse-to-pay',
+  'bouncing-cheques',
+]);
+const READ_TIMEOUT_MS = 40_000;
+const ACTED_WITHIN_MS = 20_000;
+
+export default defineScenario({
+  name: 'byzantine',
+  group: 'chaos',
+  about:
+    'Puts dishonest nodes among honest ones, and checks that these serve each other, lose nothing and stay well.',
+  parameters,
+  needs: { nodes: 3, flavours: ['dishonest'], started: true },
+  cluster: {
+    nodes: HONEST,
+    neighbourhoods: ['0', '1'],
+    options: OPTIONS,
+    creditFor: ({ behaviours }) => (behaviours.some((name) => ABOUT_MONEY.has(name)) ? 'low' : undefined),
+    groups: ({ behaviours, share }) => [
+      {
+        flavour: 'dishonest',
+        // What is no behaviour the definition complains about.
+        dishonest: behaviours as readonly BehaviourName[],
+        count: Math.max(1, Math.round((HONEST * share) / (1 - share))),
+        options: OPTIONS,
+      },
+    ],
+  },
+  timeoutMs: 600_000,
+  alone: true,
+  async run(context) {
+    const honest = workingNodes(context.cluster.nodes);
+    const dishonest = context.cluster.nodes.filter((node) => node.running && !isHonest(node));
+    const before = await memoryOf(honest);
+    const operations: Operations = { done: 0, failed: [] };
+    for (let round = 0; round < context.parameters.rounds; round++) {
+      await exchange(context, { round, honest, dishonest, operations });
+    }
+    const { done, failed } = operations;
+    const least = context.parameters['min-success'];
+    context.expect('honest nodes serve each other', failed.length <= done * (1 - least), {
+      observed: `${done - failed.length} of ${done}`,
+      expected: `at least ${least * 100} %`,
+      ...(failed.length === 0 ? {} : { evidence: failed.join('\n') }),
+    });
+    await acted(context, dishonest);
+    await stayedWell(context, honest, before);
+    await verifyLedger(context);
+  },
+});
+
+/** Uploads and downloads among honest nodes. */
+interface Operations {
+  done: number;
+  readonly failed: string[];
+}
+
+interface Round {
+  readonly round: number;
+  readonly honest: readonly ClusterNode[];
+  readonly dishonest: readonly ClusterNode[];
+  readonly operations: Operations;
+}
+
+function exchange(context: Context, { round, honest, dishonest, operations }: Round): Promise<void> {
+  return context.step(`round ${round + 1}`, async (progress) => {
+    const { size } = context.parameters;
+    const uploader = honest[round % honest.length] as ClusterNode;
+    const data = context.random(`round ${round}`).bytes(size);
+    progress.detail(`${formatBytes(size)} on ${uploader.name}`);
+    const reference = await attempt(operations, `upload on ${uploader.name}`, () =>
+      upload(context, uploader, data),
+    );
+    if (reference === undefined) return;
+    const readers = honest.filter((node) => node !== uploader);
+    await Promise.all(readers.map((reader) => read(context, { reader, reference, data, operations })));
+    // Whoever owes nothing cannot refuse to pay. What becomes of it is nobody's concern.
+    await Promise.allSettled(dishonest.map((node) => download(context, node, reference)));
+  });
+}
+
+/** @returns undefined when it has failed, which is counted */
+async function attempt<T>(
+  operations: Operations,
+  what: string,
+  work: () => Promise<T>,
+): Promise<T | undefined> {
+  operations.done++;
+  try {
+    return await work();
+  } catch (error) {
+    operations.failed.push(`${what}: ${messageOf(error)}`);
+    return undefined;
+  }
+}
+
+function upload(context: Context, node: ClusterNode, data: Uint8Array): Promise<string> {
+  const batch = batchOf(node);
+  return uploadLedgered(context, {
+    operation: 'upload',
+    kind: 'bytes',
+    node,
+    batch,
+    size: data.length,
+    mode: 'deferred',
+    upload: () => node.bytes.upload(data, { batch, redundancyLevel: 0, signal: context.signal }),
+    expected: () => expectBytes(data),
+  });
+}
+
+function download(context: Context, node: ClusterNode, reference: string): Promise<Uint8Array> {
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]);
+  return node.bytes.download(reference, { cache: false, signal });
+}
+
+async function read(
+  context: Context,
+  {
+    reader,
+    reference,
+    data,
+    operations,
+  }: {
+    readonly reader: ClusterNode;
+    readonly reference: string;
+    readonly data: Uint8Array;
+    readonly operations: Operations;
+  },
+): Promise<void> {
+  const seen = await attempt(operations, `download on ${reader.name}`, () =>
+    context.measure(
+      { operation: 'download', node: reader.name },
+      () => download(context, reader, reference),
+      ({ length }) => length,
+    ),
+  );
+  if (seen === undefined) return;
+  const part = difference(seen, data);
+  context.expect(`${reader.name} is given the right bytes of ${reference.slice(0, 8)}`, part === undefined, {
+    observed: part ?? 'all bytes equal',
+    expected: 'all bytes equal',
+  });
+}
+
+/** A node that behaved would make every other condition true. @throws HarnessError `NODE_STATE` */
+function acted(context: Context, dishonest: readonly ClusterNode[]): Promise<void> {
+  return context.step('behaviours', async (progress) => {
+    for (const node of dishonest) {
+      for (const behaviour of tamperedOf(node.dataDir)?.behaviours ?? []) {
+        let counts = await nodeCounts(node.dataDir, behaviour);
+        const inert = await inTime(
+          `${node.name} does ${behaviour}`,
+          async () => {
+            counts = await nodeCounts(node.dataDir, behaviour);
+            return Object.values(counts).some((count) => count > 0) ? undefined : 'nothing';
+          },
+          { timeoutMs: ACTED_WITHIN_MS, signal: context.signal },
+        );
+        if (inert !== undefined) {
+          throw new HarnessError(
+            'NODE_STATE',
+            `${node.name} had no occasion for ${behaviour}: nothing was tested`,
+          );
+        }
+        for (const [name, value] of Object.entries(counts)) {
+          context.figure({ name, of: node.name, value, unit: 'times' });
+        }
+      }
+    }
+    progress.detail(`${plural(dishonest.length, 'dishonest node')} acted`);
+  });
+}
+
+async function memoryOf(nodes: readonly ClusterNode[]): Promise<ReadonlyMap<string, number>> {
+  const known = await Promise.all(
+    nodes.map(
+      async (node): Promise<[string, number | undefined]> => [node.name, (await node.stats()).memoryBytes],
+    ),
+  );
+  return new Map(known.flatMap(([name, bytes]) => (bytes === undefined ? [] : [[name, bytes]])));
+}
+
+function stayedWell(
+  context: Context,
+  honest: readonly ClusterNode[],
+  before: ReadonlyMap<string, number>,
+): Promise<void> {
+  return context.step('honest nodes', async (progress) => {
+    const { signal, parameters: given } = context;
+    const overlays = new Set(honest.map(({ overlay }) => overlay));
+    const after = await memoryOf(honest);
+    if (after.size === 0) context.unchecked('memory: the nodes share a process');
+    for (const node of honest) {
+      const { state } = await node.observe();
+      context.expect(`${node.name} runs`, state === 'running', { observed: state, expected: 'running' });
+      const peers = (await node.client.peers(signal)).filter(({ address }) => overlays.has(address));
+      context.expect(`${node.name} has honest peers`, peers.length > 0, {
+        observed: peers.length,
+        expected: 'at least 1',
+      });
+      const errors = await node.loggedErrors();
+      context.expect(`${node.name} complains of nothing of its own`, errors.length === 0, {
+        observed: plural(errors.length, 'error'),
+        expected: '0 errors',
+        ...(errors.length === 0
+          ? {}
+          : {
+              evidence: errors
+                .slice(0, 5)
+                .map((one) => JSON.stringify(one))
+                .join('\n'),
+            }),
+      });
+      const [had, has] = [before.get(node.name), after.get(node.name)];
+      if (had === undefined || has === undefined) continue;
+      const most = had * 1.2 + given.growth;
+      context.expect(`the memory of ${node.name} stays bounded`, has <= most, {
+        observed: formatBytes(has),
+        expected: `at most ${formatBytes(most)}`,
+      });
+    }
+    progress.detail(`${plural(honest.length, 'honest node')} looked at`);
+  });
+}

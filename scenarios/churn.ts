@@ -1,0 +1,189 @@
+import { ClientError, type ClusterNode } from 'svcnet';
+import {
+  defineScenario,
+  expectBytes,
+  messageOf,
+  parameter,
+  type RedundancyLevel,
+  type ScenarioContext,
+} from 'svcnet/scenario';
+import { drawn, holdersOf, neighbourhoodOf, storers } from './steps/presence.ts';
+import { batchOf, difference, inTime, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
+
+const parameters = {
+  churn: parameter('integer', 20, 'share of the nodes that leave in a round, and of those that return, %', {
+    min: 1,
+  }),
+  rounds: parameter('integer', 3, 'rounds of uploads, leaves and returns', { min: 1 }),
+  'file-size': parameter('size', 2 ** 20, 'size of the file of each round', { min: 1 }),
+  level: parameter('text', '2', 'redundancy level of the files', { oneOf: ['0', '1', '2', '3', '4'] }),
+  downloads: parameter('integer', 5, 'nodes that read each file after each change', { min: 1 }),
+  'min-retrieved': parameter('number', 1, 'least share of the reads that must succeed'),
+  'join-within': parameter('duration', 30_000, 'time until a node that has come is connected'),
+  'sync-within': parameter('duration', 120_000, 'time until it has the chunks of its neighbourhood'),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** Nodes that are never gone: somebody has to have what was uploaded. */
+const STAY_MIN = 2;
+
+interface File {
+  readonly name: string;
+  readonly reference: string;
+  readonly chunks: readonly string[];
+}
+
+export default defineScenario({
+  name: 'churn',
+  group: 'chaos',
+  tags: ['kill', 'restart'],
+  about:
+    'Lets nodes leave and come back, some with nothing: files stay retrievable, and who comes gets its chunks.',
+  parameters,
+  needs: { nodes: 4, started: true },
+  cluster: { nodes: 8 },
+  timeoutMs: 3_600_000,
+  async run(context) {
+    const all = workingNodes(context.cluster.nodes);
+    const share = Math.max(1, Math.floor((all.length * context.parameters.churn) / 100));
+    // They have never been there: they join with nothing.
+    const gone = drawn(context, 'first', all.slice(STAY_MIN), share);
+    await Promise.all(gone.map((node) => node.stop()));
+    const files: File[] = [];
+    const failures: string[] = [];
+    let reads = 0;
+    for (let round = 1; round <= context.parameters.rounds; round++) {
+      const there = () => all.filter((node) => !gone.includes(node));
+      files.push(
+        await upload(context, drawn(context, `uploader ${round}`, there(), 1)[0] as ClusterNode, round),
+      );
+      const joining = gone.splice(0);
+      for (const node of joining) await join(context, node, files);
+      reads += await read(
+        context,
+        { files, readers: there(), first: joining, name: `joins ${round}` },
+        failures,
+      );
+      const leaving = drawn(context, `leaves ${round}`, there().slice(STAY_MIN), share);
+      for (const node of leaving) await node.stop();
+      gone.push(...leaving);
+      reads += await read(context, { files, readers: there(), first: [], name: `leaves ${round}` }, failures);
+    }
+    conclude(context, reads, failures);
+    for (const node of gone) await node.start({ signal: context.signal });
+    await context.cluster.meshed({ signal: context.signal });
+    await verifyLedger(context);
+  },
+});
+
+async function upload(context: Context, node: ClusterNode, round: number): Promise<File> {
+  const { 'file-size': size, level } = context.parameters;
+  const redundancyLevel = Number(level) as RedundancyLevel;
+  const name = `file ${round}`;
+  const data = context.random(name).bytes(size);
+  const batch = batchOf(node);
+  const { reference, chunks } = await expectBytes(data, { level: redundancyLevel });
+  await context.step('upload', () =>
+    uploadLedgered(context, {
+      operation: 'upload',
+      kind: 'bytes',
+      node,
+      batch,
+      size,
+      mode: 'deferred',
+      upload: () => node.bytes.upload(data, { batch, redundancyLevel, signal: context.signal }),
+      expected: () => Promise.resolve({ reference, chunks }),
+    }),
+  );
+  return { name, reference, chunks };
+}
+
+/** Starts it, and waits for its peers and for the chunks that are its own now. */
+function join(context: Context, node: ClusterNode, files: readonly File[]): Promise<void> {
+  return context.step('join', async (progress) => {
+    const { signal, parameters: given, cluster } = context;
+    const startedAt = performance.now();
+    await node.start({ signal });
+    const connected = await inTime(
+      'it is connected',
+      async (aborted) => ((await node.client.peers(aborted)).length > 0 ? undefined : 'no peers'),
+      { timeoutMs: given['join-within'], signal },
+    );
+    const readyMs = Math.round(performance.now() - startedAt);
+    context.expect(
+      `${node.name} is connected in time`,
+      connected === undefined && readyMs <= given['join-within'],
+      {
+        observed: connected ?? `${readyMs} ms`,
+        expected: `at most ${given['join-within']} ms`,
+      },
+    );
+    context.figure({ name: 'connected after', of: node.name, value: readyMs, unit: 'ms' });
+    const chunks = files.flatMap((file) => file.chunks);
+    const look = async (aborted: AbortSignal) => {
+      const full = storers(cluster.nodes);
+      for (const chunk of chunks) {
+        const { nodes } = await neighbourhoodOf(chunk, full, aborted);
+        if (nodes.includes(node) && (await holdersOf(chunk, [node], aborted)).length === 0)
+          return `${node.name} lacks chunk ${chunk.slice(0, 8)}`;
+      }
+      return undefined;
+    };
+    const missing = await inTime('it has its chunks', look, { timeoutMs: given['sync-within'], signal });
+    context.expect(`${node.name} gets the chunks of its neighbourhood`, missing === undefined, {
+      observed: missing ?? `all of ${chunks.length} that are its own`,
+      expected: `within ${given['sync-within']} ms`,
+    });
+    const syncedMs = Math.round(performance.now() - startedAt);
+    context.figure({ name: 'synced after', of: node.name, value: syncedMs, unit: 'ms' });
+    progress.detail(node.name);
+  });
+}
+
+interface Reading {
+  readonly files: readonly File[];
+  readonly readers: readonly ClusterNode[];
+  /** They read in any case. */
+  readonly first: readonly ClusterNode[];
+  readonly name: string;
+}
+
+/** @returns reads made */
+function read(
+  context: Context,
+  { files, readers, first, name }: Reading,
+  failures: string[],
+): Promise<number> {
+  return context.step('read', async (progress) => {
+    const { signal, parameters: given } = context;
+    const others = readers.filter((node) => !first.includes(node));
+    let reads = 0;
+    for (const file of files) {
+      const more = drawn(context, `readers of ${file.name}, ${name}`, others, given.downloads - first.length);
+      const data = context.random(file.name).bytes(given['file-size']);
+      for (const node of [...first, ...more]) {
+        reads++;
+        try {
+          const work = () => node.bytes.download(file.reference, { cache: false, signal });
+          const key = { operation: 'download', node: node.name };
+          const part = difference(await context.measure(key, work, ({ length }) => length), data);
+          if (part !== undefined) failures.push(`${node.name}, ${file.name} after ${name}: ${part}`);
+        } catch (error) {
+          if (!(error instanceof ClientError) || signal.aborted) throw error;
+          failures.push(`${node.name}, ${file.name} after ${name}: ${messageOf(error)}`);
+        }
+      }
+    }
+    progress.detail(`${reads} reads`);
+    return reads;
+  });
+}
+
+function conclude(context: Context, reads: number, failures: readonly string[]): void {
+  const least = context.parameters['min-retrieved'];
+  context.expect('files stay retrievable', reads - failures.length >= least * reads, {
+    observed: `${reads - failures.length} of ${reads} reads`,
+    expected: `at least ${Math.round(least * 1000) / 10} %`,
+    ...(failures.length === 0 ? {} : { evidence: failures.slice(0, 20).join('\n') }),
+  });
+}

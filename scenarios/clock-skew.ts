@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClusterNode } from 'svcnet';
+import { defineScenario, parameter, parseDurationMs, type ScenarioContext } from 'svcnet/scenario';
+import { drawn, freshChunk, storers } from './steps/presence.ts';
+import { batchOf, inTime, ledgerDirect, verifyLedger, workingNodes } from './steps/steps.ts';
+import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
+
+const parameters = {
+  tolerated: parameter('list', ['1s', '-1s'], 'skews with which every node must go on'),
+  refused: parameter(
+    'list',
+    ['30s', '-30s', '5m', '-5m', '1h', '-1h'],
+    'skews with which all other nodes must go on',
+  ),
+  drift: parameter('integer', 500, 'parts per million that the clocks are too fast meanwhile'),
+  share: parameter('number', 0, 'share of the full nodes whose clocks are wrong; at least one node', {
+    min: 0,
+  }),
+  hold: parameter('duration', 5000, 'how long each skew lasts'),
+  'recovers-within': parameter(
+    'duration',
+    120_000,
+    'time until a node uploads again once its clock is right: others that refused it have looked again',
+  ),
+  'min-success': parameter('number', 0.99, 'least share of uploads and reads that must succeed'),
+  ...TRAFFIC,
+};
+type Context = ScenarioContext<typeof parameters>;
+
+export default defineScenario({
+  name: 'clock-skew',
+  group: 'chaos',
+  tags: ['clock'],
+  about:
+    'Sets the clocks of some nodes wrong under load: a small skew harms nobody, a large one nobody else, and all recover.',
+  parameters,
+  needs: { nodes: 3, started: true, capabilities: ['clock'] },
+  cluster: { nodes: 5 },
+  timeoutMs: 3_600_000,
+  async run(context) {
+    const { parameters: given } = context;
+    const nodes = workingNodes(context.cluster.nodes);
+    const full = storers(nodes);
+    const skewed = drawn(context, 'skewed', full, Math.max(1, Math.floor(full.length * given.share)));
+    for (const skew of given.tolerated) await under(context, { skew, skewed, active: nodes });
+    const others = nodes.filter((node) => !skewed.includes(node));
+    for (const skew of given.refused) {
+      await under(context, { skew, skewed, active: others });
+      await recovered(context, { skew, skewed, others });
+    }
+    await context.cluster.meshed({ signal: context.signal });
+    await verifyLedger(context);
+  },
+});
+
+/** @param active nodes that upload and read meanwhile, none of which may notice */
+function under(
+  context: Context,
+  { skew, skewed, active }: { skew: string; skewed: readonly ClusterNode[]; active: readonly ClusterNode[] },
+): Promise<void> {
+  return context.step(`skew ${skew}`, async (progress) => {
+    const { cluster, signal, parameters: given } = context;
+    await beside(context, { nodes: () => active }, async (traffic) => {
+      const begun: string[] = [];
+      for (const { name: node } of skewed) {
+        const fault = { kind: 'clock', node, offset: skew, drift: given.drift };
+        begun.push((await cluster.faults.begin(fault)).id);
+      }
+      const from = Date.now();
+      await sleep(given.hold, undefined, { signal });
+      await traffic.stop();
+      for (const id of begun) await cluster.faults.heal(id);
+      const who = active.length === workingNodes(cluster.nodes).length ? 'all nodes' : 'all other nodes';
+      expectSuccess(context, `skew ${skew}: ${who} go on`, traffic.between(from), given['min-success']);
+    });
+    progress.detail(skewed.map(({ name }) => name).join(', '));
+  });
+}
+
+/** Once its clock is right a node finds its peers again, and its uploads are read by the others. */
+function recovered(
+  context: Context,
+  { skew, skewed, others }: { skew: string; skewed: readonly ClusterNode[]; others: readonly ClusterNode[] },
+): Promise<void> {
+  return context.step(`recovery from ${skew}`, async () => {
+    const [reader] = others;
+    const dice = context.random(`recovery ${skew}`);
+    const startedAt = performance.now();
+    for (const node of skewed) {
+      const look = async (signal: AbortSignal) => {
+        const { data, address } = freshChunk(dice);
+        const requestedAtMs = Date.now();
+        try {
+          await node.chunks.upload(data, { batch: batchOf(node), signal });
+          await reader?.chunks.download(address, { cache: false, signal });
+        } catch (error) {
+          if (signal.aborted) throw error;
+          return `${node.name}: ${String(error)}`;
+        }
+        const upload = { kind: 'chunk', reference: address, size: data.length, chunks: [address] } as const;
+        await ledgerDirect(context, node, { ...upload, requestedAtMs });
+        return undefined;
+      };
+      const timeoutMs = context.parameters['recovers-within'];
+      const missing = await inTime('it uploads again', look, { timeoutMs, signal: context.signal });
+      context.expect(`skew ${skew}: ${node.name} recovers once its clock is right`, missing === undefined, {
+        observed: missing ?? 'uploads, and others read it',
+        expected: `uploads that others read within ${timeoutMs / 1000} s`,
+      });
+    }
+    const ms = parseDurationMs(skew.replace('-', '')) ?? 0;
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    context.figure({
+      name: `time to recover from ${skew.startsWith('-') ? '-' : ''}${ms / 1000} s`,
+      value: seconds,
+      unit: 's',
+    });
+  });
+}

@@ -1,0 +1,176 @@
+import { ClientError, type ClusterNode, type LogPosition } from 'svcnet';
+import { defineScenario, messageOf, parameter, type ScenarioContext } from 'svcnet/scenario';
+import { drawn, type FreshChunk, freshChunk, storers } from './steps/presence.ts';
+import { batchOf, difference, inTime, ledgerDirect, verifyLedger, workingNodes } from './steps/steps.ts';
+import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
+
+const parameters = {
+  chunks: parameter('integer', 20, 'chunks that the node has before, and is asked for meanwhile', { min: 1 }),
+  attempts: parameter('integer', 10, 'uploads that the node refuses', { min: 1 }),
+  'resumes-within': parameter('duration', 30_000, 'time until the node stores again once there is space'),
+  'min-success': parameter('number', 0.99, 'least share of the requests to other nodes that must succeed'),
+  node: parameter('node', '', 'full node whose disk is full; drawn from the seed when empty'),
+  ...TRAFFIC,
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** Of HTTP: an error of the server, which 507 names. */
+const REFUSALS = [500, 507] as const;
+const MINUTE_MS = 60_000;
+
+export default defineScenario({
+  name: 'disk-full',
+  group: 'chaos',
+  tags: ['disk'],
+  about:
+    'Fills the disk of a node under load, while it runs and before it starts: it refuses, serves what it has and resumes by itself.',
+  parameters,
+  needs: { nodes: 3, started: true, capabilities: ['disk', 'kill'] },
+  cluster: { nodes: 4 },
+  timeoutMs: 1_800_000,
+  async run(context) {
+    const { cluster, parameters: given } = context;
+    const [victim] =
+      given.node === '' ? drawn(context, 'victim', storers(cluster.nodes), 1) : [cluster.node(given.node)];
+    const node = victim as ClusterNode;
+    const kept = await stored(context, node);
+    const others = workingNodes(cluster.nodes).filter((other) => other !== node);
+    await beside(context, { nodes: () => others }, async (traffic) => {
+      for (const when of ['while it runs', 'at its start'] as const) {
+        let since = await node.said.end();
+        const from = Date.now();
+        const { id } = await cluster.faults.begin({ kind: 'disk-full', node: node.name });
+        if (when === 'at its start') {
+          // It starts again when the kill is healed.
+          const kill = await cluster.faults.begin({ kind: 'kill', node: node.name });
+          // What it says from its start on.
+          since = await node.said.end();
+          await cluster.faults.heal(kill.id);
+        }
+        await refuses(context, node, when);
+        await serves(context, { node, kept, when });
+        await saysSo(context, { node, since, from, when });
+        await cluster.faults.heal(id);
+        await resumes(context, node, when);
+      }
+      await traffic.stop();
+      expectSuccess(context, 'all other nodes go on', traffic.samples, given['min-success']);
+    });
+    await cluster.meshed({ signal: context.signal });
+    await verifyLedger(context);
+  },
+});
+
+async function upload(
+  context: Context,
+  node: ClusterNode,
+  chunk: FreshChunk,
+  signal: AbortSignal,
+): Promise<void> {
+  const { data, address } = chunk;
+  const requestedAtMs = Date.now();
+  await node.chunks.upload(data, { batch: batchOf(node), signal });
+  const entry = { kind: 'chunk', reference: address, size: data.length, chunks: [address] } as const;
+  await ledgerDirect(context, node, { ...entry, requestedAtMs });
+}
+
+function stored(context: Context, node: ClusterNode): Promise<readonly FreshChunk[]> {
+  return context.step('store', async () => {
+    const dice = context.random('stored');
+    const chunks = Array.from({ length: context.parameters.chunks }, () => freshChunk(dice));
+    for (const chunk of chunks) await upload(context, node, chunk, context.signal);
+    return chunks;
+  });
+}
+
+function refuses(context: Context, node: ClusterNode, when: string): Promise<void> {
+  return context.step(`full ${when}`, async () => {
+    const dice = context.random(`refused ${when}`);
+    const answers: string[] = [];
+    for (let attempt = 0; attempt < context.parameters.attempts; attempt++) {
+      try {
+        // Deferred: the node would have to keep it.
+        const options = { batch: batchOf(node), deferred: true, signal: context.signal };
+        await node.bytes.upload(freshChunk(dice).data, options);
+        answers.push('stored');
+      } catch (error) {
+        if (!(error instanceof ClientError)) throw error;
+        answers.push(String(error.status ?? messageOf(error)));
+      }
+    }
+    const wrong = answers.filter((answer) => !REFUSALS.some((status) => answer === String(status)));
+    context.expect(`full ${when}: it refuses uploads as an error of its own`, wrong.length === 0, {
+      observed: [...new Set(answers)].join(', '),
+      expected: `${REFUSALS.join(' or ')} for each of ${answers.length}`,
+    });
+  });
+}
+
+async function serves(
+  context: Context,
+  { node, kept, when }: { node: ClusterNode; kept: readonly FreshChunk[]; when: string },
+): Promise<void> {
+  const failures: string[] = [];
+  for (const { address, data } of kept) {
+    try {
+      const part = difference(await node.chunks.download(address, { signal: context.signal }), data);
+      if (part !== undefined) failures.push(`chunk ${address}: ${part}`);
+    } catch (error) {
+      if (!(error instanceof ClientError)) throw error;
+      failures.push(`chunk ${address}: ${messageOf(error)}`);
+    }
+  }
+  context.expect(`full ${when}: it serves what was stored before`, failures.length === 0, {
+    observed: `${kept.length - failures.length} of ${kept.length}`,
+    expected: `${kept.length} of ${kept.length}`,
+    ...(failures.length === 0 ? {} : { evidence: failures.slice(0, 20).join('\n') }),
+  });
+}
+
+/** One message, and no more than one a minute: a log that fills what is left of a disk helps nobody. */
+async function saysSo(
+  context: Context,
+  {
+    node,
+    since,
+    from,
+    when,
+  }: { node: ClusterNode; since: LogPosition | undefined; from: number; when: string },
+): Promise<void> {
+  const errors = await node.loggedErrors(since);
+  const most = 1 + Math.floor((Date.now() - from) / MINUTE_MS);
+  const names = errors.some(({ message }) => message.includes('disk is full'));
+  context.expect(`full ${when}: its log says so, and once a minute at most`, names && errors.length <= most, {
+    observed: `${errors.length} errors${names ? '' : ', none of which names the disk'}`,
+    expected: `from 1 to ${most}, one of which names the disk`,
+    ...(errors.length === 0
+      ? {}
+      : {
+          evidence: errors
+            .slice(0, 20)
+            .map(({ message }) => message)
+            .join('\n'),
+        }),
+  });
+}
+
+function resumes(context: Context, node: ClusterNode, when: string): Promise<void> {
+  return context.step(`space again ${when}`, async () => {
+    const dice = context.random(`resumes ${when}`);
+    const look = async (signal: AbortSignal) => {
+      try {
+        await upload(context, node, freshChunk(dice), signal);
+        return undefined;
+      } catch (error) {
+        if (!(error instanceof ClientError)) throw error;
+        return messageOf(error);
+      }
+    };
+    const timeoutMs = context.parameters['resumes-within'];
+    const missing = await inTime('it stores again', look, { timeoutMs, signal: context.signal });
+    context.expect(`full ${when}: it stores again by itself once there is space`, missing === undefined, {
+      observed: missing ?? 'stores',
+      expected: `stores within ${timeoutMs / 1000} s`,
+    });
+  });
+}

@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
+import {
+  closerTo,
+  defineScenario,
+  expectBytes,
+  fromHex,
+  parameter,
+  type ScenarioContext,
+} from 'svcnet/scenario';
+import { storers } from './steps/presence.ts';
+import { batchOf, chosenNode, inTime, verifyLedger } from './steps/steps.ts';
+
+const VICTIMS = ['uploader', 'closest', 'forwarder', 'random'] as const;
+const MODES = ['direct', 'deferred'] as const;
+
+const parameters = {
+  victims: parameter('list', VICTIMS, 'who is killed: uploader, closest to the root, forwarder, random'),
+  modes: parameter('list', MODES, 'how it is uploaded: direct, deferred'),
+  'kill-times': parameter('integer', 1, 'moments for each victim and mode, drawn from the seed', { min: 1 }),
+  size: parameter('size', 2 * 2 ** 20, 'size of each upload', { min: 1 }),
+  'restart-after': parameter('duration', 1000, 'how long the victim stays down'),
+  node: parameter('node', '', 'node that uploads; the first one when empty'),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** A killed node is ready within this time, whatever the kill has interrupted. */
+const READY_WITHIN_MS = 30_000;
+/** What is deferred is on the network some time after all are back. */
+const SYNCED_WITHIN_MS = 120_000;
+/** Moments lie within the time that an upload takes on a machine of two cores. */
+const MOMENT_MAX_MS = 1500;
+
+/** An upload beside a kill. */
+interface Upload {
+  readonly node: ClusterNode;
+  readonly mode: (typeof MODES)[number];
+  readonly data: Uint8Array;
+  readonly reference: string;
+  readonly chunks: readonly string[];
+}
+
+export default defineScenario({
+  name: 'kill-during-upload',
+  group: 'durability',
+  tags: ['kill'],
+  about:
+    'Kills the uploader, a storer or another node in the middle of uploads: what was acknowledged is there.',
+  parameters,
+  needs: { nodes: 4, started: true, capabilities: ['kill'] },
+  cluster: { nodes: 5 },
+  timeoutMs: 1_800_000,
+  async run(context) {
+    const { victims, modes, 'kill-times': times } = context.parameters;
+    expectWords('victims', victims, VICTIMS);
+    expectWords('modes', modes, MODES);
+    const node = chosenNode(context, context.parameters.node);
+    for (const victim of victims)
+      for (const mode of modes)
+        for (let n = 0; n < times; n++)
+          await once(context, {
+            node,
+            mode: mode as Upload['mode'],
+            victim,
+            name: `${victim}, ${mode}, ${n}`,
+          });
+    await context.cluster.meshed({ signal: context.signal });
+    if (context.ledger.entries.length === 0)
+      context.unchecked('what was acknowledged: each upload was refused, or cut off by a kill');
+    await verifyLedger(context);
+  },
+});
+
+function expectWords(name: string, given: readonly string[], known: readonly string[]): void {
+  const unknown = given.find((word) => !known.includes(word));
+  if (unknown !== undefined)
+    throw new HarnessError('USAGE', `${name}: got '${unknown}', expected some of ${known.join(', ')}`);
+}
+
+function once(
+  context: Context,
+  {
+    node,
+    mode,
+    victim,
+    name,
+  }: Pick<Upload, 'node' | 'mode'> & { readonly victim: string; readonly name: string },
+): Promise<void> {
+  return context.step('kill', async (progress) => {
+    const { signal, cluster } = context;
+    const random = context.random(name);
+    const data = random.bytes(context.parameters.size);
+    const upload: Upload = { node, mode, data, ...(await expectBytes(data)) };
+    const killed = victimOf(context, victim, upload, random.below(2 ** 30));
+    const momentMs = random.below(MOMENT_MAX_MS);
+    progress.detail(`${killed.name} (${victim}), ${mode}, after ${momentMs} ms`);
+    const requestedAtMs = Date.now();
+    const answer = send(context, upload);
+    await Promise.race([sleep(momentMs, undefined, { signal }), answer]);
+    const { id } = await cluster.faults.begin({ kind: 'kill', node: killed.name });
+    await sleep(context.parameters['restart-after'], undefined, { signal });
+    const startedAt = performance.now();
+    await cluster.faults.heal(id);
+    const ms = performance.now() - startedAt;
+    context.expect(`${name}: ${killed.name} is ready again in time`, ms <= READY_WITHIN_MS, {
+      observed: `${Math.round(ms)} ms`,
+      expected: `at most ${READY_WITHIN_MS} ms`,
+    });
+    const answered = await answer;
+    await conclude(context, name, upload, { answered, requestedAtMs });
+  });
+}
+
+/** What a node answered; undefined: the connection broke, or it refused. */
+type Answer = { readonly tag: number | undefined } | undefined;
+
+async function send(context: Context, { node, mode, data }: Upload): Promise<Answer> {
+  const { signal } = context;
+  const options = { batch: batchOf(node), deferred: mode === 'deferred', redundancyLevel: 0, signal };
+  try {
+    const key = { operation: `upload, ${mode}`, node: node.name };
+    const { tag } = await context.measure(
+      key,
+      () => node.bytes.upload(data, options),
+      () => data.length,
+    );
+    return { tag };
+  } catch (error) {
+    if (!(error instanceof ClientError) || signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+/** What was acknowledged goes into the ledger; a deferred upload must reach the network first. */
+async function conclude(
+  context: Context,
+  name: string,
+  { node, mode, data, reference, chunks }: Upload,
+  { answered, requestedAtMs }: { readonly answered: Answer; readonly requestedAtMs: number },
+): Promise<void> {
+  if (answered === undefined) return;
+  if (mode === 'deferred') {
+    const look = async (signal: AbortSignal) => {
+      const { split, seen, synced } = await node.tags.get(answered.tag ?? 0, signal);
+      return split > 0 && seen + synced === split ? undefined : `${seen + synced} of ${split} chunks synced`;
+    };
+    const limits = { timeoutMs: SYNCED_WITHIN_MS, signal: context.signal };
+    const missing = await inTime('the upload is synced', look, limits);
+    context.expect(`${name}: an acknowledged upload goes on after the kill`, missing === undefined, {
+      observed: missing ?? 'every chunk synced',
+      expected: 'synced + seen = split',
+    });
+    if (missing !== undefined) return;
+  }
+  await context.ledger.add({
+    kind: 'bytes',
+    node: node.name,
+    batch: batchOf(node),
+    reference,
+    size: data.length,
+    chunks,
+    mode,
+    level: mode === 'deferred' ? 'synced' : 'api',
+    requestedAtMs,
+    acknowledgedAtMs: Date.now(),
+  });
+}
+
+function victimOf(context: Context, victim: string, { node, reference }: Upload, pick: number): ClusterNode {
+  const address = fromHex(reference);
+  const others = storers(context.cluster.nodes)
+    .filter((other) => other !== node)
+    .toSorted((a, b) => closerTo(address, fromHex(a.overlay), fromHex(b.overlay)));
+  const [closest, ...rest] = others;
+  if (closest === undefined || rest.length === 0)
+    throw new HarnessError('NODE_STATE', `fewer than two full nodes run beside ${node.name}`);
+  if (victim === 'uploader') return node;
+  if (victim === 'closest') return closest;
+  const among = victim === 'forwarder' ? rest : [node, ...others];
+  return among[pick % among.length] as ClusterNode;
+}

@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClusterNode } from 'svcnet';
+import { defineScenario, parameter } from 'svcnet/scenario';
+import { drawn, storers } from './steps/presence.ts';
+import { inTime, verifyLedger, workingNodes } from './steps/steps.ts';
+import { beside, expectSuccess, p99, TRAFFIC } from './steps/traffic.ts';
+
+const parameters = {
+  hold: parameter('duration', 45_000, 'how long the node stands still'),
+  'max-p99': parameter(
+    'duration',
+    10_000,
+    'longest time of uploads meanwhile, but for the slowest hundredth',
+  ),
+  node: parameter('node', '', 'full node that is paused; drawn from the seed when empty'),
+  ...TRAFFIC,
+};
+
+/** Of the uploads and reads of the other nodes. */
+const AVAILABLE = 0.99;
+const REJOINS_WITHIN_MS = 60_000;
+
+export default defineScenario({
+  name: 'pause',
+  group: 'chaos',
+  tags: ['pause'],
+  about:
+    'Lets a node stand still under load: the others go on without it, and it takes part again afterwards.',
+  parameters,
+  needs: { nodes: 3, started: true, capabilities: ['pause'] },
+  cluster: { nodes: 5 },
+  timeoutMs: 1_800_000,
+  async run(context) {
+    const { cluster, signal, parameters: given } = context;
+    const [victim] =
+      given.node === '' ? drawn(context, 'victim', storers(cluster.nodes), 1) : [cluster.node(given.node)];
+    const others = workingNodes(cluster.nodes).filter((node) => node !== victim);
+    await beside(context, { nodes: () => others }, async (traffic) => {
+      const from = Date.now();
+      const { id } = await cluster.faults.begin({ kind: 'pause', node: (victim as ClusterNode).name });
+      await sleep(given.hold, undefined, { signal });
+      await cluster.faults.heal(id);
+      await traffic.stop();
+      const samples = traffic.between(from);
+      expectSuccess(context, 'the other nodes go on', samples, AVAILABLE);
+      const longest = p99(samples.filter(({ what }) => what === 'upload'));
+      context.expect('uploads do not wait for the paused node', longest <= given['max-p99'], {
+        observed: `${Math.round(longest)} ms`,
+        expected: `at most ${given['max-p99']} ms`,
+      });
+    });
+    await rejoined(context, victim as ClusterNode, others);
+    await cluster.meshed({ signal });
+    await verifyLedger(context);
+  },
+});
+
+async function rejoined(
+  context: Pick<Parameters<typeof verifyLedger>[0], 'signal' | 'expect' | 'step'>,
+  victim: ClusterNode,
+  others: readonly ClusterNode[],
+): Promise<void> {
+  await context.step('rejoin', async (progress) => {
+    const look = async (signal: AbortSignal) => {
+      const peers = new Set((await victim.client.peers(signal)).map(({ address }) => address));
+      const missing = others.filter(({ mode, overlay }) => mode === 'full' && !peers.has(overlay));
+      return missing.length === 0
+        ? undefined
+        : `not connected to ${missing.map(({ name }) => name).join(', ')}`;
+    };
+    const { signal } = context;
+    const missing = await inTime('it takes part again', look, { timeoutMs: REJOINS_WITHIN_MS, signal });
+    context.expect(`${victim.name} takes part again`, missing === undefined, {
+      observed: missing ?? 'connected to all',
+      expected: `connected to all within ${REJOINS_WITHIN_MS / 1000} s`,
+    });
+    progress.detail(victim.name);
+  });
+}

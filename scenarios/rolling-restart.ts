@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClusterNode } from 'svcnet';
+import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario';
+import { drawn } from './steps/presence.ts';
+import { verifyLedger, workingNodes } from './steps/steps.ts';
+import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
+
+const parameters = {
+  gap: parameter('duration', 0, 'pause between a node that is ready again and the next one'),
+  'shutdown-within': parameter('duration', 10_000, 'longest time that a node takes to stop'),
+  ...TRAFFIC,
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** A restarted node takes part again within this time. */
+const READY_WITHIN_MS = 60_000;
+/** Of the requests to nodes that nothing is done to; each may meet a peer that has just gone. */
+const AVAILABLE = 0.98;
+/** Before a node is stopped, and after it is ready: requests of other nodes have to end. */
+const CALM_MS = 300;
+
+export default defineScenario({
+  name: 'rolling-restart',
+  group: 'durability',
+  tags: ['restart'],
+  about: 'Restarts every node once under load: requests to the others go on, and nothing is lost.',
+  parameters,
+  needs: { nodes: 3, started: true },
+  cluster: { nodes: 5 },
+  timeoutMs: 1_800_000,
+  async run(context) {
+    const nodes = workingNodes(context.cluster.nodes);
+    const away = new Set<ClusterNode>();
+    const order = drawn(context, 'order', nodes, nodes.length);
+    await beside(context, { nodes: () => nodes.filter((node) => !away.has(node)) }, async (traffic) => {
+      for (const node of order) {
+        await restart(context, node, away);
+        await sleep(context.parameters.gap, undefined, { signal: context.signal });
+      }
+      await traffic.stop();
+      expectSuccess(context, 'requests to the other nodes go on', traffic.samples, AVAILABLE);
+    });
+    await context.cluster.meshed({ signal: context.signal });
+    const running = nodes.filter((node) => node.running).length;
+    context.expect('every node is ready again', running === nodes.length, {
+      observed: running,
+      expected: nodes.length,
+    });
+    await verifyLedger(context);
+  },
+});
+
+function restart(context: Context, node: ClusterNode, away: Set<ClusterNode>): Promise<void> {
+  return context.step('restart', async (progress) => {
+    const { signal } = context;
+    away.add(node);
+    await sleep(CALM_MS, undefined, { signal });
+    const startedAt = performance.now();
+    const { forced } = await node.stop();
+    const ms = performance.now() - startedAt;
+    const limit = context.parameters['shutdown-within'];
+    context.expect(`${node.name} stops in time, by itself`, !forced && ms <= limit, {
+      observed: `${Math.round(ms)} ms${forced ? ', by force' : ''}`,
+      expected: `at most ${limit} ms`,
+    });
+    const launchedAt = performance.now();
+    await node.start({ timeoutMs: READY_WITHIN_MS, signal });
+    const seconds = (performance.now() - launchedAt) / 1000;
+    context.figure({ name: 'ready again after', of: node.name, value: seconds.toFixed(2), unit: 's' });
+    away.delete(node);
+    progress.detail(`${node.name} in ${seconds.toFixed(1)} s`);
+  });
+}

@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario';
+import { verifyLedger, workingNodes } from './steps/steps.ts';
+import { beside, expectSuccess, p99, TRAFFIC } from './steps/traffic.ts';
+
+const parameters = {
+  profiles: parameter(
+    'list',
+    ['metro', 'continent', 'world'],
+    'conditions of all links, one after the other',
+  ),
+  hold: parameter('duration', 5000, 'how long each lasts'),
+  'slow-node': parameter('duration', 200, 'latency of one slow node among the others; 0: without'),
+  ...TRAFFIC,
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** Longest times by the round trip of the links: a chunk takes a few of them. */
+const PUSH_MAX = { baseMs: 5000, roundTrips: 20 } as const;
+const READ_MAX = { baseMs: 1000, roundTrips: 12 } as const;
+/** One slow node must not slow the others down by more; short times say nothing. */
+const SLOWDOWN_MAX = 2;
+const SLOWDOWN_FROM_MS = 1000;
+
+export default defineScenario({
+  name: 'slow-link',
+  group: 'chaos',
+  tags: ['links'],
+  about:
+    'Makes all links as slow as those of a city, a continent and the world, then one node: all of it goes on.',
+  parameters,
+  needs: { nodes: 3, started: true, capabilities: ['linkFaults'] },
+  cluster: { nodes: 5 },
+  timeoutMs: 1_800_000,
+  alone: true,
+  async run(context) {
+    for (const profile of context.parameters.profiles) {
+      await underProfile(context, profile);
+    }
+    if (context.parameters['slow-node'] > 0) await slowNode(context);
+    await context.cluster.meshed({ signal: context.signal });
+    await verifyLedger(context);
+  },
+});
+
+function underProfile(context: Context, profile: string): Promise<void> {
+  return context.step(`links of profile ${profile}`, async (progress) => {
+    const { cluster, signal, parameters: given } = context;
+    const nodes = workingNodes(cluster.nodes);
+    await beside(context, { nodes: () => nodes }, async (traffic) => {
+      const { id } = await cluster.faults.begin({ kind: 'link', from: ['all'], to: ['all'], profile });
+      const rttMs = await roundTripMs(context);
+      context.figure({ name: 'round trip', of: profile, value: Math.round(rttMs), unit: 'ms' });
+      const from = Date.now();
+      await sleep(given.hold, undefined, { signal });
+      await traffic.stop();
+      await cluster.faults.heal(id);
+      const samples = traffic.between(from);
+      expectSuccess(context, `${profile}: all uploads and reads succeed`, samples, 1);
+      for (const [what, limit] of [
+        ['upload', PUSH_MAX],
+        ['read', READ_MAX],
+      ] as const) {
+        const longest = p99(samples.filter((sample) => sample.what === what));
+        const most = limit.baseMs + limit.roundTrips * rttMs;
+        context.expect(`${profile}: ${what}s take a few round trips`, longest <= most, {
+          observed: `${Math.round(longest)} ms`,
+          expected: `at most ${Math.round(most)} ms`,
+        });
+      }
+      progress.detail(`${profile}, ${samples.length} requests`);
+    });
+  });
+}
+
+/** The longest of a node to its peers. */
+async function roundTripMs({ cluster, signal }: Context): Promise<number> {
+  const [node] = workingNodes(cluster.nodes);
+  if (node === undefined) return 0;
+  const times: number[] = [];
+  for (const { address } of await node.client.peers(signal)) {
+    const startedAt = performance.now();
+    await node.client.pingpong(address, signal);
+    times.push(performance.now() - startedAt);
+  }
+  return Math.max(0, ...times);
+}
+
+function slowNode(context: Context): Promise<void> {
+  return context.step('one slow node', async (progress) => {
+    const { cluster, signal, parameters: given } = context;
+    const nodes = workingNodes(cluster.nodes);
+    const slow = nodes.at(-1);
+    if (slow === undefined) return;
+    const others = nodes.filter((node) => node !== slow);
+    await beside(context, { nodes: () => others }, async (traffic) => {
+      await sleep(given.hold, undefined, { signal });
+      const from = Date.now();
+      const request = { kind: 'link', from: [slow.name], to: ['all'], latency: given['slow-node'] };
+      const { id } = await cluster.faults.begin(request);
+      await sleep(given.hold, undefined, { signal });
+      await traffic.stop();
+      await cluster.faults.heal(id);
+      const uploads = traffic.samples.filter(({ what }) => what === 'upload');
+      const before = p99(uploads.filter(({ at }) => at < from));
+      const meanwhile = p99(uploads.filter(({ at }) => at >= from));
+      const most = Math.max(SLOWDOWN_FROM_MS, SLOWDOWN_MAX * before);
+      context.expect('one slow node does not slow down the others', meanwhile <= most, {
+        observed: `${Math.round(meanwhile)} ms, ${Math.round(before)} ms before`,
+        expected: `at most ${Math.round(most)} ms`,
+      });
+      expectSuccess(context, 'one slow node: all uploads and reads succeed', traffic.between(from), 1);
+      progress.detail(`${slow.name}, ${given['slow-node']} ms`);
+    });
+  });
+}

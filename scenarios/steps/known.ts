@@ -1,0 +1,35 @@
+/** What scenarios about known bugs share: the implementations of a cluster side by side, each asked the same. */
+import type { Answer, ClusterNode, FlavourName } from 'svcnet';
+import { workingNodes } from './steps.ts';
+
+/** The running nodes of one implementation that upload and download. */
+export interface Implementation {
+  readonly flavour: FlavourName;
+  readonly nodes: readonly [ClusterNode, ...ClusterNode[]];
+}
+
+/** Those of the cluster, in the order of its nodes. */
+export function implementations(nodes: readonly ClusterNode[]): Implementation[] {
+  const byFlavour = Map.groupBy(workingNodes(nodes), ({ flavour }) => flavour);
+  return [...byFlavour].flatMap(([flavour, [first, ...others]]) =>
+    first === undefined ? [] : [{ flavour, nodes: [first, ...others] as const }],
+  );
+}
+
+/** A request as any HTTP client sends it; an answer that such a client refuses is what was seen, not an error. */
+export async function plainRequest(
+  node: ClusterNode,
+  path: string,
+  options: { readonly method: string; readonly signal: AbortSignal },
+): Promise<Pick<Answer, 'status' | 'headers'> | { readonly broken: string }> {
+  try {
+    const headers = node.client.authorization();
+    const answer = await fetch(`${node.api}${path}`, { ...options, headers });
+    await answer.arrayBuffer();
+    return { status: answer.status, headers: Object.fromEntries(answer.headers) };
+  } catch (error) {
+    if (options.signal.aborted) throw error;
+    const { cause } = error as { cause?: unknown };
+    return { broken: cause instanceof Error ? cause.message : String(error) };
+  }
+}

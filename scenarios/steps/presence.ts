@@ -1,0 +1,82 @@
+/** Where chunks are and belong: the closest node, its neighbourhood, and who has them on disk (HEAD, never GET). */
+import type { ClusterNode } from 'svcnet';
+import {
+  CHUNK_PAYLOAD_SIZE,
+  fromHex,
+  makeCac,
+  type ParameterTable,
+  ranked,
+  type ScenarioContext,
+  toHex,
+} from 'svcnet/scenario';
+
+/** A content-addressed chunk of full size. */
+export interface FreshChunk {
+  /** Span and payload. */
+  readonly data: Uint8Array;
+  /** 64 hex digits. */
+  readonly address: string;
+}
+
+export function freshChunk(random: { bytes(length: number): Uint8Array }): FreshChunk {
+  const { data, address } = makeCac(BigInt(CHUNK_PAYLOAD_SIZE), random.bytes(CHUNK_PAYLOAD_SIZE));
+  return { data, address: toHex(address) };
+}
+
+/** The full nodes that run: those that store for the network. */
+export function storers(nodes: readonly ClusterNode[]): ClusterNode[] {
+  return nodes.filter((node) => node.running && node.mode === 'full');
+}
+
+/** Who should hold a chunk now. */
+export interface Neighbourhood {
+  readonly closest: ClusterNode;
+  /** Those whose storage radius takes it in, the closest among them, closest first. */
+  readonly nodes: readonly ClusterNode[];
+}
+
+/** @param nodes full nodes; at least one */
+export async function neighbourhoodOf(
+  address: string,
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<Neighbourhood> {
+  const all = await Promise.all(
+    nodes.map(async (node) => ({
+      node,
+      overlay: fromHex(node.overlay),
+      radius: (await node.client.status(signal)).storageRadius,
+    })),
+  );
+  const byDistance = ranked(fromHex(address), all);
+  const [first] = byDistance;
+  if (first === undefined) throw new RangeError('a chunk belongs to nobody where there is no full node');
+  return {
+    closest: first.storer.node,
+    nodes: byDistance.filter(({ belongs }) => belongs).map(({ storer }) => storer.node),
+  };
+}
+
+/** The nodes that have a chunk in their local store. */
+export async function holdersOf(
+  address: string,
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<ClusterNode[]> {
+  const has = await Promise.all(nodes.map((node) => node.chunks.has(address, signal)));
+  return nodes.filter((_, index) => has[index]);
+}
+
+/** As many nodes as asked for, in an order that follows from the seed. */
+export function drawn<T extends ParameterTable, N>(
+  context: Pick<ScenarioContext<T>, 'random'>,
+  stream: string,
+  from: readonly N[],
+  count: number,
+): N[] {
+  const random = context.random(stream);
+  const left = [...from];
+  const chosen: N[] = [];
+  while (chosen.length < count && left.length > 0) chosen.push(...left.splice(random.below(left.length), 1));
+  return chosen;
+}

@@ -1,0 +1,203 @@
+/** A neighbourhood whose only node does not answer, and what becomes of uploads to it. */
+import { ClientError, type ClusterNode } from 'svcnet';
+import {
+  type Chunk,
+  fromHex,
+  makeCac,
+  parameter,
+  proximityOrder,
+  type ScenarioContext,
+  toHex,
+} from 'svcnet/scenario';
+import { batchOf, inTime, otherNodes, workingNodes } from './steps.ts';
+
+/** Bits of a neighbourhood. All others are so far from the one without an answer that none of them answers for it. */
+const RADIUS = 3;
+const NEIGHBOURHOODS = ['000', '001', '010', '111'];
+/** Six attempts of a Bee, each with the half minute that it gives its peers. */
+const UPLOAD_TIMEOUT_MS = 600_000;
+
+/** Of scenarios that do this. */
+export const SILENT_PARAMETERS = {
+  chunks: parameter('integer', 6, 'chunks to upload, all at once', { min: 1 }),
+  synced: parameter('integer', 60, 'seconds that deferred uploads have while the node does not answer', {
+    min: 1,
+  }),
+  arrive: parameter(
+    'integer',
+    60,
+    'seconds in which they must be where they belong, once its node answers again',
+    {
+      min: 1,
+    },
+  ),
+};
+type SilentContext = ScenarioContext<typeof SILENT_PARAMETERS>;
+
+/** A cluster in which one neighbourhood has a single node, and the others are far from it. */
+export const SILENT_CLUSTER = {
+  nodes: NEIGHBOURHOODS.length,
+  neighbourhoods: NEIGHBOURHOODS,
+  options: { 'minimum-storage-radius': RADIUS },
+} as const;
+
+/**
+ * Uploads to a neighbourhood whose only node is paused, and looks for what was acknowledged once it answers again.
+ * @param mode deferred: acknowledged is what the tag counts as synced
+ */
+export async function uploadToSilent(context: SilentContext, mode: 'direct' | 'deferred'): Promise<void> {
+  const nodes = workingNodes(context.cluster.nodes);
+  const silent = nodes.find((node) => node.overlay >= 'e'.padEnd(64, '0'));
+  const uploader = nodes.find((node) => node !== silent);
+  if (silent === undefined || uploader === undefined) {
+    return context.skip(
+      `needs a node for each of the neighbourhoods ${NEIGHBOURHOODS.join(', ')}, as bee-5400.yaml has them`,
+    );
+  }
+  await expectAccepted(context, uploader, silent, mode);
+  const chunks = chunksNear(context, silent, 'chunks');
+  await silent.pause();
+  let acknowledged: Chunk[];
+  try {
+    acknowledged = await upload(context, uploader, { chunks, mode });
+  } finally {
+    await silent.resume();
+  }
+  await expectArrival(context, silent, acknowledged);
+}
+
+/**
+ * The control: while its node answers, a chunk of the neighbourhood is acknowledged and arrives. Where that fails, a
+ * refusal of the others says nothing about silence.
+ */
+function expectAccepted(
+  context: SilentContext,
+  uploader: ClusterNode,
+  node: ClusterNode,
+  mode: Uploads['mode'],
+): Promise<void> {
+  return context.step('control', async (progress) => {
+    const [chunk] = chunksNear(context, node, 'control');
+    if (chunk === undefined) return;
+    const acknowledged =
+      mode === 'direct'
+        ? await acceptsDirectly(context, uploader, chunk)
+        : await synchronises(context, uploader, chunk);
+    const address = toHex(chunk.address);
+    const look = async (limit: AbortSignal) =>
+      (await node.chunks.has(address, limit)) ? undefined : `${address} is not on ${node.name}`;
+    const options = { timeoutMs: context.parameters.arrive * 1000, signal: context.signal };
+    const missing = acknowledged ? await inTime('the chunk arrives', look, options) : 'not acknowledged';
+    context.expect(
+      `${node.flavour}: while its node answers, its neighbourhood takes a chunk`,
+      missing === undefined,
+      {
+        observed: missing ?? 'acknowledged, and there',
+        expected: 'acknowledged, and there',
+      },
+    );
+    progress.detail(`${mode}, ${uploader.name} to ${node.name}`);
+  });
+}
+
+/** Of the neighbourhood of the node. */
+function chunksNear(context: SilentContext, node: ClusterNode, stream: string): Chunk[] {
+  const random = context.random(stream);
+  const overlay = fromHex(node.overlay);
+  const chunks: Chunk[] = [];
+  while (chunks.length < context.parameters.chunks) {
+    const chunk = makeCac(64n, random.bytes(64));
+    if (proximityOrder(chunk.address, overlay) >= RADIUS) chunks.push(chunk);
+  }
+  return chunks;
+}
+
+interface Uploads {
+  readonly chunks: readonly Chunk[];
+  readonly mode: 'direct' | 'deferred';
+}
+
+/** @returns those that were acknowledged */
+function upload(context: SilentContext, node: ClusterNode, { chunks, mode }: Uploads): Promise<Chunk[]> {
+  return context.step('upload', async (progress) => {
+    let done = 0;
+    const answers = await Promise.all(
+      chunks.map(async (chunk) => {
+        const acknowledged =
+          mode === 'direct'
+            ? await acceptsDirectly(context, node, chunk)
+            : await synchronises(context, node, chunk);
+        progress.progress(++done, chunks.length, 'chunks');
+        return acknowledged ? [chunk] : [];
+      }),
+    );
+    const acknowledged = answers.flat();
+    const others = chunks.length - acknowledged.length;
+    context.figure({ name: 'acknowledged', value: acknowledged.length, unit: 'chunks' });
+    context.figure({ name: mode === 'direct' ? 'refused' : 'not synced', value: others, unit: 'chunks' });
+    progress.detail(
+      `${acknowledged.length} acknowledged, ${others} ${mode === 'direct' ? 'refused' : 'not synced'}`,
+    );
+    return acknowledged;
+  });
+}
+
+/** Without a tag a chunk is answered for when its receipt is there. */
+async function acceptsDirectly({ signal }: SilentContext, node: ClusterNode, chunk: Chunk): Promise<boolean> {
+  const options = { batch: batchOf(node), timeoutMs: UPLOAD_TIMEOUT_MS, signal };
+  try {
+    await node.chunks.upload(chunk.data, options);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ClientError) || signal.aborted) throw error;
+    return false;
+  }
+}
+
+/** Whether its tag counts the chunk as synced while the node of its neighbourhood does not answer. */
+async function synchronises(
+  { signal, parameters: { synced } }: SilentContext,
+  node: ClusterNode,
+  chunk: Chunk,
+): Promise<boolean> {
+  const { uid } = await node.tags.create(signal);
+  await node.chunks.upload(chunk.data, { batch: batchOf(node), tag: uid, signal });
+  const look = async (limit: AbortSignal) => {
+    const tag = await node.tags.get(uid, limit);
+    return tag.synced > 0 ? undefined : 'not synced';
+  };
+  return (await inTime('the tag is synced', look, { timeoutMs: synced * 1000, signal })) === undefined;
+}
+
+function expectArrival(context: SilentContext, node: ClusterNode, chunks: readonly Chunk[]): Promise<void> {
+  return context.step('arrival', async () => {
+    const { cluster, signal, parameters: given } = context;
+    const absent = async (limit: AbortSignal) => {
+      const held = await Promise.all(chunks.map(({ address }) => node.chunks.has(toHex(address), limit)));
+      return chunks.filter((_, i) => !held[i]);
+    };
+    const look = async (limit: AbortSignal) => {
+      const { length } = await absent(limit);
+      return length === 0 ? undefined : `${length} of ${chunks.length} chunks are not on ${node.name}`;
+    };
+    const options = { timeoutMs: given.arrive * 1000, signal };
+    const missing = await inTime(`what was acknowledged is on ${node.name}`, look, options);
+    const lines: string[] = [];
+    for (const { address } of await absent(signal)) {
+      const chunk = toHex(address);
+      const others = otherNodes(cluster.nodes, node);
+      const held = await Promise.all(others.map((other) => other.chunks.has(chunk, signal)));
+      const where = others
+        .filter((_, i) => held[i])
+        .map(({ name, overlay }) => `${name} (${proximityOrder(fromHex(overlay), address)} bits in common)`);
+      lines.push(
+        `chunk ${chunk}: only on ${where.join(', ') || 'no node'}, whose storage radius of ${RADIUS} does not cover it`,
+      );
+    }
+    context.expect(`${node.flavour}: what is acknowledged is in its neighbourhood`, missing === undefined, {
+      observed: missing ?? `${chunks.length} acknowledged chunks are there`,
+      expected: `all acknowledged chunks within ${given.arrive} s`,
+      ...(lines.length === 0 ? {} : { evidence: lines.join('\n') }),
+    });
+  });
+}

@@ -1,0 +1,185 @@
+/** What must hold after a storm: the network is whole again, everything acknowledged is there and right, and nobody is refused. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
+import { atMost, congestionOf, grouped, messageOf, PlacementWatch, plural } from 'svcnet/scenario';
+import { drawn, storers } from '../presence.ts';
+import { inTime, workingNodes } from '../steps.ts';
+import type { Operations, Uploaded } from './operations.ts';
+import type { StormContext } from './parameters.ts';
+
+/** All nodes are connected again, and know it. */
+const WHOLE_WITHIN_MS = 90_000;
+/** Uploads that get no further in this time are stuck: longer than any pause of a node that tries again. */
+const STUCK_AFTER_MS = 90_000;
+/** Every node must deliver within this time after the last upload is settled. */
+const DELIVERED_WITHIN_MS = 60_000;
+const PLACED_WITHIN_MS = 120_000;
+const POLL_MS = 500;
+const READS_AT_ONCE = 4;
+const LINES_SHOWN = 50;
+
+/** A condition of which each line of `found` breaks a part. */
+export function expectNone(context: StormContext, name: string, found: readonly string[], of: string): void {
+  context.expect(name, found.length === 0, {
+    observed: `${found.length} of ${of}`,
+    expected: `0 of ${of}`,
+    ...(found.length === 0 ? {} : { evidence: found.slice(0, LINES_SHOWN).join('\n') }),
+  });
+}
+
+/** Heals what lasts, starts who is down, and waits for the links. */
+export function whole(context: StormContext): Promise<void> {
+  return context.step('heal', async (progress) => {
+    const { cluster, signal } = context;
+    await cluster.faults.heal();
+    const startedAt = performance.now();
+    const missing = await cluster.meshed({ timeoutMs: WHOLE_WITHIN_MS, signal }).then(
+      ({ links }) => {
+        progress.detail(`${links} links`);
+        return undefined;
+      },
+      (error: unknown) => {
+        if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
+        throw error;
+      },
+    );
+    context.expect('the mesh is whole again', missing === undefined, {
+      observed: missing ?? 'all links',
+      expected: `all links within ${WHOLE_WITHIN_MS / 1000} s`,
+    });
+    const seconds = (performance.now() - startedAt) / 1000;
+    context.figure({ name: 'whole again after', value: seconds.toFixed(1), unit: 's' });
+  });
+}
+
+/** Deferred uploads are promised once they are synced; each must be, because there is room for all. */
+export function sync(context: StormContext, operations: Operations): Promise<void> {
+  return context.step('sync', async (progress) => {
+    const { cluster, signal } = context;
+    const waiting = new Set([...operations.uploaded.values()].filter(({ tag }) => tag !== undefined));
+    const total = waiting.size;
+    let movedAt = performance.now();
+    let before = '';
+    while (waiting.size > 0 && performance.now() - movedAt < STUCK_AFTER_MS) {
+      const left: string[] = [];
+      for (const [node, uploads] of Map.groupBy(waiting, (upload) => upload.node)) {
+        const tags = new Map((await node.tags.list(signal)).map((tag) => [tag.uid, tag]));
+        for (const upload of uploads) {
+          const tag = tags.get(upload.tag as number);
+          const missing = tag === undefined ? 1 : tag.split - tag.synced - tag.seen;
+          if (tag !== undefined && tag.split > 0 && missing <= 0) {
+            waiting.delete(upload);
+            await operations.acknowledge(upload, 'synced');
+          } else left.push(`${upload.reference}: ${missing}`);
+        }
+      }
+      const now = left.join();
+      if (now !== before) movedAt = performance.now();
+      before = now;
+      progress.progress(total - waiting.size, total, 'uploads');
+      if (waiting.size > 0) await sleep(POLL_MS, undefined, { signal });
+    }
+    const congestion = waiting.size === 0 ? [] : await congestionOf(cluster.nodes, signal);
+    const lines = [...waiting].map(
+      ({ node, reference, operation }) => `upload ${operation.n}, ${reference} of ${node.name}`,
+    );
+    const why = congestion.map(({ text }) => text);
+    expectNone(
+      context,
+      'every deferred upload reaches the network',
+      [...why, ...lines],
+      plural(total, 'upload'),
+    );
+  });
+}
+
+/** Every upload, from a node drawn for it. */
+export function readBack(context: StormContext, operations: Operations): Promise<void> {
+  return context.step('read', async (progress) => {
+    const uploads = [...operations.uploaded.values()];
+    const nodes = workingNodes(context.cluster.nodes);
+    const dice = context.random('readers');
+    const readers = uploads.map(() => nodes[dice.below(nodes.length)] as ClusterNode);
+    const endsAt = performance.now() + DELIVERED_WITHIN_MS;
+    const failures: string[] = [];
+    let done = 0;
+    const works = uploads.map((upload, index) => async () => {
+      const failure = await failureOf(context, operations, {
+        upload,
+        node: readers[index] as ClusterNode,
+        endsAt,
+      });
+      if (failure !== undefined) failures.push(failure);
+      progress.progress(++done, uploads.length, 'uploads');
+    });
+    await atMost(READS_AT_ONCE, works);
+    expectNone(context, 'every upload is delivered', failures, plural(uploads.length, 'upload'));
+    expectNone(context, 'no node has served or named anything wrong', operations.wrong, 'all answers');
+  });
+}
+
+async function failureOf(
+  context: StormContext,
+  operations: Operations,
+  {
+    upload,
+    node,
+    endsAt,
+  }: { readonly upload: Uploaded; readonly node: ClusterNode; readonly endsAt: number },
+): Promise<string | undefined> {
+  for (;;) {
+    try {
+      const wrong = await operations.read(node, upload);
+      if (wrong !== undefined) operations.wrong.push(wrong);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ClientError) || context.signal.aborted) throw error;
+      if (performance.now() > endsAt)
+        return `${node.name}: upload ${upload.operation.n}, ${upload.reference} of ${upload.node.name}: ${messageOf(error)}`;
+    }
+    await sleep(POLL_MS, undefined, { signal: context.signal });
+  }
+}
+
+/** A part of the acknowledged chunks, on every node that should have them. */
+export function placed(context: StormContext): Promise<void> {
+  return context.step('places', async (progress) => {
+    const { ledger, cluster, signal, parameters } = context;
+    const all = [...new Set(ledger.entries.flatMap(({ chunks }) => chunks))];
+    const chunks = drawn(context, 'sample', all, parameters.sample);
+    const watch = new PlacementWatch(chunks, storers(cluster.nodes));
+    const look = async (aborted: AbortSignal) => {
+      const seen = await watch.look(aborted);
+      progress.progress(watch.placed.length, chunks.length, 'chunks');
+      return 'missing' in seen ? seen.missing : undefined;
+    };
+    const missing = await inTime('every chunk is in place', look, { timeoutMs: PLACED_WITHIN_MS, signal });
+    context.expect('chunks are on every node of their neighbourhood', missing === undefined, {
+      observed: missing ?? `all of ${grouped(chunks.length)}`,
+      expected: `all of ${grouped(chunks.length)} within ${PLACED_WITHIN_MS / 1000} s`,
+    });
+    const radii = await Promise.all(
+      storers(cluster.nodes).map(async (node) => (await node.client.status(signal)).storageRadius),
+    );
+    context.figure({ name: 'storage radius', value: radii.join(', '), unit: 'bits' });
+  });
+}
+
+/** No node keeps another one out: all of them have behaved. */
+export function refusals(context: StormContext): Promise<void> {
+  return context.step('refusals', async () => {
+    const { cluster, signal } = context;
+    const nodes = cluster.nodes.filter((node) => node.running);
+    const nameOf = (overlay: string) =>
+      cluster.nodes.find((node) => node.overlay === overlay)?.name ?? overlay.slice(0, 8);
+    const lists = await Promise.all(
+      nodes.map(async (node) =>
+        (await node.client.blocklist(signal)).map(
+          ({ address, reason }) => `${node.name} refuses ${nameOf(address)}: ${reason}`,
+        ),
+      ),
+    );
+    expectNone(context, 'no node refuses another', lists.flat(), plural(nodes.length, 'node'));
+  });
+}

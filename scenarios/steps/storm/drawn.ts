@@ -1,0 +1,67 @@
+/** The operations of a storm, drawn from the seed, lane by lane. */
+import { CHUNK_PAYLOAD_SIZE, type ScheduledOperation } from 'svcnet/scenario';
+
+/** An operation without its place in the schedule. */
+export type Drawn = ScheduledOperation extends infer O
+  ? O extends ScheduledOperation
+    ? Omit<O, 'n' | 'lane' | 'atMs' | 'node'>
+    : never
+  : never;
+
+interface Dice {
+  below(bound: number): number;
+}
+
+/** Of ten operations so many are uploads while there is room. */
+const UPLOADS_OF_TEN = 6;
+/** Of ten uploads. */
+const CHUNKS_OF_TEN = 2;
+const FILES_OF_TEN = 2;
+const DIRECT_OF_TEN = 5;
+
+/**
+ * @param stream name of the payload, unique in the storm
+ * @param uploads numbers of the uploads that can be read; empty: none yet
+ * @param full nothing more may be uploaded
+ * @returns undefined when there is nothing to do
+ */
+export function drawOperation(
+  dice: Dice,
+  {
+    sizes,
+    stream,
+    uploads,
+    full,
+  }: {
+    readonly sizes: readonly number[];
+    readonly stream: string;
+    readonly uploads: readonly number[];
+    readonly full: boolean;
+  },
+): Drawn | undefined {
+  const wantsUpload = dice.below(10) < UPLOADS_OF_TEN;
+  const read = dice.below(2 ** 30);
+  const size = sizes[dice.below(sizes.length)] as number;
+  const kind = dice.below(10);
+  const mode = dice.below(10) < DIRECT_OF_TEN ? 'direct' : 'deferred';
+  if ((wantsUpload || uploads.length === 0) && !full) {
+    if (kind < CHUNKS_OF_TEN)
+      return { do: 'upload', kind: 'chunk', size: Math.min(size, CHUNK_PAYLOAD_SIZE), mode, data: stream };
+    return {
+      do: 'upload',
+      kind: kind < CHUNKS_OF_TEN + FILES_OF_TEN ? 'file' : 'bytes',
+      size,
+      mode,
+      data: stream,
+    };
+  }
+  if (uploads.length === 0) return undefined;
+  return { do: 'download', upload: uploads[read % uploads.length] as number };
+}
+
+/** Two different ones. */
+export function drawPair<T>(dice: Dice, from: readonly T[]): readonly [T, T] {
+  const first = dice.below(from.length);
+  const second = (first + 1 + dice.below(from.length - 1)) % from.length;
+  return [from[first] as T, from[second] as T];
+}

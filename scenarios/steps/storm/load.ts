@@ -1,0 +1,186 @@
+/**
+ * The load of a storm: lanes of operations on every node, beside the faults. What a node has acknowledged is written down;
+ * an operation that fails is counted, and the lane goes on.
+ */
+import { ClientError, type ClusterNode, type Fault } from 'svcnet';
+import { type Progress, pause, type ScheduledOperation } from 'svcnet/scenario';
+import { workingNodes } from '../steps.ts';
+import { drawOperation, drawPair } from './drawn.ts';
+import { Messages } from './messages.ts';
+import { Operations } from './operations.ts';
+import { chunksMax, type Outcome, type StormContext } from './parameters.ts';
+
+/** A lane whose node is away looks again after it. */
+const AWAY_PAUSE_MS = 100;
+/** Nothing can be read yet, or the node refuses: not the whole time is spent on asking. */
+const IDLE_PAUSE_MS = 200;
+/** What may be offered at once, so that there is something to read. */
+const AT_ONCE_CHUNKS = 100;
+const MESSAGE_PAUSE_MS = 1000;
+const CASH_PAUSE_MS = 5000;
+
+/** Everything that went on. */
+export class StormLoad {
+  readonly operations: Operations;
+  readonly messages: Messages;
+  /** As they were begun: the schedule of the run. */
+  readonly begun: ScheduledOperation[] = [];
+  /** By kind and outcome. */
+  readonly counts = new Map<string, number>();
+  readonly #context: StormContext;
+  readonly #signal: AbortSignal;
+  /** Times that something was done to each node. */
+  readonly harmed = new Map<string, number>();
+  /** Ids of the active faults, by what they are done to. */
+  readonly #active = new Map<string, Set<string>>();
+  readonly #startedAt = performance.now();
+  readonly #durationMs: number;
+  #offered = 0;
+
+  /** @param signal ends the load; what is under way is still awaited */
+  constructor(
+    context: StormContext,
+    { durationMs, signal }: { readonly durationMs: number; readonly signal: AbortSignal },
+  ) {
+    this.#context = context;
+    this.#durationMs = durationMs;
+    this.#signal = signal;
+    this.operations = new Operations(context);
+    this.messages = new Messages(context, (node) => (this.#active.get(node.name)?.size ?? 0) > 0);
+  }
+
+  get progress(): Progress {
+    const { ledger } = this.#context;
+    return {
+      'chunks acknowledged': ledger.acknowledgedChunks(),
+      'uploads acknowledged': ledger.entries.length,
+      'bytes acknowledged': ledger.entries.reduce((sum, { size }) => sum + size, 0),
+    };
+  }
+
+  /** A fault has begun, or has ended. */
+  mark({ id, targets, endAt }: Fault): void {
+    for (const target of targets) {
+      const active = this.#active.get(target) ?? new Set();
+      if (endAt === undefined) this.harmed.set(target, (this.harmed.get(target) ?? 0) + 1);
+      if (endAt === undefined) active.add(id);
+      else active.delete(id);
+      this.#active.set(target, active);
+    }
+  }
+
+  /** Draws operations until the load is over. */
+  async drawn(): Promise<void> {
+    const nodes = workingNodes(this.#context.cluster.nodes);
+    const lanes = nodes.flatMap((node) =>
+      Array.from({ length: this.#context.parameters.lanes }, (_, index) =>
+        this.#lane(node, `${node.name}/${index}`),
+      ),
+    );
+    await Promise.all([...lanes, this.#talk(nodes), this.#pay(nodes)]);
+  }
+
+  /** Does the operations of a schedule. */
+  async scheduled(operations: readonly ScheduledOperation[]): Promise<void> {
+    const lanes = Map.groupBy(operations, ({ lane }) => lane);
+    await Promise.all(
+      [...lanes.values()].map(async (lane) => {
+        for (const operation of lane) {
+          await this.#pause(operation.atMs - (performance.now() - this.#startedAt));
+          if (this.#signal.aborted) return;
+          await this.#do(operation);
+        }
+      }),
+    );
+  }
+
+  async #lane(node: ClusterNode, lane: string): Promise<void> {
+    const { parameters } = this.#context;
+    const dice = this.#context.random(`lane ${lane}`);
+    for (let turn = 0; !this.#signal.aborted; turn++) {
+      if (!node.running) {
+        await this.#pause(AWAY_PAUSE_MS);
+        continue;
+      }
+      const uploads = this.operations.readable;
+      const drawn = drawOperation(dice, {
+        sizes: parameters.sizes,
+        stream: `${lane}, turn ${turn}`,
+        uploads,
+        full: this.#offered >= this.#room(),
+      });
+      if (drawn === undefined) {
+        await this.#pause(IDLE_PAUSE_MS);
+        continue;
+      }
+      const outcome = await this.#do({ ...drawn, ...this.#place(lane, node) });
+      if (outcome !== 'done') await this.#pause(IDLE_PAUSE_MS);
+    }
+  }
+
+  async #talk(nodes: readonly ClusterNode[]): Promise<void> {
+    const dice = this.#context.random('messages');
+    const full = nodes.filter(({ mode }) => mode === 'full');
+    while (!this.#signal.aborted && full.length > 1) {
+      await this.#pause(MESSAGE_PAUSE_MS);
+      const [from, to] = drawPair(dice, full);
+      if (this.#signal.aborted || !from.running || !to.running) continue;
+      await this.#do({ ...this.#place('messages', from), do: 'message', to: to.name });
+    }
+  }
+
+  async #pay(nodes: readonly ClusterNode[]): Promise<void> {
+    const dice = this.#context.random('money');
+    while (!this.#signal.aborted) {
+      await this.#pause(CASH_PAUSE_MS);
+      const node = nodes[dice.below(nodes.length)] as ClusterNode;
+      if (this.#signal.aborted || !node.running) continue;
+      await this.#do({ ...this.#place('money', node), do: 'cash' });
+    }
+  }
+
+  #place(lane: string, node: ClusterNode): Pick<ScheduledOperation, 'n' | 'lane' | 'atMs' | 'node'> {
+    const atMs = Math.round(performance.now() - this.#startedAt);
+    return { n: this.begun.length, lane, atMs, node: node.name };
+  }
+
+  async #do(operation: ScheduledOperation): Promise<Outcome> {
+    this.begun.push(operation);
+    const { signal } = this.#context;
+    let outcome: Outcome;
+    try {
+      outcome = await this.#once(operation);
+    } catch (error) {
+      if (!(error instanceof ClientError) || signal.aborted) throw error;
+      outcome = 'failed';
+    }
+    const key = `${operation.do}s ${outcome}`;
+    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
+    return outcome;
+  }
+
+  #once(operation: ScheduledOperation): Promise<Outcome> {
+    switch (operation.do) {
+      case 'upload':
+        this.#offered += Math.ceil(operation.size / 4096) + 1;
+        return this.operations.upload(operation);
+      case 'download':
+        return this.operations.download(operation);
+      case 'message':
+        return this.messages.send(operation);
+      case 'cash':
+        return this.operations.cash(operation);
+    }
+  }
+
+  /** Chunks that may have been offered by now: a fast machine uploads until the end as well, under every fault. */
+  #room(): number {
+    const share = (performance.now() - this.#startedAt) / this.#durationMs;
+    return Math.max(AT_ONCE_CHUNKS, chunksMax(this.#context.parameters) * Math.min(1, share));
+  }
+
+  /** Until the load is over at the latest. */
+  #pause(ms: number): Promise<void> {
+    return pause(ms, this.#signal);
+  }
+}

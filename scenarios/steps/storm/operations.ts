@@ -1,0 +1,171 @@
+/** Uploads, downloads and payments of a storm, and what they have come to. */
+import { ClientError, type ClusterNode } from 'svcnet';
+import {
+  expectBytes,
+  expectFile,
+  type LedgerEntry,
+  makeCac,
+  type ScheduledOperation,
+  toHex,
+} from 'svcnet/scenario';
+import { batchOf, difference } from '../steps.ts';
+import type { Outcome, StormContext } from './parameters.ts';
+
+type Of<D extends ScheduledOperation['do']> = Extract<ScheduledOperation, { do: D }>;
+
+/** What a node has answered an upload with. */
+export interface Uploaded {
+  readonly operation: Of<'upload'>;
+  readonly node: ClusterNode;
+  readonly reference: string;
+  /** Addresses of all chunks below the reference. */
+  readonly chunks: readonly string[];
+  /** Of a deferred one: its chunks are promised once it is synced. */
+  readonly tag: number | undefined;
+  readonly requestedAtMs: number;
+}
+
+/** Name and type of every file: a manifest holds them. */
+const FILE = { name: 'storm.bin', contentType: 'application/octet-stream' } as const;
+/** A node that stands still answers nothing: whoever asked it goes on. */
+const PATIENCE_MS = 60_000;
+
+export class Operations {
+  /** By the number of the operation. */
+  readonly uploaded = new Map<number, Uploaded>();
+  /** Numbers of those that can be read. */
+  readonly readable: number[] = [];
+  /** Answers that were not what was uploaded. */
+  readonly wrong: string[] = [];
+  readonly #context: StormContext;
+
+  constructor(context: StormContext) {
+    this.#context = context;
+  }
+
+  /** What an upload of the schedule consists of. */
+  payload({ data, size }: Of<'upload'>): Uint8Array {
+    return this.#context.random(data).bytes(size);
+  }
+
+  async upload(operation: Of<'upload'>): Promise<Outcome> {
+    const node = this.#context.cluster.node(operation.node);
+    if (!node.running) return 'refused';
+    const requestedAtMs = Date.now();
+    const data = this.payload(operation);
+    const { reference, tag, expected } = await this.#send(operation, node, data);
+    if (reference !== expected.reference)
+      this.wrong.push(
+        `${node.name} calls upload ${operation.n} ${reference}, expected ${expected.reference}`,
+      );
+    const { chunks } = expected;
+    const uploaded = { operation, node, reference, chunks, tag, requestedAtMs };
+    this.uploaded.set(operation.n, uploaded);
+    this.readable.push(operation.n);
+    if (tag === undefined) await this.acknowledge(uploaded, 'api');
+    return 'done';
+  }
+
+  async #send(
+    { kind, mode }: Of<'upload'>,
+    node: ClusterNode,
+    data: Uint8Array,
+  ): Promise<{
+    readonly reference: string;
+    readonly tag: number | undefined;
+    readonly expected: { readonly reference: string; readonly chunks: readonly string[] };
+  }> {
+    const { signal } = this.#context;
+    const batch = batchOf(node);
+    const options = {
+      batch,
+      redundancyLevel: 0,
+      deferred: mode === 'deferred',
+      timeoutMs: PATIENCE_MS,
+      signal,
+    };
+    const key = { operation: `upload ${kind}, ${mode}`, node: node.name };
+    const timed = <R>(work: () => Promise<R>) => this.#context.measure(key, work, () => data.length);
+    if (kind === 'chunk') {
+      const chunk = makeCac(BigInt(data.length), data);
+      const address = toHex(chunk.address);
+      const tag = mode === 'deferred' ? (await node.tags.create(signal)).uid : undefined;
+      const under = tag === undefined ? {} : { tag };
+      const { reference } = await timed(() => node.chunks.upload(chunk.data, { batch, signal, ...under }));
+      return { reference, tag, expected: { reference: address, chunks: [address] } };
+    }
+    const { reference, tag } = await timed(() =>
+      kind === 'file' ? node.files.upload(data, { ...options, ...FILE }) : node.bytes.upload(data, options),
+    );
+    const expected = await (kind === 'file' ? expectFile(data, FILE) : expectBytes(data));
+    return { reference, tag: mode === 'deferred' ? tag : undefined, expected };
+  }
+
+  /** Promised from here on: it is in the ledger. */
+  async acknowledge(
+    { operation, node, reference, chunks, requestedAtMs }: Uploaded,
+    level: LedgerEntry['level'],
+  ): Promise<void> {
+    await this.#context.ledger.add({
+      kind: operation.kind,
+      node: node.name,
+      batch: batchOf(node),
+      reference,
+      size: operation.size,
+      chunks,
+      mode: operation.mode,
+      level,
+      requestedAtMs,
+      acknowledgedAtMs: Date.now(),
+    });
+  }
+
+  async download({ node: name, upload }: Of<'download'>): Promise<Outcome> {
+    const node = this.#context.cluster.node(name);
+    const uploaded = this.uploaded.get(upload);
+    // Of a schedule that was made smaller, or where it did not succeed this time.
+    if (uploaded === undefined || !node.running) return 'refused';
+    const wrong = await this.read(node, uploaded);
+    if (wrong !== undefined) this.wrong.push(wrong);
+    return 'done';
+  }
+
+  /** @returns what is wrong with the bytes, if so @throws ClientError */
+  async read(node: ClusterNode, { operation, reference, chunks }: Uploaded): Promise<string | undefined> {
+    const { signal } = this.#context;
+    const options = { cache: false, timeoutMs: PATIENCE_MS, signal };
+    const work = {
+      bytes: () => node.bytes.download(reference, options),
+      file: () => node.files.download(reference, FILE.name, options),
+      chunk: async () => (await node.chunks.download(chunks[0] ?? reference, options)).subarray(8),
+    }[operation.kind];
+    const key = { operation: `download ${operation.kind}`, node: node.name };
+    const seen = await this.#context.measure(key, work, ({ length }) => length);
+    const part = difference(seen, this.payload(operation));
+    return part === undefined
+      ? undefined
+      : `${node.name} serves upload ${operation.n}, ${reference}: ${part}`;
+  }
+
+  /** Peers whose cheques have nothing left to cash are passed over. */
+  async cash({ node: name }: Of<'cash'>): Promise<Outcome> {
+    const { cluster, signal } = this.#context;
+    const node = cluster.node(name);
+    if (!node.running) return 'refused';
+    const cheques = await node.chequebook.cheques(signal);
+    let refused = false;
+    for (const { peer, received } of cheques) {
+      if (received === undefined) continue;
+      const { uncashedAmount } = await node.chequebook.cashout(peer, signal);
+      if (uncashedAmount === 0n) continue;
+      try {
+        await node.chequebook.cash(peer, signal);
+      } catch (error) {
+        // One transaction at a time, and those of a moment ago may still be under way.
+        if (!(error instanceof ClientError)) throw error;
+        refused = true;
+      }
+    }
+    return refused ? 'refused' : 'done';
+  }
+}

@@ -1,0 +1,48 @@
+/** What a storm can be asked for. */
+import { parameter, type ScenarioContext } from 'svcnet/scenario';
+
+export const STORM_PARAMETERS = {
+  duration: parameter('duration', 60_000, 'how long it lasts, without healing and checking', { min: 1 }),
+  faults: parameter(
+    'list',
+    ['kill', 'pause', 'partition', 'slow'],
+    'faults to draw from, also isolate and reset; none: only the load',
+  ),
+  'fault-every': parameter('duration', 5000, 'from one fault to the next, on average', { min: 1 }),
+  'fault-for': parameter('duration', 4000, 'longest time that a fault lasts', { min: 1 }),
+  sizes: parameter('sizes', [4096, 32_768, 262_144, 1_000_000], 'sizes of the uploads, drawn at random'),
+  lanes: parameter('integer', 2, 'operations under way at once on each node', { min: 1 }),
+  reserve: parameter('integer', 4000, 'chunks that the reserve of a node is made for', { min: 100 }),
+  chunks: parameter(
+    'integer',
+    0,
+    'chunks after which only reads go on; 0: as many as the reserves hold, and some room',
+  ),
+  sample: parameter('integer', 1000, 'chunks that are looked for on each node that should have them'),
+  memory: parameter('size', 256 * 2 ** 20, 'memory that a node may use more in the end than at the start'),
+  handles: parameter(
+    'integer',
+    200,
+    'files and sockets that a node may hold more in the end than at the start',
+  ),
+  schedule: parameter(
+    'text',
+    '',
+    'schedule.json of an earlier run, to do the same again; or faults in a file of yours (YAML)',
+  ),
+};
+
+export type StormContext = ScenarioContext<typeof STORM_PARAMETERS>;
+
+/** What an operation has come to. `refused`: its node is away, or what it is about is not there. */
+export type Outcome = 'done' | 'failed' | 'refused';
+
+/** Where the nodes are: each has others beside it. */
+export const NEIGHBOURHOODS = ['00', '01', '10', '11'] as const;
+/** Of what all neighbourhoods hold: their sizes differ, and a full one takes nothing. */
+const FILLED_SHARE = 0.7;
+
+/** Chunks to upload at most. */
+export function chunksMax({ chunks, reserve }: StormContext['parameters']): number {
+  return chunks > 0 ? chunks : Math.floor(reserve * NEIGHBOURHOODS.length * FILLED_SHARE);
+}

@@ -1,0 +1,64 @@
+/** What scenarios of connections and routing share: a look at all nodes, repeated until it finds nothing wrong. */
+import type { ClusterNode } from 'svcnet';
+import { type ParameterTable, parameter, type ScenarioContext } from 'svcnet/scenario';
+import { inTime } from './steps.ts';
+
+/** Problems shown of a longer list. */
+const LINES_SHOWN = 20;
+
+/** Of every scenario that looks until all is well. */
+export const WITHIN = {
+  within: parameter('duration', 30_000, 'time until everything has to be as it should'),
+};
+
+/** One condition on the whole cluster, and the nodes that break it. */
+export interface Rule {
+  readonly name: string;
+  readonly expected: string;
+  /** A line for each thing that is wrong, with its node. */
+  readonly wrong: (signal: AbortSignal) => Promise<readonly string[]>;
+}
+
+/** Every rule is a condition. Looks at them until none is broken, and says how long that took. */
+export async function expectRules<T extends ParameterTable & typeof WITHIN>(
+  context: ScenarioContext<T>,
+  rules: readonly Rule[],
+): Promise<void> {
+  const { signal } = context;
+  const timeoutMs = (context.parameters as { readonly within: number }).within;
+  await context.step('look', async (progress) => {
+    const startedAt = performance.now();
+    const broken = new Map<Rule, readonly string[]>();
+    await inTime(
+      'all is as it should be',
+      async (aborted) => {
+        for (const rule of rules) broken.set(rule, await rule.wrong(aborted));
+        return [...broken.values()].flat()[0];
+      },
+      { timeoutMs, signal },
+    );
+    for (const rule of rules) {
+      const lines = broken.get(rule) ?? ['no node has answered'];
+      context.expect(rule.name, lines.length === 0, {
+        observed: lines[0] ?? 'all nodes',
+        expected: rule.expected,
+        ...(lines.length < 2 ? {} : { evidence: lines.slice(0, LINES_SHOWN).join('\n') }),
+      });
+    }
+    const seconds = (performance.now() - startedAt) / 1000;
+    context.figure({ name: 'time until all was well', value: seconds.toFixed(3), unit: 's' });
+    progress.detail(`${rules.length} conditions`);
+  });
+}
+
+/** Looks at each running node. @returns what is wrong, in the order of the nodes */
+export async function wrongOn(
+  nodes: readonly ClusterNode[],
+  look: (node: ClusterNode) => Promise<readonly string[]>,
+): Promise<string[]> {
+  const running = nodes.filter((node) => node.running);
+  const wrong = await Promise.all(
+    running.map(async (node) => (await look(node)).map((text) => `${node.name} ${text}`)),
+  );
+  return wrong.flat();
+}

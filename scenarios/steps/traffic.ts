@@ -1,0 +1,203 @@
+/**
+ * Steady traffic beside faults: single chunks, uploaded direct and read elsewhere, at a rate that does not wait for
+ * answers. What was acknowledged is in the ledger; what failed is written down with its node and time.
+ */
+import { ClientError, type ClusterNode } from 'svcnet';
+import {
+  messageOf,
+  type ParameterTable,
+  parameter,
+  pause,
+  plural,
+  type ScenarioContext,
+} from 'svcnet/scenario';
+import { freshChunk } from './presence.ts';
+import { batchOf, difference, ledgerDirect } from './steps.ts';
+
+/** Of every scenario with such traffic. */
+export const TRAFFIC = {
+  load: parameter('integer', 20, 'chunks uploaded per second in all, each read on another node', { min: 1 }),
+};
+
+/** A request that hangs is a failure: longer than any deadline of a node. */
+const PATIENCE_MS = 35_000;
+/** Requests under way at once; more would only wait for each other. */
+const UNDER_WAY_MAX = 200;
+
+/** One request. */
+export interface Sample {
+  readonly what: 'upload' | 'read';
+  readonly node: ClusterNode;
+  /** Ms since the epoch. */
+  readonly at: number;
+  readonly ms: number;
+  /** Why it failed; absent: it has not. */
+  readonly failure?: string;
+}
+
+export interface TrafficOptions {
+  /** Those that upload and read, one after the other; asked for at each request. */
+  readonly nodes: () => readonly ClusterNode[];
+  /** Who reads what a node has uploaded; default: any of them. */
+  readonly readersOf?: (uploader: ClusterNode) => readonly ClusterNode[];
+  /** Batch to upload with; default: that of the node. */
+  readonly batchOf?: (node: ClusterNode) => string;
+}
+
+export class Traffic {
+  readonly samples: Sample[] = [];
+  /** Answers with other bytes. */
+  readonly wrong: string[] = [];
+  readonly #context: ScenarioContext;
+  readonly #options: TrafficOptions;
+  readonly #ended = new AbortController();
+  readonly #underWay = new Set<Promise<void>>();
+  #running: Promise<void> | undefined;
+  #failure: unknown;
+
+  constructor(context: ScenarioContext, options: TrafficOptions) {
+    this.#context = context;
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** Ends it, and waits for what is under way. @throws what has gone wrong, other than answers of nodes */
+  async stop(): Promise<void> {
+    this.#ended.abort();
+    await this.#running;
+    await Promise.all(this.#underWay);
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Those of a time, ms since the epoch. */
+  between(from: number, to = Number.POSITIVE_INFINITY): Sample[] {
+    return this.samples.filter(({ at }) => at >= from && at < to);
+  }
+
+  async #run(): Promise<void> {
+    const { parameters } = this.#context;
+    const dice = this.#context.random('traffic');
+    const pauseMs = 1000 / Number((parameters as { load?: unknown }).load ?? TRAFFIC.load.default);
+    while (!this.#ended.signal.aborted && !this.#context.signal.aborted) {
+      const nodes = this.#options.nodes();
+      if (nodes.length > 0 && this.#underWay.size < UNDER_WAY_MAX) {
+        const uploader = nodes[dice.below(nodes.length)] as ClusterNode;
+        const work = this.#once(uploader, freshChunk(dice), dice.below(2 ** 30))
+          .catch((error: unknown) => {
+            this.#failure ??= error;
+            this.#ended.abort();
+          })
+          .finally(() => this.#underWay.delete(work));
+        this.#underWay.add(work);
+      }
+      await pause(pauseMs, this.#ended.signal);
+    }
+  }
+
+  async #once(
+    uploader: ClusterNode,
+    { data, address }: { readonly data: Uint8Array; readonly address: string },
+    pick: number,
+  ): Promise<void> {
+    const batch = this.#options.batchOf?.(uploader) ?? batchOf(uploader);
+    const requestedAtMs = Date.now();
+    const sent = await this.#timed('upload', uploader, (signal) =>
+      uploader.chunks.upload(data, { batch, signal }).then(() => data),
+    );
+    if (sent === undefined) return;
+    const entry = { kind: 'chunk', reference: address, size: data.length, chunks: [address] } as const;
+    await ledgerDirect(this.#context, uploader, { ...entry, requestedAtMs });
+    const readers = (this.#options.readersOf?.(uploader) ?? this.#options.nodes()).filter(
+      (node) => node !== uploader,
+    );
+    if (readers.length === 0) return;
+    const reader = readers[pick % readers.length] as ClusterNode;
+    const seen = await this.#timed('read', reader, (signal) =>
+      reader.chunks.download(address, { cache: false, signal }),
+    );
+    const part = seen === undefined ? undefined : difference(seen, data);
+    if (part !== undefined) this.wrong.push(`${reader.name} serves chunk ${address}: ${part}`);
+  }
+
+  /** @returns undefined when it has failed */
+  async #timed(
+    what: Sample['what'],
+    node: ClusterNode,
+    work: (signal: AbortSignal) => Promise<Uint8Array>,
+  ): Promise<Uint8Array | undefined> {
+    const at = Date.now();
+    const startedAt = performance.now();
+    const patience = AbortSignal.timeout(PATIENCE_MS);
+    const signal = AbortSignal.any([this.#context.signal, patience]);
+    const sample = (failure?: string) => {
+      const ms = performance.now() - startedAt;
+      this.samples.push({ what, node, at, ms, ...(failure === undefined ? {} : { failure }) });
+    };
+    try {
+      const key = { operation: `${what} chunk`, node: node.name };
+      const result = await this.#context.measure(
+        key,
+        () => work(signal),
+        ({ length }) => length,
+      );
+      sample();
+      return result;
+    } catch (error) {
+      if (this.#context.signal.aborted || !(error instanceof ClientError || patience.aborted)) throw error;
+      sample(messageOf(error));
+      return undefined;
+    }
+  }
+}
+
+/** Runs work beside traffic, and ends the traffic whatever becomes of the work. */
+export async function beside<T extends ParameterTable, R>(
+  context: ScenarioContext<T>,
+  options: TrafficOptions,
+  work: (traffic: Traffic) => Promise<R>,
+): Promise<R> {
+  const traffic = new Traffic(context, options);
+  traffic.start();
+  try {
+    return await work(traffic);
+  } finally {
+    await traffic.stop();
+    context.expect('no chunk comes with other bytes', traffic.wrong.length === 0, {
+      observed: traffic.wrong.length,
+      expected: 0,
+      ...(traffic.wrong.length === 0 ? {} : { evidence: traffic.wrong.slice(0, 20).join('\n') }),
+    });
+  }
+}
+
+/** At least this share of the samples has succeeded. */
+export function expectSuccess<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  name: string,
+  samples: readonly Sample[],
+  least: number,
+): void {
+  const failed = samples.filter(({ failure }) => failure !== undefined);
+  const good = samples.length - failed.length;
+  context.expect(name, samples.length > 0 && good >= least * samples.length, {
+    observed: `${good} of ${plural(samples.length, 'request')}`,
+    expected: `at least ${Math.round(least * 1000) / 10} %, and one request`,
+    ...(failed.length === 0
+      ? {}
+      : {
+          evidence: failed
+            .slice(0, 20)
+            .map((one) => `${one.node.name}, ${one.what}: ${one.failure}`)
+            .join('\n'),
+        }),
+  });
+}
+
+/** The longest time of all but the slowest hundredth, milliseconds; 0 without samples. */
+export function p99(samples: readonly Sample[]): number {
+  const times = samples.map(({ ms }) => ms).toSorted((a, b) => a - b);
+  return times[Math.max(0, Math.ceil(times.length * 0.99) - 1)] ?? 0;
+}

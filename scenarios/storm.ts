@@ -1,0 +1,171 @@
+/**
+ * Everything at once: uploads, downloads, messages and payments on every node, and faults, all drawn from the seed or read
+ * from a schedule. Then all faults are healed, and everything that was acknowledged must be there.
+ */
+import {
+  type Books,
+  conduct,
+  defineScenario,
+  drawFaults,
+  effectText,
+  hadEffect,
+  LINK_WORDS,
+  linkGaps,
+  parseWritten,
+  plural,
+  readDefinitionFile,
+  readSchedule,
+  type Schedule,
+  writeSchedule,
+} from 'svcnet/scenario';
+import { checkBooks, underWay } from './steps/money.ts';
+import { verifyLedger, workingNodes } from './steps/steps.ts';
+import { expectNone, placed, readBack, refusals, sync, whole } from './steps/storm/checks.ts';
+import { growth, usesOf } from './steps/storm/growth.ts';
+import { StormLoad } from './steps/storm/load.ts';
+import { NEIGHBOURHOODS, STORM_PARAMETERS, type StormContext } from './steps/storm/parameters.ts';
+
+/** A storm may last for hours, and what it has uploaded is looked for after it. */
+const TIMEOUT_MS = 24 * 3_600_000;
+/** Balances agree as soon as nothing is under way. */
+const SETTLED_WITHIN_MS = 60_000;
+/** The shortest fault. */
+const FAULT_MIN_MS = 500;
+
+export default defineScenario({
+  name: 'storm',
+  group: 'chaos',
+  about:
+    'Uploads, reads, sends messages and pays while faults come and go, then heals and checks everything.',
+  parameters: STORM_PARAMETERS,
+  needs: { nodes: 2 },
+  cluster: {
+    nodes: 10,
+    credit: 'network',
+    neighbourhoods: NEIGHBOURHOODS,
+    linkFaults: ({ faults }) => faults.some((word) => LINK_WORDS.includes(word)),
+    optionsFor: ({ reserve }) => ({ 'reserve-capacity': reserve, 'minimum-storage-radius': 1 }),
+  },
+  timeoutMs: TIMEOUT_MS,
+  alone: true,
+  async run(context) {
+    const { schedule, faults } = context.parameters;
+    const given = schedule === '' ? undefined : await scheduleOf(context, schedule);
+    if (faults.some((word) => LINK_WORDS.includes(word))) context.requires('linkFaults');
+    const before = await checkBooks(context);
+    const uses = await usesOf(context);
+    const load = await rage(context, given);
+    using messages = load.messages;
+    await whole(context);
+    await messages.conclude();
+    await sync(context, load.operations);
+    await readBack(context, load.operations);
+    await placed(context);
+    await balance(context, load, before);
+    await refusals(context);
+    await growth(context, uses);
+    await verifyLedger(context);
+  },
+});
+
+/** @param path of an earlier run's schedule, or of one in YAML */
+async function scheduleOf(context: StormContext, path: string): Promise<Schedule> {
+  if (!/\.ya?ml$/.test(path)) return readSchedule(path);
+  const input = await readDefinitionFile(path, 'schedule');
+  const nodes = workingNodes(context.cluster.nodes).map(({ name }) => name);
+  return parseWritten(input, { source: path, nodes, dice: context.random('faults') });
+}
+
+/** The ends of a link count the same, but for what was under way when one of them died. */
+async function balance(context: StormContext, load: StormLoad, before: Books): Promise<void> {
+  const isExplained = underWay((name) => load.harmed.get(name) ?? 0);
+  const { nodes } = await checkBooks(context, { before, timeoutMs: SETTLED_WITHIN_MS, isExplained });
+  const gaps = linkGaps(nodes);
+  context.figure({ name: 'counts that differ since a fault', value: gaps.length, unit: '' });
+  const largest = gaps.reduce((most, { gap }) => (gap > most ? gap : most), 0n);
+  context.figure({ name: 'largest of these differences', value: largest.toString(), unit: 'units' });
+}
+
+/** The load and the faults. Whatever ends it, the schedule so far is in the run's folder. */
+function rage(context: StormContext, given: Schedule | undefined): Promise<StormLoad> {
+  return context.step('storm', async (progress) => {
+    const { cluster, parameters, signal } = context;
+    const { duration, faults: kinds, 'fault-every': everyMs, 'fault-for': most } = parameters;
+    const durationMs = given?.durationMs ?? duration;
+    const targets = workingNodes(cluster.nodes).map(({ name }) => name);
+    const bounds = {
+      faults: kinds,
+      nodes: targets,
+      durationMs,
+      everyMs,
+      forMs: [Math.min(FAULT_MIN_MS, most), most],
+    } as const;
+    const faults = given?.faults ?? drawFaults(bounds, context.random('faults'));
+    const failed = new AbortController();
+    const over = AbortSignal.any([signal, failed.signal, AbortSignal.timeout(durationMs)]);
+    const load = new StormLoad(context, { durationMs, signal: over });
+    const showing = setInterval(() => progress.detail(summary(load)), 1000);
+    const began = cluster.faults.history.length;
+    // One that a person has written has faults alone.
+    const operations = given?.operations ?? [];
+    try {
+      const work = operations.length === 0 ? load.drawn() : load.scheduled(operations);
+      const conducted = conduct(
+        faults,
+        {
+          faults: cluster.faults,
+          targets,
+          progress: () => load.progress,
+          onFault: (fault) => load.mark(fault),
+        },
+        over,
+      );
+      // What fails of one ends the other.
+      const both = [work, conducted].map((one) =>
+        one.catch((error: unknown) => {
+          failed.abort();
+          throw error;
+        }),
+      );
+      const [first] = (await Promise.allSettled(both)).filter((one) => one.status === 'rejected');
+      if (first !== undefined) throw first.reason;
+    } catch (error) {
+      load.messages[Symbol.dispose]();
+      throw error;
+    } finally {
+      clearInterval(showing);
+      writeSchedule(context.folder, { schema: 1, durationMs, faults, operations: load.begun });
+    }
+    if (operations.length === 0) taken(context, load);
+    const begun = cluster.faults.history.slice(began);
+    if (faults.length > 0) {
+      const seen = { observed: `${begun.length} of ${faults.length}`, expected: 'at least 1' };
+      context.expect('faults are begun', begun.length > 0, seen);
+    }
+    const lines = begun
+      .filter((fault) => !hadEffect(fault))
+      .map((fault) => `${fault.text}: ${effectText(fault.effect)}`);
+    expectNone(context, 'every fault has an effect', lines, plural(begun.length, 'fault'));
+    for (const [name, value] of load.counts) context.figure({ name, value, unit: '' });
+    context.figure({ name: 'faults', value: begun.length, unit: `of ${faults.length}` });
+    progress.detail(summary(load));
+    return load;
+  });
+}
+
+/** Where nothing is taken nothing can be lost: the conditions after the storm would say nothing. */
+function taken(context: StormContext, { begun, operations: { uploaded } }: StormLoad): void {
+  const uploads = begun.filter((operation) => operation.do === 'upload').length;
+  if (uploads === 0) {
+    context.unchecked('uploads: the time was too short for one');
+    return;
+  }
+  context.expect('nodes take uploads', uploaded.size > 0, {
+    observed: `${uploaded.size} of ${uploads}`,
+    expected: 'at least 1',
+  });
+}
+
+function summary({ progress, begun }: StormLoad): string {
+  return `${begun.length} operations, ${progress['chunks acknowledged']} chunks acknowledged at once`;
+}

@@ -1,0 +1,92 @@
+/**
+ * Our node has no red row over HTTP, in either dialect; and each row is red as soon as one thing that it claims is
+ * otherwise: the answers are given to it again, each claim broken once.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { httpConformance } from '../../../harness/conformance/http/conformance.ts';
+import type { HttpSubject } from '../../../harness/conformance/http/subject.ts';
+import type { Row } from '../../../harness/conformance/row.ts';
+import { isRed } from '../../../harness/conformance/row.ts';
+import { runRows } from '../../../harness/conformance/run-rows.ts';
+import { brokenCopies, KeepingTransport } from '../../unit/harness/conformance/replay.ts';
+import { stateFolder } from '../node/kit.ts';
+
+const stateDir = stateFolder();
+const signal = new AbortController().signal;
+
+describe.each(['svc', 'swarm'] as const)('dialect %s', (dialect) => {
+  let net: Cluster;
+  let transport: KeepingTransport;
+  let subject: HttpSubject;
+  let close: () => Promise<readonly string[]>;
+  let rows: readonly Row<HttpSubject>[];
+  /** What each row was answered. */
+  const answers = new Map<string, KeepingTransport['kept']>();
+
+  beforeAll(async () => {
+    net = await Cluster.start({ nodes: 2, seed: 77, dialect, driver: 'embedded', stateDir, name: dialect });
+    await net.meshed();
+    const [graded, other] = [net.node(0), net.node(1)];
+    const conformance = httpConformance(
+      { target: graded.api, debugTarget: graded.debug, second: other.api, dialect },
+      (inner) => {
+        transport = new KeepingTransport(inner, dialect === 'svc' ? 'text' : 'object');
+        return transport;
+      },
+    );
+    rows = conformance.rows;
+    ({ subject, close } = await conformance.open(signal));
+  });
+  afterAll(() => net.stop());
+
+  test('every row has a name of its own', () => {
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
+  });
+
+  test('no row is red', { timeout: 120_000 }, async () => {
+    const results = await runRows(rows, subject, {
+      level: 'money',
+      signal,
+      onResult: ({ id }) => {
+        answers.set(id, transport.kept);
+        transport.kept = [];
+      },
+    });
+    expect(results.filter(isRed).map(({ id, reason }) => `${id}: ${reason}`)).toEqual([]);
+    const skipped = results.filter(({ verdict }) => verdict === 'skipped').map(({ id }) => id);
+    expect(skipped).toEqual(['GET /rchash']);
+    // Two batches were bought, and nobody takes them back.
+    const left = (await close()).map((what) => what.replace(/[0-9a-f]{64}.*/, 'ID'));
+    expect(left).toEqual(['batch ID', 'batch ID']);
+  });
+
+  test('every row turns red by every claim that is broken', { timeout: 120_000 }, async () => {
+    const survived: string[] = [];
+    const untouched: string[] = [];
+    let mutations = 0;
+    const verdictOf = async (row: Row<HttpSubject>, kept: KeepingTransport['kept']) => {
+      transport.replay([...kept]);
+      const [result] = await runRows([row], { ...subject, lookMs: 0 }, { level: 'money', signal });
+      return result?.verdict;
+    };
+    const graded = rows.filter(({ id }) => id !== 'GET /rchash');
+    for (const row of graded) {
+      const kept = answers.get(row.id) ?? [];
+      expect(await verdictOf(row, kept), row.id).toBe('passed');
+      let own = 0;
+      for (const broken of brokenCopies(kept)) {
+        own += 1;
+        const verdict = await verdictOf(row, broken.kept);
+        if (verdict !== 'failed' && verdict !== 'error') survived.push(`${row.id}: ${broken.about}`);
+      }
+      mutations += own;
+      if (own === 0) untouched.push(row.id);
+    }
+    expect(untouched).toEqual([]);
+    expect(survived).toEqual([]);
+    process.stdout.write(
+      `conformance http, ${dialect}: ${graded.length} rows, ${mutations} mutations, all red\n`,
+    );
+  });
+});

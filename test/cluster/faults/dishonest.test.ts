@@ -1,0 +1,91 @@
+/** Dishonest nodes: each behaviour acts, and honest nodes among them go on serving each other what is right. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { nodeCounts } from '../../../harness/tampered/control.ts';
+import { BEHAVIOUR_NAMES } from '../../../harness/tampered/names.ts';
+
+const soon = { timeout: 30_000, interval: 100 };
+const HONEST = 4;
+/** Chunks lie in their neighbourhood alone, so that content has to be asked for. */
+const options = { 'minimum-storage-radius': 1, 'cache-capacity': 0 };
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svcnet-dishonest-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function acts(net: Cluster, node: string, behaviour: string): Promise<Record<string, number>> {
+  const counts = () => nodeCounts(net.node(node).dataDir, behaviour);
+  await expect.poll(async () => Object.values(await counts()).some((count) => count > 0), soon).toBe(true);
+  return counts();
+}
+
+describe('a node for every behaviour among a few honest ones', () => {
+  let net: Cluster;
+
+  beforeAll(async () => {
+    net = await Cluster.start({
+      driver: 'embedded',
+      credit: 'low',
+      seed: 7,
+      stateDir: join(folder, 'embedded'),
+      nodes: [
+        { count: HONEST, options, neighbourhoods: ['0', '1', '0', '1'] },
+        ...BEHAVIOUR_NAMES.map((name) => ({ dishonest: [name], options, batches: false as const })),
+      ],
+    });
+  });
+  afterAll(async () => {
+    await net.stop();
+  });
+
+  test('gives none of these wrong bytes', async () => {
+    const data = new Uint8Array(200_000).map((_, index) => (index * 7919) >> 3);
+    const uploader = net.node(0);
+    const { reference } = await uploader.bytes.upload(data, { batch: uploader.batch as string });
+    await net.synced(reference);
+    for (const reader of net.nodes.slice(1, HONEST)) {
+      expect(await reader.bytes.download(reference)).toEqual(data);
+    }
+    // Who owes nothing cannot refuse to pay; whether it is given anything is its own concern.
+    const debtor = net.node(HONEST + BEHAVIOUR_NAMES.indexOf('refuse-to-pay'));
+    await Promise.allSettled([debtor.bytes.download(reference)]);
+  });
+
+  test.each(BEHAVIOUR_NAMES.map((name, index) => [name, `node-${HONEST + index}`]))(
+    'acts: %s (%s)',
+    async (name, node) => {
+      await acts(net, node, name);
+    },
+  );
+
+  test('does no harm to the honest nodes', async () => {
+    for (const node of net.nodes.slice(0, HONEST)) {
+      expect((await node.observe()).state).toBe('running');
+      expect(await node.loggedErrors()).toEqual([]);
+    }
+  });
+});
+
+test('in processes of their own they spoil bytes of connections as well, and clocks can be wrong', async () => {
+  await using net = await Cluster.start({
+    driver: 'process',
+    machineFaults: true,
+    seed: 8,
+    stateDir: join(folder, 'process'),
+    batches: false,
+    nodes: [{ count: 2 }, { dishonest: ['handshake-garbage'] }],
+  });
+  await acts(net, 'node-2', 'handshake-garbage');
+  const spoilt = async () => Object.keys(await acts(net, 'node-2', 'handshake-garbage'));
+  await expect.poll(spoilt, soon).toContain('introductions of garbage');
+  const { id } = await net.faults.begin({ kind: 'clock', node: 'node-1', offset: '-10s' });
+  const shifted = async () => (await net.faults.list()).find((fault) => fault.id === id)?.effect;
+  await expect.poll(shifted, soon).toMatchObject({ 'clock reads shifted': expect.any(Number) as number });
+  await net.faults.heal();
+  for (const node of net.nodes.slice(0, 2)) expect(await node.loggedErrors()).toEqual([]);
+});

@@ -1,0 +1,124 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Cluster } from '../../../../harness/cluster/cluster.ts';
+import type { Fault } from '../../../../harness/faults/fault.ts';
+import { LINK_PROXY } from '../../../../harness/places/driver.ts';
+import { readRun } from '../../../../harness/state/state.ts';
+import { everyKindMeasured } from '../../faults/measured.ts';
+
+/** A ping opens a stream, which takes one round trip, and asks, which takes another one. */
+const ROUND_TRIPS = 2;
+/** Longer than any ping that arrives. */
+const HELD_MS = 1500;
+
+describe.each([
+  ['process', { linkFaults: true }],
+  ['embedded', {}],
+] as const)('links of a cluster with driver %s', (driver, more) => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-links-'));
+  let net: Cluster;
+  /** Their last effect is known to the process that has ended them. */
+  const healedElsewhere: Fault[] = [];
+
+  beforeAll(async () => {
+    net = await Cluster.start({ nodes: 3, seed: 7, driver, batches: false, stateDir, ...more });
+  });
+  afterAll(async () => {
+    await net.stop();
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+
+  /** Milliseconds, or undefined when no answer has come so far. */
+  async function ping(from: number, to: number, withinMs = 30_000): Promise<number | undefined> {
+    const signal = AbortSignal.timeout(withinMs);
+    const startedAt = performance.now();
+    try {
+      await net.node(from).client.pingpong(net.node(to).overlay, signal);
+      return performance.now() - startedAt;
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  test('a link of 200 ms takes 200 ms for each round trip, the others take what they took', async () => {
+    const fault = await net.faults.link('node-0', 'node-1', { latency: '200ms' });
+    expect(fault.text).toBe('adds 200 ms to each round trip between node-0 and node-1');
+    const [slow, back] = [await ping(0, 1), await ping(1, 0)];
+    for (const rtt of [slow, back]) expect(rtt).toBeGreaterThanOrEqual(ROUND_TRIPS * 199);
+    const other = await ping(0, 2);
+    expect(other).toBeLessThan(slow as number);
+    // Another process sees it, and ends it.
+    const elsewhere = await Cluster.attach(net.name, { stateDir });
+    const [seen] = await elsewhere.faults.list();
+    expect(seen).toMatchObject({ id: fault.id, kind: 'link' });
+    expect(seen?.effect['connections delayed']).toBeGreaterThan(0);
+    const [healed] = await elsewhere.faults.heal();
+    if (healed !== undefined) healedElsewhere.push(healed);
+    expect(healed?.effect['bytes delayed']).toBeGreaterThan(0);
+    await elsewhere.detach();
+    expect(await ping(0, 1)).toBeLessThan(slow as number);
+    const lines = readFileSync(join(net.folder, 'faults.jsonl'), 'utf8').trim().split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as { event: string }).event)).toEqual(['begin', 'end']);
+  });
+
+  test('a partition separates its sides, and nothing else; when it ends they reach each other again', async () => {
+    const fault = await net.faults.partition([['node-0', 'node-1'], ['node-2']]);
+    expect(await ping(0, 2, HELD_MS)).toBeUndefined();
+    expect(await ping(0, 1)).toBeTypeOf('number');
+    const [ended] = await net.faults.heal(fault.id);
+    expect(ended?.effect['bytes held back']).toBeGreaterThan(0);
+    expect(await ping(0, 2)).toBeTypeOf('number');
+  });
+
+  test('a node that is isolated by resets loses its peers, and finds them again', async () => {
+    await net.faults.isolate('node-1', { mode: 'reset' });
+    const peers = async () => (await net.node(1).client.peers()).length;
+    await expect.poll(peers, { timeout: 20_000 }).toBe(0);
+    const [ended] = await net.faults.heal();
+    expect(ended?.effect['connections reset']).toBeGreaterThanOrEqual(2);
+    // Whoever was refused waits before it dials again: the others find it here, too.
+    if (driver === 'embedded') await expect.poll(peers, { timeout: 30_000 }).toBe(2);
+  });
+
+  test('what a request lacks, or names wrongly, is said; nothing is broken then', async () => {
+    await expect(net.faults.link('node-0', 'node-1', {})).rejects.toThrow('at least one condition');
+    await expect(net.faults.link('node-0', 'node-7', { stall: true })).rejects.toThrow("no node 'node-7'");
+    await expect(net.faults.link('all', 'all', { latency: 'soon' })).rejects.toThrow(
+      "latency: got 'soon', expected a duration such as 200ms",
+    );
+    await expect(net.faults.partition([['node-0'], ['node-0']])).rejects.toThrow('no node in common');
+    expect(await net.faults.list()).toEqual([]);
+  });
+
+  test('every kind of fault of links has had an effect', () => {
+    everyKindMeasured([...net.faults.history, ...healedElsewhere], 'link');
+  });
+
+  // Embedded nodes have none.
+  if (driver !== 'process') return;
+  test('the loss of the proxy is an incident', async () => {
+    const pid = Number(readRun(stateDir, net.name, LINK_PROXY)?.handle['pid']);
+    const told: string[] = [];
+    const forget = net.membership.onIncident(({ part, what }) => void told.push(`${part} ${what}`));
+    process.kill(pid, 'SIGKILL');
+    await expect.poll(() => told, { timeout: 10_000 }).toContain('link-proxy died');
+    forget();
+  });
+});
+
+test('a cluster without a proxy says how to start one with it', async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-links-'));
+  try {
+    await using net = await Cluster.start({ nodes: 1, batches: false, stateDir });
+    await expect(net.faults.isolate('node-0')).rejects.toMatchObject({
+      code: 'FAULT_REFUSED',
+      message: `fault isolate: cluster '${net.name}' was started without link faults`,
+      hint: 'Start one with them: svcnet up --link-faults',
+    });
+  } finally {
+    rmSync(stateDir, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,217 @@
+/** Runs that are run again from their folders, and made smaller: on embedded clusters, with a scenario from a file. */
+import { spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { readJson } from '../../../harness/base/json-file.ts';
+import { minimise, minimiseLines, type Progress } from '../../../harness/replay/minimise.ts';
+import { replay, replayLines } from '../../../harness/replay/replay.ts';
+import { rerun } from '../../../harness/replay/rerun.ts';
+import { loadScenario } from '../../../harness/run/catalogue.ts';
+import { type Recipe, readRecipe, readRecipeFile } from '../../../harness/run/recipe.ts';
+import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
+import { stateFolder } from '../node/kit.ts';
+
+const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
+const SCENARIO = join(import.meta.dirname, '../../../harness/run/scenario.ts');
+const SIGNAL = new AbortController().signal;
+const stateDir = stateFolder();
+const home = join(stateDir, 'made-elsewhere');
+/** Of a run that failed. */
+const failed = join(stateDir, 'failed');
+const passed = join(stateDir, 'passed');
+
+async function made(report: string, given: Record<string, string>): Promise<void> {
+  const scenario = await loadScenario(join(home, 'breaks.ts'));
+  await runScenarios({
+    planned: planScenarios([scenario], new Map(Object.entries(given))),
+    seed: 5n,
+    definition: { driver: 'embedded', chain: { blockTime: '1000s' } },
+    stateDir,
+    report,
+    name: 'made',
+    command: 'made by a test',
+    signal: SIGNAL,
+  });
+}
+
+beforeAll(async () => {
+  mkdirSync(home);
+  writeFileSync(join(home, 'limit.ts'), 'export const LIMIT = 5;\n');
+  writeFileSync(
+    join(home, 'breaks.ts'),
+    `import { defineScenario, parameter } from ${JSON.stringify(SCENARIO)};
+     import { LIMIT } from './limit.ts';
+     export default defineScenario({
+       name: 'breaks', group: 'functional', about: 'Fails above a limit.',
+       parameters: {
+         count: parameter('integer', 8, 'how many', { min: 1 }),
+         words: parameter('list', ['a', 'b'], 'words'),
+       },
+       needs: { nodes: 1 }, cluster: { nodes: 2 }, timeoutMs: 60_000,
+       async run({ expect, parameters: { count, words }, cluster }) {
+         const peers = (await cluster.node(0).client.peers()).length;
+         expect('all is as it was on node-0', count < LIMIT || !words.includes('b'), { observed: peers, expected: 0 });
+       },
+     });`,
+  );
+  await made(failed, {});
+  await made(passed, { count: '1' });
+  // Neither where it was made nor the files it was made of are there any more.
+  const moved = join(stateDir, 'moved');
+  cpSync(failed, moved, { recursive: true });
+  rmSync(failed, { recursive: true });
+  cpSync(moved, failed, { recursive: true });
+  rmSync(home, { recursive: true });
+}, 120_000);
+
+test("a run's folder says everything that was asked for", () => {
+  const recipe = readRecipe(failed);
+  expect(recipe).toMatchObject({
+    seed: '5',
+    driver: 'embedded',
+    scenarios: [
+      {
+        name: 'breaks',
+        from: 'file',
+        file: 'inputs/breaks.mjs',
+        parameters: { count: 8, words: ['a', 'b'] },
+      },
+    ],
+    versions: { node: process.version },
+  });
+  const kept = readFileSync(join(failed, 'inputs/breaks.mjs'), 'utf8');
+  expect(kept).toContain('svcnet-package:/harness/run/scenario.ts');
+  expect(kept).not.toContain(import.meta.dirname.slice(0, 8 + 1));
+});
+
+test('a run that failed fails the same way again, from its folder alone', async () => {
+  const endings: string[] = [];
+  const document = await replay({
+    folder: failed,
+    times: 2,
+    reports: join(stateDir, 'again'),
+    stateDir,
+    signal: SIGNAL,
+    onRun: ({ ending }) => endings.push(ending),
+  });
+  expect(document).toMatchObject({
+    failure: 'breaks: not so: all is as it was on <node>',
+    counts: { same: 2, otherwise: 0, passed: 0, 'not-run': 0 },
+    warnings: [],
+  });
+  expect(endings).toEqual(['same', 'same']);
+  expect(replayLines(document)).toContain('  failed the same way 2 of 2 times, passed 0');
+  // What it has made is a run like any other.
+  expect(readRecipe(join(stateDir, 'again/1')).scenarios).toEqual(readRecipe(failed).scenarios);
+});
+
+test('a run that passed passes again, with exit code 0; one that cannot be run has 2', async () => {
+  expect(await svcnet('replay', passed, '--json')).toMatchObject({ code: 0 });
+  const strange = join(stateDir, 'strange');
+  cpSync(passed, strange, { recursive: true });
+  const recipe = readRecipe(strange) as { -readonly [K in keyof Recipe]: Recipe[K] };
+  recipe.versions = { ...recipe.versions, svcnet: '9.9.9' };
+  recipe.scenarios = recipe.scenarios.map((row) => ({ ...row, file: 'inputs/gone.mjs' }));
+  writeFileSync(join(strange, 'recipe.json'), JSON.stringify(recipe));
+  const { code, stdout } = await svcnet('replay', strange, '--json');
+  expect(code).toBe(2);
+  expect(JSON.parse(stdout)).toMatchObject({
+    counts: { 'not-run': 1 },
+    warnings: [expect.stringContaining('svcnet was 9.9.9')],
+    runs: [{ error: expect.stringContaining('gone.mjs') }],
+  });
+  expect((await svcnet('replay', stateDir)).code).toBe(2);
+});
+
+test('the smallest run that fails is a folder and a file', async () => {
+  const progress: Progress[] = [];
+  const out = join(stateDir, 'smallest');
+  const document = await minimise({
+    folder: failed,
+    out,
+    attempts: 40,
+    budgetMs: 600_000,
+    stateDir,
+    signal: SIGNAL,
+    onProgress: (one) => progress.push(one),
+  });
+  expect(document).toMatchObject({
+    from: { nodes: 2 },
+    to: { nodes: 1 },
+    parameters: { count: 5, words: ['b'] },
+    stopped: null,
+    failed: 3,
+    of: 3,
+  });
+  expect(progress).toHaveLength(document.runs);
+  expect(minimiseLines(document)).toContain('  the smallest run failed the same way 3 of 3 times');
+  expect(existsSync(join(out, 'tried'))).toBe(false);
+  expect(readRecipe(join(out, 'run')).scenarios[0]?.parameters).toEqual({ count: 5, words: ['b'] });
+  const { code, stdout } = await svcnet('run', document.scenario, '--json');
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({ scenarios: [{ name: 'breaks', result: 'failed' }] });
+  expect((await svcnet('run', document.scenario, '--nodes', '3')).stderr).toContain(
+    'which describes the whole run',
+  );
+}, 120_000);
+
+test('attempts and interruptions keep the smallest run so far', async () => {
+  const limited = await minimise({
+    folder: failed,
+    out: join(stateDir, 'limited'),
+    attempts: 4,
+    budgetMs: 600_000,
+    stateDir,
+    signal: SIGNAL,
+  });
+  expect(limited).toMatchObject({ runs: 4, stopped: 'attempts', to: { nodes: 1 } });
+  const abort = new AbortController();
+  const interrupted = await minimise({
+    folder: failed,
+    out: join(stateDir, 'interrupted'),
+    attempts: 40,
+    budgetMs: 600_000,
+    stateDir,
+    signal: abort.signal,
+    onProgress: ({ runs }) => runs === 4 && abort.abort(new Error('Ctrl-C')),
+  });
+  expect(interrupted).toMatchObject({ stopped: 'interrupted', to: { nodes: 1 } });
+  expect(readRecipeFile(interrupted.scenario)).toMatchObject({ seed: '5' });
+}, 120_000);
+
+test('what passed cannot be made smaller', async () => {
+  const request = {
+    folder: passed,
+    out: join(stateDir, 'none'),
+    attempts: 1,
+    budgetMs: 1,
+    stateDir,
+    signal: SIGNAL,
+  };
+  await expect(minimise(request)).rejects.toMatchObject({ code: 'RUN_INVALID' });
+});
+
+test('a scenario that only a program has is named as such', async () => {
+  const recipe = readRecipe(passed);
+  const alone = {
+    ...recipe,
+    scenarios: recipe.scenarios.map((row) => ({ ...row, from: 'program' as const })),
+  };
+  const again = { folder: passed, recipe: alone, report: join(stateDir, 'no'), stateDir, signal: SIGNAL };
+  await expect(rerun(again)).rejects.toThrow('was given by a program');
+  expect(readJson(join(stateDir, 'no/recipe.json'))).toBeUndefined();
+});
+
+async function svcnet(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    env: { ...process.env, SVCNET_STATE: stateDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (piece) => (stdout += String(piece)));
+  child.stderr.on('data', (piece) => (stderr += String(piece)));
+  const { promise, resolve } = Promise.withResolvers<number | null>();
+  child.once('close', resolve);
+  return { code: await promise, stdout, stderr };
+}

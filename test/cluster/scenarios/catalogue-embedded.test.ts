@@ -1,0 +1,3 @@
+import { everyScenarioPasses } from './catalogue.ts';
+
+everyScenarioPasses('embedded');

@@ -1,0 +1,166 @@
+/**
+ * Every scenario of the package passes on a driver, with little data. One that is added is in the table by itself. Each
+ * driver has a file, so that they run side by side.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import type { LOCAL_DRIVERS } from '../../../harness/places/driver.ts';
+import type { ScenarioResult } from '../../../harness/report/result.ts';
+import { bundledScenarios, loadScenario } from '../../../harness/run/catalogue.ts';
+import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
+import type { Scenario } from '../../../harness/run/scenario.ts';
+
+type LocalDriver = (typeof LOCAL_DRIVERS)[number];
+
+/** What a run takes instead of the defaults. */
+interface Small {
+  readonly set?: Readonly<Record<string, string>>;
+  /** Options of the nodes, instead of those that the scenario asks for. */
+  readonly options?: Readonly<Record<string, number>>;
+  /** Conditions that it checks at least. */
+  readonly conditions?: number;
+}
+
+const SIZES = { sizes: '1,5000,300KiB', count: '2' };
+const SMALL: Readonly<Record<string, Small>> = {
+  act: { set: { size: '5000' }, conditions: 9 },
+  'batch-expiry': { set: { chunks: '12', ttl: '40' }, conditions: 4 },
+  balances: { set: { size: '400000' } },
+  'bounced-cheque': { set: { beneficiaries: '2', size: '1MiB' } },
+  'chain-reorg': { set: { depths: '1,6' }, conditions: 4 },
+  'chain-stall': { set: { stall: '1s' }, conditions: 7 },
+  'clock-skew': { set: { tolerated: '1s', refused: '-5m', hold: '1s' }, conditions: 6 },
+  churn: { set: { rounds: '1', 'file-size': '50000' }, conditions: 4 },
+  'chunk-retrieval-loop': { set: { rounds: '3' }, conditions: 4 },
+  'data-durability': { set: { size: '100000' }, conditions: 2 },
+  'disk-full': { set: { chunks: '4', attempts: '2' }, conditions: 11 },
+  feed: { set: { updates: '2' }, conditions: 9 },
+  'file-retrieval': { set: { size: '300000', uploaders: '2', full: 'true' }, conditions: 9 },
+  gsoc: { set: { count: '4' }, conditions: 5 },
+  gc: { set: { chunks: '150' }, options: { 'reserve-capacity': 100 }, conditions: 5 },
+  kademlia: { conditions: 3 },
+  'kill-during-upload': {
+    set: { victims: 'uploader,closest', size: '300000', 'restart-after': '200ms' },
+    conditions: 6,
+  },
+  'ledger-verify': { set: { size: '100000' }, conditions: 4 },
+  'long-availability': { set: { size: '100000' }, conditions: 2 },
+  manifest: { set: { files: '6' }, conditions: 9 },
+  pss: { set: { prefix: '2', count: '2' }, conditions: 5 },
+  'network-availability': { conditions: 3 },
+  'node-kill': {
+    set: { every: '1s', 'down-for': '500ms', duration: '2s', 'min-reads': '0.8' },
+    conditions: 3,
+  },
+  'partition-and-heal': { set: { hold: '2s', baseline: '1s' }, conditions: 8 },
+  pause: { set: { hold: '2s' }, conditions: 5 },
+  pullsync: { set: { 'chunks-per-node': '3' }, conditions: 6 },
+  pushsync: { set: { mode: 'chunks', 'chunks-per-node': '3' }, conditions: 6 },
+  'radius-growth': {
+    set: { chunks: '800', sizes: '4096,65536', kills: '1', restarts: '1' },
+    options: { 'reserve-capacity': 600 },
+  },
+  'redistribution-round': { set: { rounds: '1' } },
+  redundancy: { set: { levels: '1,3' }, conditions: 9 },
+  retrieval: { set: SIZES },
+  settlements: { set: { size: '400000' } },
+  'slow-link': { set: { profiles: 'continent', hold: '1s' }, conditions: 6 },
+  smoke: { set: { size: '300000', dir: 'scenarios' }, conditions: 7 },
+  soc: { set: { size: '4096', count: '2' }, conditions: 9 },
+  storm: {
+    set: { duration: '6s', 'fault-every': '1500ms', 'fault-for': '1s', reserve: '600', lanes: '1' },
+    conditions: 9,
+  },
+  'tags-and-pins': { set: { size: '256KiB', chunks: '200' }, conditions: 9 },
+  upload: { set: SIZES },
+  'upload-stress': {
+    set: { 'min-file-size': '10000', 'max-file-size': '200000', 'file-count': '3' },
+    conditions: 2,
+  },
+};
+
+/** Those that need a program which is not of this package. */
+const SKIPPED: Readonly<Record<string, string>> = {
+  mixed:
+    'needs a node of flavour bee: --with bee=2 --bee-binary PATH, or name the program in SVCNET_BEE_BINARY',
+};
+
+const NODES_MAX = 4;
+/** Of all scenarios that share a cluster. */
+const TIMEOUT_MS = 600_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-catalogue-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Needs k6; `test/load` runs it. */
+const ELSEWHERE = 'load';
+const names = bundledScenarios().filter((name) => name !== ELSEWHERE);
+const scenarios = await Promise.all(names.map(loadScenario));
+/** Those of a group want the same kind of cluster. */
+const groups = Map.groupBy(scenarios, ({ cluster: { light, credit, options, with: others } }) =>
+  JSON.stringify({ light, credit, options, others }),
+);
+const rows = Array.from(
+  groups.values(),
+  (group) => [group.map(({ name }) => name).join(', '), group] as const,
+);
+
+export function everyScenarioPasses(driver: LocalDriver): void {
+  test('the table names no scenario that there is not', () => {
+    expect([...Object.keys(SMALL), ...Object.keys(SKIPPED)].filter((name) => !names.includes(name))).toEqual(
+      [],
+    );
+  });
+
+  test.each(rows)(
+    '%s',
+    async (_names, group) => {
+      const results = await run(driver, group);
+      const expected = group.map(({ name }) =>
+        SKIPPED[name] === undefined
+          ? { name, result: 'passed', failed: [], missing: 0 }
+          : { name, result: 'skipped', failed: [], missing: 0, skipReason: SKIPPED[name] },
+      );
+      expect(results.map(seen)).toEqual(expected);
+      for (const { name, assertions } of results) {
+        const least = SMALL[name]?.conditions ?? (SKIPPED[name] === undefined ? 1 : 0);
+        expect(assertions.length, name).toBeGreaterThanOrEqual(least);
+      }
+    },
+    TIMEOUT_MS,
+  );
+}
+
+function seen({ name, result, assertions, ledger, error, skipReason }: ScenarioResult) {
+  const failed = assertions.filter(({ passed }) => !passed);
+  const why = {
+    ...(error === undefined ? {} : { error }),
+    ...(skipReason === undefined ? {} : { skipReason }),
+  };
+  return { name, result, failed, missing: ledger.missing, ...why };
+}
+
+async function run(driver: LocalDriver, group: readonly Scenario[]): Promise<readonly ScenarioResult[]> {
+  const name = `${driver}-${group[0]?.name}`;
+  const options = Object.assign(
+    {},
+    ...group.map((scenario) => SMALL[scenario.name]?.options ?? {}),
+  ) as NonNullable<Small['options']>;
+  const result = await runScenarios({
+    planned: group.flatMap((scenario) =>
+      planScenarios([scenario], new Map(Object.entries(SMALL[scenario.name]?.set ?? {}))),
+    ),
+    seed: 7n,
+    nodes: [{ count: Math.min(NODES_MAX, Math.max(...group.map(({ cluster }) => cluster.nodes))), options }],
+    definition: { driver },
+    stateDir: join(folder, 'state'),
+    report: join(folder, name),
+    name,
+    command: 'none',
+    signal: new AbortController().signal,
+  });
+  expect(result.driver).toBe(driver);
+  return result.scenarios;
+}

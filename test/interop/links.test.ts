@@ -1,0 +1,78 @@
+/** Links of real Bees, of ours and between both, through the link proxy. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import { BEES, of, startMixed } from './kit.ts';
+
+const LATENCY_MS = 200;
+/** A ping opens a stream, which takes one round trip, and asks, which takes another one. */
+const ROUND_TRIPS = 2;
+/** Of what is measured: the machine has other work, too. */
+const TOLERANCE = 0.1;
+const PINGS = 5;
+/** Longer than any ping that arrives. */
+const HELD_MS = 3000;
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  beforeAll(async () => {
+    net = await startMixed({ binary, own: 2, bees: 2, seed: 12, linkFaults: true });
+  });
+  afterAll(() => net.stop());
+
+  /** @returns milliseconds, or undefined when no answer has come so far */
+  async function ping(from: ClusterNode, to: ClusterNode, withinMs = 30_000): Promise<number | undefined> {
+    const signal = AbortSignal.timeout(withinMs);
+    const startedAt = performance.now();
+    try {
+      await from.client.pingpong(to.overlay, signal);
+      return performance.now() - startedAt;
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  /** The fastest of some: what the link takes, without what else the machine does. */
+  async function fastest(from: ClusterNode, to: ClusterNode): Promise<number> {
+    let least = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < PINGS; i++) least = Math.min(least, (await ping(from, to)) ?? least);
+    return least;
+  }
+
+  test('200 ms are 200 ms for each round trip between two of ours, two Bees, and one of each', async () => {
+    const [ours, ourOther] = of('svc', net) as [ClusterNode, ClusterNode];
+    const [bee, otherBee] = of('bee', net) as [ClusterNode, ClusterNode];
+    for (const [from, to] of [
+      [ours, ourOther],
+      [bee, otherBee],
+      [ours, bee],
+      [otherBee, ourOther],
+    ] as const) {
+      const before = await fastest(from, to);
+      const fault = await net.faults.link(from.name, to.name, { latency: LATENCY_MS });
+      const added = ((await fastest(from, to)) - before) / ROUND_TRIPS;
+      const [healed] = await net.faults.heal(fault.id);
+      expect(healed?.effect['bytes delayed']).toBeGreaterThan(0);
+      expect(Math.abs(added / LATENCY_MS - 1), `${from.name} to ${to.name}: ${added} ms`).toBeLessThan(
+        TOLERANCE,
+      );
+    }
+  });
+
+  test('a partition stops what the Bees say across it, and heals', async () => {
+    const [bee, otherBee] = of('bee', net) as [ClusterNode, ClusterNode];
+    const others = net.nodes.filter((node) => node !== otherBee).map(({ name }) => name);
+    const fault = await net.faults.partition([others, [otherBee.name]]);
+    expect(await ping(bee, otherBee, HELD_MS)).toBeUndefined();
+    expect(await ping(bee, net.node(0))).toBeTypeOf('number');
+    const [ended] = await net.faults.heal(fault.id);
+    expect(ended?.effect['bytes held back']).toBeGreaterThan(0);
+    expect(await ping(bee, otherBee)).toBeTypeOf('number');
+    // A chunk of the one is read by the other.
+    const data = crypto.getRandomValues(new Uint8Array(20_000));
+    const { reference } = await bee.bytes.upload(data);
+    await net.synced(reference);
+    expect(await otherBee.bytes.download(reference)).toEqual(data);
+  });
+});

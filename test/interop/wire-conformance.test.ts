@@ -1,0 +1,65 @@
+/**
+ * A real Bee has no red row on the wire but for bugs that are known: where the rows and a Bee disagree otherwise, the
+ * rows are wrong.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
+import { grade } from '../../harness/conformance/grade.ts';
+import { wireConformance } from '../../harness/conformance/wire/conformance.ts';
+import { spareAccounts } from '../../harness/plan/seed.ts';
+import { toHex } from '../../node/crypto/hex.ts';
+import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+
+const SEED = 62n;
+const RUN_MS = 300_000;
+/** Of the version that a Bee does not speak, and of light nodes. */
+const NOT_ITS_OWN = /^the node (does not speak handshake 1[45]\.0\.0|is a full node)$/;
+
+/** Of a Bee that was built as it is released, and so cannot be reached on a loopback address. */
+const PASSES_ON = 'the node says that it cannot be reached from outside, and passes chunks on';
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  beforeAll(async () => {
+    net = await startMixed({ binary, own: 1, bees: 2, seed: SEED });
+  }, RUN_MS);
+  afterAll(() => net.stop());
+
+  test('no row is red but for known bugs, and only those that are not for this Bee are skipped', {
+    timeout: RUN_MS,
+  }, async () => {
+    const [bee] = of('bee', net);
+    const [own] = of('svc', net);
+    const [spare] = spareAccounts(SEED);
+    await own?.bytes.upload(new Uint8Array(50_000).fill(7), { deferred: false });
+    const wire = wireConformance({
+      peer: bee?.p2p ?? '',
+      networkId: BigInt(net.chain.networkId),
+      rpc: net.chain.rpc,
+      key: toHex(spare?.key ?? new Uint8Array(0)),
+      hostile: true,
+    });
+    const { totals, rows, implementation } = await grade(wire, {
+      level: 'money',
+      signal: AbortSignal.timeout(RUN_MS),
+    });
+    const told = rows.filter(({ verdict }) => verdict !== 'passed');
+    const unexpected = told.filter(
+      ({ verdict, known, reason = '' }) =>
+        !(verdict === 'skipped' ? NOT_ITS_OWN.test(reason) || reason === PASSES_ON : known !== undefined),
+    );
+    expect(unexpected.map(({ id, reason }) => `${id}: ${reason}`)).toEqual([]);
+    console.log(
+      `${implementation}: ${totals.passed} rows passed, ${totals.skipped} skipped, red and known: ${told
+        .filter(({ known }) => known !== undefined)
+        .map(({ id }) => id)
+        .join(', ')}`,
+    );
+  });
+
+  test('our own node has logged no error', async () => {
+    expect(
+      (await errorsInLogs(net)).filter((line) => line.startsWith(of('svc', net)[0]?.name ?? '')),
+    ).toEqual([]);
+  });
+});

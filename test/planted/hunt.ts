@@ -1,0 +1,95 @@
+/** Finds a planted bug with the rough scenario, replays the run that found it, and makes it smaller: by commands alone. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { MinimiseDocument } from '../../harness/replay/minimise.ts';
+import type { ReplayDocument } from '../../harness/replay/replay.ts';
+
+const CLI = join(import.meta.dirname, '../../harness/cli.ts');
+const SCENARIO = join(import.meta.dirname, 'rough.ts');
+const PLANT = pathToFileURL(join(import.meta.dirname, 'plant.ts')).href;
+
+export interface HuntOptions {
+  /** Of a planted bug; absent: the node as it is. */
+  readonly bug?: string;
+  readonly stateDir: string;
+  /** Seeds that are tried, from 1 on. */
+  readonly seeds: number;
+  readonly replays: number;
+  /** Runs that may be spent on the smallest one; 0: it is not looked for. */
+  readonly attempts: number;
+}
+
+export interface Hunt {
+  /** Folder of the run that failed; undefined: none did. */
+  readonly folder: string | undefined;
+  readonly seed: number;
+  readonly findMs: number;
+  readonly replayed: ReplayDocument | undefined;
+  readonly smallest: MinimiseDocument | undefined;
+}
+
+/** @throws Error with what a command said that could not do its work, and when the run fails without the bug as well */
+export async function hunt({ bug, stateDir, seeds, replays, attempts }: HuntOptions): Promise<Hunt> {
+  const svcnet = (...args: string[]) => command(args, { bug, stateDir });
+  const startedMs = performance.now();
+  for (let seed = 1; seed <= seeds; seed++) {
+    const folder = join(stateDir, `${bug ?? 'none'}-${seed}`);
+    const { code, stderr } = await svcnet(...runOf(seed, folder));
+    if (code === 0) continue;
+    const findMs = performance.now() - startedMs;
+    if (bug !== undefined) await expectInnocent(seed, { folder: `${folder}-without`, stateDir });
+    const again = await svcnet('replay', folder, '--times', String(replays), '--json');
+    if (again.stdout === '') throw new Error(`${bug}: ${stderr}${again.stderr}`);
+    const replayed = JSON.parse(again.stdout) as ReplayDocument;
+    if (attempts === 0) return { folder, seed, findMs, replayed, smallest: undefined };
+    const smaller = await svcnet(
+      'minimise',
+      folder,
+      '--attempts',
+      String(attempts),
+      '--budget',
+      '5m',
+      '--json',
+    );
+    if (smaller.code !== 0) throw new Error(`${bug}: ${smaller.stderr}`);
+    return { folder, seed, findMs, replayed, smallest: JSON.parse(smaller.stdout) as MinimiseDocument };
+  }
+  return {
+    folder: undefined,
+    seed: seeds,
+    findMs: performance.now() - startedMs,
+    replayed: undefined,
+    smallest: undefined,
+  };
+}
+
+function runOf(seed: number, folder: string): string[] {
+  return ['run', SCENARIO, '--driver', 'embedded', '--seed', String(seed), '--report', folder, '--json'];
+}
+
+/** What the node as it is fails as well says nothing of a bug. @throws Error */
+async function expectInnocent(
+  seed: number,
+  { folder, stateDir }: { readonly folder: string; readonly stateDir: string },
+): Promise<void> {
+  const { code, stderr } = await command(runOf(seed, folder), { bug: undefined, stateDir });
+  if (code !== 0) throw new Error(`seed ${seed} fails without a bug as well: ${stderr}`);
+}
+
+async function command(
+  args: readonly string[],
+  { bug, stateDir }: { readonly bug: string | undefined; readonly stateDir: string },
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const planted = bug === undefined ? {} : { SVCNET_PLANTED: bug };
+  const child = spawn(process.execPath, ['--import', PLANT, CLI, ...args], {
+    env: { ...process.env, SVCNET_STATE: stateDir, ...planted },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (piece) => (stdout += String(piece)));
+  child.stderr.on('data', (piece) => (stderr += String(piece)));
+  const { promise, resolve } = Promise.withResolvers<number | null>();
+  child.once('close', resolve);
+  return { code: await promise, stdout, stderr };
+}

@@ -1,0 +1,43 @@
+/**
+ * Loaded before everything else (`node --import`): plants the bug that `SVCNET_PLANTED` names into the sources of the
+ * node as they are loaded. Nodes must run in the process that loads this, so the driver is `embedded`.
+ */
+import { registerHooks } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { BUGS, type Edit } from './bugs.ts';
+
+const NODE = join(import.meta.dirname, '../../node');
+
+/** @throws Error when the place of the edit is not there exactly once */
+export function edited(source: string, { file, from, to }: Edit): string {
+  const parts = source.split(from);
+  if (parts.length !== 2) {
+    throw new Error(`${file}: ${parts.length - 1} places read ${JSON.stringify(from)}, expected one`);
+  }
+  return parts.join(to);
+}
+
+const name = process.env['SVCNET_PLANTED'];
+if (name !== undefined) {
+  const bug = BUGS.find((one) => one.name === name);
+  if (bug === undefined)
+    throw new Error(
+      `SVCNET_PLANTED: got '${name}', expected one of ${BUGS.map((one) => one.name).join(', ')}`,
+    );
+  const byUrl = Map.groupBy(bug.edits, ({ file }) => pathToFileURL(join(NODE, file)).href);
+  registerHooks({
+    load(url, context, nextLoad) {
+      const loaded = nextLoad(url, context);
+      const edits = byUrl.get(url);
+      if (edits === undefined) return loaded;
+      if (loaded.source === undefined || loaded.source === null) throw new Error(`${url}: no source to edit`);
+      const text =
+        typeof loaded.source === 'string'
+          ? loaded.source
+          : Buffer.from(loaded.source as Uint8Array).toString();
+      const source = edits.reduce(edited, text);
+      return { ...loaded, source };
+    },
+  });
+}

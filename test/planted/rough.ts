@@ -1,0 +1,262 @@
+/**
+ * A short storm for planted bugs: uploads, reads and kills, drawn from the seed or read from a schedule, then everything
+ * that must hold after it. Small, so that a run takes seconds.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HarnessError } from '../../harness/base/errors.ts';
+import { ClientError } from '../../harness/client/errors.ts';
+import { expectBytes } from '../../harness/ledger/content.ts';
+import { PlacementWatch } from '../../harness/ledger/placement.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../../harness/run/scenario.ts';
+import { conduct } from '../../harness/schedule/conductor.ts';
+import {
+  readSchedule,
+  type Schedule,
+  type ScheduledFault,
+  type ScheduledOperation,
+  writeSchedule,
+} from '../../harness/schedule/schedule.ts';
+import { settle } from '../../scenarios/steps/money.ts';
+import { batchOf, difference, inTime, verifyLedger, workingNodes } from '../../scenarios/steps/steps.ts';
+
+const SYNCED_WITHIN_MS = 8000;
+const PLACED_WITHIN_MS = 8000;
+const SETTLED_WITHIN_MS = 8000;
+const DOWN_MS = 300;
+const PAUSE_MS = 40;
+/** Some seconds. */
+const TRIES_MAX = 40;
+const SIZES = [4096, 60_000, 300_000] as const;
+
+const parameters = {
+  operations: parameter('integer', 24, 'uploads and reads, one after the other', { min: 1 }),
+  kills: parameter('integer', 3, 'nodes killed and started again meanwhile', { min: 0 }),
+  schedule: parameter('text', '', 'schedule.json of an earlier run, to do the same again'),
+};
+type Context = ScenarioContext<typeof parameters>;
+type Upload = Extract<ScheduledOperation, { do: 'upload' }>;
+
+interface Done {
+  readonly operation: Upload;
+  readonly node: ClusterNode;
+  readonly data: Uint8Array;
+  readonly reference: string;
+  readonly chunks: readonly string[];
+  readonly tag: number | undefined;
+}
+
+export default defineScenario({
+  name: 'rough',
+  group: 'chaos',
+  about: 'Uploads, reads and kills; then everything that was acknowledged is where it belongs.',
+  parameters,
+  needs: { nodes: 2 },
+  cluster: {
+    nodes: 5,
+    credit: 'low',
+    neighbourhoods: ['0', '1', '0', '1', '0'],
+    options: { 'minimum-storage-radius': 1, 'chunk-events': 100_000 },
+  },
+  timeoutMs: 120_000,
+  async run(context) {
+    const given = context.parameters.schedule;
+    const schedule = given === '' ? draw(context) : readSchedule(given);
+    writeSchedule(context.folder, schedule);
+    const uploads = await rage(context, schedule);
+    await check(context, uploads);
+    await verifyLedger(context);
+    await settle(context, { timeoutMs: SETTLED_WITHIN_MS });
+  },
+});
+
+function draw(context: Context): Schedule {
+  const { cluster, parameters: given } = context;
+  const drawn = context.random('schedule');
+  const names = workingNodes(cluster.nodes).map(({ name }) => name);
+  const pick = <T>(items: readonly T[]): T => items[drawn.below(items.length)] as T;
+  const uploads: number[] = [];
+  const operations = Array.from({ length: given.operations }, (_, n): ScheduledOperation => {
+    const about = { n, lane: 'one', atMs: 0, node: pick(names) };
+    if (uploads.length > 0 && drawn.below(3) === 0)
+      return { ...about, do: 'download', upload: pick(uploads) };
+    uploads.push(n);
+    const mode = drawn.below(2) === 0 ? 'direct' : 'deferred';
+    return { ...about, do: 'upload', kind: 'bytes', size: pick(SIZES), mode, data: `upload ${n}` };
+  });
+  const faults = Array.from({ length: given.kills }, (_, n): ScheduledFault => {
+    const after = Math.floor(((n + 1) * uploads.length) / (given.kills + 1));
+    const request = { kind: 'kill', node: pick(names) };
+    return { id: `s${n + 1}`, when: { after, of: 'uploads acknowledged' }, forMs: DOWN_MS, request };
+  });
+  return { schema: 1, durationMs: 60_000, faults, operations };
+}
+
+function rage(context: Context, { faults, operations, durationMs }: Schedule): Promise<Done[]> {
+  return context.step('rough', async (progress) => {
+    const { cluster, signal } = context;
+    const uploads: Done[] = [];
+    const over = new AbortController();
+    const targets = workingNodes(cluster.nodes).map(({ name }) => name);
+    const conducted = conduct(
+      faults,
+      {
+        faults: cluster.faults,
+        targets,
+        progress: () => ({
+          'uploads acknowledged': uploads.length,
+          'chunks acknowledged': context.ledger.acknowledgedChunks(),
+          'bytes acknowledged': uploads.reduce((sum, { data }) => sum + data.length, 0),
+        }),
+      },
+      AbortSignal.any([signal, over.signal, AbortSignal.timeout(durationMs)]),
+    );
+    const work = async () => {
+      for (const operation of operations) {
+        const node = cluster.node(operation.node);
+        await running(node, signal);
+        if (operation.do === 'upload') uploads.push(await upload(context, node, operation));
+        if (operation.do === 'download') await download(context, node, uploads, operation.upload);
+        progress.progress(operation.n + 1, operations.length, 'operations');
+        // A kill that is due now comes before the next operation.
+        await sleep(PAUSE_MS, undefined, { signal });
+      }
+    };
+    // However the operations end, no fault begins after them, and those that last are healed.
+    const outcomes = await Promise.allSettled([work().finally(() => over.abort()), conducted]);
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    for (const { node } of uploads) await running(node, signal);
+    return uploads;
+  });
+}
+
+async function running(node: ClusterNode, signal: AbortSignal): Promise<void> {
+  while (!node.running) await sleep(PAUSE_MS, undefined, { signal });
+}
+
+async function upload(context: Context, node: ClusterNode, operation: Upload): Promise<Done> {
+  const { signal } = context;
+  const data = context.random(operation.data).bytes(operation.size);
+  const { reference, chunks } = await expectBytes(data);
+  const deferred = operation.mode === 'deferred';
+  const requestedAtMs = Date.now();
+  const options = { batch: batchOf(node), deferred, redundancyLevel: 0, timeoutMs: 20_000, signal };
+  const { tag } = await answered(() => node.bytes.upload(data, options), signal);
+  const done = { operation, node, data, reference, chunks, tag: deferred ? tag : undefined };
+  if (deferred) return done;
+  await note(context, done, { level: 'api', requestedAtMs });
+  const held = await Promise.all(chunks.map((chunk) => isHeld(context, chunk)));
+  context.expect('what a direct upload acknowledges is on some node at once', held.every(Boolean), {
+    observed: `${held.filter((one) => !one).length} of ${chunks.length} chunks are nowhere`,
+    expected: 'none',
+  });
+  return done;
+}
+
+/** A node that is killed in the middle, or has only just started, has acknowledged nothing: it is asked again. */
+async function answered<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      const isAway = error instanceof ClientError && (error.status === undefined || error.status === 503);
+      if (!isAway || tries === TRIES_MAX || signal.aborted) throw error;
+      await sleep(PAUSE_MS * 5, undefined, { signal });
+    }
+  }
+}
+
+async function isHeld({ cluster, signal }: Context, chunk: string): Promise<boolean> {
+  const held = await Promise.all(
+    workingNodes(cluster.nodes).map((node) => node.chunks.has(chunk, signal).catch(() => false)),
+  );
+  return held.some(Boolean);
+}
+
+async function note(
+  { ledger }: Context,
+  { operation, node, reference, chunks }: Done,
+  { level, requestedAtMs }: { readonly level: 'api' | 'synced'; readonly requestedAtMs: number },
+): Promise<void> {
+  const { size, mode } = operation;
+  const batch = batchOf(node);
+  const acknowledgedAtMs = Date.now();
+  const kind = 'bytes';
+  const entry = { kind, node: node.name, batch, reference, size, chunks, mode, level } as const;
+  await ledger.add({ ...entry, requestedAtMs, acknowledgedAtMs });
+}
+
+async function download(
+  context: Context,
+  node: ClusterNode,
+  uploads: readonly Done[],
+  wanted: number,
+): Promise<void> {
+  const upload = uploads.find(({ operation }) => operation.n === wanted);
+  if (upload === undefined || !upload.node.running) return;
+  const { signal } = context;
+  const options = { cache: false, signal };
+  const before = changes(node, upload.node);
+  let seen: Uint8Array;
+  try {
+    seen = await answered(() => node.bytes.download(upload.reference, options), signal);
+  } catch (error) {
+    // Its uploader may be the only one to have it, and its reader may be away: nothing is known when one was killed.
+    // A kill that is under way has been written down by then.
+    await sleep(DOWN_MS, undefined, { signal });
+    if (error instanceof ClientError && changes(node, upload.node) !== before) return;
+    throw error;
+  }
+  const wrong = difference(seen, upload.data);
+  context.expect('what is read is what was uploaded', wrong === undefined, {
+    observed: wrong ?? 'equal bytes',
+    expected: `${upload.data.length} bytes`,
+  });
+}
+
+/** Tells whether something was done to one of the nodes in between. */
+function changes(...nodes: readonly ClusterNode[]): string {
+  return nodes.map(({ deeds }) => deeds.map(({ state, at }) => `${state} ${at}`).join()).join('; ');
+}
+
+function check(context: Context, uploads: readonly Done[]): Promise<void> {
+  return context.step('check', async () => {
+    const { signal } = context;
+    const waiting = uploads.filter(({ tag }) => tag !== undefined);
+    const missing = await inTime(
+      'uploads are synced',
+      async (limit) => {
+        for (const { node, tag = 0 } of waiting) {
+          const { split, seen, synced } = await node.tags.get(tag, limit);
+          if (seen + synced < split) return `${node.name}, tag ${tag}: ${seen + synced} of ${split} chunks`;
+        }
+        return undefined;
+      },
+      { timeoutMs: SYNCED_WITHIN_MS, signal },
+    );
+    context.expect('every deferred upload is synced', missing === undefined, {
+      observed: missing ?? 'all are',
+      expected: `all within ${SYNCED_WITHIN_MS / 1000} s`,
+    });
+    if (uploads.length === 0) throw new HarnessError('NODE_STATE', 'nothing was uploaded');
+    // What is still under way is in no place yet.
+    if (missing !== undefined) return;
+    for (const done of waiting) await note(context, done, { level: 'synced', requestedAtMs: Date.now() });
+    const full = workingNodes(context.cluster.nodes).filter(({ mode }) => mode === 'full');
+    const all = uploads.flatMap(({ chunks }) => chunks);
+    const watch = new PlacementWatch(all, full);
+    const astray = await inTime(
+      'chunks are where they belong',
+      async (limit) => {
+        const seen = await watch.look(limit);
+        return 'done' in seen ? undefined : seen.missing;
+      },
+      { timeoutMs: PLACED_WITHIN_MS, signal },
+    );
+    context.expect('every chunk is on all nodes that cover it', astray === undefined, {
+      observed: astray ?? 'all are',
+      expected: `all within ${PLACED_WITHIN_MS / 1000} s`,
+    });
+  });
+}

@@ -1,0 +1,115 @@
+/** The page of the library: every export of the public entries with its declaration and docstring, bodies left out. */
+import { posix } from 'node:path';
+import { type ClassElement, parseSync, type Statement } from 'oxc-parser';
+import { read } from '../unit/docs/repository.ts';
+import { page } from './markdown.ts';
+
+interface Declared {
+  readonly name: string;
+  readonly text: string;
+}
+
+interface Source {
+  readonly path: string;
+  readonly text: string;
+  readonly body: readonly Statement[];
+  /** The docstring that ends right before a place, with its line break; else nothing. */
+  docBefore(start: number): string;
+}
+
+export function apiPage(entry: string): string {
+  const all = exportsOf(entry).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return page(
+    'Library',
+    `\`${entry}\``,
+    "Everything that `import … from 'svcnet'` gives, with its documentation. Guides: [a network in a test](../guides/library.md), [writing a scenario](../guides/writing-a-scenario.md).",
+    ...all.map(({ name, text }) => `## ${name}\n\n\`\`\`ts\n${text}\n\`\`\``),
+  );
+}
+
+/** @param only names to take; undefined: all */
+function exportsOf(path: string, only?: ReadonlyMap<string, string>): Declared[] {
+  const source = parsed(path);
+  return source.body.flatMap((statement) => {
+    if (statement.type === 'ExportAllDeclaration')
+      return exportsOf(target(path, statement.source.value), only);
+    if (statement.type !== 'ExportNamedDeclaration') return [];
+    if (statement.source !== null) {
+      const names = statement.specifiers.map(
+        ({ local, exported }) => [nameOf(local), nameOf(exported)] as const,
+      );
+      const taken = names.filter(([, exported]) => only === undefined || only.has(exported));
+      return taken.length === 0 ? [] : exportsOf(target(path, statement.source.value), new Map(taken));
+    }
+    const { declaration } = statement;
+    if (declaration === null) return [];
+    const name = declaredName(declaration);
+    if (name === undefined || !(only === undefined || only.has(name))) return [];
+    const doc = source.docBefore(statement.start);
+    return [{ name: only?.get(name) ?? name, text: `${doc}${signature(source, declaration)}` }];
+  });
+}
+
+function parsed(path: string): Source {
+  const text = read(path);
+  const { program, comments } = parseSync(path, text);
+  const docs = comments.filter(({ type, value }) => type === 'Block' && value.startsWith('*'));
+  return {
+    path,
+    text,
+    body: program.body,
+    docBefore(start) {
+      const doc = docs.findLast(({ end }) => end <= start && text.slice(end, start).trim() === '');
+      return doc === undefined ? '' : `${text.slice(doc.start, doc.end)}\n${indentAt(text, start)}`;
+    },
+  };
+}
+
+type Declaration = NonNullable<Extract<Statement, { type: 'ExportNamedDeclaration' }>['declaration']>;
+
+function declaredName(declaration: Declaration): string | undefined {
+  if (declaration.type === 'VariableDeclaration') {
+    const id = declaration.declarations[0]?.id;
+    return id?.type === 'Identifier' ? id.name : undefined;
+  }
+  return 'id' in declaration && declaration.id?.type === 'Identifier' ? declaration.id.name : undefined;
+}
+
+/** Interfaces and types as they are; functions and classes without bodies. */
+function signature(source: Source, declaration: Declaration): string {
+  const { text } = source;
+  if (declaration.type === 'FunctionDeclaration')
+    return `${text.slice(declaration.start, declaration.body?.start ?? declaration.end).trimEnd()};`;
+  if (declaration.type !== 'ClassDeclaration') return text.slice(declaration.start, declaration.end);
+  const members = declaration.body.body
+    .filter(isPublic)
+    .map((member) => `  ${source.docBefore(member.start)}${memberText(text, member)}`);
+  return `${text.slice(declaration.start, declaration.body.start)}{\n${members.join('\n\n')}\n}`;
+}
+
+/** Objects are made by methods, so constructors are no part of the page. */
+function isPublic(member: ClassElement): boolean {
+  if (member.type === 'StaticBlock' || member.type === 'TSIndexSignature') return false;
+  if (member.key.type === 'PrivateIdentifier' || member.accessibility === 'private') return false;
+  return !(member.type === 'MethodDefinition' && member.kind === 'constructor');
+}
+
+function memberText(text: string, member: ClassElement): string {
+  if (member.type === 'MethodDefinition')
+    return `${text.slice(member.start, member.value.body?.start ?? member.end).trimEnd()};`;
+  if (member.type === 'PropertyDefinition' && member.value !== null && member.typeAnnotation)
+    return `${text.slice(member.start, member.typeAnnotation.end)};`;
+  return text.slice(member.start, member.end);
+}
+
+function nameOf(node: { readonly type: string; readonly name?: string; readonly value?: unknown }): string {
+  return node.name ?? String(node.value);
+}
+
+function target(from: string, specifier: string): string {
+  return posix.join(posix.dirname(from), specifier);
+}
+
+function indentAt(text: string, start: number): string {
+  return /[ \t]*$/.exec(text.slice(0, start))?.[0] ?? '';
+}

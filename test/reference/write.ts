@@ -1,0 +1,8 @@
+/** Writes `docs/reference` from the tables of the code: npm run reference. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { referencePages } from './pages.ts';
+
+const folder = join(import.meta.dirname, '../../docs/reference');
+mkdirSync(folder, { recursive: true });
+for (const [name, text] of await referencePages()) writeFileSync(join(folder, name), text);

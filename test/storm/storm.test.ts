@@ -1,0 +1,42 @@
+/** Three minutes of a storm: ten processes, radius above 0, a fault every few seconds. Nothing acknowledged may be lost. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
+import { readSchedule, SCHEDULE_FILE } from '../../harness/schedule/schedule.ts';
+import storm from '../../scenarios/storm.ts';
+
+const TIMEOUT_MS = 900_000;
+/** Far below what a slow machine takes in this time: a storm without load would find nothing. */
+const CHUNKS_MIN = 2000;
+
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-storm-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test(
+  'a storm of three minutes loses nothing, and is written down',
+  async () => {
+    const set = { duration: '3m', reserve: '12000', 'fault-every': '4s' };
+    const { scenarios, report } = await runScenarios({
+      planned: planScenarios([storm], new Map(Object.entries(set))),
+      seed: 3n,
+      stateDir: join(folder, 'state'),
+      report: join(folder, 'run'),
+      name: 'storm',
+      command: 'none',
+      signal: new AbortController().signal,
+    });
+    const [{ result, assertions, figures, ledger, error } = {}] = scenarios;
+    const failed = assertions?.filter(({ passed }) => !passed);
+    expect({ result, failed, error }).toEqual({ result: 'passed', failed: [], error: undefined });
+    expect(ledger?.acknowledged).toBeGreaterThan(CHUNKS_MIN);
+    expect(ledger?.missing).toBe(0);
+    const { faults, operations } = readSchedule(join(report, SCHEDULE_FILE));
+    expect(faults.length).toBeGreaterThan(20);
+    // Those of one node follow each other: not every one of the schedule finds its turn.
+    expect(figures?.find(({ name }) => name === 'faults')?.value).toBeGreaterThan(10);
+    expect(operations.length).toBeGreaterThan(100);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,70 @@
+/** What pages tell a person to type: every command exists with its options, and every scenario that is run. */
+import type { Command } from 'commander';
+import { describe, expect, test } from 'vitest';
+import { bundledScenarios } from '../../../harness/run/catalogue.ts';
+import { wholeCommandLine } from '../../reference/commands.ts';
+import { files, read } from './repository.ts';
+
+const PAGES = files().filter((path) => path === 'README.md' || /^docs\/.*\.md$/.test(path));
+
+/** Words of a command below `svcnet`, as typed in a clone, with the package, or with the installed program. */
+const TYPED = /(?:npm run (?:-s )?svcnet --|npx svcnet|^svcnet) +([a-z][^\n#")`|<]*)/gm;
+
+interface Line {
+  readonly page: string;
+  readonly words: readonly string[];
+}
+
+const lines: readonly Line[] = PAGES.flatMap((page) =>
+  [...read(page).matchAll(TYPED)].map(([, line = '']) => ({ page, words: line.trim().split(/\s+/) })),
+);
+const program = wholeCommandLine();
+
+/** The command that words name, with those that are left for it. */
+function resolved(
+  words: readonly string[],
+  at: Command = program,
+): { readonly command: Command; readonly rest: readonly string[] } {
+  const [name, ...rest] = words;
+  const next = at.commands.find((command) => command.name() === name);
+  return next === undefined ? { command: at, rest: words } : resolved(rest, next);
+}
+
+describe('pages', () => {
+  test('every command is one, with the options that the page shows', () => {
+    expect(lines.length).toBeGreaterThan(100);
+    const wrong = lines.flatMap(({ page, words }) => {
+      const { command, rest } = resolved(words);
+      if (command === program) return [`${page}: no command ${words.join(' ')}`];
+      const known = new Set(command.options.flatMap(({ short, long }) => [short, long]));
+      return rest
+        .map((word) => word.split('=')[0] ?? '')
+        .filter((word) => /^--?[a-z]/.test(word) && word !== '--help' && !known.has(word))
+        .map((word) => `${page}: ${words.join(' ')}: no option ${word}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('a scenario that is run by its name is one', () => {
+    const scenarios = bundledScenarios();
+    const unknown = lines
+      .filter(({ words: [command] }) => command === 'run')
+      .flatMap(({ page, words: [, ...words] }) => {
+        const names = words.slice(
+          0,
+          [...words, '--'].findIndex((word) => word.startsWith('-')),
+        );
+        return names
+          .filter((name) => /^[a-z-]+$/.test(name) && !scenarios.includes(name))
+          .map((name) => `${page}: ${name}`);
+      });
+    expect(unknown).toEqual([]);
+  });
+
+  test('every scenario has a row in docs/scenarios.md, and no row is without one', () => {
+    const rows = read('docs/scenarios.md').match(/^\| `[^|]+/gm) ?? [];
+    const listed = rows.flatMap((row) => [...row.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name));
+    expect(new Set(listed)).toEqual(new Set(bundledScenarios()));
+    expect(listed.length).toBe(bundledScenarios().length);
+  });
+});

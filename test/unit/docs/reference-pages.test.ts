@@ -1,0 +1,17 @@
+/** The generated reference is what the tables of the code give. */
+import { expect, test } from 'vitest';
+import { referencePages } from '../../reference/pages.ts';
+import { files, read } from './repository.ts';
+
+const pages = await referencePages();
+
+test.each([...pages])('docs/reference/%s is up to date; npm run reference writes it', (name, text) => {
+  expect(read(`docs/reference/${name}`)).toBe(text);
+});
+
+test('no page is left of a table that is gone', () => {
+  const written = files()
+    .filter((path) => path.startsWith('docs/reference/'))
+    .map((path) => path.replace('docs/reference/', ''));
+  expect(written.toSorted()).toEqual([...pages.keys(), 'README.md'].toSorted());
+});

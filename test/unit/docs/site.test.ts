@@ -1,0 +1,19 @@
+/** Every page is reachable: from the table of contents of the README, or from the pages below it. */
+import { posix } from 'node:path';
+import { expect, test } from 'vitest';
+import { files, read } from './repository.ts';
+
+test('every page of docs is linked from the README, directly or by other pages', () => {
+  const reached = new Set(['README.md', 'docs/guides/README.md', 'docs/reference/README.md']);
+  for (const page of reached)
+    for (const [, target = ''] of read(page).matchAll(/\]\(([^)#\s]+\.md)/g)) {
+      const path = posix.join(posix.dirname(page), target);
+      if (!/^[a-z]+:/.test(target)) reached.add(path);
+    }
+  const pages = files().filter((path) => /^docs\/.*\.md$/.test(path));
+  expect(pages.filter((page) => !reached.has(page))).toEqual([]);
+});
+
+test('the README has at most 200 lines', () => {
+  expect(read('README.md').split('\n').length).toBeLessThanOrEqual(200);
+});

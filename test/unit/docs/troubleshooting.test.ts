@@ -1,0 +1,32 @@
+/** Every message of the troubleshooting page is one that the code prints. */
+import { expect, test } from 'vitest';
+import { files, read } from './repository.ts';
+
+const SOURCES = files()
+  .filter((path) => /^(?:node|harness|chain)\/.*\.ts$/.test(path))
+  .map((path) => read(path).replaceAll("\\'", "'"));
+
+/** The first column of each table whose head is `Message`. */
+function messages(): string[] {
+  const tables = read('docs/troubleshooting.md')
+    .split(/\n\n(?=\| Message )/)
+    .slice(1);
+  return tables.flatMap((table) =>
+    [...(table.split('\n\n')[0] ?? '').matchAll(/^\| `([^`]+)`/gm)].map(([, message = '']) => message),
+  );
+}
+
+test('there are messages of every section', () => expect(messages().length).toBeGreaterThan(20));
+
+test.each(messages())('%s', (message) => {
+  const fixed = message
+    .split(/…/)
+    .map((part) => part.trim())
+    .filter((part) => part.length > 5);
+  expect(fixed).not.toEqual([]);
+  for (const part of fixed)
+    expect(
+      SOURCES.some((source) => source.includes(part)),
+      part,
+    ).toBe(true);
+});

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { asTyped, typed, typedForOutput } from '../../../../harness/base/typed.ts';
+
+const SCRIPT = { npm_lifecycle_event: 'svcnet' };
+const NPX = { npm_lifecycle_event: 'npx' };
+
+test.each([
+  [{}, 'svcnet down --all'],
+  [{ npm_lifecycle_event: 'test' }, 'svcnet down --all'],
+  [SCRIPT, 'npm run svcnet -- down --all'],
+  [NPX, 'npx svcnet down --all'],
+])('a command is named as it is typed with %o', (env, text) => {
+  expect(typed('down --all', env)).toBe(text);
+});
+
+test('commands within a text are replaced, and nothing else that has the name', () => {
+  const text =
+    'Start one with: svcnet up; see .svcnet logs, /bin/svcnet up, svcnet 0.1.0 and svcnet: a network';
+  expect(asTyped(text, SCRIPT)).toBe(text.replace(': svcnet up', ': npm run svcnet -- up'));
+});
+
+test('a command whose output is kept says nothing else', () => {
+  expect(typedForOutput('schema', SCRIPT)).toBe('npm run -s svcnet -- schema');
+  expect(typedForOutput('schema', NPX)).toBe('npx svcnet schema');
+});

@@ -1,0 +1,37 @@
+/** The template of a scenario is written once, and is a scenario. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { newScenario, scenarioTemplate } from '../../../../harness/commands/new-scenario.ts';
+import { loadScenario } from '../../../../harness/run/catalogue.ts';
+import { resolveParameters } from '../../../../harness/run/scenario.ts';
+import { contextOf } from './kit.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-new-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('writes the template and says how it is run', async () => {
+  const context = contextOf(folder);
+  await newScenario('two-readers', { folder: join(folder, 'deep', 'er') }, context);
+  const path = join(folder, 'deep', 'er', 'two-readers.ts');
+  expect(readFileSync(path, 'utf8')).toBe(scenarioTemplate('two-readers'));
+  expect(context.said()).toContain(`run ${path} --driver embedded`);
+});
+
+test('leaves a file alone that exists already', async () => {
+  const path = join(folder, 'mine.ts');
+  writeFileSync(path, 'mine');
+  expect(() => newScenario('mine', { folder }, contextOf(folder))).toThrow(
+    expect.objectContaining({ code: 'USAGE', message: `${path} exists already` }),
+  );
+  expect(readFileSync(path, 'utf8')).toBe('mine');
+});
+
+test('the template is a scenario of this name with its parameters', async () => {
+  const path = join(folder, 'loaded.ts');
+  writeFileSync(path, scenarioTemplate('loaded'));
+  const scenario = await loadScenario(path);
+  expect(scenario.name).toBe('loaded');
+  expect(resolveParameters(scenario, new Map())).toEqual({ size: 65_536 });
+});

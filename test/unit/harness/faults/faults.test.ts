@@ -1,0 +1,274 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { HarnessError } from '../../../../harness/base/errors.ts';
+import { FAULT_JOURNAL, type FaultLine } from '../../../../harness/faults/active.ts';
+import type { FaultGround, FaultKind } from '../../../../harness/faults/fault.ts';
+import { effectText, hadEffect } from '../../../../harness/faults/fault.ts';
+import { Faults } from '../../../../harness/faults/faults.ts';
+import { LINK } from '../../../../harness/faults/links/link.ts';
+import { ISOLATE, PARTITION } from '../../../../harness/faults/links/partition.ts';
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'faults-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** What the kinds below have done, in order. */
+let done: string[] = [];
+const slow: FaultKind<{ node: string; ms: number }> = {
+  name: 'slow',
+  layer: 'machine',
+  about: 'slows a node down',
+  schema: z.strictObject({ node: z.string(), ms: z.int({ error: 'a whole number' }).default(5) }),
+  text: ({ node, ms }) => `slows ${node} by ${ms} ms`,
+  targets: ({ node }) => [node],
+  begin(_ground, { node }) {
+    if (node === 'node-2') return Promise.reject(new Error('it is too fast'));
+    done.push(`begin ${node}`);
+    return Promise.resolve({ node });
+  },
+  effect(_ground, { node }) {
+    if (node === 'node-4') return Promise.reject(new Error('who counts is gone'));
+    return Promise.resolve({ 'answers delayed': node === 'node-0' ? 3 : 0 });
+  },
+  end(_ground, { node }) {
+    if (node === 'node-1') return Promise.reject(new Error('it does not answer'));
+    done.push(`end ${node}`);
+    return Promise.resolve();
+  },
+};
+const blink: FaultKind<{ node: string }> = {
+  ...slow,
+  name: 'blink',
+  momentary: true,
+  schema: z.strictObject({ node: z.string() }),
+  text: ({ node }) => `makes ${node} blink`,
+  begin: (_ground, { node }) => Promise.resolve({ node }),
+};
+/** Takes three nodes away, one after the other; `stop` is called when the second one is away. */
+let stop: () => void = () => undefined;
+const tour: FaultKind<{ node: string }> = {
+  ...blink,
+  name: 'tour',
+  text: () => 'visits all',
+  async begin(_ground, _request, { signal, hold }) {
+    for (const node of ['node-3', 'node-0', 'node-4']) {
+      hold({ node, away: 1 });
+      done.push(`begin ${node}`);
+      if (node === 'node-0') stop();
+      await Promise.resolve();
+      signal.throwIfAborted();
+    }
+    return { node: 'node-4' };
+  },
+  stays: ({ node }) => (node === 'node-0' ? 'its data is gone' : undefined),
+};
+const stuck: FaultKind<{ node: string }> = {
+  ...tour,
+  name: 'stuck',
+  begin(_ground, { node }, { hold }) {
+    hold({ node });
+    return Promise.reject(new Error('it is too fast'));
+  },
+};
+const impossible: FaultKind<{ node: string }> = { ...blink, name: 'impossible', capability: 'memory' };
+
+function faultGround(): FaultGround {
+  const ground = {
+    name: 'net',
+    folder,
+    driver: { name: 'process', capabilities: new Set() },
+    node(name: string) {
+      if (!/^node-[0-4]$/.test(name)) throw new Error(`no node '${name}'`);
+      return {};
+    },
+  };
+  return ground as unknown as FaultGround;
+}
+
+function open(): Faults {
+  done = [];
+  return new Faults(faultGround(), [slow, blink, tour, stuck, impossible]);
+}
+
+function journal(): FaultLine[] {
+  const file = join(folder, FAULT_JOURNAL);
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').trim().split('\n');
+  return lines.map((line) => JSON.parse(line) as FaultLine);
+}
+
+describe('faults of a cluster', () => {
+  it('are listed and healed by another process than the one that began them', async () => {
+    const began = await open().begin({ kind: 'slow', node: 'node-0' });
+    expect(began).toMatchObject({
+      id: 'f1',
+      request: { kind: 'slow', node: 'node-0', ms: 5 },
+      text: 'slows node-0 by 5 ms',
+      effect: { 'answers delayed': 3 },
+    });
+    const other = open();
+    expect(await other.list()).toEqual([began]);
+    const [ended] = await other.heal();
+    expect(ended).toEqual({ ...began, endAt: expect.any(Number) as number });
+    expect(done).toEqual(['end node-0']);
+    expect(await other.list()).toEqual([]);
+    expect(journal().map(({ event, id }) => `${event} ${id}`)).toEqual(['begin f1', 'end f1']);
+  });
+
+  it('are healed one by one, or all, the latest first', async () => {
+    const faults = open();
+    await faults.begin({ kind: 'slow', node: 'node-0' });
+    await faults.begin({ kind: 'slow', node: 'node-3' });
+    await faults.begin({ kind: 'slow', node: 'node-0', ms: 7 });
+    await faults.heal('f2');
+    expect((await faults.list()).map(({ id }) => id)).toEqual(['f1', 'f3']);
+    expect((await faults.heal()).map(({ id }) => id)).toEqual(['f3', 'f1']);
+    await expect(faults.heal('f1')).rejects.toThrow("no fault 'f1' is active (none is)");
+  });
+
+  it('that cannot be ended stay active, and the others are ended', async () => {
+    const faults = open();
+    await faults.begin({ kind: 'slow', node: 'node-0' });
+    await faults.begin({ kind: 'slow', node: 'node-1' });
+    await expect(faults.heal()).rejects.toThrow('cannot heal f2 (slows node-1 by 5 ms): it does not answer');
+    expect((await faults.list()).map(({ id }) => id)).toEqual(['f2']);
+  });
+
+  it('are listed and healed also when nobody can tell their effect', async () => {
+    const faults = open();
+    await faults.begin({ kind: 'slow', node: 'node-4' });
+    expect((await faults.list()).map(({ effect }) => effect)).toEqual([{}]);
+    expect((await faults.heal()).map(({ id }) => id)).toEqual(['f1']);
+    expect(await faults.list()).toEqual([]);
+  });
+
+  it('that are being begun while those of this process are healed are ended as well', async () => {
+    const faults = open();
+    const beginning = faults.begin({ kind: 'slow', node: 'node-0' });
+    expect((await faults.healOwn()).map(({ id }) => id)).toEqual(['f1']);
+    await beginning;
+    expect(await faults.list()).toEqual([]);
+  });
+
+  it('are ended once when two ask for it at the same time', async () => {
+    const faults = open();
+    await faults.begin({ kind: 'slow', node: 'node-0' });
+    const [one, other] = await Promise.all([faults.heal(), faults.heal()]);
+    expect(other).toEqual(one);
+    expect(done).toEqual(['begin node-0', 'end node-0']);
+  });
+
+  it('that end as they begin are not active afterwards', async () => {
+    const faults = open();
+    const blinked = await faults.begin({ kind: 'blink', node: 'node-0' });
+    expect(blinked.endAt).toBeDefined();
+    expect(await faults.list()).toEqual([]);
+    expect(faults.history).toEqual([blinked]);
+  });
+
+  it('leave nothing when they cannot be begun', async () => {
+    const faults = open();
+    await expect(faults.begin({ kind: 'slow', node: 'node-2' })).rejects.toThrow('it is too fast');
+    expect(await faults.list()).toEqual([]);
+    expect(journal()).toEqual([]);
+  });
+
+  it('that are stopped half-way undo what they have begun, and say what stays', async () => {
+    const faults = open();
+    const interruption = new AbortController();
+    stop = () => interruption.abort(new HarnessError('INTERRUPTED', 'interrupted by SIGINT'));
+    const begun = faults.begin({ kind: 'tour', node: 'node-0' }, { signal: interruption.signal });
+    await expect(begun).rejects.toMatchObject({
+      code: 'INTERRUPTED',
+      message: 'interrupted by SIGINT; f1 (visits all) is undone, but its data is gone',
+    });
+    expect(done).toEqual(['begin node-3', 'begin node-0', 'end node-0']);
+    expect(await faults.list()).toEqual([]);
+    expect(journal().map(({ event, id }) => `${event} ${id}`)).toEqual(['begin f1', 'end f1']);
+  });
+
+  it('that have just begun when they are interrupted are undone', async () => {
+    const faults = open();
+    const interruption = new AbortController();
+    const begun = faults.begin({ kind: 'slow', node: 'node-0' }, { signal: interruption.signal });
+    interruption.abort(new HarnessError('INTERRUPTED', 'interrupted by SIGINT'));
+    await expect(begun).rejects.toThrow('interrupted by SIGINT; f1 (slows node-0 by 5 ms) is undone');
+    expect(done).toEqual(['begin node-0', 'end node-0']);
+    expect(await faults.list()).toEqual([]);
+  });
+
+  it('that are being begun are stopped when those of this process are healed', async () => {
+    const faults = open();
+    let healed: Promise<unknown> = Promise.resolve();
+    stop = () => void (healed = faults.healOwn());
+    await expect(faults.begin({ kind: 'tour', node: 'node-0' })).rejects.toThrow('f1 (visits all) is undone');
+    await healed;
+    expect(done.at(-1)).toBe('end node-0');
+  });
+
+  it('that fail half-way and cannot be undone stay, with the command that undoes them', async () => {
+    const faults = open();
+    await expect(faults.begin({ kind: 'stuck', node: 'node-1' })).rejects.toMatchObject({
+      code: 'FAULT_REFUSED',
+      message: 'it is too fast; f1 (visits all) is not undone: it does not answer',
+      hint: 'Undo it with: svcnet heal f1 --name net',
+    });
+    expect((await faults.list()).map(({ id }) => id)).toEqual(['f1']);
+  });
+
+  it('of a process that has died half-way are undone by another one', async () => {
+    const faults = open();
+    const dead = new Promise<never>(() => undefined);
+    stop = () => undefined;
+    const dying: FaultKind<{ node: string }> = {
+      ...tour,
+      begin(_ground, _request, { hold }) {
+        hold({ node: 'node-0' });
+        return dead;
+      },
+    };
+    void new Faults(faultGround(), [dying]).begin({ kind: 'tour', node: 'node-0' });
+    expect(faults.active.map(({ id }) => id)).toEqual(['f1']);
+    await faults.heal('f1');
+    expect(done).toEqual(['end node-0']);
+  });
+
+  it('refuse a request by what is wrong with it', async () => {
+    const faults = open();
+    await expect(faults.begin({ kind: 'slw', node: 'node-0' })).rejects.toThrow(
+      "no fault 'slw', did you mean 'slow'? (known: slow, blink, tour, stuck, impossible)",
+    );
+    await expect(faults.begin({ kind: 'slow', node: 'node-0', ms: 1.5 })).rejects.toThrow(
+      'fault slow: ms: got 1.5, expected a whole number',
+    );
+    await expect(faults.begin({ kind: 'slow', node: 'node-9' })).rejects.toThrow("no node 'node-9'");
+    await expect(faults.begin({ kind: 'impossible', node: 'node-0' })).rejects.toThrow(
+      'fault impossible: the process driver cannot do that',
+    );
+  });
+});
+
+describe('a fault of links', () => {
+  it.each([
+    [true, undefined],
+    [false, expect.stringContaining('not known here which node opened a connection')],
+  ])('says where it is not known who dials (known: %s)', (knowsDiallers, note) => {
+    const driver = { links: () => ({ knowsDiallers }) };
+    const ground = { driver, linkProxy: () => undefined } as unknown as FaultGround;
+    for (const kind of [LINK, PARTITION, ISOLATE]) expect(kind.note?.(ground)).toEqual(note);
+  });
+});
+
+describe('the effect of a fault', () => {
+  it('is told by its counters', () => {
+    expect(effectText({ 'bytes delayed': 4096, 'connections cut': 0 })).toBe('4,096 bytes delayed');
+    expect(effectText({ 'bytes delayed': 0 })).toBe('no effect');
+    expect(hadEffect({ effect: { 'bytes delayed': 1 } })).toBe(true);
+    expect(hadEffect({ effect: { 'bytes delayed': 0 } })).toBe(false);
+  });
+});

@@ -1,0 +1,136 @@
+import { expect, test } from 'vitest';
+import type { LinkConditions } from '../../../../../harness/links/conditions.ts';
+import { MemoryLinks } from '../../../../../harness/places/embedded/memory-links.ts';
+import type { MemoryFrame } from '../../../../../node/p2p/memory-link.ts';
+import { VirtualTime } from '../../../platform/simulation.ts';
+
+/** Two connected nodes whose peer ids are their names, in virtual time. */
+function pair() {
+  const time = new VirtualTime();
+  const arrived: string[] = [];
+  let resets = 0;
+  const links = new MemoryLinks({
+    clock: time.clock,
+    nameOf: (peerId) => peerId,
+    pairs: () => [{ dialler: 'node-0', dialled: 'node-1', reset: () => void resets++ }],
+  });
+  const send = (what: string, { kind = 'data', from = 'node-0' }: Partial<MemoryFrame> = {}) => {
+    const to = from === 'node-0' ? 'node-1' : 'node-0';
+    const frame = { kind, from, to, protocolId: '', bytes: Buffer.from(what) };
+    const arrive = () => void arrived.push(`${time.ms} ${what}`);
+    if (links.idle) arrive();
+    else links.carry(frame, arrive, () => void arrived.push(`${time.ms} refused`));
+  };
+  const begin = (conditions: LinkConditions, oneWay = false) =>
+    links.begin('rule', { between: [[['node-0'], ['node-1']]], oneWay, share: 1, seed: '1', conditions });
+  return { time, arrived, links, send, begin, resets: () => resets };
+}
+
+test('what two nodes send each other arrives half a round trip later, in order, on their clock', async () => {
+  const { time, arrived, links, send, begin } = pair();
+  await begin({ latencyMs: 200 });
+  send('a');
+  await time.advance(10);
+  send('b');
+  send('c', { from: 'node-1' });
+  await time.advance(89);
+  expect(arrived).toEqual([]);
+  await time.advance(20);
+  expect(arrived.toSorted()).toEqual(['100 a', '110 b', '110 c']);
+  expect(await links.effect('rule')).toMatchObject({ 'bytes delayed': 3, 'connections delayed': 1 });
+  await links.end('rule');
+  expect(links.idle).toBe(true);
+  send('d');
+  expect(arrived.at(-1)).toBe('119 d');
+});
+
+test('a link that is opened takes a round trip', async () => {
+  const { time, arrived, send, begin } = pair();
+  await begin({ latencyMs: 200 });
+  send('', { kind: 'dial' });
+  await time.advance(199);
+  expect(arrived).toEqual([]);
+  await time.advance(1);
+  expect(arrived).toEqual(['200 ']);
+});
+
+test('what is held back arrives when the fault ends, before anything else', async () => {
+  const { time, arrived, links, send, begin } = pair();
+  await begin({ stall: true });
+  send('a');
+  send('', { kind: 'dial' });
+  send('b');
+  await time.advance(60_000);
+  expect(arrived).toEqual([]);
+  await links.end('rule');
+  send('c');
+  expect(arrived).toEqual(['60000 a', '60000 ', '60000 b', '60000 c']);
+  expect(await links.effect('rule')).toMatchObject({ 'bytes held back': 2, 'connections held back': 1 });
+});
+
+test('what is swallowed is gone, and the link with it when the fault ends; the other direction goes on', async () => {
+  const { arrived, links, send, begin, resets } = pair();
+  await begin({ halfOpen: true }, true);
+  send('a');
+  send('b', { from: 'node-1' });
+  expect(arrived).toEqual(['0 b']);
+  expect(resets()).toBe(0);
+  await links.end('rule');
+  expect(resets()).toBe(1);
+  expect(await links.effect('rule')).toMatchObject({ 'bytes swallowed': 1 });
+});
+
+test('links are reset, refused and cut', async () => {
+  const { arrived, links, send, begin, resets } = pair();
+  await begin({ reset: true, refuse: true });
+  expect(resets()).toBe(1);
+  send('', { kind: 'dial' });
+  expect(arrived).toEqual(['0 refused']);
+  expect(await links.effect('rule')).toMatchObject({ 'connections reset': 1, 'connections refused': 1 });
+  await links.end('rule');
+  await links.begin('cut', {
+    between: [[['node-0'], ['node-1']]],
+    oneWay: false,
+    share: 1,
+    seed: '1',
+    conditions: { cutAfterBytes: 10 },
+  });
+  send('12345');
+  send('12345', { from: 'node-1' });
+  expect(resets()).toBe(1);
+  send('1');
+  expect(resets()).toBe(2);
+  expect(await links.effect('cut')).toMatchObject({ 'connections cut': 1 });
+});
+
+test('writers wait while four megabytes are on their way, and no longer', async () => {
+  const { links, send, begin } = pair();
+  await begin({ stall: true });
+  send('a'.repeat(2 ** 22 - 256));
+  expect(links.room('node-0', 'node-1')).toBeUndefined();
+  send('b');
+  expect(links.room('node-1', 'node-0')).toBeUndefined();
+  const room = links.room('node-0', 'node-1');
+  expect(room).toBeInstanceOf(Promise);
+  await links.end('rule');
+  await room;
+  expect(links.room('node-0', 'node-1')).toBeUndefined();
+});
+
+test('a link that holds back too much breaks, and what waited is gone: memory stays bounded', async () => {
+  const { arrived, links, send, begin, resets } = pair();
+  await begin({ stall: true }, true);
+  send('a'.repeat(2 ** 23));
+  expect(resets()).toBe(0);
+  send('b'.repeat(2 ** 23));
+  expect(resets()).toBe(1);
+  // Frames without bytes take room as well.
+  for (let i = 0; i < 2 ** 16; i++) send('', { kind: 'reset' });
+  expect(resets()).toBe(1);
+  send('', { kind: 'reset' });
+  expect(resets()).toBe(2);
+  send('c');
+  await links.end('rule');
+  expect(arrived).toEqual(['0 c']);
+  expect(await links.effect('rule')).toMatchObject({ 'connections reset': 2 });
+});

@@ -1,0 +1,53 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { ScenarioResult } from '../../../../harness/report/result.ts';
+import { ScenarioDisplay } from '../../../../harness/report/scenario-display.ts';
+
+const result = (name: string, more: Partial<ScenarioResult> = {}): ScenarioResult => ({
+  name,
+  result: 'passed',
+  durationMs: 1500,
+  assertions: [{ name: 'it is equal', passed: true, observed: 'equal', expected: 'equal' }],
+  metrics: [],
+  timelines: [],
+  slowest: [],
+  figures: [],
+  parameters: {},
+  ledger: { acknowledged: 0, found: 0, missing: 0 },
+  ...more,
+});
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+test('each scenario has a line when it ends, and what still runs is named with its time', () => {
+  const written: string[] = [];
+  using display = new ScenarioDisplay(3, { width: 80, colour: false, live: false }, (text) =>
+    written.push(text),
+  );
+  for (const name of ['feed', 'feed', 'gc']) display.update({ name });
+  vi.advanceTimersByTime(1000);
+  display.update({ name: 'feed', ended: result('feed') });
+  display.update({ name: 'gc', ended: result('gc', { result: 'skipped', skipReason: 'needs a Bee' }) });
+  expect(written.splice(0)).toEqual([
+    expect.stringMatching(/^ {2}✔ feed +1 of 1 assertions +1\.5 s\n$/),
+    expect.stringMatching(/^ {2}- gc +needs a Bee +1\.5 s\n$/),
+  ]);
+  vi.advanceTimersByTime(14_000);
+  expect(written.splice(0)).toEqual(['  … 2 of 3 scenarios ended · feed 15.0 s\n']);
+  display.update({ name: 'feed', ended: result('feed', { result: 'error' }) });
+  vi.advanceTimersByTime(60_000);
+  expect(written).toEqual([expect.stringMatching(/^ {2}✖ feed/)]);
+});
+
+test('no line is wider than a terminal', () => {
+  const written: string[] = [];
+  using display = new ScenarioDisplay(9, { width: 60, colour: false, live: true }, (text) =>
+    written.push(text),
+  );
+  for (const name of ['kill-during-upload', 'network-availability', 'redistribution-round'])
+    display.update({ name });
+  vi.advanceTimersByTime(1000);
+  display.update({ name: 'gc', ended: result('gc', { skipReason: 'needs '.repeat(30) }) });
+  const lines = written.map((text) => text.replace('\r\u001b[2K', '').trimEnd());
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
+});

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { FAULT_KINDS } from '../../../../harness/faults/table.ts';
+import { seededRandom } from '../../../../harness/run/scenario.ts';
+import { drawFaults } from '../../../../harness/schedule/draw.ts';
+
+const BOUNDS = {
+  faults: ['kill', 'pause'],
+  nodes: ['node-0', 'node-1', 'node-2'],
+  durationMs: 60_000,
+  everyMs: 2000,
+  forMs: [500, 1500],
+} as const;
+
+const drawn = (seed: string, more: Partial<Parameters<typeof drawFaults>[0]> = {}) =>
+  drawFaults({ ...BOUNDS, ...more }, seededRandom(seed, 'faults'));
+
+test('the same seed draws the same faults, another one draws others', () => {
+  expect(drawn('7')).toEqual(drawn('7'));
+  expect(drawn('7')).not.toEqual(drawn('8'));
+});
+
+test('drawn faults are within their bounds, and of every kind', () => {
+  const faults = drawn('7');
+  expect(faults.length).toBeGreaterThan(20);
+  expect(faults.length).toBeLessThan(60);
+  expect(new Set(faults.map(({ request }) => request.kind))).toEqual(new Set(['kill', 'pause']));
+  for (const { when, forMs = 0, request } of faults) {
+    expect(forMs).toBeGreaterThanOrEqual(500);
+    expect(forMs).toBeLessThanOrEqual(1500);
+    expect('atMs' in when && when.atMs + forMs <= 60_000).toBe(true);
+    expect(BOUNDS.nodes).toContain(request['node']);
+  }
+  expect(new Set(faults.map(({ id }) => id)).size).toBe(faults.length);
+});
+
+test('no fault is drawn from nothing', () => {
+  expect(drawn('7', { faults: [] })).toEqual([]);
+});
+
+test('a word that cannot be drawn is named, with the nearest one', () => {
+  expect(() => drawn('7', { faults: ['kil'] })).toThrow(/got 'kil', expected some of kill, pause.*kill/);
+});
+
+test('a drawn partition separates all nodes into two groups, and every word is a request of its kind', () => {
+  const faults = drawn('7', { faults: ['partition', 'isolate', 'slow', 'reset'] });
+  for (const { request } of faults) {
+    const kind = FAULT_KINDS.find(({ name }) => name === request.kind);
+    const { kind: _kind, ...fields } = request;
+    expect(kind?.schema.safeParse(fields).success, JSON.stringify(request)).toBe(true);
+  }
+  const partitions = faults.filter(({ request }) => request.kind === 'partition');
+  expect(partitions.length).toBeGreaterThan(0);
+  for (const { request } of partitions) {
+    const groups = request['groups'] as string[][];
+    expect(groups.flat().toSorted()).toEqual([...BOUNDS.nodes]);
+    expect(groups.every((group) => group.length > 0)).toBe(true);
+  }
+});

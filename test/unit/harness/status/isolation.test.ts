@@ -1,0 +1,107 @@
+/** Why a node has no peers, from what all of them say. */
+import { expect, test } from 'vitest';
+import type { NodeAnswers } from '../../../../harness/status/ask.ts';
+import { coverageProblems } from '../../../../harness/status/coverage.ts';
+import { type Asked, isolationOf } from '../../../../harness/status/isolation.ts';
+
+const SIGNAL = new AbortController().signal;
+const overlay = (first: number) => first.toString(16).padStart(2, '0').padEnd(64, '0');
+
+function answers(
+  name: string,
+  first: number,
+  given: {
+    connected?: number;
+    population?: number;
+    radius?: number;
+    warming?: boolean;
+    peers?: number[];
+  } = {},
+): NodeAnswers {
+  const { connected = 1, population = 3, radius = 0, warming = false, peers = [] } = given;
+  const connectedPeers = peers.map((peer) => ({ address: overlay(peer) }));
+  return {
+    name,
+    overlay: overlay(first),
+    flavour: 'svc',
+    mode: 'full',
+    state: 'running',
+    unheard: [],
+    replies: {
+      status: { said: { storageRadius: radius, isWarmingUp: warming } },
+      topology: { said: { connected, population, bins: { bin_0: { connectedPeers } } } },
+    },
+  } as unknown as NodeAnswers;
+}
+
+function node(name: string, first: number, blocked: readonly number[] = []): Asked {
+  const entries = blocked.map((peer) => ({
+    address: overlay(peer),
+    reason: 'settled too late',
+    duration: 60,
+  }));
+  return { name, overlay: overlay(first), client: { blocklist: async () => entries } };
+}
+
+const reasons = async (
+  told: readonly NodeAnswers[],
+  nodes: readonly Asked[],
+  faults: Parameters<typeof isolationOf>[2]['faults'] = [],
+) => Object.fromEntries(await isolationOf(told, nodes, { faults, signal: SIGNAL }));
+
+test('who blocks the node, and why', async () => {
+  expect(
+    await reasons(
+      [answers('a', 1, { connected: 0 }), answers('b', 2), answers('c', 3)],
+      [node('a', 1, [3]), node('b', 2, [1]), node('c', 3, [1])],
+    ),
+  ).toEqual({
+    a: 'b, c have it on the blocklist: settled too late (60 s); it has c on its own blocklist',
+  });
+});
+
+test('a fault that is active explains it', async () => {
+  const fault = { id: 'f1', text: 'isolates a', targets: ['a'] };
+  const told = [answers('a', 1, { connected: 0 }), answers('b', 2)];
+  expect(await reasons(told, [node('a', 1), node('b', 2)], [fault])).toEqual({
+    a: 'fault f1 is active: it isolates a',
+  });
+});
+
+test('a node that knows nobody, has just started, or reaches none says which', async () => {
+  const of = async (given: Parameters<typeof answers>[2]) =>
+    (
+      await reasons(
+        [answers('a', 1, { connected: 0, ...given }), answers('b', 2)],
+        [node('a', 1), node('b', 2)],
+      )
+    )['a'];
+  expect(await of({ population: 0 })).toContain('knows the address of no other node');
+  expect(await of({ warming: true })).toContain('has just started');
+  expect(await of({})).toBe('it knows 3 of them and has reached none: see svcnet logs a');
+});
+
+test('nobody is asked while all have peers, or where there is one node', async () => {
+  const failing: Asked = {
+    name: 'a',
+    overlay: overlay(1),
+    client: { blocklist: () => expect.fail('asked') },
+  };
+  expect(await reasons([answers('a', 1), answers('b', 2)], [failing])).toEqual({});
+  expect(await reasons([answers('a', 1, { connected: 0 })], [failing])).toEqual({});
+});
+
+test('a neighbourhood without a node is a problem, unless a node that is not listed covers it', () => {
+  const here = [answers('a', 0x00, { radius: 1 }), answers('b', 0x40, { radius: 1 })];
+  expect(coverageProblems(here)).toEqual([
+    'neighbourhood 1: no running node covers it at the present radius (1), so no node has to keep its chunks; add a node whose overlay starts with 1, or raise reserve-capacity',
+  ]);
+  expect(coverageProblems(here, ['1'])).toEqual([]);
+  expect(coverageProblems([...here, answers('c', 0x10, { radius: 1, peers: [0x80] })])).toEqual([]);
+});
+
+test('many of them are a list', () => {
+  const problems = coverageProblems([answers('a', 0x00, { radius: 6 })]);
+  expect(problems).toHaveLength(5);
+  expect(problems.at(-1)).toMatch(/^2 more neighbourhoods without a node: /);
+});

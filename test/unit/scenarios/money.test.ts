@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import type { LinkGap } from '../../../harness/books/books.ts';
+import { underWay } from '../../../scenarios/steps/money.ts';
+
+function gapOf(gap: bigint, what: LinkGap['what'] = 'balance'): LinkGap {
+  return { ends: ['node-0', 'node-1'], what, gap, total: 0n, text: `${gap} ${what}` };
+}
+
+test('what is under way is the credit of peers, in token units of cheques, and nothing without a fault', () => {
+  const once = underWay((name) => (name === 'node-0' ? 1 : 0));
+  expect(once(gapOf(13_500_000n))).toBe(true);
+  expect(once(gapOf(13_500_001n))).toBe(false);
+  expect(once(gapOf(135_000_000_000n, 'by cheques'))).toBe(true);
+  expect(once(gapOf(135_000_000_001n, 'by cheques'))).toBe(false);
+  expect(once(gapOf(13_500_001n, 'by time'))).toBe(false);
+  expect(underWay(() => 0)(gapOf(1n, 'by cheques'))).toBe(false);
+});

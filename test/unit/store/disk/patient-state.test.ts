@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { patientState } from '../../../../node/store/disk/patient-state.ts';
+import type { KeyValueChange } from '../../../../node/store/ports.ts';
+import { memoryRecords } from '../../p2p/memory-nodes.ts';
+
+/** Records on a disk that fails on demand. */
+function records() {
+  const base = memoryRecords();
+  const disk: { failure: Error | undefined } = { failure: undefined };
+  const kept: unknown[] = [];
+  const batch = async (changes: readonly KeyValueChange[]) => {
+    await Promise.resolve();
+    if (disk.failure !== undefined) throw disk.failure;
+    await base.batch(changes);
+  };
+  return { base, disk, kept, ...patientState({ ...base, batch }, (error) => kept.push(error)) };
+}
+
+const full = Object.assign(new Error('the disk is full'), { code: 'STORE_FULL' });
+const one = Uint8Array.of(1);
+const two = Uint8Array.of(2);
+const keys = (entries: Iterable<readonly [string, Uint8Array]>) => Array.from(entries, ([key]) => key);
+
+test('what a full disk does not take is read all the same, and written with the next change', async () => {
+  const { base, disk, kept, patient, strict } = records();
+  await patient.batch([
+    { put: 'b', value: one },
+    { put: 'old', value: one },
+  ]);
+  disk.failure = full;
+  await patient.batch([{ put: 'a', value: one }, { put: 'b', value: two }, { remove: 'old' }]);
+  expect(kept).toEqual([full]);
+  expect(strict.get('b')).toEqual(two);
+  expect(patient.get('old')).toBeUndefined();
+  expect(keys(patient.entries(''))).toEqual(['a', 'b']);
+  expect(keys(base.entries(''))).toEqual(['b', 'old']);
+  disk.failure = undefined;
+  await strict.put('c', one);
+  expect(Object.fromEntries(base.entries(''))).toEqual({ a: one, b: two, c: one });
+});
+
+test('a change that must be on disk fails, and takes nothing with it', async () => {
+  const { base, disk, patient, strict } = records();
+  disk.failure = full;
+  await patient.put('a', one);
+  await expect(strict.put('b', one)).rejects.toThrow('the disk is full');
+  expect(strict.get('b')).toBeUndefined();
+  disk.failure = undefined;
+  await patient.batch([]);
+  expect(keys(base.entries(''))).toEqual(['a']);
+});
+
+test('what waits is no more than the records that there are', async () => {
+  const { base, disk, patient } = records();
+  disk.failure = full;
+  for (let block = 0; block < 100; block++) {
+    await patient.batch([{ put: `undo/${block}`, value: one }, { remove: `undo/${block - 2}` }]);
+  }
+  expect(keys(patient.entries(''))).toEqual(['undo/98', 'undo/99']);
+  disk.failure = undefined;
+  await patient.batch([]);
+  expect(keys(base.entries(''))).toEqual(['undo/98', 'undo/99']);
+});
+
+test('a record that is removed while it is being written does not come back', async () => {
+  const { base, patient } = records();
+  const put = patient.put('a', one);
+  const removed = patient.remove('a');
+  await Promise.all([put, removed]);
+  expect(keys(base.entries(''))).toEqual([]);
+});
+
+test('other errors than those of a disk are not swallowed', async () => {
+  const { disk, patient } = records();
+  disk.failure = new Error('the store is closed');
+  await expect(patient.put('a', one)).rejects.toThrow('the store is closed');
+});

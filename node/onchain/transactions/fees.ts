@@ -3,8 +3,10 @@ import { ChainError } from '../ports.ts';
 
 /** Added to the suggested tip, percent, so that a transaction does not wait for fees that just rose. */
 export const TIP_BOOST_PERCENT = 25;
-/** Plain transfer; the chain refuses less. */
-export const GAS_LIMIT_MIN = 21_000n;
+/** Plain transfer. */
+export const TRANSFER_GAS = 21_000n;
+/** What a byte of data costs at least, gas: zero, not zero (EIP-7623, never below the older rule). */
+const DATA_GAS = { zero: 10n, other: 40n };
 /** A third of a block of the public chain: a broken estimate must not spend the account. */
 const GAS_LIMIT_MAX = 10_000_000n;
 /** State moves between estimate and block: one third is added. */
@@ -58,24 +60,32 @@ export function replacementFees(current: Fees, replaced: Fees): Fees {
  * @param minimum least for this operation, when it is not given; 0: none
  * @param estimate of the endpoint, undefined when it could not tell
  * @param fallback for a call that cannot be estimated
+ * @param data of the call, hex with `0x`
  */
 export function gasLimitFor(given: {
   readonly gasLimit: bigint | undefined;
   readonly minimum: bigint;
   readonly estimate: bigint | undefined;
   readonly fallback: bigint;
-  readonly hasData: boolean;
+  readonly data: string;
 }): bigint {
-  const { gasLimit, minimum, estimate, fallback, hasData } = given;
+  const { gasLimit, minimum, estimate, fallback, data } = given;
+  const least = intrinsicGas(data);
+  const clamp = (gas: bigint) => max(least, gas > GAS_LIMIT_MAX ? GAS_LIMIT_MAX : gas);
   if (gasLimit !== undefined && gasLimit > 0n) return clamp(gasLimit);
   if (estimate !== undefined) return clamp(max((estimate * ESTIMATE_PERCENT) / 100n, minimum));
   if (minimum > 0n) return clamp(minimum);
-  return hasData ? clamp(fallback) : GAS_LIMIT_MIN;
+  return data === '0x' ? least : clamp(fallback);
 }
 
-function clamp(gas: bigint): bigint {
-  if (gas < GAS_LIMIT_MIN) return GAS_LIMIT_MIN;
-  return gas > GAS_LIMIT_MAX ? GAS_LIMIT_MAX : gas;
+/**
+ * What a call costs before it runs. With a lower limit it is never mined: some endpoints refuse it, others take it and
+ * drop it without a word, and everything that the account sends afterwards waits behind it.
+ */
+function intrinsicGas(data: string): bigint {
+  const bytes = Buffer.from(data.slice(2), 'hex');
+  const zeros = BigInt(bytes.reduce((count, byte) => count + (byte === 0 ? 1 : 0), 0));
+  return TRANSFER_GAS + zeros * DATA_GAS.zero + (BigInt(bytes.length) - zeros) * DATA_GAS.other;
 }
 
 function max(a: bigint, b: bigint): bigint {

@@ -23,10 +23,10 @@ import { ChainError, type TransactionRequest, type Transactions } from '../ports
 import {
   type Fees,
   feesFor,
-  GAS_LIMIT_MIN,
   gasLimitFor,
   replacementFees,
   TIP_BOOST_PERCENT,
+  TRANSFER_GAS,
 } from './fees.ts';
 import { Monitor } from './monitor.ts';
 import { minedInTime } from './patience.ts';
@@ -140,7 +140,7 @@ async function fieldsFor(request: TransactionRequest, context: Sending): Promise
     minimum: request.minimumGasLimit ?? 0n,
     estimate,
     fallback: context.gasLimitFallback,
-    hasData: data !== '0x',
+    data,
   });
   const needed = gasLimit * fees.feeCap + value;
   if (balance < needed) {
@@ -283,7 +283,7 @@ async function cancel(hash: string, gasPrice: bigint | undefined, context: Sendi
     feeCap: gasFeeCap,
   });
   const replacement = signedRecord(
-    { chainId, nonce, ...fees, gasLimit: GAS_LIMIT_MIN, to: account, value: 0n, data: '0x' },
+    { chainId, nonce, ...fees, gasLimit: TRANSFER_GAS, to: account, value: 0n, data: '0x' },
     { description: `${original.description} (cancellation)`, tipBoostPercent },
     context,
   );

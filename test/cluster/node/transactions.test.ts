@@ -95,6 +95,14 @@ test('gas headers count, and a price below the base fee sends nothing', async ()
   expect(BigInt(await nonce()) - BigInt(before)).toBeLessThanOrEqual(1n);
 });
 
+test('a gas limit below the cost of the data is raised: the call fails on the chain, nothing waits behind it', async () => {
+  const before = await native();
+  const bought = await http(node, '/stamps/100000000/17', { method: 'POST', headers: { 'gas-limit': '1' } });
+  expect([bought.status, bought.json['message']]).toEqual([500, 'cannot create batch']);
+  await sent('nativetoken', 3n);
+  await receives('the coin', native, before + 3n);
+});
+
 test('a pending transaction is listed, is there already when sent again, and is replaced when cancelled', async () => {
   const before = await native();
   await net.chain.pause();

@@ -62,12 +62,15 @@ describe('fees', () => {
 });
 
 describe('gas limit', () => {
-  const none = { gasLimit: undefined, estimate: undefined, minimum: 0n, fallback: 500_000n, hasData: true };
+  const none = { gasLimit: undefined, estimate: undefined, minimum: 0n, fallback: 500_000n, data: '0x00ff' };
   const limit = (given: Partial<Parameters<typeof gasLimitFor>[0]>) => gasLimitFor({ ...none, ...given });
 
   test.each([
     ['a given limit is used', { gasLimit: 300_000n, estimate: 1n }, 300_000n],
-    ['a given limit below a transfer is raised', { gasLimit: 1n }, 21_000n],
+    ['a given limit below a transfer is raised', { gasLimit: 1n, data: '0x' }, 21_000n],
+    ['a given limit below the cost of the data is raised', { gasLimit: 21_000n }, 21_050n],
+    ['an estimate below the cost of the data is raised', { estimate: 1n }, 21_050n],
+    ['a minimum below the cost of the data is raised', { minimum: 1n }, 21_050n],
     ['a given limit above ten million is lowered', { gasLimit: 99_000_000n }, 10_000_000n],
     ['zero counts as not given', { gasLimit: 0n, estimate: 100_000n }, 133_000n],
     ['an estimate is raised by a third', { estimate: 270_000n }, 359_100n],
@@ -86,7 +89,7 @@ describe('gas limit', () => {
       { gasLimit: 90_000n, minimum: 250_000n },
       90_000n,
     ],
-    ['a transfer without estimate gets the minimum', { hasData: false }, 21_000n],
+    ['a transfer without estimate gets the minimum', { data: '0x' }, 21_000n],
   ])('%s', (_, given, expected) => {
     expect(limit(given)).toBe(expected);
   });

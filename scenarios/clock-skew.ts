@@ -53,7 +53,7 @@ export default defineScenario({
   },
 });
 
-/** @param active nodes that upload and read meanwhile, none of which may notice */
+/** @param active nodes that upload and read meanwhile and must not notice */
 function under(
   context: Context,
   { skew, skewed, active }: { skew: string; skewed: readonly ClusterNode[]; active: readonly ClusterNode[] },

@@ -141,8 +141,8 @@ async function saysSo(
   const most = 1 + Math.floor((Date.now() - from) / MINUTE_MS);
   const names = errors.some(({ message }) => message.includes('disk is full'));
   context.expect(`full ${when}: its log says so, and once a minute at most`, names && errors.length <= most, {
-    observed: `${errors.length} errors${names ? '' : ', none of which names the disk'}`,
-    expected: `from 1 to ${most}, one of which names the disk`,
+    observed: `${errors.length} errors${names ? '' : ', but none names the disk'}`,
+    expected: `1 to ${most}, at least one naming the disk`,
     ...(errors.length === 0
       ? {}
       : {

@@ -52,7 +52,7 @@ export default defineScenario({
   name: 'redundancy',
   group: 'functional',
   about:
-    'Uploads files of which a share of all chunks is missing, and reads them on another node while it can be.',
+    'Removes a share of the chunks of uploaded files and reads the files on another node, as far as the redundancy level allows.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

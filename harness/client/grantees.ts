@@ -1,4 +1,4 @@
-/** Lists of those who may read access-controlled content; kept by the node that publishes it. */
+/** Lists of who may read access-controlled content, kept by the node that publishes it. */
 import { argumentError, DIGITS, expectHex } from '../base/arguments.ts';
 import type { HttpClient } from './http.ts';
 import type { Uploads } from './transfers.ts';
@@ -36,7 +36,7 @@ export class GranteesClient {
     return this.#change({ where, method: 'POST', path: '/grantee', change: { grantees } }, options);
   }
 
-  /** Whoever is revoked still reads what was uploaded before. @throws ClientError `http.400` when there is nobody to revoke */
+  /** A revoked grantee can still read what was uploaded before. @throws ClientError `http.400` when there is nobody to revoke */
   async patch(
     { reference, history }: GranteeList,
     change: { readonly add?: readonly string[]; readonly revoke?: readonly string[] },

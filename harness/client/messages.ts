@@ -14,7 +14,7 @@ const KEPT_MAX = 100_000;
 export interface SendOptions {
   /** Default: the batch of the node. */
   readonly batch?: string;
-  /** Public key in hex; default: whoever knows the topic. */
+  /** Public key in hex; default: anyone who knows the topic. */
   readonly recipient?: string;
   readonly signal?: AbortSignal | undefined;
 }

@@ -68,7 +68,7 @@ export class StampsClient {
     return this.#change(`/stamps/dilute/${batch}/${depth}`, signal);
   }
 
-  /** Every batch that the node knows from the chain, whoever owns it. */
+  /** Every batch that the node knows from the chain, of any owner. */
   async network(signal?: AbortSignal): Promise<readonly NetworkBatch[]> {
     const answer = await this.#http.request({ method: 'GET', path: '/batches', signal });
     const { batches } = (await answer.json()) as {

@@ -72,11 +72,7 @@ async function conformance<Subject>(
   { level, only, list, output }: ConformanceFlags,
   context: CommandContext,
 ): Promise<number> {
-  const rows = chosenRows(graded.rows, only);
-  if (rows.length === 0)
-    throw new HarnessError('USAGE', `--only: no row contains '${only}'`, {
-      hint: `List all rows with: svcnet conformance ${graded.kind} --list`,
-    });
+  const rows = chosenRows(graded, only);
   if (list === true) {
     const listed = rows.map(({ id, group, about, level }) => ({ id, group, about, level }));
     answer(

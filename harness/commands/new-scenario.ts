@@ -20,7 +20,7 @@ export function newScenario(name: string, { folder }: NewFlags, context: Command
     writeFileSync(path, scenarioTemplate(name), { flag: 'wx' });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new HarnessError('USAGE', `${path} exists already`, {
+      throw new HarnessError('USAGE', `${path} already exists`, {
         hint: 'Choose another name, or another folder with --folder.',
       });
     }

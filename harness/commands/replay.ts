@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { minimiseLines, minimise as minimiseRun, progressText } from '../replay/minimise.ts';
-import { replayLines, replay as replayRun } from '../replay/replay.ts';
+import { ENDING_TEXTS, replayLines, replay as replayRun } from '../replay/replay.ts';
 import { findRun } from '../report/read-run.ts';
 import { answer, type CommandContext } from './context.ts';
 
@@ -30,15 +30,9 @@ export async function replay(name: string, { times }: ReplayFlags, context: Comm
     stateDir,
     signal,
     onRun({ ending, report, signatures, error }, number) {
-      const what = {
-        same: 'failed the same way',
-        otherwise: 'failed differently',
-        passed: 'passed',
-        'not-run': 'could not run',
-      };
       const why = error ?? (ending === 'otherwise' ? signatures[0] : undefined);
       context.note(
-        `  ${number} of ${times}  ${what[ending]}${why === undefined ? '' : `: ${why}`}  ${report}\n`,
+        `  ${number} of ${times}  ${ENDING_TEXTS[ending]}${why === undefined ? '' : `: ${why}`}  ${report}\n`,
       );
     },
   });

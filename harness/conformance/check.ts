@@ -26,7 +26,7 @@ export interface ConformanceOptions {
 /**
  * Grades a node or a chain row by row, as `svcnet conformance` does.
  * @returns the report; red rows are those with the verdict `failed` or `error`
- * @throws HarnessError when there is nothing to grade, such as a node that does not answer
+ * @throws HarnessError when there is nothing to grade: a node that does not answer, an `only` that no row contains
  */
 export async function checkConformance(
   target: ConformanceTarget,
@@ -34,7 +34,7 @@ export async function checkConformance(
 ): Promise<ConformanceReport> {
   const run = <Subject>(graded: Graded<Subject>) =>
     grade(
-      { ...graded, rows: chosenRows(graded.rows, only) },
+      { ...graded, rows: chosenRows(graded, only) },
       { level, signal, ...(onResult === undefined ? {} : { onResult }) },
     );
   // Each kind loads a stack of its own.

@@ -1,4 +1,5 @@
 /** One run of conformance: a subject is opened, looked at row by row, and closed. */
+import { HarnessError } from '../base/errors.ts';
 import { knownReason } from './known.ts';
 import { type ConformanceReport, isRed, type Row, type RowResult, totalsOf } from './row.ts';
 import { type RunOptions, runRows } from './run-rows.ts';
@@ -106,10 +107,14 @@ export function secretsOf(url: string): string[] {
 
 /** Rows whose id or group contains a text, in any case. */
 export function chosenRows<Subject>(
-  rows: readonly Row<Subject>[],
+  { kind, rows }: Pick<Graded<Subject>, 'kind' | 'rows'>,
   text: string | undefined,
 ): readonly Row<Subject>[] {
   if (text === undefined) return rows;
   const wanted = text.toLowerCase();
-  return rows.filter(({ id, group }) => `${group} ${id}`.toLowerCase().includes(wanted));
+  const chosen = rows.filter(({ id, group }) => `${group} ${id}`.toLowerCase().includes(wanted));
+  if (chosen.length > 0) return chosen;
+  throw new HarnessError('ARGUMENT_INVALID', `only: no row of ${kind} conformance contains '${text}'`, {
+    hint: `List all rows with: svcnet conformance ${kind} --list`,
+  });
 }

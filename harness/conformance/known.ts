@@ -12,19 +12,19 @@ interface Known {
 
 const KNOWN: readonly Known[] = [
   {
-    versions: ['2.7.1', '2.8.1'],
+    versions: ['2.8.1'],
     rows: ['GET /tags query offset -1', 'GET /tags query limit -1'],
     kind: 'bug',
     why: 'ends the connection for a negative number instead of refusing it',
   },
   {
-    versions: ['2.7.1', '2.8.1'],
+    versions: ['2.8.1'],
     rows: ['if-match another', 'if-match weak', 'if-unmodified-since the past'],
     kind: 'bug',
     why: 'answers 412 with the length of a body that it does not send, and ends the connection',
   },
   {
-    versions: ['2.7.1', '2.8.1'],
+    versions: ['2.8.1'],
     rows: ['HEAD /bytes level 1'],
     kind: 'bug',
     why: 'tells the raw span of the root, in which the redundancy level is set, as the length of the content',

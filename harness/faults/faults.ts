@@ -146,7 +146,7 @@ export class Faults {
     return this.begin({ kind: ISOLATE.name, node, ...options });
   }
 
-  /** Those that are active, whoever began them, with their effect so far. */
+  /** All active faults, from any process, with their effect so far. */
   async list(): Promise<Fault[]> {
     return Promise.all(
       this.#active.list().map(async (active) => {

@@ -38,7 +38,7 @@ export const LOAD_PARAMETERS = {
   vus: parameter(
     'integer',
     0,
-    'users at once instead, each of which waits for its last iteration; 0: a rate',
+    'concurrent users instead of a rate; each starts its next iteration when the last one ends; 0: use the rate',
   ),
   duration: parameter('text', '', 'of the measured part (default: 1m, of soak 30m)'),
   warmup: parameter(

@@ -25,7 +25,7 @@ import {
   withParameter,
 } from './case.ts';
 import { lowered, shortened } from './reduce.ts';
-import { failureOf, type ReplayedRun, tryOnce } from './replay.ts';
+import { ENDING_TEXTS, failureOf, type ReplayedRun, tryOnce } from './replay.ts';
 import { plannedOf, type Rerun, scheduleOf, takesSchedule } from './rerun.ts';
 import { signaturesOf } from './signature.ts';
 
@@ -379,13 +379,7 @@ function parametersOf({ recipe }: Case): Readonly<Record<string, unknown>> {
 
 /** `12 of 60 runs: 3 of 10 nodes, 2 of 9 faults; tried 1 fault: passed` */
 export function progressText({ runs, attempts, from, to, trying, last }: Progress): string {
-  const ended = {
-    same: 'failed the same way',
-    otherwise: 'failed otherwise',
-    passed: 'passed',
-    'not-run': 'could not be run',
-  };
-  return `${runs} of ${plural(attempts, 'run')}: ${sizeText(from, to)}; tried ${trying}: ${ended[last]}`;
+  return `${runs} of ${plural(attempts, 'run')}: ${sizeText(from, to)}; tried ${trying}: ${ENDING_TEXTS[last]}`;
 }
 
 /** `3 of 10 nodes, 2 of 9 faults, 14 of 200 operations, 5.0 s of 60.0 s` */

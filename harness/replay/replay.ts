@@ -13,6 +13,14 @@ import { signaturesOf } from './signature.ts';
 /** `same`: failed as the run did. `otherwise`: failed in another way. `not-run`: could not be run. */
 export type Ending = 'passed' | 'same' | 'otherwise' | 'not-run';
 
+/** How a person reads each ending. */
+export const ENDING_TEXTS: Readonly<Record<Ending, string>> = {
+  passed: 'passed',
+  same: 'failed the same way',
+  otherwise: 'failed differently',
+  'not-run': 'could not be run',
+};
+
 export interface ReplayedRun {
   readonly ending: Ending;
   /** Folder of its report. */
@@ -114,7 +122,7 @@ export function replayLines({ failure, runs, counts, warnings }: ReplayDocument)
     ...warnings.map((warning) => `  ! ${warning}`),
     failure === null ? '  the run had no failure: any counts' : `  the run failed with: ${failure}`,
     `  failed ${failure === null ? '' : 'the same way '}${same} of ${runs.length} times, passed ${passed}`,
-    ...(otherwise === 0 ? [] : [`  failed otherwise ${plural(otherwise, 'time')}: ${others.join('; ')}`]),
+    ...(otherwise === 0 ? [] : [`  failed differently ${plural(otherwise, 'time')}: ${others.join('; ')}`]),
     ...(notRun === 0
       ? []
       : [

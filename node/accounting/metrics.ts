@@ -70,6 +70,6 @@ export const ACCOUNTING_METRICS = {
   refreshmentBelowExpected: {
     kind: 'counter',
     name: 'accounting_refreshment_below_expected',
-    help: 'Refreshes of which the creditor accepted less than time and debt allow for.',
+    help: 'Refreshes for which the creditor accepted less than time and debt allow.',
   },
 } as const satisfies MetricTable;

@@ -177,7 +177,7 @@ export class BatchIssuer implements Issuer, Stamper {
     );
   }
 
-  /** Writes what the disk has not taken, as it is in memory; whoever wants the next stamp has come too early. */
+  /** Writes what the disk has not taken, as it is in memory; until it succeeds, no further stamp is issued. */
   async #retry(): Promise<void> {
     if (this.#retrying) return;
     this.#retrying = true;

@@ -42,7 +42,7 @@ export interface Message {
   readonly topic: Uint8Array;
   /** At most 4000 bytes. */
   readonly payload: Uint8Array;
-  /** Public key, SEC1; absent: whoever knows the topic. */
+  /** Public key, SEC1; absent: anyone who knows the topic. */
   readonly recipient: Uint8Array | undefined;
   /** Prefixes of the recipient's overlay, 1..3 bytes, all of one length: any one of them will do. */
   readonly targets: readonly Uint8Array[];

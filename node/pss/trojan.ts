@@ -42,7 +42,7 @@ export interface Letter {
   /** 32 bytes. */
   readonly topic: Uint8Array;
   readonly message: Uint8Array;
-  /** Public key, SEC1; absent: whoever knows the topic. */
+  /** Public key, SEC1; absent: anyone who knows the topic. */
   readonly recipient: Uint8Array | undefined;
 }
 

@@ -6,9 +6,8 @@ import { definitionSchema, type JsonSchema, keyPaths } from '../../harness/plan/
 import { bundledScenarios, loadScenario } from '../../harness/run/catalogue.ts';
 import type { ParameterSpec, Scenario } from '../../harness/run/scenario.ts';
 import { tagsOf } from '../../harness/run/suites.ts';
-import type { MetricTable } from '../../node/env/metrics.ts';
 import { describeOptions } from '../../node/options.ts';
-import { absolute, files } from '../unit/docs/repository.ts';
+import { absolute, nodeMetrics } from '../unit/docs/repository.ts';
 import { apiPage } from './api.ts';
 import { commandsPage } from './commands.ts';
 import { errorsPage } from './errors.ts';
@@ -85,18 +84,12 @@ function typeText(shape: JsonSchema): string {
 }
 
 async function metricsPage(): Promise<string> {
-  const tables = await Promise.all(
-    files()
-      .filter((path) => /^node\/.*\/metrics\.ts$/.test(path))
-      .map(
-        async (path) =>
-          (await import(/* @vite-ignore */ absolute(path))) as Readonly<Record<string, unknown>>,
-      ),
-  );
-  const node = tables
-    .flatMap((exported) => Object.entries(exported).filter(([name]) => name.endsWith('_METRICS')))
-    .flatMap(([, metrics]) => Object.values(metrics as MetricTable))
-    .map(({ name, kind, labels = [], help }) => [code(name), kind, labels.map(code).join(', '), help]);
+  const node = (await nodeMetrics()).map(({ name, kind, labels = [], help }) => [
+    code(name),
+    kind,
+    labels.map(code).join(', '),
+    help,
+  ]);
   const exposed = await new TestbedMetrics('run').expose();
   const kinds = new Map(
     [...exposed.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', kind = '']) => [name, kind]),

@@ -1,4 +1,5 @@
 /** Single rows of the wire's conformance, for scenarios that look at one behaviour of a node. */
+import { HarnessError } from '../../base/errors.ts';
 import type { RowResult } from '../row.ts';
 
 /**
@@ -11,12 +12,17 @@ export async function wireVerdicts(
   ids: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly RowResult[]> {
-  const [{ chosenRows, grade }, { wireConformance }] = await Promise.all([
+  const [{ grade }, { wireConformance }] = await Promise.all([
     import('../grade.ts'),
     import('./conformance.ts'),
   ]);
   const wire = wireConformance(node);
-  const rows = ids.flatMap((id) => chosenRows(wire.rows, id).filter((row) => row.id === id));
+  const rows = ids.map((id) => {
+    const row = wire.rows.find((one) => one.id === id);
+    if (row === undefined)
+      throw new HarnessError('ARGUMENT_INVALID', `no row of wire conformance is named '${id}'`);
+    return row;
+  });
   const report = await grade({ ...wire, rows }, { level: 'read', signal });
   return report.rows;
 }

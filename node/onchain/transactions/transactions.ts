@@ -20,14 +20,7 @@ import { signTransaction, type TransactionFields } from '../codec/signed-transac
 import { toAddress } from '../contracts.ts';
 import { TRANSACTION_METRICS } from '../metrics.ts';
 import { ChainError, type TransactionRequest, type Transactions } from '../ports.ts';
-import {
-  type Fees,
-  feesFor,
-  gasLimitFor,
-  replacementFees,
-  TIP_BOOST_PERCENT,
-  TRANSFER_GAS,
-} from './fees.ts';
+import { type Fees, feesFor, gasLimitFor, replacementFees, TIP_BOOST_PERCENT, TRANSFER_GAS } from './fees.ts';
 import { Monitor } from './monitor.ts';
 import { minedInTime } from './patience.ts';
 import { refusalOf } from './refusal.ts';

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { checkConformance } from '../../../harness/conformance/check.ts';
 import { httpConformance } from '../../../harness/conformance/http/conformance.ts';
 import type { HttpSubject } from '../../../harness/conformance/http/subject.ts';
 import type { Row } from '../../../harness/conformance/row.ts';
@@ -39,6 +40,25 @@ describe.each(['svc', 'swarm'] as const)('dialect %s', (dialect) => {
     ({ subject, close } = await conformance.open(signal));
   });
   afterAll(() => net.stop());
+
+  test('a program grades the node and the chain with one call', async () => {
+    const [graded] = net.nodes;
+    if (graded === undefined) throw new Error('the cluster has no node');
+    const seen: string[] = [];
+    const report = await checkConformance(
+      { kind: 'http', target: graded.api, dialect },
+      { only: 'GET /health', onResult: ({ id }) => seen.push(id) },
+    );
+    expect(report).toMatchObject({ kind: 'http', level: 'read', totals: { failed: 0, error: 0 } });
+    expect(report.totals.passed).toBeGreaterThan(0);
+    expect(seen).toEqual(report.rows.map(({ id }) => id));
+    const chain = await checkConformance({ kind: 'chain', rpc: net.chain.rpc });
+    expect(chain.totals).toMatchObject({ failed: 0, error: 0 });
+    expect(chain.totals.passed).toBeGreaterThan(50);
+    await expect(
+      checkConformance({ kind: 'http', target: graded.api, dialect }, { only: 'GET /nowhere' }),
+    ).rejects.toMatchObject({ code: 'ARGUMENT_INVALID' });
+  });
 
   test('every row has a name of its own', () => {
     expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { MetricTable } from '../../../node/env/metrics.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -24,6 +25,21 @@ export function absolute(path: string): string {
 
 export function read(path: string): string {
   return readFileSync(absolute(path), 'utf8');
+}
+
+/** Every series of a node, of all tables named `…_METRICS`. */
+export async function nodeMetrics(): Promise<readonly MetricTable[string][]> {
+  const modules = await Promise.all(
+    files()
+      .filter((path) => /^node\/.*\/metrics\.ts$/.test(path))
+      .map(
+        async (path) =>
+          (await import(/* @vite-ignore */ absolute(path))) as Readonly<Record<string, unknown>>,
+      ),
+  );
+  return modules
+    .flatMap((exported) => Object.entries(exported).filter(([name]) => name.endsWith('_METRICS')))
+    .flatMap(([, table]) => Object.values(table as MetricTable));
 }
 
 /** The text of a page without its code blocks, in which nothing is a link and nothing a heading. */

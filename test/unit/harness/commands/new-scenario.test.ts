@@ -1,5 +1,5 @@
 /** The template of a scenario is written once, and is a scenario. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -19,16 +19,19 @@ test('writes the template and says how it is run', async () => {
   expect(context.said()).toContain(`run ${path} --driver embedded`);
 });
 
-test('leaves a file alone that exists already', async () => {
+test('leaves an existing file alone', async () => {
   const path = join(folder, 'mine.ts');
   writeFileSync(path, 'mine');
   expect(() => newScenario('mine', { folder }, contextOf(folder))).toThrow(
-    expect.objectContaining({ code: 'USAGE', message: `${path} exists already` }),
+    expect.objectContaining({ code: 'USAGE', message: `${path} already exists` }),
   );
   expect(readFileSync(path, 'utf8')).toBe('mine');
 });
 
 test('the template is a scenario of this name with its parameters', async () => {
+  // The package is installed where the file is.
+  mkdirSync(join(folder, 'node_modules'));
+  symlinkSync(join(import.meta.dirname, '../../../..'), join(folder, 'node_modules', 'svcnet'));
   const path = join(folder, 'loaded.ts');
   writeFileSync(path, scenarioTemplate('loaded'));
   const scenario = await loadScenario(path);

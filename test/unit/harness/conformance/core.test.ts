@@ -135,8 +135,15 @@ test('the files have every row, and nothing that a node said becomes markup', as
 });
 
 test('rows are chosen by a part of their name or group', () => {
-  expect(chosenRows(ROWS, 'H d').map(({ id }) => id)).toEqual(['dear']);
-  expect(chosenRows(ROWS, undefined)).toHaveLength(ROWS.length);
+  const graded = { kind: 'http', rows: ROWS } as const;
+  expect(chosenRows(graded, 'H d').map(({ id }) => id)).toEqual(['dear']);
+  expect(chosenRows(graded, undefined)).toHaveLength(ROWS.length);
+  expect(() => chosenRows(graded, 'no such row')).toThrow(
+    expect.objectContaining({
+      code: 'ARGUMENT_INVALID',
+      message: "only: no row of http conformance contains 'no such row'",
+    }),
+  );
 });
 
 test('reports stand side by side, each red row with what is known of it', async () => {

@@ -1,0 +1,91 @@
+/**
+ * Writes `docs/conformance.md`: `npm run record:conformance` with SVCNET_BEE_BINARY as for `npm run test:interop`. Our
+ * node in both dialects and as a light node, our contracts, and each Bee over HTTP and on the wire, each in a small
+ * network of its own.
+ */
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import { chainConformance } from '../../harness/conformance/chain/conformance.ts';
+import { type Graded, grade } from '../../harness/conformance/grade.ts';
+import { httpConformance } from '../../harness/conformance/http/conformance.ts';
+import { type Column, publishedMatrix } from '../../harness/conformance/published.ts';
+import { wireConformance } from '../../harness/conformance/wire/conformance.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import { spareAccounts } from '../../harness/plan/seed.ts';
+import { toHex } from '../../node/crypto/hex.ts';
+import { sampled } from '../cluster/conformance/sampled.ts';
+import { BEES, of, startMixed } from './kit.ts';
+
+const PAGE = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url));
+const SEED = 62n;
+const RUN_MS = 600_000;
+
+async function graded<Subject>(title: string, subject: Graded<Subject>): Promise<Column> {
+  const report = await grade(subject, { level: 'money', signal: AbortSignal.timeout(RUN_MS) });
+  const { passed, failed, error, skipped } = report.totals;
+  console.log(
+    `${title}, ${report.kind}: ${passed} passed, ${failed + error} red, ${skipped} skipped; ${report.implementation}`,
+  );
+  return { title, report };
+}
+
+/** @param spare number of the account that pays */
+function onTheWire(net: Cluster, node: ClusterNode, spare: number) {
+  return wireConformance({
+    peer: node.p2p ?? '',
+    networkId: BigInt(net.chain.networkId),
+    rpc: net.chain.rpc,
+    key: toHex(spareAccounts(SEED)[spare]?.key ?? new Uint8Array(0)),
+    hostile: true,
+  });
+}
+
+function at<T>(list: readonly T[], index: number): T {
+  const found = list[index];
+  if (found === undefined) throw new Error(`the network has no node ${index} of this kind`);
+  return found;
+}
+
+async function ourHttp(dialect: 'svc' | 'swarm'): Promise<Column> {
+  await using net = await Cluster.start({ nodes: 2, seed: SEED, dialect, driver: 'embedded' });
+  await net.meshed();
+  await sampled(net);
+  const { api: target, debug } = net.node(0);
+  const subject = httpConformance({ target, debugTarget: debug, second: net.node(1).api, dialect });
+  return await graded(`ours, ${dialect}`, subject);
+}
+
+async function ourWireAndChain(): Promise<Column[]> {
+  await using net = await Cluster.start({
+    nodes: [{ count: 2 }, { mode: 'light', count: 1 }],
+    seed: SEED,
+    credit: 'network',
+  });
+  await net.node(0).bytes.upload(new Uint8Array(50_000).fill(7), { deferred: false });
+  return [
+    await graded('ours', onTheWire(net, net.node(0), 0)),
+    await graded('ours, light node', onTheWire(net, net.node(2), 1)),
+    await graded('contracts that svcnet deploys', chainConformance({ rpc: net.chain.rpc })),
+  ];
+}
+
+async function bee({ name, binary }: (typeof BEES)[number]): Promise<Column[]> {
+  const beeOptions = { 'storage-incentives-enable': true };
+  await using net = await startMixed({ binary, own: 1, bees: 2, seed: SEED, beeOptions });
+  const bees = of('bee', net);
+  await sampled(net);
+  const { api: target } = at(bees, 0);
+  const http = await graded(name, httpConformance({ target, second: at(bees, 1).api, dialect: 'swarm' }));
+  const wire = await graded(name, onTheWire(net, at(bees, 1), 0));
+  const title = `Bee ${/^version (\d+\.\d+\.\d+)/.exec(http.report.implementation)?.[1] ?? name}`;
+  return [http, wire].map((column) => ({ ...column, title }));
+}
+
+if (BEES.length === 0) throw new Error('SVCNET_BEE_BINARY names no program: the page has columns of Bees');
+const columns: Column[] = [await ourHttp('svc'), await ourHttp('swarm'), ...(await ourWireAndChain())];
+for (const one of BEES) columns.push(...(await bee(one)));
+// `http`, `wire`, `chain` in this order, whichever came first.
+const order = ['http', 'wire', 'chain'];
+columns.sort((a, b) => order.indexOf(a.report.kind) - order.indexOf(b.report.kind));
+writeFileSync(PAGE, publishedMatrix(columns));

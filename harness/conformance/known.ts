@@ -12,22 +12,63 @@ interface Known {
 
 const KNOWN: readonly Known[] = [
   {
-    versions: ['2.8.1'],
+    versions: ['2.7.1', '2.8.1'],
     rows: ['GET /tags query offset -1', 'GET /tags query limit -1'],
     kind: 'bug',
     why: 'ends the connection for a negative number instead of refusing it',
   },
   {
-    versions: ['2.8.1'],
+    versions: ['2.7.1', '2.8.1'],
     rows: ['if-match another', 'if-match weak', 'if-unmodified-since the past'],
     kind: 'bug',
     why: 'answers 412 with the length of a body that it does not send, and ends the connection',
   },
   {
-    versions: ['2.8.1'],
+    versions: ['2.7.1', '2.8.1'],
     rows: ['HEAD /bytes level 1'],
     kind: 'bug',
-    why: 'tells the raw span of the root, in which the redundancy level is set, as the length of the content',
+    why: 'tells the raw span of the root, in which the redundancy level is set, as the length of the content: a negative number',
+  },
+  {
+    versions: ['2.7.1'],
+    rows: ['GET /chainstate main'],
+    kind: 'version',
+    why: 'minimumValidityBlocks came with 2.8',
+  },
+  {
+    versions: ['2.7.1'],
+    rows: ['GET /stamps main', 'GET /v1/stamps', 'GET /stamps/{batch_id}'],
+    kind: 'version',
+    why: 'utilizationRatio came with 2.8',
+  },
+  {
+    versions: ['2.7.1'],
+    rows: [
+      ...['HEAD', 'PUT', 'OPTIONS', 'GET'].map((method) => `${method} /batches/{batch_id}`),
+      'GET /batches unknown',
+    ],
+    kind: 'version',
+    why: 'the operation came with 2.8',
+  },
+  {
+    versions: ['2.7.1'],
+    rows: ['HEAD', 'PUT', 'OPTIONS', 'PATCH'].map((method) => `${method} /stamps/{batch_id}`),
+    kind: 'version',
+    why: 'changing a label came with 2.8',
+  },
+  {
+    versions: ['2.7.1'],
+    rows: ['/chunks/stream', '/pss/subscribe/', '/gsoc/subscribe/'].flatMap((path) =>
+      ['HEAD', 'PUT', 'OPTIONS'].map((method) => `${method} ${path}`),
+    ),
+    kind: 'version',
+    why: 'takes every method for the opening of a WebSocket; refused by method since 2.8',
+  },
+  {
+    versions: ['2.7.1'],
+    rows: ['default level'],
+    kind: 'version',
+    why: 'content without a redundancy level has level 0; level 1 since 2.8',
   },
   {
     versions: ['2.7.1'],

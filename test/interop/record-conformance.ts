@@ -10,6 +10,7 @@ import { chainConformance } from '../../harness/conformance/chain/conformance.ts
 import { type Graded, grade } from '../../harness/conformance/grade.ts';
 import { httpConformance } from '../../harness/conformance/http/conformance.ts';
 import { type Column, publishedMatrix } from '../../harness/conformance/published.ts';
+import { totalsOf } from '../../harness/conformance/row.ts';
 import { wireConformance } from '../../harness/conformance/wire/conformance.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { spareAccounts } from '../../harness/plan/seed.ts';
@@ -74,12 +75,19 @@ async function bee({ name, binary }: (typeof BEES)[number]): Promise<Column[]> {
   const beeOptions = { 'storage-incentives-enable': true };
   await using net = await startMixed({ binary, own: 1, bees: 2, seed: SEED, beeOptions });
   const bees = of('bee', net);
+  const http = httpConformance({ target: at(bees, 0).api, second: at(bees, 1).api, dialect: 'swarm' });
+  const sampling = http.rows.filter(({ group }) => group === 'game');
+  const first = await graded(name, { ...http, rows: http.rows.filter(({ group }) => group !== 'game') });
+  // Later: a Bee tells heights by the clock, and buys no batch for minutes after blocks on demand.
   await sampled(net);
-  const { api: target } = at(bees, 0);
-  const http = await graded(name, httpConformance({ target, second: at(bees, 1).api, dialect: 'swarm' }));
+  const { report } = await graded(name, { ...http, rows: sampling });
+  const rows = [...first.report.rows, ...report.rows];
   const wire = await graded(name, onTheWire(net, at(bees, 1), 0));
-  const title = `Bee ${/^version (\d+\.\d+\.\d+)/.exec(http.report.implementation)?.[1] ?? name}`;
-  return [http, wire].map((column) => ({ ...column, title }));
+  const title = `Bee ${/^version (\d+\.\d+\.\d+)/.exec(report.implementation)?.[1] ?? name}`;
+  return [{ ...first.report, rows, totals: totalsOf(rows) }, wire.report].map((one) => ({
+    title,
+    report: one,
+  }));
 }
 
 if (BEES.length === 0) throw new Error('SVCNET_BEE_BINARY names no program: the page has columns of Bees');

@@ -180,6 +180,9 @@ function userEnvironment(): Record<string, string | undefined> {
   return { ...Object.fromEntries(own), PATH: path, npm_config_prefer_offline: 'true' };
 }
 
+/** Run by `test/docker/examples.test.ts`. */
+const CONTAINER_EXAMPLES = ['docker-compose', 'testcontainers'];
+
 describe('the examples', () => {
   const examples = readdirSync(join(ROOT, 'examples'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
@@ -192,9 +195,11 @@ describe('the examples', () => {
     expect(examples.filter((name) => !page.includes(`(${name})`))).toEqual([]);
   });
 
-  // A load needs k6, which a machine may not have.
+  // A load needs k6, which a machine may not have; containers need an engine and an image, as test/docker has them.
   const k6 = spawnSync(process.env['SVCNET_K6'] ?? 'k6', ['version']);
-  const runnable = examples.filter((name) => name !== 'k6' || k6.status === 0);
+  const runnable = examples.filter(
+    (name) => !CONTAINER_EXAMPLES.includes(name) && (name !== 'k6' || k6.status === 0),
+  );
   test.each(runnable)(
     '%s',
     (name) => {

@@ -112,7 +112,7 @@ export {
   type StepProgress,
 } from './run/scenario.ts';
 export { type ConductorDeps, conduct, type Progress } from './schedule/conductor.ts';
-export { type Dice, type DrawBounds, drawFaults, LINK_WORDS } from './schedule/draw.ts';
+export { type Dice, DRAWN_FAULTS, type DrawBounds, drawFaults, LINK_WORDS } from './schedule/draw.ts';
 export {
   type Milestone,
   type OperationKeys,

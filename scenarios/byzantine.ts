@@ -15,11 +15,9 @@ import {
 import { batchOf, difference, inTime, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {
-  behaviours: parameter(
-    'list',
-    ['wrong-data'],
-    `what the dishonest nodes of a fresh cluster do: ${BEHAVIOUR_NAMES.join(', ')}`,
-  ),
+  behaviours: parameter('list', ['wrong-data'], 'what the dishonest nodes of a fresh cluster do', {
+    oneOf: BEHAVIOUR_NAMES,
+  }),
   share: parameter('number', 0.125, 'share of dishonest nodes in a fresh cluster, above 0 and below 1'),
   rounds: parameter('integer', 4, 'uploads, each on another honest node', { min: 1 }),
   size: parameter('size', 2 ** 18, 'size of each of them', { min: 1 }),

@@ -3,8 +3,8 @@ import { defineScenario, parameter, plural, type ScenarioContext, toHex } from '
 import {
   createFeed,
   type Feed,
+  type UpdateVersion,
   updatePayload,
-  updateVersions,
   versionsParameter,
 } from './steps/feed-steps.ts';
 import {
@@ -39,7 +39,7 @@ export default defineScenario({
   timeoutMs: 300_000,
   async run(context) {
     const writer = chosenNode(context, context.parameters.node);
-    for (const version of updateVersions(context.parameters.versions)) {
+    for (const version of context.parameters.versions as readonly UpdateVersion[]) {
       const feed = await createFeed(context, writer, version);
       for (let index = 0; index < context.parameters.updates; index++) {
         const data = context.random(`${version} update ${index}`).bytes(context.parameters.size);

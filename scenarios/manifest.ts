@@ -15,8 +15,8 @@ import {
 import {
   createFeed,
   type Feed,
+  type UpdateVersion,
   updatePayload,
-  updateVersions,
   versionsParameter,
 } from './steps/feed-steps.ts';
 import {
@@ -80,7 +80,7 @@ export default defineScenario({
     const flat = flatTree(context);
     const root = await upload(context, uploader, 'flat collection', flat);
     await readBack(context, uploader, { what: 'the flat collection', root, paths: flat });
-    for (const version of updateVersions(context.parameters.versions)) {
+    for (const version of context.parameters.versions as readonly UpdateVersion[]) {
       const site = await createFeed(context, uploader, version);
       for (const index of [0n, 1n]) {
         const what = `${version} website, update ${index}`;

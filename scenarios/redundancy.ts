@@ -1,4 +1,4 @@
-import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
+import { ClientError, type ClusterNode } from 'svcnet';
 import {
   atMost,
   type Chunk,
@@ -20,8 +20,8 @@ const parameters = {
     'size of the data; runs of less can survive more than their level promises',
     { min: 307_200 },
   ),
-  levels: parameter('list', ['1', '2', '3', '4'], 'redundancy levels'),
-  encrypt: parameter('list', ['false', 'true'], 'with and without encryption'),
+  levels: parameter('list', ['1', '2', '3', '4'], 'redundancy levels', { oneOf: ['1', '2', '3', '4'] }),
+  encrypt: parameter('list', ['false', 'true'], 'with and without encryption', { oneOf: ['false', 'true'] }),
   concurrency: parameter('integer', 8, 'chunks uploaded at once', { min: 1 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
   reader: parameter('node', '', 'node that downloads; the first other one when empty'),
@@ -60,7 +60,7 @@ export default defineScenario({
   async run(context) {
     const uploader = chosenNode(context, context.parameters.node);
     const reader = otherNode(context, context.parameters.reader, uploader);
-    for (const level of context.parameters.levels.map(levelOf))
+    for (const level of context.parameters.levels.map((text) => Number(text) as Level))
       for (const isEncrypted of context.parameters.encrypt.map((text) => text === 'true')) {
         const kind = `level ${level}${isEncrypted ? ' encrypted' : ''}`;
         const { survives, fails, failsEncrypted } = LOSSES[level];
@@ -86,13 +86,6 @@ export default defineScenario({
     await verifyLedger(context);
   },
 });
-
-function levelOf(text: string): Level {
-  const level = Number(text);
-  if (!Object.hasOwn(LOSSES, level))
-    throw new HarnessError('USAGE', `level ${text}: known are 1, 2, 3 and 4`);
-  return level as Level;
-}
 
 /** Makes the chunks here and takes a share of them away, never the root: it is known by one address alone. */
 async function damaged(

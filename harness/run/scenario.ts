@@ -52,7 +52,7 @@ export interface ParameterSpec<K extends ParameterKind = ParameterKind> {
   readonly min?: number;
   /** Largest number. */
   readonly max?: number;
-  /** The only texts allowed. */
+  /** The only texts allowed, of a list each. */
   readonly oneOf?: readonly string[];
 }
 
@@ -262,14 +262,15 @@ function parseParameter(scenario: string, name: string, spec: ParameterSpec, tex
   const value = parseText(spec.kind, text);
   const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY, oneOf } = spec;
   const outside = typeof value === 'number' && (value < min || value > max);
-  const unknownWord = oneOf !== undefined && !oneOf.includes(text);
-  if (value !== undefined && !outside && !unknownWord) return value;
-  const near = oneOf === undefined ? '' : suggestion(text, oneOf);
+  const words = spec.kind === 'list' ? splitList(text) : [text];
+  const unknown = oneOf === undefined ? undefined : words.find((word) => !oneOf.includes(word));
+  if (value !== undefined && !outside && unknown === undefined) return value;
+  const near = oneOf === undefined ? '' : suggestion(unknown ?? text, oneOf);
   throw new ParameterError(`${scenario}: ${name}: got '${text}', expected ${expectedOf(spec)}${near}`);
 }
 
 function expectedOf({ kind, min, max, oneOf }: ParameterSpec): string {
-  if (oneOf !== undefined) return `one of ${oneOf.join(', ')}`;
+  if (oneOf !== undefined) return `${kind === 'list' ? 'some' : 'one'} of ${oneOf.join(', ')}`;
   const least = min === undefined ? '' : `, at least ${min}`;
   const most = max === undefined ? '' : `, at most ${max}`;
   return `${EXPECTED[kind]}${least}${most}`;

@@ -63,13 +63,15 @@ export function drawFaults(
   }
 }
 
+/** Names of the faults that can be drawn. */
+export const DRAWN_FAULTS = Object.keys(DRAWN);
+
 function drawOf(word: string): Draw {
   const draw = Object.hasOwn(DRAWN, word) ? DRAWN[word] : undefined;
   if (draw !== undefined) return draw;
-  const known = Object.keys(DRAWN);
   throw new HarnessError(
     'USAGE',
-    `faults: got '${word}', expected some of ${known.join(', ')}${suggestion(word, known)}`,
+    `faults: got '${word}', expected some of ${DRAWN_FAULTS.join(', ')}${suggestion(word, DRAWN_FAULTS)}`,
   );
 }
 

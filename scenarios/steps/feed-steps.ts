@@ -17,17 +17,11 @@ export const versionsParameter = parameter(
   'list',
   ['v1', 'v2'],
   'updates that point to the content (v1), that wrap its root (v2)',
+  { oneOf: ['v1', 'v2'] },
 );
 
 /** The two forms of a feed update: a pointer to the content (v1), or the content's root chunk itself (v2). */
 export type UpdateVersion = 'v1' | 'v2';
-
-export function updateVersions(list: readonly string[]): UpdateVersion[] {
-  return list.map((version) => {
-    if (version === 'v1' || version === 'v2') return version;
-    throw new RangeError(`versions: got '${version}', expected v1 or v2`);
-  });
-}
 
 export interface Feed {
   readonly version: UpdateVersion;

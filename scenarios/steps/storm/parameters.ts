@@ -1,12 +1,13 @@
 /** What a storm can be asked for. */
-import { parameter, type ScenarioContext } from 'svcnet/scenario';
+import { DRAWN_FAULTS, parameter, type ScenarioContext } from 'svcnet/scenario';
 
 export const STORM_PARAMETERS = {
   duration: parameter('duration', 60_000, 'how long it lasts, without healing and checking', { min: 1 }),
   faults: parameter(
     'list',
     ['kill', 'pause', 'partition', 'slow'],
-    'faults to draw from, also isolate and reset; none: only the load',
+    'faults to draw from; none: only the load',
+    { oneOf: DRAWN_FAULTS },
   ),
   'fault-every': parameter('duration', 5000, 'from one fault to the next, on average', { min: 1 }),
   'fault-for': parameter('duration', 4000, 'longest time that a fault lasts', { min: 1 }),

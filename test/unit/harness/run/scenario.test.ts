@@ -16,6 +16,7 @@ const scenario = defineScenario({
     size: parameter('size', 4096, 'how large', { max: 2 ** 30 }),
     sizes: parameter('sizes', [1], 'how large each'),
     mode: parameter('text', 'deferred', 'how', { oneOf: ['deferred', 'direct'] }),
+    levels: parameter('list', ['one'], 'which', { oneOf: ['one', 'two'] }),
     cache: parameter('boolean', false, 'whether'),
     wait: parameter('duration', 15_000, 'how long'),
     share: parameter('number', 1, 'which share'),
@@ -35,6 +36,7 @@ test('a parameter that is not given has its default', () => {
     size: 4096,
     sizes: [1],
     mode: 'deferred',
+    levels: ['one'],
     cache: false,
     wait: 15_000,
     share: 1,
@@ -52,6 +54,13 @@ test('durations are milliseconds, and numbers have fractions', () => {
   expect(resolve({ wait: '1m30s' }).wait).toBe(90_000);
   expect(resolve({ wait: '500ms' }).wait).toBe(500);
   expect(resolve({ share: '0.95' }).share).toBe(0.95);
+});
+
+test('each word of a list is one that is allowed', () => {
+  expect(resolve({ levels: 'two,one' }).levels).toEqual(['two', 'one']);
+  expect(() => resolve({ levels: 'one,twwo' })).toThrow(
+    "example: levels: got 'one,twwo', expected some of one, two, did you mean 'two'?",
+  );
 });
 
 test.each([
@@ -73,7 +82,7 @@ test.each([
   [{ share: '1e3' }, "example: share: got '1e3', expected a number such as 0.95"],
   [
     { cuont: '1' },
-    "scenario example has no parameter 'cuont', did you mean 'count'? (known: count, size, sizes, mode, cache, wait, share)",
+    "scenario example has no parameter 'cuont', did you mean 'count'? (known: count, size, sizes, mode, levels, cache, wait, share)",
   ],
 ])('%j is refused with the value given and the value expected', (given, message) => {
   expect(() => resolve(given as unknown as Record<string, string>)).toThrow(new ParameterError(message));

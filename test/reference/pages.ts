@@ -136,10 +136,10 @@ function scenarioSection(scenario: Scenario): string {
   ].join('\n\n');
 }
 
-function helpOf({ help, min, oneOf }: ParameterSpec): string {
+function helpOf({ kind, help, min, oneOf }: ParameterSpec): string {
   const limits = [
     ...(min === undefined ? [] : [`at least ${min}`]),
-    ...(oneOf === undefined ? [] : [`one of ${oneOf.join(', ')}`]),
+    ...(oneOf === undefined ? [] : [`${kind === 'list' ? 'some' : 'one'} of ${oneOf.join(', ')}`]),
   ];
   return [help, ...limits].join('; ');
 }

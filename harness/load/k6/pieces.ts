@@ -1,8 +1,11 @@
-/** Parts of what a load moves, computed alike by k6 and by the harness: it runs in both, and imports nothing. */
+/**
+ * Parts of what a load moves, computed the same way by k6 and by the harness: this runs in both, and imports
+ * nothing.
+ */
 import type { SizeRange, Sizes } from './config.ts';
 
 /**
- * A size of the distribution.
+ * Draws a size from the distribution.
  * @param draws three numbers from 0 to 1 @returns bytes, at least 1
  */
 export function sizeOf({ parts }: Sizes, [part = 0, first = 0, second = 0]: readonly number[]): number {

@@ -115,7 +115,7 @@ async function run(context: Context, { uploader, listener, batches, order }: Run
   else
     for (const [i, text] of texts.entries()) {
       await send(text, i);
-      // The payload after the next one replaces it: one that took another way must be at the listener by then.
+      // The payload after the next one replaces it: one that took another way must be there by then.
       await hear([text]);
     }
 

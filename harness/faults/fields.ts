@@ -10,10 +10,7 @@ export interface FaultField {
   readonly flag: string;
   /** Noun phrase for the help. */
   readonly about: string;
-  /**
-   * Turns the words, joined by blanks, into what the schema takes. Default: the text; true for an option
-   * without value.
-   */
+  /** Turns the words, joined by blanks, into schema input. Default: the text; true for a bare option. */
   readonly parse?: (text: string) => unknown;
 }
 

@@ -15,15 +15,9 @@ export interface LinkConditions {
    * least 200 ms.
    */
   readonly loss?: number | undefined;
-  /**
-   * Nothing passes, without notice. Connections stay, new ones wait; what was sent arrives when the condition
-   * ends.
-   */
+  /** Nothing passes, silently. Connections stay, new ones wait; what was sent arrives when the fault ends. */
   readonly stall?: true | undefined;
-  /**
-   * What is sent is accepted and lost, including ends of connections. Such a connection is reset when the
-   * condition ends.
-   */
+  /** What is sent is accepted and lost, connection ends too. Such connections are reset when it ends. */
   readonly halfOpen?: true | undefined;
   /** Connections open when it begins are reset. */
   readonly reset?: true | undefined;

@@ -157,10 +157,7 @@ export interface SummaryMetric {
   readonly thresholds?: Readonly<Record<string, { readonly ok: boolean }>>;
 }
 
-/**
- * k6's verdict, in the words of the threshold. Without samples, or with too few, nothing is known: it has not
- * held.
- */
+/** k6's verdict, in the words of the threshold. Without enough samples nothing is known: it has not held. */
 export function verdictOf(
   threshold: Threshold,
   metrics: Readonly<Record<string, SummaryMetric>>,

@@ -111,10 +111,7 @@ export function withFaults(given: Case, faults: readonly Schedule['faults'][numb
   return { ...given, schedule: given.schedule && { ...given.schedule, faults: [...faults] } };
 }
 
-/**
- * Fewer operations; downloads of what is no longer uploaded go too, and faults that wait for uploads wait for
- * fewer.
- */
+/** Fewer operations; downloads of dropped uploads go too, and faults that wait for uploads wait for fewer. */
 export function withOperations(given: Case, kept: readonly Operation[]): Case {
   const { schedule } = given;
   if (schedule === undefined) return given;

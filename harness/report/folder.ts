@@ -37,10 +37,7 @@ export const FAULTS_FILE = 'faults.jsonl';
 /** Files that a run appends to line by line. */
 const GROWING = [LEDGER_FILE, LOSSES_FILE, FAULTS_FILE, METRICS_FILE];
 
-/**
- * Removes an earlier run's files, which must not be taken for part of this one. @throws HarnessError
- * `CANNOT_WRITE`
- */
+/** Removes files of an earlier run, lest they be taken for this one's. @throws HarnessError `CANNOT_WRITE` */
 export function createReport(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true });
@@ -66,10 +63,7 @@ export async function writeReport(run: RunResult): Promise<string | undefined> {
   }
 }
 
-/**
- * Writes the pages made from the rest of the folder. @param baseline an earlier run to compare the numbers
- * with
- */
+/** Writes the pages made from the rest of the folder. @param baseline an earlier run to compare with */
 export async function writePages(run: RunResult, baseline?: RunResult): Promise<void> {
   const material = await gatherMaterial(run, baseline);
   const page = reportPage(material, await pageBundle('report'));

@@ -36,10 +36,7 @@ export function operationTotals({ metrics, timelines }: ScenarioResult): Operati
     };
   });
 
-  /**
-   * Nodes may have worked one after another or together: only the time from the first byte to the last is
-   * shared.
-   */
+  /** Nodes may have worked in turn or together: only the time from the first byte to the last is shared. */
   function sharedRate(operation: string, bytes: number): number | null {
     const timeline = timelines.find((one) => one.operation === operation);
     if (timeline === undefined || bytes === 0) return null;

@@ -1,7 +1,4 @@
-/**
- * What a run prints while scenarios run side by side: a line for each that has ended, and what is running
- * now.
- */
+/** What a run prints while scenarios run side by side: a line for each that has ended, and what runs now. */
 import { formatMs } from '../base/words.ts';
 import { clip } from '../terminal/table.ts';
 import { type ConsoleStyle, paint } from './console.ts';
@@ -24,10 +21,7 @@ export class ScenarioDisplay implements Disposable {
   readonly #style: ConsoleStyle;
   readonly #write: (text: string) => void;
   readonly #total: number;
-  /**
-   * One row each, in the order in which they began: a suite may have the same scenario with several
-   * parameters.
-   */
+  /** One row each, in order of their beginning: a suite may have a scenario with several parameters. */
   readonly #running: { readonly name: string; readonly startedMs: number }[] = [];
   readonly #timer: NodeJS.Timeout;
   #ended = 0;

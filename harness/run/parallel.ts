@@ -15,10 +15,7 @@ import { checkNodeParameters, driverNameOf } from './run-clusters.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
 import { runScenarios } from './runner.ts';
 
-/**
- * With more scenarios on one cluster the longest part takes as long as the whole run; with fewer there are
- * more starts.
- */
+/** More scenarios on one cluster make the longest part last as long as the run; fewer make more starts. */
 const PART_MAX = 6;
 
 /** Options of a run without those for a single cluster. */

@@ -143,10 +143,7 @@ async function versions(): Promise<Recipe['versions']> {
   return { svcnet: VERSION, ...(commit === undefined ? {} : { commit }), node: process.version };
 }
 
-/**
- * Names programs of other flavours from the environment in their groups: elsewhere the environment names
- * others.
- */
+/** Names programs of other flavours from the environment in their groups: elsewhere it names others. */
 function withPrograms(nodes: NodesInput): NodesInput {
   if (typeof nodes === 'number') return nodes;
   return nodes.map((group) => {

@@ -74,10 +74,7 @@ export class Clusters implements AsyncDisposable {
     }
   }
 
-  /**
-   * The end of a run that nothing has interrupted. @returns name of the cluster that keeps running, if one is
-   * kept
-   */
+  /** The end of an uninterrupted run. @returns name of the cluster that keeps running, if one is kept */
   async finish(): Promise<string | undefined> {
     const { keep, attachTo } = this.#options;
     if (keep !== true || attachTo !== undefined || this.#current === undefined) {

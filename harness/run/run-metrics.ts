@@ -1,7 +1,4 @@
-/**
- * What a run measures of itself and of its clusters: series in its folder, and metrics for a Prometheus that
- * scrapes it.
- */
+/** What a run measures of itself and its clusters: series in its folder, and metrics for a Prometheus. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';

@@ -50,10 +50,7 @@ const DRAWN: Readonly<Record<string, Draw>> = {
 /** Words whose faults need a cluster with link faults. */
 export const LINK_WORDS: readonly string[] = ['partition', 'isolate', 'slow', 'reset'];
 
-/**
- * @returns faults in the order in which they begin @throws HarnessError `USAGE` for a word that cannot be
- * drawn
- */
+/** @returns faults in the order in which they begin @throws HarnessError `USAGE` for an unknown word */
 export function drawFaults(
   { faults, nodes, durationMs, everyMs, forMs: [least, most] }: DrawBounds,
   dice: Dice,

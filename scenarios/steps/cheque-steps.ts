@@ -12,10 +12,7 @@ const CASHED_TIMEOUT_MS = 60_000;
 const PROVOKING_SIZE = 2 ** 20;
 const PROVOKED_MAX = 20;
 
-/**
- * Makes the payer owe more than time forgives; the payee gets its cheques, and cashes all of them on the
- * chain.
- */
+/** Makes the payer owe more than time forgives; the payee gets its cheques, and cashes them all. */
 export function cashCheque<T extends ParameterTable>(
   context: ScenarioContext<T>,
   payer: ClusterNode,

@@ -1,7 +1,4 @@
-/**
- * What scenarios about known bugs share: the implementations of a cluster side by side, with the same
- * requests to each.
- */
+/** What scenarios about known bugs share: the implementations of a cluster side by side, asked the same. */
 import type { Answer, ClusterNode, FlavourName } from 'svcnet';
 import { workingNodes } from './steps.ts';
 
@@ -19,10 +16,7 @@ export function implementations(nodes: readonly ClusterNode[]): Implementation[]
   );
 }
 
-/**
- * A request as any HTTP client sends it; an answer that such a client rejects is an observation, not an
- * error.
- */
+/** A request as any HTTP client sends it; an answer that it rejects is an observation, not an error. */
 export async function plainRequest(
   node: ClusterNode,
   path: string,

@@ -13,10 +13,7 @@ import {
 } from 'svcnet/scenario';
 import { batchOf, inTime } from './steps.ts';
 
-/**
- * An account without an owner that scenarios send things to, 40 hex digits: what it gets is not lost, but
- * away.
- */
+/** An account without an owner, 40 hex digits: what scenarios send to it is not lost, but away. */
 export const AWAY = 'decaf0000000000000000000000000000decaf00';
 /** Without traffic the last settlements have long arrived. */
 const SETTLED_WITHIN_MS = 30_000;

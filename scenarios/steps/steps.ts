@@ -180,10 +180,7 @@ export function difference(seen: Uint8Array, expected: Uint8Array): string | und
   return `${seen.length} bytes, ${where}`;
 }
 
-/**
- * Waits until `look` finds nothing wrong. @returns what was still wrong at the end; undefined when nothing
- * was
- */
+/** Waits until `look` finds nothing wrong. @returns what was still wrong at the end, if anything */
 export async function inTime(
   what: string,
   look: (signal: AbortSignal) => Promise<string | undefined>,

@@ -1,6 +1,6 @@
 /**
  * What is asked before a node is graded: whether it is one, which dialect it uses, and whether the other
- * interfaces named are there.
+ * interfaces and the batch that were named are there.
  */
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { DIALECT_NAMES, DIALECTS, type DialectName } from '../../client/dialect.ts';

@@ -54,10 +54,7 @@ function endpointKind<R extends { node?: string | undefined }>(row: EndpointRow<
   };
 }
 
-/**
- * Requests affected by a fault so far. @throws HarnessError `FAULT_REFUSED` when there is no gate to count
- * them
- */
+/** Requests affected by a fault so far. @throws HarnessError `FAULT_REFUSED` when no gate counts them */
 async function metBy(chain: Chain, id: string): Promise<number> {
   const met = await chain.rpcCallsMet();
   if (met !== undefined) return met[id] ?? 0;

@@ -147,10 +147,7 @@ async function restarted(
   return soFar('');
 }
 
-/**
- * Checks a node that is about to be taken away for a moment. @throws HarnessError when this process could not
- * start it again
- */
+/** Before a node is taken away for a moment. @throws HarnessError when this process could not restart it */
 export function expectReturn({ startRefusal }: Pick<ClusterNode, 'startRefusal'>): void {
   if (startRefusal !== undefined) throw startRefusal;
 }

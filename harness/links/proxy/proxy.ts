@@ -122,10 +122,7 @@ export class LinkProxy implements LinkControl {
     connection.isIdentified = true;
   }
 
-  /**
-   * Connections whose dialler is still being looked up follow once it is known: no rule for other nodes may
-   * affect them.
-   */
+  /** Connections whose dialler is not yet known follow later: no rule for other nodes may affect them. */
   #followAll(): void {
     for (const connection of this.#connections) {
       if (connection.isIdentified || !this.knowsDiallers) connection.follow();

@@ -7,7 +7,7 @@ const WARMUP = 'warmup';
 
 /** `ramp` and `spike` begin with this part of their rate or number. */
 const BASE_SHARE = 0.1;
-/** Part of the time before a spike; as much follows it. */
+/** Share of the time before the spike; as much follows it. */
 const SPIKE_REST_SHARE = 0.4;
 /** `soak` rises to its rate in this part of its time, and holds it for the rest. */
 const SOAK_RISE_SHARE = 0.1;

@@ -1,7 +1,4 @@
-/**
- * Parts of what a load moves, computed the same way by k6 and by the harness: this runs in both, and imports
- * nothing.
- */
+/** Parts of what a load moves, computed alike by k6 and the harness: runs in both, and imports nothing. */
 import type { SizeRange, Sizes } from './config.ts';
 
 /**

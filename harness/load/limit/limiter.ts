@@ -26,10 +26,7 @@ export interface LoadLook {
   readonly cores: number;
   /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
   readonly k6Cores: number | undefined;
-  /**
-   * The same for everything outside the cluster and the load; undefined where nodes do not report what they
-   * use.
-   */
+  /** The same for everything outside cluster and load; undefined where nodes do not report what they use. */
   readonly othersCores: number | undefined;
   /** Ms that the chain took to answer at the end of the load; undefined when it did not. */
   readonly chainMs: number | undefined;

@@ -4,10 +4,7 @@
  * favours neither side. If a single failure overruled a success, every disturbance would lower the result.
  */
 
-/**
- * What a load at one rate has shown. `generator`: k6 was the bottleneck, and nothing is known about the
- * cluster.
- */
+/** What a load at one rate has shown. `generator`: k6 was the bottleneck; the cluster's limit is unknown. */
 export type StepOutcome = 'holds' | 'fails' | 'generator';
 
 /** A load of the search for the highest rate, and its outcome. */

@@ -40,10 +40,7 @@ export function talk(
   });
 }
 
-/**
- * Runs `work` every `everyMs` milliseconds with each peer not already at it, all peers at once, until the
- * node stops.
- */
+/** Every `everyMs` ms runs `work` with all peers not already at it, at once, until the node stops. */
 export async function withPeers(
   stage: Pick<Stage, 'host' | 'clock' | 'signal'>,
   everyMs: number,

@@ -17,10 +17,7 @@ import { pause, randomChunk, randomStamp } from './steps.ts';
 const OFFERED = 50;
 /** More entries than any test reads. */
 const CURSOR = 1_000_000n;
-/**
- * Between two offers on request, so that they do not take up all the time of a peer that asks without a
- * pause.
- */
+/** Between two offers on request, so that they do not take all the time of a peer that asks without pause. */
 const PACE_MS = 100;
 
 export const EMPTY_OFFERS: Behaviour = {

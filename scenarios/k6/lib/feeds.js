@@ -41,10 +41,7 @@ async function updateFeed() {
     : { node, topic: /** @type {string} */ (topics[number % topics.length]) };
 }
 
-/**
- * Makes the next update of one of the feeds, and reads the feed: on another node, once the network has the
- * update.
- */
+/** Makes the next update of one of the feeds, and reads it on another node, once the network has it. */
 export async function updateAndReadFeed() {
   const updated = await updateFeed();
   if (updated === undefined) return undefined;

@@ -18,10 +18,7 @@ const PRICE_STEP = 10_000n;
 const PRICE_STEPS = 32n;
 /** A row that runs into debt asks at most this often. */
 const REQUESTS_MAX = 200;
-/**
- * A peer may owe this percentage of what is announced before it is refused: a quarter more, and what a second
- * forgives.
- */
+/** Percent of the announced threshold that a peer may owe: a quarter more, and what a second forgives. */
 const LIMIT_PERCENT = 125n;
 
 const group = 'retrieval';

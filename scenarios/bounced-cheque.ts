@@ -19,7 +19,7 @@ const DEPOSITED_WITHIN_MS = 30_000;
 /** Gas for a withdrawal from a chequebook. */
 const GAS = 95_000;
 
-/** A cheque with the peer that holds it, and what is still unpaid of it. */
+/** A cheque with the peer that holds it, and its unpaid part. */
 interface Held {
   readonly beneficiary: ClusterNode;
   readonly cheque: Cheque;

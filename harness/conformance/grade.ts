@@ -1,4 +1,4 @@
-/** One run of conformance: a subject is opened, looked at row by row, and closed. */
+/** One run of conformance: a subject is opened, checked row by row, and closed. */
 import { HarnessError } from '../base/errors.ts';
 import { knownReason } from './known.ts';
 import { type ConformanceReport, isRed, type Row, type RowResult, totalsOf } from './row.ts';

@@ -87,7 +87,7 @@ export class Ledger {
 
   /**
    * Is every acknowledged chunk held by at least one node? Nodes are asked closest first, so that a healthy network
-   * needs one request a chunk. @param onProgress chunks checked, chunks in all
+   * needs one request a chunk. @param onProgress chunks checked, chunks in total
    */
   async verify(
     holders: readonly Holder[],

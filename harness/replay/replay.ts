@@ -83,7 +83,7 @@ export function failureOf(folder: string): string | undefined {
 }
 
 /**
- * One run. @param failure the one that is looked for; undefined: any @throws HarnessError `INTERRUPTED`
+ * One run. @param failure the one looked for; undefined: any @throws HarnessError `INTERRUPTED`
  */
 export async function tryOnce(again: Rerun, failure: string | undefined): Promise<ReplayedRun> {
   const { report } = again;

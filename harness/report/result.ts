@@ -104,7 +104,7 @@ export interface RunCosts {
 export interface RunResult {
   /** Name of the run and of its folder. */
   readonly run: string;
-  /** A number when JSON holds it exactly, else decimal digits. */
+  /** A number when JSON holds it exactly, otherwise decimal digits. */
   readonly seed: number | string;
   /** Driver of its clusters. */
   readonly driver: DriverName;

@@ -272,7 +272,7 @@ export class Counterpart {
     return answer;
   }
 
-  /** What a peer does next: each tells the other how much it may owe. @throws Mismatch */
+  /** What peers do next: each tells the other how much it may owe. @throws Mismatch */
   async settle(): Promise<void> {
     const said = await this.heard.pricing.within(PRICING_MS);
     this.#granted = granted(said?.threshold ?? 0n, this.fullNode);

@@ -138,12 +138,12 @@ export class Connection {
     }
   }
 
-  /** Nothing of it arrives, so it cannot be opened. */
+  /** None of its bytes arrive, so it cannot be opened. */
   #isHeld(): boolean {
     return [this.#up, this.#down].some(({ direction: { shape } }) => shape.stalls || shape.swallows);
   }
 
-  /** The dialler has gone before the node has heard of it. */
+  /** The dialler went away before the node heard of it. */
   #abandonedIf(isAbandoned: boolean): void {
     if (!isAbandoned || this.#isOver()) return;
     this.#over();

@@ -205,7 +205,7 @@ export class Flow {
   #pass(bytes: Buffer): void {
     const allowed = this.#events.onPassing(bytes.length);
     const sent = allowed < bytes.length ? bytes.subarray(0, allowed) : bytes;
-    // A sink that has gone meanwhile tells its own flow.
+    // A sink that has gone meanwhile notifies its own flow.
     if (sent.length > 0 && this.#sink.writable) this.#blocked = !this.#sink.write(sent);
     if (sent !== bytes) this.#events.onBroken();
   }

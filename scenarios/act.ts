@@ -17,7 +17,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** What is acknowledged is on the network; what a reader may still need is its own round of requests. */
+/** What is acknowledged is on the network; a reader may still need its own round of requests. */
 const SEEN_WITHIN_MS = 30_000;
 const NAME = 'letter';
 
@@ -27,7 +27,7 @@ interface Person {
   readonly key: string;
 }
 
-/** What was published: the reference is of no use without the rest. */
+/** What was published: the reference is useless without the rest. */
 interface Letter extends ReadAccess {
   readonly reference: string;
   readonly data: Uint8Array;
@@ -94,12 +94,12 @@ async function personOf(context: Context, node: ClusterNode): Promise<Person> {
   return { node, key: publicKey };
 }
 
-/** Every answer comes when the network has the chunks. */
+/** Every answer comes once the network has the chunks. */
 function optionsOf({ signal }: Context, node: ClusterNode) {
   return { batch: batchOf(node), deferred: false, signal };
 }
 
-/** @param history of those who may read; undefined: the publisher alone, in a history of its own */
+/** @param history of its readers; undefined: the publisher alone, in a new history */
 function publish(context: Context, { node, key }: Person, history: string | undefined): Promise<Letter> {
   return context.step('publish', async (progress) => {
     const { size } = context.parameters;

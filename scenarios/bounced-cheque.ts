@@ -10,16 +10,16 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** More than a node may owe that cannot pay. */
+/** More than a node that cannot pay may owe. */
 const CREDIT_SIZE = 2 ** 20;
-/** Debts grow until nobody lends any more. */
+/** Debts grow until no node lends any more. */
 const INDEBTED_WITHIN_MS = 30_000;
 const SYNCED_WITHIN_MS = 120_000;
 const DEPOSITED_WITHIN_MS = 30_000;
-/** Of a chequebook's withdrawal. */
+/** Gas for a withdrawal from a chequebook. */
 const GAS = 95_000;
 
-/** A cheque with the peer that holds it, and what of it is not paid. */
+/** A cheque with the peer that holds it, and its unpaid part. */
 interface Held {
   readonly beneficiary: ClusterNode;
   readonly cheque: Cheque;
@@ -73,7 +73,7 @@ async function holders(context: Context, issuer: ClusterNode): Promise<Held[]> {
   return held.slice(0, given.beneficiaries);
 }
 
-/** Of the account of a node. */
+/** Key of a node's account. */
 function keyOf(context: Context, { name, privateKey }: ClusterNode): Uint8Array {
   if (privateKey === undefined)
     context.skip(`the private key of ${name} is not known: name it in the network file`);
@@ -81,7 +81,7 @@ function keyOf(context: Context, { name, privateKey }: ClusterNode): Uint8Array 
 }
 
 /**
- * As nobody but its owner can: with the key of the account, behind the back of the node, which would not.
+ * Only its owner can do this: with the key of the account, behind the back of the node, which would refuse.
  * @returns what was taken, and what is left: enough for the first cheque and half of the second
  */
 function drain(
@@ -121,7 +121,7 @@ function drain(
   });
 }
 
-/** First come, first served: in full, in part, and not at all; whoever is short is told. */
+/** First come, first served: in full, in part, and not at all; a beneficiary that gets less is told. */
 function bounce(context: Context, issuer: ClusterNode, held: readonly Held[], left: bigint): Promise<void> {
   return context.step('bounce', async (progress) => {
     const { chain } = context.cluster;
@@ -130,7 +130,7 @@ function bounce(context: Context, issuer: ClusterNode, held: readonly Held[], le
       const paid = due < rest ? due : rest;
       rest -= paid;
       const seen = await cashAndWait(context, beneficiary, issuer);
-      // What is uncashed is told of cheques, not of money: one that was presented is none, whatever it brought.
+      // `uncashedAmount` is about cheques, not money: a presented cheque is not counted, whatever it paid.
       const expected = { lastPayout: paid, bounced: paid < due };
       const holds =
         seen.result?.lastPayout === expected.lastPayout && seen.result.bounced === expected.bounced;
@@ -170,8 +170,9 @@ function written({ result }: Cashout): string {
 }
 
 /**
- * Nobody takes promises of an empty chequebook: what its node buys stays a debt, until nobody lends it any more.
- * @returns the upload that waits for that
+ * No node accepts cheques of an empty chequebook: what its node buys stays a debt, until no node lends it any
+ * more.
+ * @returns the upload that waits for credit
  */
 function refuse(context: Context, issuer: ClusterNode): Promise<number> {
   return context.step('no credit', async (progress) => {
@@ -220,7 +221,7 @@ function refuse(context: Context, issuer: ClusterNode): Promise<number> {
   });
 }
 
-/** A cheque stays good for what is not paid. */
+/** A cheque stays good for its unpaid part. */
 function makeWhole(context: Context, issuer: ClusterNode, held: readonly Held[]): Promise<void> {
   return context.step('make whole', async (progress) => {
     const { cluster } = context;
@@ -263,7 +264,7 @@ function serveAgain(context: Context, issuer: ClusterNode, tag: number): Promise
   });
 }
 
-/** What was taken goes back, so that the issuer can pay as before in whatever runs next on this cluster. */
+/** What was taken goes back, so that the issuer can pay as before in later scenarios on this cluster. */
 function refill(context: Context, issuer: ClusterNode, withdrawn: bigint): Promise<void> {
   return context.step('refill', async (progress) => {
     const { cluster, signal } = context;

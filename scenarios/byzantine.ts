@@ -35,9 +35,9 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 const HONEST = 7;
-/** Chunks lie in their neighbourhood alone, so that content has to be asked for. */
+/** Chunks are only in their neighbourhood, so that content has to be requested. */
 const OPTIONS = { 'minimum-storage-radius': 1, 'cache-capacity': 0 } as const;
-/** Debts of a few dozen chunks are to be paid. */
+/** For these, debts of a few dozen chunks must be paid. */
 const ABOUT_MONEY: ReadonlySet<string> = new Set<BehaviourName>([
   'freeload',
   'refuse-to-pay',
@@ -61,7 +61,7 @@ export default defineScenario({
     groups: ({ behaviours, share }) => [
       {
         flavour: 'dishonest',
-        // What is no behaviour the definition complains about.
+        // The definition complains about unknown behaviours.
         dishonest: behaviours as readonly BehaviourName[],
         count: Math.max(1, Math.round((HONEST * share) / (1 - share))),
         options: OPTIONS,
@@ -116,12 +116,12 @@ function exchange(context: Context, { round, honest, dishonest, operations }: Ro
     if (reference === undefined) return;
     const readers = honest.filter((node) => node !== uploader);
     await Promise.all(readers.map((reader) => read(context, { reader, reference, data, operations })));
-    // Whoever owes nothing cannot refuse to pay. What becomes of it is nobody's concern.
+    // A peer that owes nothing cannot refuse to pay. The outcome of the download does not matter.
     await Promise.allSettled(dishonest.map((node) => download(context, node, reference)));
   });
 }
 
-/** @returns undefined when it has failed, which is counted */
+/** @returns undefined when it failed, which is counted */
 async function attempt<T>(
   operations: Operations,
   what: string,
@@ -184,7 +184,7 @@ async function read(
   });
 }
 
-/** A node that behaved would make every other condition true. @throws HarnessError `NODE_STATE` */
+/** If the node behaved, every other condition would hold. @throws HarnessError `NODE_STATE` */
 function acted(context: Context, dishonest: readonly ClusterNode[]): Promise<void> {
   return context.step('behaviours', async (progress) => {
     for (const node of dishonest) {

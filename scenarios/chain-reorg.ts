@@ -12,11 +12,11 @@ type Context = ScenarioContext<typeof parameters>;
 
 const DAY_MS = 86_400_000;
 const BATCH_DEPTH = 17;
-/** All nodes tell the same of the new branch by then. */
+/** By then all nodes report the same about the new branch. */
 const AGREED_WITHIN_MS = 30_000;
-/** Chunks need no block: under a batch that no reorganisation has reached they go on. */
+/** Chunks need no block: under a batch that no reorganisation has touched they keep working. */
 const AVAILABLE = 1;
-/** Blocks of the new branch: more than any node keeps back. */
+/** Blocks of the new branch: more than any node holds back. */
 const BRANCH_BLOCKS = 8;
 
 export default defineScenario({

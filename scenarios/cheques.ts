@@ -11,9 +11,9 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** A look at a node every few milliseconds takes part in what is measured. */
+/** Polling a node every few milliseconds would influence what is measured. */
 const LOOK_PAUSE_MS = 20;
-/** A cheque appears sooner or later; how soon is a condition of its own. */
+/** A cheque appears sooner or later; how soon is a separate condition. */
 const FIRST_DEADLINE_MS = 60_000;
 
 /** A cheque at the end that can cash it. */
@@ -45,7 +45,7 @@ export default defineScenario({
   },
 });
 
-/** Time from the first chunk to the first cheque that its beneficiary has. */
+/** Time from the first chunk to the first cheque that reaches its beneficiary. */
 function provoke(context: Context, issuer: ClusterNode): Promise<void> {
   return context.step('provoke', async (progress) => {
     const { size } = context.parameters;
@@ -124,7 +124,7 @@ function written(cheque: Cheque | undefined): string {
   return `${cheque.payout} for ${cheque.beneficiary} from ${cheque.chequebook}`;
 }
 
-/** The whole of it is paid, to the last unit, and the chain says so. */
+/** It is paid in full, to the last unit, and the chain confirms it. */
 function cash(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Received): Promise<void> {
   return context.step(`cash ${beneficiary.name}`, async (progress) => {
     const { cluster, signal } = context;
@@ -208,7 +208,7 @@ function paidOut({ cluster }: Context, { chequebook, beneficiary }: Cheque): Pro
   return cluster.chain.view(chequebook, 'paidOut(address)', [`0x${beneficiary}`]);
 }
 
-/** Where a node has its cheques paid to: its chequebook, or else its account. */
+/** Where a node has its cheques paid to: its chequebook, otherwise its account. */
 async function recipientOf(node: ClusterNode, signal: AbortSignal): Promise<string> {
   const chequebook = await node.chequebook.address(signal);
   return BigInt(`0x${chequebook}`) === 0n ? node.ethereum : chequebook;

@@ -13,10 +13,10 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** A chunk has its receipt within this time. */
+/** A chunk gets its receipt within this time. */
 const SYNCED_WITHIN_MS = 60_000;
 
-/** Chunks by what became of them. */
+/** Chunks by outcome. */
 interface Counts {
   uploaded: number;
   synced: number;
@@ -70,7 +70,7 @@ async function once(context: Context, node: ClusterNode, n: number, counts: Coun
   }
 }
 
-/** @returns why it is not synced, if so */
+/** @returns why it is not synced, if it is not */
 async function upload(
   context: Context,
   node: ClusterNode,

@@ -24,7 +24,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Nodes that are never gone: somebody has to have what was uploaded. */
+/** Nodes that never leave: some must keep what was uploaded. */
 const STAY_MIN = 2;
 
 interface File {
@@ -46,7 +46,7 @@ export default defineScenario({
   async run(context) {
     const all = workingNodes(context.cluster.nodes);
     const share = Math.max(1, Math.floor((all.length * context.parameters.churn) / 100));
-    // They have never been there: they join with nothing.
+    // These have never been there: they join with nothing.
     const gone = drawn(context, 'first', all.slice(STAY_MIN), share);
     await Promise.all(gone.map((node) => node.stop()));
     const files: File[] = [];
@@ -98,7 +98,7 @@ async function upload(context: Context, node: ClusterNode, round: number): Promi
   return { name, reference, chunks };
 }
 
-/** Starts it, and waits for its peers and for the chunks that are its own now. */
+/** Starts the node, and waits for its peers and for the chunks that now belong to it. */
 function join(context: Context, node: ClusterNode, files: readonly File[]): Promise<void> {
   return context.step('join', async (progress) => {
     const { signal, parameters: given, cluster } = context;
@@ -143,12 +143,12 @@ function join(context: Context, node: ClusterNode, files: readonly File[]): Prom
 interface Reading {
   readonly files: readonly File[];
   readonly readers: readonly ClusterNode[];
-  /** They read in any case. */
+  /** These read in any case. */
   readonly first: readonly ClusterNode[];
   readonly name: string;
 }
 
-/** @returns reads made */
+/** @returns number of reads */
 function read(
   context: Context,
   { files, readers, first, name }: Reading,

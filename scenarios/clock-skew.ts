@@ -53,7 +53,7 @@ export default defineScenario({
   },
 });
 
-/** @param active nodes that upload and read meanwhile and must not notice */
+/** @param active nodes that upload and read meanwhile and must not be affected */
 function under(
   context: Context,
   { skew, skewed, active }: { skew: string; skewed: readonly ClusterNode[]; active: readonly ClusterNode[] },
@@ -77,7 +77,7 @@ function under(
   });
 }
 
-/** Once its clock is right a node finds its peers again, and its uploads are read by the others. */
+/** Once its clock is right, a node finds its peers again, and other nodes can read its uploads. */
 function recovered(
   context: Context,
   { skew, skewed, others }: { skew: string; skewed: readonly ClusterNode[]; others: readonly ClusterNode[] },

@@ -73,7 +73,7 @@ function fetchAll(context: Context, known: readonly KnownContent[]): Promise<voi
   });
 }
 
-/** One node after the other. @returns why it did not come, if so */
+/** Tries one node after another. @returns why it failed, if it did */
 async function fetchOne(
   context: Context,
   readers: readonly ClusterNode[],

@@ -14,7 +14,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Of HTTP: an error of the server, which 507 names. */
+/** HTTP statuses: a server error, which 507 specifies. */
 const REFUSALS = [500, 507] as const;
 const MINUTE_MS = 60_000;
 
@@ -41,9 +41,9 @@ export default defineScenario({
         const from = Date.now();
         const { id } = await cluster.faults.begin({ kind: 'disk-full', node: node.name });
         if (when === 'at its start') {
-          // It starts again when the kill is healed.
+          // The node starts again when the kill is healed.
           const kill = await cluster.faults.begin({ kind: 'kill', node: node.name });
-          // What it says from its start on.
+          // What it logs from its start on.
           since = await node.said.end();
           await cluster.faults.heal(kill.id);
         }
@@ -89,7 +89,7 @@ function refuses(context: Context, node: ClusterNode, when: string): Promise<voi
     const answers: string[] = [];
     for (let attempt = 0; attempt < context.parameters.attempts; attempt++) {
       try {
-        // Deferred: the node would have to keep it.
+        // Deferred, so that the node itself must keep it.
         const options = { batch: batchOf(node), deferred: true, signal: context.signal };
         await node.bytes.upload(freshChunk(dice).data, options);
         answers.push('stored');
@@ -127,7 +127,7 @@ async function serves(
   });
 }
 
-/** One message, and no more than one a minute: a log that fills what is left of a disk helps nobody. */
+/** One message, and at most one a minute: a log that fills the rest of the disk is of no use. */
 async function saysSo(
   context: Context,
   {

@@ -25,7 +25,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** An update is on the network when it is acknowledged; what a reader may still need is its own round of requests. */
+/** An acknowledged update is on the network; a reader may still need its own round of requests. */
 const SEEN_WITHIN_MS = 30_000;
 
 export default defineScenario({
@@ -58,7 +58,7 @@ export default defineScenario({
   },
 });
 
-/** The file first, then the update that leads to it; both are on the network when they are acknowledged. */
+/** The file first, then the update that leads to it; both are on the network once acknowledged. */
 async function update(
   context: Context,
   node: ClusterNode,

@@ -18,7 +18,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Chunks of a stream that are sent before the next look. */
+/** Chunks of a stream sent before the next look. */
 const AT_ONCE = 50;
 
 export default defineScenario({
@@ -47,7 +47,7 @@ export default defineScenario({
   },
 });
 
-/** The chunk that is farthest from the keeper: the first that it would let go of. */
+/** The chunk that is farthest from the keeper: the first one it would drop. */
 function pin(context: Context, keeper: ClusterNode): Promise<FreshChunk> {
   return context.step('pin', async (progress) => {
     const { signal } = context;
@@ -84,7 +84,7 @@ function fill(context: Context, full: readonly ClusterNode[]): Promise<FreshChun
   });
 }
 
-/** Every chunk is where it belongs, and some are nowhere else any more. */
+/** Every chunk is where it belongs, and some are no longer anywhere else. */
 function settled(
   context: Context,
   full: readonly ClusterNode[],

@@ -31,14 +31,14 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** A killed node is ready within this time, whatever the kill has interrupted. */
+/** A killed node is ready within this time, whatever the kill interrupted. */
 const READY_WITHIN_MS = 30_000;
-/** What is deferred is on the network some time after all are back. */
+/** Deferred uploads are on the network some time after all nodes are back. */
 const SYNCED_WITHIN_MS = 120_000;
-/** Moments lie within the time that an upload takes on a machine of two cores. */
+/** The moments lie within the time that an upload takes on a machine with two cores. */
 const MOMENT_MAX_MS = 1500;
 
-/** An upload beside a kill. */
+/** An upload during which a node is killed. */
 interface Upload {
   readonly node: ClusterNode;
   readonly mode: (typeof MODES)[number];

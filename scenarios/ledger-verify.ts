@@ -23,7 +23,7 @@ type Context = ScenarioContext<typeof parameters>;
 
 /** Requests under way at once. */
 const AT_ONCE = 32;
-/** Copies that a chunk must have, where its neighbourhood has as many nodes. */
+/** Copies that a chunk must have, if its neighbourhood has as many nodes. */
 const COPIES = 2;
 
 export default defineScenario({
@@ -91,7 +91,9 @@ function replicated(context: Context, chunks: readonly string[]): Promise<void> 
   });
 }
 
-/** Each chunk from a node outside its neighbourhood, or one that lacks it where there is none outside. */
+/**
+ * Reads each chunk from a node outside its neighbourhood, or from one that lacks it if there is none outside.
+ */
 function retrievable(context: Context, chunks: readonly string[]): Promise<void> {
   return context.step('retrieve', async (progress) => {
     const { signal } = context;

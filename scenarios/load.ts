@@ -26,9 +26,9 @@ import {
 } from 'svcnet/scenario';
 import { difference, otherNodes, verifyLedger } from './steps/steps.ts';
 
-/** A load may last for a day, and what it has uploaded is looked for after it. */
+/** A load may last a day, and its uploads are verified afterwards. */
 const TIMEOUT_MS = 48 * 3_600_000;
-/** More would mean that another load was made than the one that was asked for. */
+/** More would mean that the load was not the requested one. */
 const DROPPED_SHARE_MAX = 0.01;
 /** Above this share of the machine's cores the figures may be those of k6. */
 const K6_CPU_WARNING = 0.5;
@@ -106,7 +106,7 @@ function progressText({ rate, p95Ms, errors }: LoadProgress): string {
   return `${rate.toFixed(1)}/s  ${p95}  ${plural(errors, 'error')}`;
 }
 
-/** One load after the other, each of them a step. What they have uploaded is looked for like that of any load. */
+/** One load after another, each a step. Their uploads are verified like those of any load. */
 async function searchLimit(context: Context, plan: LoadPlan): Promise<void> {
   const { k6, findLimit } = context.parameters;
   const found = await runLimit(context.cluster, plan, {
@@ -181,7 +181,7 @@ function judge(context: Context, plan: LoadPlan, load: LoadStep): void {
   }
 }
 
-/** Everything that was uploaded goes into the ledger once the network has it; its chunks are computed here. */
+/** Every upload goes into the ledger once the network has it; its chunks are computed here. */
 async function bookUploads(
   context: Context,
   plan: LoadPlan,
@@ -244,7 +244,10 @@ async function book(
   return reference === told ? undefined : `${node} answered ${told}, expected ${reference}`;
 }
 
-/** Of encrypted content only the root is known: some of it is read on another node, which needs every chunk below. */
+/**
+ * For encrypted content only the root is known: some of it is read on another node, which needs every chunk
+ * below.
+ */
 async function readEncrypted(
   context: Context,
   plan: LoadPlan,

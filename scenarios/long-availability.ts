@@ -15,7 +15,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Months, of rounds that are hours apart. */
+/** Months of rounds that are hours apart. */
 const TIMEOUT_MS = 2_000_000_000;
 
 export default defineScenario({
@@ -47,7 +47,7 @@ export default defineScenario({
   },
 });
 
-/** @returns why it could not be had, or nothing */
+/** @returns why it could not be downloaded, or nothing */
 function look(context: Context, reference: string, round: number): Promise<string[]> {
   return context.step('download', async (progress) => {
     const { signal, parameters: given } = context;

@@ -41,11 +41,11 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Ten tries of five seconds are what others give a path; here there are more tries in the same time. */
+/** Others give a path ten tries of five seconds each; here there are more tries in the same time. */
 const SERVED_WITHIN_MS = 50_000;
 /** Paths read at once from one node, as a browser would. */
 const PATHS_AT_ONCE = 6;
-/** Shorter ones could be drawn twice. */
+/** Shorter paths could be drawn twice. */
 const PATH_BYTES_MIN = 8;
 const WRONG_PATH = 'assets/no-such-file';
 const DOCUMENTS = { indexDocument: 'index.html', errorDocument: 'error.html' } as const;
@@ -62,7 +62,7 @@ interface Shown {
   readonly root: string;
   /** Bytes by path. */
   readonly paths: readonly TreeFile[];
-  /** What is served for a path that is none; absent: 404. */
+  /** What is served for an unknown path; absent: 404. */
   readonly error?: Uint8Array;
 }
 
@@ -94,7 +94,7 @@ export default defineScenario({
   },
 });
 
-/** Files side by side, under long paths that have nothing in common but by chance. */
+/** Files next to each other, under long paths that have nothing in common except by chance. */
 function flatTree(context: Context): TreeFile[] {
   const { files, pathBytes, size } = context.parameters;
   const random = context.random('flat collection');
@@ -192,7 +192,9 @@ function readBack(context: Context, uploader: ClusterNode, shown: Shown): Promis
   });
 }
 
-/** Every try is measured, so that errors in the table are tries that failed. @returns what was wrong in the end */
+/**
+ * Every try is measured, so errors in the table are failed tries. @returns what was still wrong at the end
+ */
 function servedWrong(
   context: Context,
   reader: ClusterNode,
@@ -213,7 +215,7 @@ function servedWrong(
   return inTime(what, look, { timeoutMs: SERVED_WITHIN_MS, signal: context.signal });
 }
 
-/** With an error document the answer is a success: it is the website that says that there is no such page. */
+/** With an error document the answer is a success: the website itself says that there is no such page. */
 async function askWrongPath(
   context: Context,
   reader: ClusterNode,

@@ -21,14 +21,20 @@ import { cashCheque } from './steps/cheque-steps.ts';
 import { checkBooks, settle } from './steps/money.ts';
 import { batchOf, difference, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
 
-/** Credit between the implementations is the public network's: some fifteen chunks a second and link. */
+/**
+ * Credit between the implementations is as on the public network: some fifteen chunks per second and link.
+ */
 const TIMEOUT_MS = 1_800_000;
 /** Balances agree as soon as nothing is under way; a settlement takes two seconds at most. */
 const SETTLED_TIMEOUT_MS = 30_000;
-/** Pull sync brings a chunk to all others of its neighbourhood within seconds; a loaded machine gets time. */
+/**
+ * Pull sync brings a chunk to the rest of its neighbourhood within seconds; a loaded machine gets more time.
+ */
 const PLACEMENT_TIMEOUT_MS = 120_000;
 const FOLDERS = ['', 'a/', 'a/b/', 'c d/'];
-/** Their content types do not depend on what a Bee's host knows of others; those go into the manifest. */
+/**
+ * Their content types do not depend on what a Bee's host knows about other types; those go into the manifest.
+ */
 const EXTENSIONS = ['html', 'json', 'png', 'pdf', 'css'];
 /** Requests to one node at once. */
 const DOWNLOADS_AT_ONCE = 4;
@@ -48,7 +54,7 @@ interface Side {
   readonly nodes: readonly ClusterNode[];
 }
 
-/** Something uploaded, and how a node of the other implementation is asked for it. */
+/** Something uploaded, and how to request it from a node of the other implementation. */
 interface Piece {
   readonly what: string;
   readonly by: Side;
@@ -74,7 +80,7 @@ export default defineScenario({
     for (const size of context.parameters.sizes) pieces.push(...(await uploadData(context, sides, size)));
     pieces.push(...(await uploadChunks(context, sides)));
     pieces.push(...(await uploadTree(context, sides)));
-    // First the reads: once pull sync has brought everything everywhere, nobody asks the network any more.
+    // First the reads: once pull sync has brought everything everywhere, no node asks the network any more.
     for (const side of sides) await readBack(context, side, pieces);
     await findCopies(context);
     await settle(context, { timeoutMs: SETTLED_TIMEOUT_MS });
@@ -156,7 +162,9 @@ function uploadChunks(context: Context, sides: readonly Side[]): Promise<Piece[]
   });
 }
 
-/** The same directory as an archive and as a form: both kinds of upload, and every file of each, by its path. */
+/**
+ * The same directory as an archive and as a form: both kinds of upload, and every file of each by its path.
+ */
 function uploadTree(context: Context, sides: readonly Side[]): Promise<Piece[]> {
   const { signal } = context;
   return context.step('upload', async (progress) => {
@@ -205,7 +213,7 @@ function filesOf(
   }));
 }
 
-/** Folders within folders, and files of some chunks or none. */
+/** Nested folders, and files of a few chunks or none. */
 function treeOf(context: Context): TreeFile[] {
   const random = context.random('directory');
   return Array.from({ length: context.parameters.files }, (_, i) => ({
@@ -214,7 +222,9 @@ function treeOf(context: Context): TreeFile[] {
   }));
 }
 
-/** Every chunk as long as there are few; else some that the seed chooses. All of them are in the ledger's check. */
+/**
+ * Every chunk while there are few; otherwise some chosen by the seed. The ledger's check covers all of them.
+ */
 function sampleOf(context: Context): string[] {
   const { sample } = context.parameters;
   const all = [...new Set(context.ledger.entries.flatMap(({ chunks }) => chunks))];
@@ -281,7 +291,7 @@ function readBack(context: Context, side: Side, pieces: readonly Piece[]): Promi
   });
 }
 
-/** What one kind pays by cheque the other kind takes, and gets all of it from the chain. */
+/** One kind accepts what the other kind pays by cheque, and gets all of it from the chain. */
 async function cashAcross(context: Context, payers: Side, payees: Side): Promise<void> {
   const { chequebookEnabled } = await payers.uploader.client.node(context.signal);
   if (!chequebookEnabled) return;

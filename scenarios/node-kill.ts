@@ -62,7 +62,7 @@ export default defineScenario({
   },
 });
 
-/** Rejects with the first failure, and else waits for ever. */
+/** Rejects with the first failure; otherwise waits for ever. */
 async function failureOf(works: readonly Promise<void>[]): Promise<never> {
   return new Promise<never>((_, reject) => {
     for (const work of works) work.catch(reject);

@@ -22,16 +22,16 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** What cannot be served fails with an error, and does not hang. */
+/** A request that cannot be served fails with an error, and does not hang. */
 const FAILS_WITHIN_MS = 35_000;
 const PLACED_WITHIN_MS = 120_000;
-/** Of the full nodes that are in the smaller part, unless both are as large. */
+/** Share of the full nodes in the smaller part, unless both are equally large. */
 const MINORITY = 0.2;
 
 interface Sides {
   readonly one: readonly ClusterNode[];
   readonly other: readonly ClusterNode[];
-  /** It reaches both. */
+  /** Reaches both sides. */
   readonly bridge: readonly ClusterNode[];
 }
 
@@ -81,13 +81,13 @@ function sidesOf(context: Context): Sides {
   return { one: order.slice(0, size), other: order.slice(size), bridge };
 }
 
-/** Those that a node reaches. */
+/** The nodes that a node reaches. */
 function sideOf({ one, other, bridge }: Sides, node: ClusterNode): readonly ClusterNode[] {
   if (one.includes(node)) return [...one, ...bridge];
   return other.includes(node) ? [...other, ...bridge] : [...one, ...other];
 }
 
-/** What was uploaded within a side is read there; what cannot be served fails soon. */
+/** Uploads within a side are read there; requests that cannot be served fail soon. */
 function meanwhile(context: Context, samples: readonly Sample[]): void {
   const reads = samples.filter(({ what }) => what === 'read');
   expectSuccess(context, 'each side reads what it has stored', reads, context.parameters['min-served']);
@@ -134,7 +134,7 @@ function whole(context: Context): Promise<void> {
   });
 }
 
-/** Also what a minority has taken is with its true neighbourhood. */
+/** Even what a minority accepted is with its true neighbourhood. */
 function placed(context: Context): Promise<void> {
   return context.step('places', async (progress) => {
     const { cluster, ledger, signal } = context;

@@ -16,7 +16,7 @@ const parameters = {
   ...TRAFFIC,
 };
 
-/** Of the uploads and reads of the other nodes. */
+/** Share of the other nodes' uploads and reads that succeed. */
 const AVAILABLE = 0.99;
 const REJOINS_WITHIN_MS = 60_000;
 

@@ -1,7 +1,7 @@
 import { defineScenario, parameter } from 'svcnet/scenario';
 import { expectRules, WITHIN, wrongOn } from './steps/topology.ts';
 
-/** A node need not look for more. */
+/** With this many, a node need not look for more. */
 const PEERS_MAX = 16;
 
 export default defineScenario({

@@ -28,7 +28,7 @@ export default defineScenario({
   },
 });
 
-/** @returns peers that it has */
+/** @returns number of its peers */
 async function pingPeers(context: Context, node: ClusterNode): Promise<number> {
   const peers = await node.client.peers(context.signal);
   context.expect(`${node.name} has a peer`, peers.length > 0, {

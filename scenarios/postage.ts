@@ -25,7 +25,7 @@ const HOUR_MS = 3_600_000;
 const BUCKET_DEPTH = 16;
 /** A change is seen by the node that made it within this time. */
 const SEEN_WITHIN_MS = 60_000;
-/** Seconds by which a time to live differs when blocks come between two looks at it. */
+/** Seconds by which a time to live may differ when blocks come between two looks at it. */
 const TTL_TOLERANCE = 60;
 const PAYLOAD_SIZE = 32;
 
@@ -110,7 +110,7 @@ function buy(
   });
 }
 
-/** Everybody knows of a batch; only its owner can use it. */
+/** Every node knows a batch; only its owner can use it. */
 function known(context: Context, node: ClusterNode, batch: string): Promise<void> {
   return context.step('known', async () => {
     const { signal } = context;
@@ -131,7 +131,7 @@ function known(context: Context, node: ClusterNode, batch: string): Promise<void
   });
 }
 
-/** Waits until the node shows the batch as it has become. */
+/** Waits until the node shows the changed batch. */
 async function seenAs(
   context: Context,
   node: ClusterNode,
@@ -215,7 +215,7 @@ function dilute(context: Context, node: ClusterNode, batch: string): Promise<voi
   });
 }
 
-/** Fills one bucket; of one chunk more an immutable batch wants nothing, a mutable one overwrites the oldest. */
+/** Fills one bucket; an immutable batch refuses one more chunk, a mutable one overwrites the oldest. */
 function fill(
   context: Context,
   node: ClusterNode,

@@ -3,7 +3,7 @@ import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario
 import { batchOf, inTime } from './steps/steps.ts';
 
 const RECEIVE_TIMEOUT_MS = 180_000;
-/** Bytes that find one node among many thousands: not all of them are nodes of the cluster. */
+/** Bytes that address one node among many thousands: the cluster's are not the only nodes. */
 const OPEN_PREFIX = 2;
 
 const parameters = {
@@ -55,7 +55,7 @@ export default defineScenario({
         progress.progress(i + 1, context.parameters.count, 'messages');
       }
     });
-    // What everybody can open is sent last: who hears that has had the chance to hear all.
+    // What every node can open is sent last: a node that hears that has had the chance to hear everything.
     const last = 'the last one';
     for (const [node, subscription] of [
       [receiver, mine],
@@ -66,7 +66,7 @@ export default defineScenario({
     }
     // A Bee whose last topic cannot open a chunk delivers an empty message there; clients ignore those.
     const meant = (text: string) => text !== '' && !text.startsWith(last);
-    // A Bee delivers a message each time that its chunk comes along.
+    // A Bee delivers a message every time its chunk passes by.
     const heard = mine.texts.filter(meant);
     const counted = receiver.flavour === 'svc' ? heard : [...new Set(heard)];
     context.expect('each message arrives once', counted.length === texts.length, {

@@ -12,7 +12,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Looks after 2, 4, 6 and 8 seconds, all in all. */
+/** Looks after 2, 4, 6 and 8 seconds, in total. */
 const PULLED_WITHIN_MS = 20_000;
 
 export default defineScenario({
@@ -40,7 +40,7 @@ export default defineScenario({
   },
 });
 
-/** @returns nodes that have the chunk, or nothing where its closest node has no neighbours */
+/** @returns number of nodes that have the chunk; nothing if its closest node has no neighbours */
 function replicate(
   context: Context,
   node: ClusterNode,
@@ -90,7 +90,7 @@ function replicate(
   });
 }
 
-/** Connected peers of the closest node whose own depth takes the chunk in. */
+/** Connected peers of the closest node whose own depth includes the chunk. */
 async function neighboursOf(
   closest: ClusterNode,
   address: string,

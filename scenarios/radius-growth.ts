@@ -1,7 +1,7 @@
 /**
- * More chunks than one reserve holds, as fast as the nodes take them: the storage radius grows while chunks arrive, and
- * what each node gives up has to be on another one by then. Nodes are killed, restarted, join and leave meanwhile, and
- * batches expire, as the parameters say.
+ * More chunks than one reserve holds, as fast as the nodes accept them: the storage radius grows while chunks
+ * arrive, and what each node gives up must be on another one by then. Meanwhile nodes are killed, restarted,
+ * join and leave, and batches expire, as the parameters say.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -38,16 +38,16 @@ type Context = ScenarioContext<typeof parameters>;
 const READS_AT_ONCE = 2;
 /** Every node must deliver every chunk within this time after the last upload was settled. */
 const DELIVERED_WITHIN_MS = 120_000;
-/** Longer than any pause of a node that tries again: uploads that get no further in this time are stuck. */
+/** Longer than any retry pause of a node: uploads without progress for this long are stuck. */
 const STUCK_AFTER_MS = 40_000;
-/** The same while no node says what they wait for. */
+/** The same while no node reports what they wait for. */
 const UNEXPLAINED_AFTER_MS = 90_000;
 /** A node that leaves must have its own uploads on the network by then. */
 const LEAVES_WITHIN_MS = 90_000;
-/** The batch that expires lasts for so many blocks from its purchase. */
+/** The batch that expires lasts this many blocks from its purchase. */
 const EXPIRES_AFTER_BLOCKS = 40;
 const EXPIRING_SIZE = 1_000_000;
-/** Times the capacity that a reserve may hold while it hands over. */
+/** Multiple of the capacity that a reserve may hold while it hands over. */
 const OVERHANG_MAX = 2.5;
 const POLL_MS = 500;
 /** How long a killed or stopped node stays away, milliseconds. */
@@ -55,7 +55,7 @@ const AWAY_MS = { min: 500, range: 3_000 };
 
 interface File {
   readonly node: ClusterNode;
-  /** Of the random stream that its bytes come from. */
+  /** Name of the random stream that its bytes come from. */
   readonly stream: string;
   readonly size: number;
   readonly reference: string;
@@ -64,22 +64,22 @@ interface File {
   readonly requestedAtMs: number;
 }
 
-/** What has become of the uploads. */
+/** State of the uploads. */
 interface Settled {
   readonly synced: readonly File[];
   /** They wait for a place. */
   readonly stuck: readonly File[];
 }
 
-/** What the nodes are doing, as far as the faults decide it. */
+/** What the nodes are doing, as far as the faults determine it. */
 interface Stage {
   /** Started when a node joins. */
   readonly joining: readonly ClusterNode[];
-  /** A batch that is about to expire, and who may use it. */
+  /** A batch that is about to expire, and the node that may use it. */
   readonly expiring: { readonly node: ClusterNode; readonly batch: string } | undefined;
   /** Killed or stopped, and on their way back. */
   readonly away: Set<ClusterNode>;
-  /** Not to be used: they have left, or are about to. */
+  /** Not to be used: they have left, or are about to leave. */
   readonly gone: Set<ClusterNode>;
   /** Chunks handed to nodes so far. */
   uploaded: number;
@@ -147,7 +147,7 @@ function upload(scenario: Context, stage: Stage): Promise<File[]> {
   const { cluster, parameters: given } = scenario;
   return scenario.step('upload', async (progress) => {
     const files: File[] = [];
-    // What fails ends everything else that goes on here.
+    // A failure ends everything else that is running here.
     const failed = new AbortController();
     const context = { ...scenario, signal: AbortSignal.any([scenario.signal, failed.signal]) };
     const uploaded = new AbortController();
@@ -172,7 +172,7 @@ function upload(scenario: Context, stage: Stage): Promise<File[]> {
   });
 }
 
-/** A node that is killed in the middle has acknowledged nothing: the upload is repeated when it is back. */
+/** A node killed in the middle has acknowledged nothing: the upload is repeated when it is back. */
 async function uploadOne(
   context: Context,
   stage: Stage,
@@ -202,7 +202,7 @@ function isUnanswered(error: unknown): boolean {
   return error instanceof ClientError && (error.status === undefined || error.status === 503);
 }
 
-/** The faults, each kind spread over the uploads, one after the other. */
+/** The faults, each kind spread over the uploads, one after another. */
 async function happen(context: Context, stage: Stage, files: readonly File[]): Promise<void> {
   const { kills, restarts, leaves, chunks } = context.parameters;
   const kinds: readonly [name: string, count: number, fault: (n: number) => Promise<void>][] = [
@@ -246,8 +246,8 @@ async function away(
 }
 
 /**
- * A node leaves whose neighbourhood has others, once its own uploads are on the network: nothing can keep what only a
- * node has that never comes back.
+ * Stops a node whose neighbourhood has others, once its own uploads are on the network: what only that node
+ * has would be lost, as it never comes back.
  */
 async function leave({ cluster, signal }: Context, stage: Stage, files: readonly File[]): Promise<void> {
   const there = workingNodes(cluster.nodes).filter((node) => !stage.gone.has(node));
@@ -270,7 +270,7 @@ async function leave({ cluster, signal }: Context, stage: Stage, files: readonly
   await leaving.stop();
 }
 
-/** Files under a batch that runs out: the network need not keep those. */
+/** Uploads files under a batch that expires: the network need not keep those. */
 async function expire(context: Context, stage: Stage, ended: AbortSignal): Promise<void> {
   const { expiring } = stage;
   if (expiring === undefined) return;
@@ -279,7 +279,7 @@ async function expire(context: Context, stage: Stage, ended: AbortSignal): Promi
     try {
       await uploadOne(context, stage, { ...file, batch: expiring.batch });
     } catch (error) {
-      // On a slow machine the batch is gone before its last file.
+      // On a slow machine the batch expires before its last file.
       if (error instanceof ClientError && error.class.startsWith('stamp.')) return;
       throw error;
     }
@@ -288,7 +288,7 @@ async function expire(context: Context, stage: Stage, ended: AbortSignal): Promi
 
 // ── what has become of the uploads ────────────────────────────────────────────────────────────────────────────────────
 
-/** Waits until every tag is synced, or nothing has moved for longer than nodes wait before they try again. */
+/** Waits until every tag is synced, or nothing has moved for longer than nodes wait between retries. */
 function settle(context: Context, { gone }: Stage, files: readonly File[]): Promise<Settled> {
   const { cluster, ledger, signal } = context;
   return context.step('sync', async (progress) => {
@@ -308,7 +308,7 @@ function settle(context: Context, { gone }: Stage, files: readonly File[]): Prom
         tags.set(node, new Map(list.map((tag) => [tag.uid, tag.split - tag.synced - tag.seen])));
       }
       for (const file of waiting) {
-        // Who has left had everything synced.
+        // A node that has left had everything synced.
         const missing = gone.has(file.node) ? 0 : tags.get(file.node)?.get(file.tag);
         if (missing === undefined || missing > 0) continue;
         waiting.delete(file);
@@ -335,11 +335,14 @@ interface Reading {
   readonly step: string;
   readonly readers: readonly ClusterNode[];
   readonly filesOf: (reader: ClusterNode) => readonly File[];
-  /** The condition that has to hold. */
+  /** The condition that must hold. */
   readonly expected: string;
 }
 
-/** What is acknowledged comes from every node; what waits for a place comes from its uploader, to some other node each. */
+/**
+ * Synced files are read from every node; files that wait for a place are read from their uploader, each by
+ * another node.
+ */
 async function readBack(context: Context, { gone }: Stage, { synced, stuck }: Settled): Promise<void> {
   const readers = workingNodes(context.cluster.nodes).filter((node) => !gone.has(node));
   await read(context, {
@@ -391,7 +394,7 @@ function read(context: Context, { step, readers, filesOf, expected }: Reading): 
   });
 }
 
-/** What is wrong with the file as a node delivers it; undefined when nothing is. */
+/** What is wrong with the file as delivered by a node; undefined when nothing is. */
 async function failureOf(context: Context, node: ClusterNode, file: File): Promise<string | undefined> {
   const { signal } = context;
   const work = () => node.bytes.download(file.reference, { cache: false, signal });
@@ -404,7 +407,7 @@ async function failureOf(context: Context, node: ClusterNode, file: File): Promi
   }
 }
 
-/** An upload that is not synced waits for a neighbourhood that says why. */
+/** An upload that is not synced waits for a neighbourhood that reports why. */
 function checkSynced(context: Context, { synced, stuck }: Settled, congestion: readonly Congested[]): void {
   const waiting = congestion.reduce((sum, one) => sum + one.waiting, 0);
   for (const { neighbourhood, waiting: value } of congestion.filter((one) => one.waiting > 0)) {
@@ -430,7 +433,7 @@ async function watchReserves({ cluster }: Context, ended: AbortSignal): Promise<
   ended.addEventListener('abort', () => resolve(), { once: true });
   while (!ended.aborted) {
     for (const node of cluster.nodes.filter((one) => one.running)) {
-      // A node may be killed between the look and the question.
+      // A node may be killed between the check and the request.
       const size = await node.client.status(ended).then(
         ({ reserveSize }) => reserveSize,
         () => 0,

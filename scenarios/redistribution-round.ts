@@ -16,9 +16,9 @@ type Context = ScenarioContext<typeof parameters>;
 const ROUND = 152;
 const REVEAL = 38;
 const CLAIM = 76;
-/** A stake has to be two rounds old, and so has what was uploaded. */
+/** A stake must be two rounds old, and so must the uploads. */
 const ROUNDS_AHEAD = 4;
-/** Players look at the head several times a second; a sample of a small reserve takes as long. */
+/** Players look at the head several times a second; a sample of a small reserve takes about as long. */
 const STEP_WITHIN_MS = 60_000;
 /** Words of a reveal. */
 const OWNER = 1;
@@ -34,7 +34,7 @@ export default defineScenario({
   needs: { nodes: 3, control: true, started: true },
   cluster: {
     nodes: 3,
-    // Every node keeps every chunk, and its reserve is more than half full of them.
+    // Every node keeps every chunk, and they fill more than half of its reserve.
     options: { 'reserve-capacity': 400, 'cache-capacity': 0, 'pull-rate-window': '500ms' },
   },
   timeoutMs: 600_000,
@@ -46,7 +46,7 @@ export default defineScenario({
     await stakeAll(context, players);
     await fill(context, players);
     const before = await checkBooks(context);
-    // From here on no block comes by itself: who has not acted in a phase has not been given the time.
+    // From here on no block comes by itself, so that every player gets the time to act in each phase.
     await cluster.chain.pause();
     try {
       const height = await cluster.chain.height();
@@ -90,13 +90,13 @@ function fill(context: Context, players: readonly ClusterNode[]): Promise<void> 
       observed: `${unwell.length} are not`,
       expected: 0,
     });
-    // A sample leaves out what was stamped after its block, and blocks count whole seconds.
+    // A sample leaves out what was stamped after its block, and block times are whole seconds.
     await nextSecond(signal);
     progress.detail('full enough, and the same everywhere');
   });
 }
 
-/** Whoever has the same chunks has the same sample. */
+/** Players with the same chunks have the same sample. */
 function sameSample(context: Context, players: readonly ClusterNode[]): Promise<void> {
   return context.step('sample', async (progress) => {
     const hashes = await samples(context, players);
@@ -147,7 +147,7 @@ async function mineTo({ cluster }: Context, block: number): Promise<void> {
   await cluster.chain.mine(missing);
 }
 
-/** Waits until so many transactions wait for a block, and gives them one. */
+/** Waits until this many transactions wait for a block, and gives them one. */
 async function mineTogether(context: Context, count: number, what: string): Promise<void> {
   const { chain } = context.cluster;
   await until<true>(
@@ -168,7 +168,7 @@ function play(context: Context, players: readonly ClusterNode[], round: number):
     const startedAt = performance.now();
     const start = round * ROUND;
     await allStates(context, players, 'is not selected', (state) => state.lastSelectedRound === round);
-    // What a player was asked for last is done last: its sample of the round is taken by then.
+    // A player does last what it was asked last: by then its sample of the round is taken.
     await samples(context, players);
     await mineTo(context, start);
     await mineTogether(context, players.length, 'commit');
@@ -196,7 +196,7 @@ function play(context: Context, players: readonly ClusterNode[], round: number):
   });
 }
 
-/** What the players have revealed: everybody, and the same. */
+/** Every player has revealed, and all revealed the same. */
 async function expectAgreement(
   context: Context,
   players: readonly ClusterNode[],
@@ -250,7 +250,7 @@ interface Claimed {
   readonly before: readonly bigint[];
 }
 
-/** The whole pot, to the last unit, to the winner alone; and the nodes know it. */
+/** The winner alone gets the whole pot, to the last unit; and the nodes know it. */
 async function expectPaid(
   context: Context,
   players: readonly ClusterNode[],

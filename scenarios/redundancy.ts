@@ -29,8 +29,8 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 /**
- * Share of all chunks but the root that a level survives, and ones that are beyond its strength: encrypted runs are
- * shorter, and have as many parities.
+ * Share of all chunks except the root that a level survives, and shares that are too much for it: encrypted
+ * runs are shorter, with as many parities.
  */
 const LOSSES = {
   1: { survives: 0.01, fails: 0.2, failsEncrypted: 0.3 },
@@ -43,7 +43,7 @@ type Level = keyof typeof LOSSES;
 interface Damaged {
   readonly data: Uint8Array;
   readonly reference: string;
-  /** All chunks that are left, the root among them. */
+  /** All remaining chunks, including the root. */
   readonly chunks: readonly Chunk[];
   readonly lost: number;
 }
@@ -87,7 +87,9 @@ export default defineScenario({
   },
 });
 
-/** Makes the chunks here and takes a share of them away, never the root: it is known by one address alone. */
+/**
+ * Makes the chunks here and removes a share of them, but never the root, which is known by one address alone.
+ */
 async function damaged(
   context: Context,
   options: { name: string; level: RedundancyLevel; isEncrypted: boolean; share: number },
@@ -139,7 +141,7 @@ async function readBack(context: Context, node: ClusterNode, { data, reference }
   });
 }
 
-/** A status of failure or a body that breaks off: never bytes that look whole. */
+/** A failure status or a body that breaks off: never bytes that look complete. */
 async function refuse(context: Context, node: ClusterNode, { reference }: Damaged): Promise<void> {
   const seen = await node.bytes.download(reference, { cache: false, signal: context.signal }).then(
     ({ length }) => ({ length }),

@@ -14,9 +14,9 @@ type Context = ScenarioContext<typeof parameters>;
 
 /** A restarted node takes part again within this time. */
 const READY_WITHIN_MS = 60_000;
-/** Of the requests to nodes that nothing is done to; each may meet a peer that has just gone. */
+/** Share of the requests to untouched nodes that succeed; each may meet a peer that has just gone. */
 const AVAILABLE = 0.98;
-/** Before a node is stopped, and after it is ready: requests of other nodes have to end. */
+/** Before a node is stopped, and after it is ready: time for requests of other nodes to end. */
 const CALM_MS = 300;
 
 export default defineScenario({

@@ -15,10 +15,10 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Longest times by the round trip of the links: a chunk takes a few of them. */
+/** Longest times, by the round trip of the links: a chunk takes several of them. */
 const PUSH_MAX = { baseMs: 5000, roundTrips: 20 } as const;
 const READ_MAX = { baseMs: 1000, roundTrips: 12 } as const;
-/** One slow node must not slow the others down by more; short times say nothing. */
+/** One slow node must not slow the others down by more than this; short times are not compared. */
 const SLOWDOWN_MAX = 2;
 const SLOWDOWN_FROM_MS = 1000;
 
@@ -73,7 +73,7 @@ function underProfile(context: Context, profile: string): Promise<void> {
   });
 }
 
-/** The longest of a node to its peers. */
+/** The longest round trip of a node to its peers. */
 async function roundTripMs({ cluster, signal }: Context): Promise<number> {
   const [node] = workingNodes(cluster.nodes);
   if (node === undefined) return 0;

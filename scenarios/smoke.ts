@@ -113,8 +113,8 @@ function uploadTree(
 }
 
 /**
- * An archive; on a real node a form, whose parts say their content types: those of an archive's files a real node
- * takes from what its host knows, and they go into the manifest.
+ * Uploads an archive; on a Bee a form, whose parts name their content types: for files of an archive, a Bee
+ * uses the types that its host knows, and they go into the manifest.
  */
 async function asCollection(
   { signal }: Context,

@@ -131,7 +131,7 @@ async function readBack(
   });
 }
 
-/** A signature over another content, and an owner who did not sign. */
+/** A signature for other content, and an owner who did not sign. */
 function refuseForged(context: Context, node: ClusterNode): Promise<void> {
   return context.step('refuse', async () => {
     const good = make(context, context.parameters.count);
@@ -158,7 +158,7 @@ function refuseForged(context: Context, node: ClusterNode): Promise<void> {
   });
 }
 
-/** The same owner and id with another content: the newer one is served by every node in the end. */
+/** The same owner and id with other content: in the end every node serves the newer one. */
 function replace(context: Context, node: ClusterNode, { owner, chunk }: Owned): Promise<void> {
   return context.step('replace', async (progress) => {
     const { id } = socParts(chunk.data);

@@ -25,7 +25,7 @@ export default defineScenario({
     if ((await chain.view(chain.contracts.stakeRegistry, 'paused()')) !== 0n)
       context.skip('the contract of stakes is paused');
     const { storagePrice } = await chain.batchTerms();
-    // What a stake is committed to follows the price.
+    // What a stake is committed to depends on the price.
     await chain.setStoragePrice(2n * storagePrice);
     try {
       await tooLittle(context, node);
@@ -40,7 +40,7 @@ export default defineScenario({
   },
 });
 
-/** Account and stake, as the node and the chain say. */
+/** Account and stake, as reported by the node and the chain. */
 interface Purse {
   readonly staked: bigint;
   readonly tokens: bigint;

@@ -25,7 +25,7 @@ import { growth, usesOf } from './steps/storm/growth.ts';
 import { StormLoad } from './steps/storm/load.ts';
 import { NEIGHBOURHOODS, STORM_PARAMETERS, type StormContext } from './steps/storm/parameters.ts';
 
-/** A storm may last for hours, and what it has uploaded is looked for after it. */
+/** A storm may last for hours, and its uploads are verified afterwards. */
 const TIMEOUT_MS = 24 * 3_600_000;
 /** Balances agree as soon as nothing is under way. */
 const SETTLED_WITHIN_MS = 60_000;
@@ -76,7 +76,7 @@ async function scheduleOf(context: StormContext, path: string): Promise<Schedule
   return parseWritten(input, { source: path, nodes, dice: context.random('faults') });
 }
 
-/** The ends of a link count the same, but for what was under way when one of them died. */
+/** The ends of a link count the same, except for what was under way when one of them died. */
 async function balance(context: StormContext, load: StormLoad, before: Books): Promise<void> {
   const isExplained = underWay((name) => load.harmed.get(name) ?? 0);
   const { nodes } = await checkBooks(context, { before, timeoutMs: SETTLED_WITHIN_MS, isExplained });
@@ -106,7 +106,7 @@ function rage(context: StormContext, given: Schedule | undefined): Promise<Storm
     const load = new StormLoad(context, { durationMs, signal: over });
     const showing = setInterval(() => progress.detail(summary(load)), 1000);
     const began = cluster.faults.history.length;
-    // One that a person has written has faults alone.
+    // A schedule written by hand has only faults.
     const operations = given?.operations ?? [];
     try {
       const work = operations.length === 0 ? load.drawn() : load.scheduled(operations);
@@ -120,7 +120,7 @@ function rage(context: StormContext, given: Schedule | undefined): Promise<Storm
         },
         over,
       );
-      // What fails of one ends the other.
+      // A failure of either ends the other.
       const both = [work, conducted].map((one) =>
         one.catch((error: unknown) => {
           failed.abort();
@@ -153,7 +153,7 @@ function rage(context: StormContext, given: Schedule | undefined): Promise<Storm
   });
 }
 
-/** Where nothing is taken nothing can be lost: the conditions after the storm would say nothing. */
+/** If nothing is accepted, nothing can be lost: the conditions after the storm would mean nothing. */
 function taken(context: StormContext, { begun, operations: { uploaded } }: StormLoad): void {
   const uploads = begun.filter((operation) => operation.do === 'upload').length;
   if (uploads === 0) {

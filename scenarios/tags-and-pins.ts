@@ -30,7 +30,7 @@ type Context = ScenarioContext<typeof parameters>;
 const SYNCED_WITHIN_MS = 120_000;
 /** Payload of a streamed chunk, bytes. */
 const PAYLOAD_SIZE = 1024;
-/** Nodes that were started again know each other, and the batches, within this time. */
+/** Restarted nodes know each other, and the batches, within this time. */
 const RESTARTED_WITHIN_MS = 120_000;
 const COUNTERS = ['split', 'seen', 'stored', 'sent', 'synced'] as const;
 
@@ -121,7 +121,7 @@ function followTag(context: Context, node: ClusterNode): Promise<Stored> {
   });
 }
 
-/** A session that is closed by hand gets a root, and no counts. */
+/** A session closed by hand gets a root, and no counts. */
 function doneSplit(context: Context, node: ClusterNode, reference: string): Promise<void> {
   return context.step('done split', async () => {
     const { signal } = context;
@@ -154,7 +154,7 @@ function chunksNamed(context: Context, name: string): { data: Uint8Array; addres
   });
 }
 
-/** Every chunk is acknowledged, and of our own nodes that means that the network has it. */
+/** Every chunk is acknowledged, and for our own nodes that means that the network has it. */
 function streamDirectly(context: Context, node: ClusterNode): Promise<void> {
   return context.step('chunk stream', async (progress) => {
     const chunks = chunksNamed(context, 'direct chunks');
@@ -165,7 +165,7 @@ function streamDirectly(context: Context, node: ClusterNode): Promise<void> {
       observed: acknowledged,
       expected: chunks.length,
     });
-    // A Bee drops what it has acknowledged and not pushed yet when the connection ends, and tells nobody.
+    // When the connection ends, a Bee silently drops what it has acknowledged but not pushed yet.
     if (node.flavour !== 'svc') return;
     if ((await context.cluster.unlistedPeers(context.signal)).length > 0) {
       context.unchecked(
@@ -289,7 +289,7 @@ function serveAlone(context: Context, keeper: ClusterNode, { reference, data }: 
   });
 }
 
-/** The keeper brings it to the network again, with a batch of its own. */
+/** The keeper brings it back to the network, with its own batch. */
 function bringBack(context: Context, keeper: ClusterNode, { reference, data }: Stored): Promise<void> {
   return context.step('stewardship', async () => {
     const { signal } = context;

@@ -26,7 +26,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Uploads when only the time bounds them. */
+/** Number of uploads when only the time limits them. */
 const ENDLESS = 1_000_000;
 
 interface Piece {
@@ -125,7 +125,7 @@ async function uploadOne(
   }
 }
 
-/** Waits until each is on the network, and writes it into the ledger, once. */
+/** Waits until each piece is on the network, and writes it into the ledger, once. */
 function sync(context: Context, pieces: readonly Piece[]): Promise<void> {
   const known = new Set(context.ledger.entries.map(({ reference }) => reference));
   const waiting = pieces.filter(({ reference }) => !known.has(reference));

@@ -32,7 +32,7 @@ export default defineScenario({
   },
 });
 
-/** Exactly the amount arrives; the account has less by it, and by the gas of the transaction. */
+/** Exactly the amount arrives; the account has less by the amount and the gas of the transaction. */
 function withdraw(context: Context, node: ClusterNode, coin: 'native' | 'token'): Promise<void> {
   return context.step(`withdraw ${coin}`, async (progress) => {
     const { signal } = context;
@@ -75,7 +75,7 @@ function withdraw(context: Context, node: ClusterNode, coin: 'native' | 'token')
   });
 }
 
-/** @returns hash of the transaction; a node that may send nothing there is none for this scenario */
+/** @returns hash of the transaction; a node that may not send there is unsuitable for this scenario */
 async function send(
   context: Context,
   node: ClusterNode,

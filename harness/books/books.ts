@@ -1,6 +1,6 @@
 /**
  * The books of a cluster: what its nodes count about each other, and what the chain counts about them. Nothing may be
- * lost or made: `violations` names every sum that is not what it has to be (scenarios.md 3.8).
+ * lost or created: `violations` names every sum that is wrong (scenarios.md 3.8).
  */
 
 /** What a node counts about one peer. */
@@ -9,7 +9,9 @@ export interface Link {
   readonly peer: string;
   /** Accounting units; positive: the peer owes. */
   readonly balance: bigint;
-  /** Debt at which the node disconnects the peer, with the allowance of the moment; undefined while not connected. */
+  /**
+   * Debt at which the node disconnects the peer, with the current allowance; undefined while not connected.
+   */
   readonly limit: bigint | undefined;
   /** By time, accounting units. */
   readonly timeSent: bigint;
@@ -43,13 +45,13 @@ export interface ChequebookBooks {
 export interface ChainBooks {
   readonly block: number;
   readonly supply: bigint;
-  /** Accounts of nodes and of everybody else who is known to have been paid, by address. */
+  /** Accounts of nodes and of all others known to have been paid, by address. */
   readonly wallets: ReadonlyMap<string, bigint>;
   readonly chequebooks: readonly ChequebookBooks[];
-  /** What the contract of stakes holds, and what it owes to each account. */
+  /** What the staking contract holds, and what it owes to each account. */
   readonly staked: bigint;
   readonly stakes: ReadonlyMap<string, bigint>;
-  /** What the contract of batches holds: the pot, what batches have left, and what divisions left over. */
+  /** What the postage contract holds: the pot, what batches have left, and remainders of divisions. */
   readonly postage: bigint;
   readonly pot: bigint;
   readonly batches: readonly { readonly id: string; readonly depth: number; readonly remaining: bigint }[];
@@ -60,7 +62,7 @@ export interface ChainBooks {
 /** The books of all nodes, and of the contracts where they could be read. */
 export interface Books {
   readonly nodes: readonly NodeBooks[];
-  /** Absent where not every account is known: nothing can be added up there. */
+  /** Absent where not every account is known: sums are impossible there. */
   readonly chain?: ChainBooks;
 }
 
@@ -88,7 +90,7 @@ export function violations(
   ];
 }
 
-/** Both ends of a link count the same; nobody is owed more than he may be. */
+/** Both ends of a link count the same; no node is owed more than it allows. */
 export function linkViolations(nodes: readonly NodeBooks[]): string[] {
   const overdrawn = nodes.flatMap(({ name, links }) =>
     links
@@ -112,7 +114,7 @@ export interface LinkGap {
   readonly text: string;
 }
 
-/** An end that dies while a payment or a chunk is under way does not count it; the other one has. */
+/** An end that dies while a payment or a chunk is under way does not count it; the other end has. */
 export function linkGaps(nodes: readonly NodeBooks[]): LinkGap[] {
   return pairsOf(nodes).flatMap(([one, other]) => {
     const here = linkOf(one, other);
@@ -147,7 +149,7 @@ function absolute(value: bigint): bigint {
   return value < 0n ? -value : value;
 }
 
-/** Nobody cashes what was not promised. */
+/** No node cashes what it was not promised. */
 function chequeViolations(nodes: readonly NodeBooks[], chain: ChainBooks): string[] {
   return chain.chequebooks.flatMap((book) => {
     const issuer = nodes.find(({ chequebook }) => chequebook === book.address);

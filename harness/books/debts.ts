@@ -10,15 +10,15 @@ export interface Said {
 export interface Debt {
   readonly debtor: string;
   readonly creditor: string;
-  /** Accounting units, as its debtor counts; as the creditor does when nothing is known of the debtor. */
+  /** Accounting units, as the debtor counts, or the creditor when nothing is known from the debtor. */
   readonly units: bigint;
-  /** What the creditor counts, where that is something else: a payment or a chunk is under way, or the books differ. */
+  /** What the creditor counts, if different: a payment or a chunk is under way, or the books differ. */
   readonly creditorCounts?: bigint;
 }
 
 /**
  * One row for each debt, the largest first.
- * @param books by name what each node that answered says; who is not in it was not asked
+ * @param books what each node that answered says, by name; nodes not in it were not asked
  */
 export function debtsOf(books: ReadonlyMap<string, readonly Said[]>): Debt[] {
   const claimed = (creditor: string, debtor: string) => debtBetween(books.get(creditor), debtor, 1n);

@@ -4,7 +4,7 @@ import { ClientError } from '../client/errors.ts';
 import type { NodeClient } from '../client/node-client.ts';
 import { type Link, linkViolations, type NodeBooks } from './books.ts';
 
-/** Links shown of those that disagree. */
+/** Disagreeing links shown. */
 const LINKS_SHOWN = 3;
 
 /** A node of a cluster, as far as its books need it. */
@@ -21,7 +21,7 @@ export interface BookKeeper {
   >;
 }
 
-/** Nodes are read one after the other, so while something is under way they may differ. */
+/** Nodes are read one after another, so they may differ while something is under way. */
 export async function lookAtLinks(
   nodes: readonly BookKeeper[],
   signal: AbortSignal,
@@ -75,7 +75,7 @@ export async function readNodeBooks(node: BookKeeper, signal?: AbortSignal): Pro
   };
 }
 
-/** What a node with cheques off refuses to tell is nothing. */
+/** A node with cheques off refuses the request, which counts as nothing. */
 export async function unlessOff<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

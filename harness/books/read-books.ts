@@ -14,7 +14,7 @@ const POTENTIAL_STAKE = 2;
 
 /**
  * The chain's part is read where all accounts are known: on networks that svcnet has started.
- * @param others accounts beside the nodes' that tokens were sent to, 40 hex digits each
+ * @param others accounts besides the nodes' that received tokens, 40 hex digits each
  */
 export async function readBooks(
   cluster: {

@@ -29,7 +29,7 @@ export async function streamChunks(
   let failure: ClientError | undefined;
   let acknowledged = 0;
   let wake: (() => void) | undefined;
-  /** Whoever waits for something meets the first failure there. */
+  /** Every wait ends with the first failure. */
   const fail = (
     detail: string,
     fields: Pick<ClientErrorFields, 'class' | 'status' | 'reasons' | 'cause'>,

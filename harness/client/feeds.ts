@@ -86,7 +86,7 @@ export class FeedsClient {
     this.#soc = soc;
   }
 
-  /** A manifest that leads to whatever the latest update is. @param owner 40 hex digits @param topic 32 bytes */
+  /** A manifest that leads to the latest update. @param owner 40 hex digits @param topic 32 bytes */
   async create(owner: string, topic: Uint8Array, options: UploadOptions = {}): Promise<Uploaded> {
     const where = 'feeds.create';
     return this.#uploads.send({ where, path: feedPath(where, owner, topic), body: '' }, options);

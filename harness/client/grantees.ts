@@ -1,4 +1,4 @@
-/** Lists of who may read access-controlled content, kept by the node that publishes it. */
+/** Lists of the readers of access-controlled content, kept by the node that publishes it. */
 import { argumentError, DIGITS, expectHex } from '../base/arguments.ts';
 import type { HttpClient } from './http.ts';
 import type { Uploads } from './transfers.ts';
@@ -8,7 +8,7 @@ import type { UploadOptions } from './types.ts';
 export interface GranteeList {
   /** 128 hex digits. */
   readonly reference: string;
-  /** 64 hex digits: what uploads and downloads name from now on. */
+  /** 64 hex digits: what uploads and downloads refer to from now on. */
   readonly history: string;
 }
 
@@ -29,14 +29,17 @@ export class GranteesClient {
     this.#uploads = uploads;
   }
 
-  /** @param options.actHistory of content whose readers they shall be; a new one when absent */
+  /** @param options.actHistory of the content that they may read; a new one when absent */
   async create(grantees: readonly string[], options: UploadOptions = {}): Promise<GranteeList> {
     const where = 'grantees.create';
     expectKeys(where, grantees);
     return this.#change({ where, method: 'POST', path: '/grantee', change: { grantees } }, options);
   }
 
-  /** A revoked grantee can still read what was uploaded before. @throws ClientError `http.400` when there is nobody to revoke */
+  /**
+   * A revoked grantee can still read what was uploaded before. @throws ClientError `http.400` when there is
+   * no one to revoke
+   */
   async patch(
     { reference, history }: GranteeList,
     change: { readonly add?: readonly string[]; readonly revoke?: readonly string[] },

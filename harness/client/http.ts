@@ -6,7 +6,7 @@ import { Authorization, type TokenSource } from '../base/token.ts';
 import { ClientError, classOfAnswer, classOfFailure } from './errors.ts';
 import { parseJson } from './json.ts';
 
-/** As many as a node works on at once for one client; more would only wait inside the node. */
+/** As many as a node serves at once for one client; more would only wait inside the node. */
 const CONNECTIONS_MAX = 128;
 /** Below the 30 s after which a node closes an idle connection, so that no request meets a closing one. */
 const KEEP_ALIVE_MS = 20_000;
@@ -14,7 +14,7 @@ const CONNECT_TIMEOUT_MS = 5000;
 /** For requests that read or change a little. Transfers set their own. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /**
- * An operation on the chain is answered when its transactions are mined, or when the node says which one is not: two
+ * A chain operation is answered when its transactions are mined, or when the node says which one is not: two
  * minutes for each of two.
  */
 export const CHAIN_TIMEOUT_MS = 300_000;
@@ -33,7 +33,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer whose status was not one of an error. Its body is read once. */
+/** An answer whose status is no error. Its body can be read once. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -65,7 +65,7 @@ export class HttpClient implements AsyncDisposable {
     });
   }
 
-  /** What every request carries that lets it in. */
+  /** Headers of every request that let it in. */
   authorization(): Readonly<Record<string, string>> {
     return this.#authorization.headers();
   }
@@ -95,7 +95,7 @@ export class HttpClient implements AsyncDisposable {
         method: options.method,
         path: options.path,
         headers,
-        // By default undici closes the connection after every HEAD; presence is asked for thousands of times.
+        // By default undici closes the connection after every HEAD; presence is queried thousands of times.
         reset: false,
         signal,
         ...(options.body === undefined ? {} : { body: poolBody(options.body) }),
@@ -160,7 +160,7 @@ export class HttpClient implements AsyncDisposable {
   }
 }
 
-/** Reads the body of an answer whose status says all: a connection with an unread body is not used again. */
+/** Reads the body of an answer whose status says all: a connection with an unread body is not reused. */
 export async function settled(answer: Promise<Answer>): Promise<Answer> {
   const received = await answer;
   await received.bytes();

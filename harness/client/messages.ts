@@ -4,7 +4,7 @@ import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
 import { type HttpClient, settled } from './http.ts';
 
-/** Mining for three bytes takes a minute of a processor, and longer on one that has much to do. */
+/** Mining for three bytes takes a minute of processor time, and longer on a busy machine. */
 const SEND_TIMEOUT_MS = 600_000;
 const OPEN_TIMEOUT_MS = 30_000;
 /** Messages kept of one subscription; more are counted, not kept. */
@@ -49,7 +49,7 @@ export class Subscription implements Disposable {
     return this.#closed;
   }
 
-  /** What came, as text. */
+  /** The received payloads, as text. */
   get texts(): string[] {
     return this.received.map(({ payload }) => Buffer.from(payload).toString('utf8'));
   }
@@ -146,7 +146,7 @@ export class MessagesClient {
   }
 }
 
-/** Digits of a target: whole bytes, and no more of them than a node mines for. */
+/** Digits of a target: whole bytes, no more than a node mines for. */
 const TARGET_DIGITS = [2, 4, 6];
 
 function expectTargets(where: string, targets: unknown): void {

@@ -1,4 +1,4 @@
-/** What nodes tell about their money. Amounts are `bigint`, addresses 40 lower-case hex digits. */
+/** What nodes report about their money. Amounts are `bigint`, addresses 40 lower-case hex digits. */
 
 export interface Wallet {
   readonly tokenBalance: bigint;
@@ -13,7 +13,7 @@ export interface Balance {
   readonly balance: bigint;
 }
 
-/** What was settled with each peer (overlay) and in all. */
+/** What was settled with each peer (overlay) and in total. */
 export interface Settlements {
   readonly totalReceived: bigint;
   readonly totalSent: bigint;
@@ -48,7 +48,7 @@ export interface PeerAccount {
 export interface ChequebookBalance {
   /** What the contract holds. */
   readonly totalBalance: bigint;
-  /** The same less what is promised by cheques that are not cashed. */
+  /** The same minus what uncashed cheques promise. */
   readonly availableBalance: bigint;
 }
 
@@ -61,7 +61,7 @@ export interface Cheque {
   readonly payout: bigint;
 }
 
-/** The last ones exchanged with a peer. */
+/** The last cheques exchanged with a peer. */
 export interface Cheques {
   /** Overlay. */
   readonly peer: string;
@@ -69,7 +69,7 @@ export interface Cheques {
   readonly sent: Cheque | undefined;
 }
 
-/** What became of the cheques of a peer. */
+/** What happened to the cheques of a peer. */
 export interface Cashout {
   readonly peer: string;
   readonly lastCashed: Cheque | undefined;
@@ -101,7 +101,7 @@ export interface PendingTransaction {
   readonly value: bigint;
 }
 
-/** Where a node stands in the storage game. Amounts in token units. */
+/** The state of a node in the storage game. Amounts in token units. */
 export interface RedistributionState {
   readonly phase: string;
   readonly round: number;
@@ -111,9 +111,9 @@ export interface RedistributionState {
   readonly lastFrozenRound: number;
   readonly lastSelectedRound: number;
   readonly lastSampleDurationSeconds: number;
-  /** Token units, in all. */
+  /** Token units, in total. */
   readonly reward: bigint;
-  /** wei, in all. */
+  /** wei, in total. */
   readonly fees: bigint;
   readonly minimumGasFunds: bigint;
   readonly hasSufficientFunds: boolean;

@@ -1,4 +1,4 @@
-/** What a node's money is asked and told: chequebook, wallet, stake, the storage game, and the transactions behind them. */
+/** A node's money: chequebook, wallet, stake, the storage game, and the transactions behind them. */
 import { DIGITS, expectAmount, expectChainHex, expectHex, expectWhole } from '../base/arguments.ts';
 import type { Dialect } from './dialect.ts';
 import { CHAIN_TIMEOUT_MS, type HttpClient } from './http.ts';
@@ -62,19 +62,21 @@ export class ChequebookClient {
     return { totalBalance: amount(body.totalBalance), availableBalance: amount(body.availableBalance) };
   }
 
-  /** @returns hash of the transaction @throws ClientError `http.400` when the account has not as much */
+  /**
+   * @returns hash of the transaction @throws ClientError `http.400` when the account does not hold that much
+   */
   async deposit(units: bigint, signal?: AbortSignal): Promise<string> {
     expectAmount('chequebook.deposit: units', units);
     return this.#send(`/chequebook/deposit?amount=${units}`, signal);
   }
 
-  /** @returns hash of the transaction @throws ClientError `http.400` when not as much is available */
+  /** @returns hash of the transaction @throws ClientError `http.400` when less is available */
   async withdraw(units: bigint, signal?: AbortSignal): Promise<string> {
     expectAmount('chequebook.withdraw: units', units);
     return this.#send(`/chequebook/withdraw?amount=${units}`, signal);
   }
 
-  /** Last cheques of every peer that there were any with. */
+  /** Last cheques of every peer that cheques were exchanged with. */
   async cheques(signal?: AbortSignal): Promise<readonly Cheques[]> {
     const answer = await this.#http.request({ method: 'GET', path: '/chequebook/cheque', signal });
     const { lastcheques } = (await answer.json()) as { lastcheques: ChequesJson[] | null };
@@ -178,13 +180,13 @@ export class StakeClient {
     return amount(((await answer.json()) as { stakedAmount: AmountJson }).stakedAmount);
   }
 
-  /** What is more than the commitment needs at the present price. */
+  /** What exceeds the commitment at the present price. */
   async withdrawable(signal?: AbortSignal): Promise<bigint> {
     const answer = await this.#http.request({ method: 'GET', path: '/stake/withdrawable', signal });
     return amount(((await answer.json()) as { withdrawableAmount: AmountJson }).withdrawableAmount);
   }
 
-  /** @throws ClientError `http.400` below the minimum, or when the account has not as much */
+  /** @throws ClientError `http.400` below the minimum, or when the account does not hold that much */
   async deposit(units: bigint, signal?: AbortSignal): Promise<string> {
     expectAmount('stake.deposit: units', units);
     return this.#change('POST', `/stake/${units}`, signal);
@@ -195,7 +197,7 @@ export class StakeClient {
     return this.#change('DELETE', '/stake/withdrawable', signal);
   }
 
-  /** Takes all of it back. @throws ClientError `http.400` unless the contract is paused */
+  /** Takes the whole stake back. @throws ClientError `http.400` unless the contract is paused */
   migrate(signal?: AbortSignal): Promise<string> {
     return this.#change('DELETE', '/stake', signal);
   }
@@ -274,13 +276,13 @@ export class TransactionsClient {
     return transactionOf((await answer.json()) as TransactionJson);
   }
 
-  /** @throws ClientError `http.400` when the endpoint has it still */
+  /** @throws ClientError `http.400` when the endpoint still has it */
   async resend(hash: string, signal?: AbortSignal): Promise<string> {
     expectChainHex('transactions.resend: hash', hash, DIGITS.hash);
     return sent(this.#http, { method: 'POST', path: `/transactions/${hash}`, signal });
   }
 
-  /** Replaces it by one that does nothing. @returns hash of the replacement */
+  /** Replaces it with one that does nothing. @returns hash of the replacement */
   async cancel(hash: string, options: { gasPrice?: bigint; signal?: AbortSignal } = {}): Promise<string> {
     const { gasPrice, signal } = options;
     expectChainHex('transactions.cancel: hash', hash, DIGITS.hash);

@@ -98,7 +98,7 @@ export class NodeClient implements AsyncDisposable {
     this.transactions = new TransactionsClient(this.#http);
   }
 
-  /** Headers that let a request in, for programs that send their own. */
+  /** Headers that let a request in, for programs that make their own requests. */
   authorization(): Readonly<Record<string, string>> {
     return this.#http.authorization();
   }
@@ -164,7 +164,7 @@ export class NodeClient implements AsyncDisposable {
     return { ...body, mode: body[this.dialect.modeField] } as unknown as StatusRecord;
   }
 
-  /** What the node's peers say of themselves. */
+  /** What the node's peers report of themselves. */
   async peerStatuses(signal?: AbortSignal): Promise<readonly PeerStatus[]> {
     return ((await this.#get('/status/peers', signal)) as { snapshots: PeerStatus[] }).snapshots;
   }
@@ -181,7 +181,8 @@ export class NodeClient implements AsyncDisposable {
 
   /**
    * What happened to chunks on the node. @param wanted.address 64 hex digits; default: of all
-   * @param wanted.after events up to this number are left out @param wanted.limit at most so many, 1 to 10,000
+   * @param wanted.after events up to this number are left out @param wanted.limit at most this many, 1 to
+   * 10,000
    * @throws ClientError `http.404` by nodes that are not ours
    */
   async chunkEvents(
@@ -210,7 +211,7 @@ export class NodeClient implements AsyncDisposable {
     return (body.balances ?? []).map((row) => ({ peer: row.peer, balance: amount(row.balance) }));
   }
 
-  /** All that the node has in its books about each peer. */
+  /** Everything in the node's books about each peer. */
   async accounting(signal?: AbortSignal): Promise<readonly PeerAccount[]> {
     const { peerData } = (await this.#get('/accounting', signal)) as {
       peerData: Record<string, Record<keyof PeerAccount, AmountJson>> | null;

@@ -1,10 +1,10 @@
-/** Content that a node keeps, and whether the network has it. */
+/** Content that a node keeps, and whether it is on the network. */
 import { DIGITS, expectHex } from '../base/arguments.ts';
 import type { Dialect } from './dialect.ts';
 import { type HttpClient, settled } from './http.ts';
 import type { PinCheck } from './types.ts';
 
-/** Fetching or pushing a whole tree, or asking for every chunk of it. */
+/** For fetching or pushing a whole tree, or asking for every chunk of it. */
 const CONTENT_TIMEOUT_MS = 300_000;
 
 /** Content pinned on the node. */
@@ -34,7 +34,7 @@ export class PinsClient {
     return ((await answer.json()) as { references: string[] | null }).references ?? [];
   }
 
-  /** Reads and hashes every chunk of one root, all zero when it is not pinned. */
+  /** Reads and hashes every chunk of one root; all zero when it is not pinned. */
   async check(reference: string, signal?: AbortSignal): Promise<PinCheck> {
     expectHex('pins.check: reference', reference, DIGITS.reference);
     const path = `/pins/check?ref=${reference}`;
@@ -55,7 +55,7 @@ export class StewardshipClient {
     this.#dialect = dialect;
   }
 
-  /** Whether the network has every chunk, whatever the node has itself. */
+  /** Whether the network has every chunk, whatever the node itself has. */
   async isRetrievable(reference: string, signal?: AbortSignal): Promise<boolean> {
     expectHex('stewardship.isRetrievable: reference', reference, DIGITS.reference);
     const path = `/stewardship/${reference}`;
@@ -63,7 +63,10 @@ export class StewardshipClient {
     return ((await answer.json()) as { isRetrievable: boolean }).isRetrievable;
   }
 
-  /** Stamps every chunk again and pushes it. @param options.batch default: that of the last upload, where the dialect knows it */
+  /**
+   * Stamps every chunk again and pushes it. @param options.batch default: that of the last upload, in the
+   * dialect that knows it
+   */
   async reupload(reference: string, options: { batch?: string; signal?: AbortSignal } = {}): Promise<void> {
     const { batch, signal } = options;
     expectHex('stewardship.reupload: reference', reference, DIGITS.reference);

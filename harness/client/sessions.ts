@@ -4,10 +4,10 @@ import { CHAIN_TIMEOUT_MS, type HttpClient, settled } from './http.ts';
 import { type AmountJson, amount, plainHex } from './json.ts';
 import type { NetworkBatch, Stamp, Tag } from './types.ts';
 
-/** Most that `GET /tags` gives in one answer. */
+/** Most tags that `GET /tags` returns in one answer. */
 const TAGS_PAGE = 1000;
 
-/** A byte on the chain. Which depths it takes is for the chain to say. */
+/** A byte on the chain, which decides which depths it accepts. */
 const DEPTH = { min: 0, max: 255 } as const;
 
 type StampJson = Omit<Stamp, 'amount'> & { amount: AmountJson | null };

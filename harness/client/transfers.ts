@@ -19,9 +19,9 @@ const TRANSFER_TIMEOUT_MS = 300_000;
 
 /** Defaults of all uploads of a client. */
 export interface UploadsOptions {
-  /** Batch of uploads that name none, asked for at each upload. */
+  /** Batch of uploads that name none, looked up at each upload. */
   readonly defaultBatch?: () => string | undefined;
-  /** Told of every accepted upload. */
+  /** Called with every accepted upload. */
   readonly onUploaded?: (uploaded: Uploaded) => void;
 }
 
@@ -37,7 +37,7 @@ export interface StampOption {
   readonly stamp?: string;
 }
 
-/** One upload: where it goes, and what its method is called. */
+/** One upload: where it goes, and the name of its method. */
 export interface UploadRequest {
   readonly where: string;
   readonly path: string;
@@ -90,7 +90,7 @@ export class Uploads {
     return uploaded;
   }
 
-  /** What the options say, in the words of the dialect. @throws HarnessError `ARGUMENT_INVALID` */
+  /** The options as headers of the dialect. @throws HarnessError `ARGUMENT_INVALID` */
   headers(where: string, options: UploadOptions & StampOption): Record<string, string> {
     expectOptions(where, options);
     return named(this.#dialect, {
@@ -232,7 +232,8 @@ export class ChunksClient {
   }
 
   /**
-   * Many chunks over one connection: with a tag stored and pushed at its end, else pushed as they come.
+   * Many chunks over one connection: with a tag they are stored, and pushed at its end; without one they are
+   * pushed as they come.
    * @param chunks span and payload each @returns acknowledgements, one for each of them
    */
   async stream(
@@ -324,7 +325,7 @@ export class FilesClient {
     return (await this.#request('files.download', { reference, path }, options)).bytes();
   }
 
-  /** What the node tells about the file, and its bytes. */
+  /** What the node reports about the file, and its bytes. */
   async open(reference: string, path = '', options: DownloadOptions = {}): Promise<OpenedFile> {
     const answer = await this.#request('files.open', { reference, path }, options);
     const { headers } = answer;

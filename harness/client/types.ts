@@ -13,14 +13,14 @@ export interface Addresses {
   readonly pssPublicKey: string;
 }
 
-/** What a node says of its health, and its versions. */
+/** A node's health, as it reports it, and its versions. */
 export interface Health {
   readonly status: string;
   readonly version: string;
   readonly apiVersion: string;
 }
 
-/** What a node says of its own kind. */
+/** A node's own kind, as it reports it. */
 export interface NodeInfo {
   readonly mode: string;
   readonly chequebookEnabled: boolean;
@@ -34,7 +34,7 @@ export interface PeerEntry {
   readonly fullNode: boolean;
 }
 
-/** A peer with what its node has measured of it. */
+/** A peer, with its node's measurements of it. */
 export interface TopologyPeer {
   readonly address: string;
   readonly metrics?: {
@@ -67,7 +67,7 @@ export interface Topology {
   readonly lightNodes: TopologyBin;
 }
 
-/** What a node says of itself: counts, radii in bits, the rate of pull syncing in chunks per second. */
+/** A node's own status: counts, radii in bits, the rate of pull syncing in chunks per second. */
 export interface StatusRecord {
   readonly overlay: string;
   readonly mode: string;
@@ -84,7 +84,7 @@ export interface StatusRecord {
   readonly lastSyncedBlock: number;
 }
 
-/** Own record of a peer. */
+/** A peer's own record. */
 export interface PeerStatus
   extends Pick<StatusRecord, 'overlay' | 'proximity' | 'reserveSize' | 'storageRadius' | 'connectedPeers'> {
   /** Only when it has not answered. */
@@ -106,15 +106,15 @@ export interface Backlog {
     readonly size: number;
     readonly sizeWithinRadius: number;
     readonly storageRadius: number;
-    /** It takes no more chunks of its own neighbourhood. */
+    /** It accepts no more chunks of its own neighbourhood. */
     readonly full: boolean;
-    /** Where a node would help it. */
+    /** Where another node would help it. */
     readonly missing?: string;
     /** Below the radius, and taken by no other node. */
     readonly leftovers: readonly { readonly neighborhood: string; readonly chunks: number }[];
     readonly refusal?: string;
   };
-  /** Absent in what older nodes say. */
+  /** Absent for older nodes. */
   readonly disk?: { readonly full: boolean };
   readonly uploads: readonly {
     readonly neighborhood: string;
@@ -125,9 +125,9 @@ export interface Backlog {
   }[];
 }
 
-/** A page of the events that a node keeps; of all chunks that is oldest first. */
+/** A page of the events that a node keeps; for all chunks, oldest first. */
 export interface ChunkEvents extends ChunkEventPage {
-  /** Events that it keeps at most; 0: none, because its option `chunk-events` is 0. */
+  /** Most events that it keeps; 0: none, because its option `chunk-events` is 0. */
   readonly capacity: number;
 }
 
@@ -185,12 +185,12 @@ export interface Tag {
   readonly stored: number;
   readonly sent: number;
   readonly synced: number;
-  /** Root reference once the session is closed, else empty. */
+  /** Root reference once the session is closed; empty before. */
   readonly address: string;
   readonly startedAt: string;
 }
 
-/** What became of the chunks of a pinned root. */
+/** State of the chunks of a pinned root. */
 export interface PinCheck {
   readonly reference: string;
   readonly total: number;
@@ -198,13 +198,13 @@ export interface PinCheck {
   readonly invalid: number;
 }
 
-/** What an upload became; references are 64 hex digits, 128 when encrypted. */
+/** The result of an upload; references are 64 hex digits, 128 when encrypted. */
 export interface Uploaded {
-  /** With access control it is encrypted: of use only together with the history and its publisher. */
+  /** With access control it is encrypted: useful only together with the history and its publisher. */
   readonly reference: string;
   /** Absent for a direct upload. */
   readonly tag?: number;
-  /** Of access-controlled content, 64 hex digits. */
+  /** For access-controlled content, 64 hex digits. */
   readonly history?: string;
 }
 
@@ -220,7 +220,7 @@ export interface UploadOptions {
   readonly encrypt?: boolean;
   /** 0 to 4. Default: the node's own: 0 for ours, 1 for some Bees. */
   readonly redundancyLevel?: number;
-  /** Only those may read who are listed in the history: at first the node alone. */
+  /** Only readers listed in the history may read: at first the node alone. */
   readonly act?: boolean;
   /** 64 hex digits. Default: a new one. */
   readonly actHistory?: string;
@@ -228,13 +228,13 @@ export interface UploadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What it takes to read access-controlled content, beside the reference and the key of a reader. */
+/** What it takes to read access-controlled content, besides the reference and the key of a reader. */
 export interface ReadAccess {
   /** Public key of the publisher, hex. */
   readonly publisher: string;
   /** 64 hex digits. */
   readonly history: string;
-  /** As the readers were then, seconds since the unix epoch. Default: now. */
+  /** With the readers of that time, seconds since the Unix epoch. Default: now. */
   readonly timestamp?: number;
 }
 

@@ -8,7 +8,7 @@ import type { BatchRecord, PreparedRecord, Timings } from '../state/state.ts';
 /** A cluster as `svcnet ps --json` and `cluster.toJSON` describe it. */
 export interface ClusterDocument {
   readonly name: string;
-  /** A decimal string when a JSON number cannot hold it; `null` when nothing of it follows from a seed. */
+  /** A decimal string when a JSON number cannot hold it; `null` when it does not come from a seed. */
   readonly seed: number | string | null;
   readonly driver: string;
   readonly chain: { readonly rpc: string; readonly chainId: number; readonly contracts: Partial<Contracts> };
@@ -18,7 +18,7 @@ export interface ClusterDocument {
     readonly mode: string;
     /** Names and values of its API. */
     readonly dialect: string;
-    /** Path of its program, of flavours that need one. */
+    /** Path of its program, for flavours that need one. */
     readonly binary?: string;
     /** URLs. */
     readonly api: string;
@@ -31,7 +31,7 @@ export interface ClusterDocument {
     readonly pid?: number | null;
     /** Name of its container, running or not, instead of a process. */
     readonly container?: string;
-    /** As the node sees it; `null` where svcnet has not started it, like its log. */
+    /** As the node sees it; `null` when svcnet did not start it, like its log. */
     readonly dataDir: string | null;
     /** Path of its log, or the command that prints it. */
     readonly log: string | null;
@@ -41,7 +41,7 @@ export interface ClusterDocument {
   readonly timings: Timings;
 }
 
-/** A cluster as far as the document tells of it. */
+/** The parts of a cluster that the document covers. */
 interface Documented
   extends Pick<ClusterDocument, 'name' | 'driver' | 'chain' | 'batches' | 'prepared' | 'timings'> {
   readonly seed: bigint | undefined;

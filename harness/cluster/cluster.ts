@@ -72,12 +72,12 @@ import {
 import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 
 const USABLE_TIMEOUT_MS = 60_000;
-/** Blocks that a node may want behind a new batch, with those that its purchase takes (contracts.md 11.3). */
+/** Blocks that a node may want after a new batch, with those of its purchase (contracts.md 11.3). */
 const USABLE_BLOCKS_MAX = 30;
 const SETTLED_TIMEOUT_MS = 30_000;
 /** Pushing is bounded by the slowest neighbourhood; five minutes is also what a scenario has as a whole. */
 const SYNCED_TIMEOUT_MS = 300_000;
-/** Of what svcnet has not started. */
+/** For networks that svcnet did not start. */
 const NO_TIMINGS: Timings = { chainMs: 0, nodesMs: 0, meshedMs: 0, batchUsableMs: 0, totalMs: 0 };
 /** Uploads remembered for `synced`; older ones are looked up on the nodes. */
 const UPLOADS_REMEMBERED = 10_000;
@@ -88,7 +88,7 @@ export interface ClusterOptions extends DefinitionInput {
   readonly stateDir?: string;
   /** Leave the cluster running when this process ends. Default: it ends with this process, even if that crashes. */
   readonly detached?: boolean;
-  /** Name of a snapshot to start from; of the definition only `name` and `ports` can be given beside it. */
+  /** Name of a snapshot to start from; only `name` and `ports` of the definition can be given with it. */
   readonly snapshot?: string | undefined;
   /** Where the definition comes from, for messages about it. */
   readonly source?: string | undefined;
@@ -100,7 +100,9 @@ export interface ClusterOptions extends DefinitionInput {
 
 /** Options of `Cluster.attachNetwork`. */
 export interface AttachOptions {
-  /** Instead of that in the document. Default: that of the file, without its extension, or `network`. */
+  /**
+   * Replaces the name in the document. Default: the name of the file, without its extension, or `network`.
+   */
   readonly name?: string;
   /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
@@ -115,7 +117,9 @@ export interface WaitLimits {
 
 /** Options of `cluster.synced`. */
 export interface SyncedLimits extends WaitLimits {
-  /** Told at every look how many chunks of the upload have reached their neighbourhood, and how many it has. */
+  /**
+   * Called at every look with how many chunks have reached their neighbourhood, and how many the upload has.
+   */
   readonly onProgress?: (synced: number, split: number) => void;
 }
 
@@ -123,7 +127,7 @@ export interface SyncedLimits extends WaitLimits {
 export interface SaveOptions extends WaitLimits {
   /** Replace a snapshot of that name. */
   readonly force?: boolean;
-  /** Told what happens to the cluster meanwhile. */
+  /** Called with what happens to the cluster meanwhile. */
   readonly onProgress?: (text: string) => void;
 }
 
@@ -142,18 +146,18 @@ interface ClusterParts {
 /** A network that runs. Made by `Cluster.start`, `Cluster.attach` or `Cluster.attachNetwork`; `stop`, or the end of an `await using` block, removes it. */
 export class Cluster implements AsyncDisposable {
   readonly name: string;
-  /** Undefined: nothing of it follows from a seed, because somebody else has started it. */
+  /** Undefined: it does not come from a seed, because svcnet did not start it. */
   readonly seed: bigint | undefined;
   readonly driver: DriverName;
   readonly profile: Profile;
   readonly nodes: readonly ClusterNode[];
   readonly chain: Chain;
   readonly batches: readonly BatchRecord[];
-  /** What the start has made because the definition asks for it: uploads with their references. */
+  /** What the start has prepared as the definition asks: uploads with their references. */
   readonly prepared: PreparedRecord;
-  /** How long the phases of its start took; zeros when somebody else has started it. */
+  /** How long the phases of its start took; zeros when svcnet did not start it. */
   readonly timings: Timings;
-  /** What happens to its nodes and its chain that this process has not done. */
+  /** What happens to its nodes and its chain, other than by this process. */
   readonly membership: Membership;
   /** Breaks it on purpose, and mends it. */
   readonly faults: Faults;
@@ -238,7 +242,7 @@ export class Cluster implements AsyncDisposable {
       const timings = started.record.timings as Timings;
       return await Cluster.#open({ ...started, timings, stateDir, driver, uploads, forgetAtExit });
     } catch (error) {
-      // Of a start that failed nothing is left but what it keeps for reading.
+      // A failed start leaves nothing behind but what it keeps for reading.
       if (readRecord(stateDir, name)?.token === record.token) await tearDown(stateDir, record, driver);
       forgetAtExit();
       throw cannotWrite(stateDir, error);
@@ -255,7 +259,7 @@ export class Cluster implements AsyncDisposable {
     if (record.phase === 'starting' || record.chain === undefined || record.timings === undefined) {
       throw unfinishedError(record);
     }
-    // In the process that owns it, what is started again lives and dies with it as before.
+    // In the owning process, restarted parts still live and die with it.
     const stopWithParent = record.ephemeral && record.owner.pid === process.pid;
     const driver = driverOf(stateDir, record, { stopWithParent });
     const uploads = new UploadMemory();
@@ -279,9 +283,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Makes a cluster of a network that somebody else has started, so that its nodes can be driven. Nothing of it is
-   * changed, and `stop` forgets it.
-   * @param network path of a network file, or what one says
+   * Makes a cluster from a network that svcnet did not start, so that its nodes can be driven. Nothing in it
+   * is changed, and `stop` only forgets it.
+   * @param network path of a network file, or the content of one
    * @throws HarnessError `DEFINITION_INVALID` with every mistake of the document, `NETWORK_INVALID` with everything that
    * does not answer or does not belong together, `CLUSTER_EXISTS`
    */
@@ -297,7 +301,7 @@ export class Cluster implements AsyncDisposable {
     const found = await findNetwork(file, source, signal);
     throwIfInterrupted(signal);
     const { name } = file;
-    // Without keys and tokens: those are in the records of the nodes alone.
+    // Without keys and tokens, which are only in the records of the nodes.
     const nodes = file.nodes.map(({ name: node, api, debug }) => ({ name: node, api, debug }));
     const definition = { driver: 'attached', profile: 'production', ...file, nodes } as const;
     const claimed = await claimedRecord(stateDir, { name, ephemeral: false, definition });
@@ -318,7 +322,7 @@ export class Cluster implements AsyncDisposable {
     await Promise.all(
       parts.nodes.map(async (node) => {
         const sight = await node.observe();
-        // What this process has launched it knows how it wants.
+        // The wanted state of what this process launched is already known.
         if (node.wanted === undefined) node.accept(sight);
       }),
     );
@@ -342,8 +346,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Every running node is connected to all others, up to the saturation of each bin; of an attached network, every running
-   * node has a peer.
+   * Every running node is connected to all others, up to the saturation of each bin; in an attached network,
+   * every running node has a peer.
    */
   meshed(limits: WaitLimits = {}): Promise<Mesh> {
     return until(
@@ -354,11 +358,12 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * The batch can stamp, and every running node would accept its stamps: of one that belongs to no node, every running
-   * node knows it.
+   * The batch can stamp, and every running node would accept its stamps: for one that belongs to no node,
+   * every running node knows it.
    * @param batch id; default: all batches that the cluster started with
-   * @param limits.buyer node that has just bought it and may not have read so on its chain yet
-   * @throws HarnessError `BATCH_UNKNOWN` at once when no node owns it and the chain has none of that id, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
+   * @param limits.buyer node that has just bought it and may not have seen that on its chain yet
+   * @throws HarnessError `BATCH_UNKNOWN` at once when no node owns it and the chain has no batch with that
+   * id, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
    */
   async usable(
     batch?: string,
@@ -425,15 +430,17 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Full nodes that take part in the network and are none of the cluster's: chunks may be on them, and only their owners
-   * know their books. Clusters that svcnet has started are taken to have none.
+   * Full nodes in the network that are not the cluster's: chunks may be on them, and only their owners know
+   * their books. Clusters that svcnet started are assumed to have none.
    * @returns overlays
    */
   async unlistedPeers(signal: AbortSignal): Promise<readonly string[]> {
     return this.driver === 'attached' ? unlistedPeers(this.nodes, signal) : [];
   }
 
-  /** Writes down a batch that was bought for a node without one: the node's default batch for each later attach. @internal */
+  /**
+   * Records a batch bought for a node without one: the node's default batch for each later attach. @internal
+   */
   adopt(batch: BatchRecord): void {
     const record = readRecord(this.#stateDir, this.name);
     if (record?.token !== this.#record.token) return;
@@ -441,8 +448,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Saves chain, data and identities, for `Cluster.start({ snapshot: name })`. Nodes that run are stopped for a moment, and
-   * are connected again when this resolves.
+   * Saves chain, data and identities, for `Cluster.start({ snapshot: name })`. Running nodes are stopped for
+   * a moment, and are connected again when this resolves.
    * @param options.force replaces a snapshot of that name
    * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED`, `INTERRUPTED`
    */
@@ -476,7 +483,7 @@ export class Cluster implements AsyncDisposable {
     await this.stop();
   }
 
-  /** Lets go of a cluster that stays. */
+  /** Lets go of a cluster that keeps running. */
   async detach(): Promise<void> {
     this.membership.close();
     await Promise.all([...this.nodes.map((node) => node.client.close()), this.chain.close()]);
@@ -489,7 +496,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * What a node, or the chain, has said.
+   * The log of a node, or of the chain.
    * @param part name of a node, or `chain`
    * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` when it was not started by svcnet
    */
@@ -509,7 +516,7 @@ export class Cluster implements AsyncDisposable {
     return this.#driver.gatherLogs();
   }
 
-  /** Whether the logs of its nodes can be read: those of nodes that somebody else has started cannot. */
+  /** Whether the logs of its nodes can be read: those of nodes that svcnet did not start cannot. */
   get logged(): boolean {
     return this.driver !== 'attached';
   }
@@ -528,13 +535,13 @@ export class Cluster implements AsyncDisposable {
     this.membership.close();
     for (const node of this.nodes) node.retire();
     await tearDown(this.#stateDir, this.#record, this.#driver);
-    // Nodes that somebody else has started go on.
+    // Nodes that svcnet did not start keep running.
     if (this.driver !== 'attached') for (const node of this.nodes) node.tornDown();
     await this.detach();
     this.#forgetAtExit();
   }
 
-  /** Its node, or the block that it is of when it belongs to somebody else. */
+  /** The node that owns the batch, or the batch's block when no node does. */
   async #ownerOf(batch: string, options: WaitOptions): Promise<ClusterNode | { readonly block: number }> {
     const known = this.batches.find(({ id }) => id === batch);
     if (known !== undefined) return this.node(known.node);

@@ -1,6 +1,6 @@
 /**
- * Buying a batch: over a node's API, without waiting for the clock, for blocks are mined as long as the purchase needs
- * them, unless the chain is steady; or from the contract, for a client that has no node.
+ * Buying a batch: through a node's API, mining blocks for as long as the purchase needs them instead of
+ * waiting for the clock, unless the chain is steady; or from the contract, for a client without a node.
  */
 import { randomBytes } from 'node:crypto';
 import { toHex } from '../../node/crypto/hex.ts';
@@ -40,7 +40,8 @@ export async function buyBatch(
 
 /**
  * Does work that waits for blocks, and mines them until it is done, unless the chain is steady.
- * @param work its signal also says when no more blocks can come @throws what the work throws, and what mining throws
+ * @param work its signal also aborts when no more blocks can come @throws what the work throws, and what
+ * mining throws
  */
 export async function whileMining<T>(
   { chain }: Pick<Cluster, 'chain'>,

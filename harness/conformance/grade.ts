@@ -1,4 +1,4 @@
-/** One run of conformance: a subject is opened, looked at row by row, and closed. */
+/** One run of conformance: a subject is opened, checked row by row, and closed. */
 import { HarnessError } from '../base/errors.ts';
 import { knownReason } from './known.ts';
 import { type ConformanceReport, isRed, type Row, type RowResult, totalsOf } from './row.ts';
@@ -8,7 +8,7 @@ const REDACTED = '[redacted]';
 /** A shorter part of a path is a name, such as `rpc`. */
 const KEY_LENGTH_MIN = 16;
 
-/** What a kind of conformance brings. */
+/** What a kind of conformance provides. */
 export interface Graded<Subject> {
   readonly kind: ConformanceReport['kind'];
   readonly rows: readonly Row<Subject>[];
@@ -18,9 +18,9 @@ export interface Graded<Subject> {
 
 export interface Opened<Subject> {
   readonly subject: Subject;
-  /** As a person reads it, such as `http://127.0.0.1:1633, dialect swarm`. */
+  /** For a person to read, such as `http://127.0.0.1:1633, dialect swarm`. */
   readonly described: string;
-  /** What the subject says that it is; empty when it says nothing. */
+  /** What the subject calls itself; empty when it does not say. */
   readonly implementation: string;
   /** What must not be in a report, such as the key of an endpoint. */
   readonly secrets: readonly string[];
@@ -29,7 +29,7 @@ export interface Opened<Subject> {
 }
 
 /**
- * @returns the report, also of a run that is interrupted: rows that had not begun are skipped
+ * @returns the report, also for an interrupted run: rows that had not begun are skipped
  * @throws HarnessError when there is nothing to grade; the signal's reason when it aborts before the first row
  */
 export async function grade<Subject>(
@@ -57,7 +57,7 @@ export async function grade<Subject>(
   return withoutSecrets(report, secrets);
 }
 
-/** Whatever is opened after an interruption is closed again, and nobody waits for it. */
+/** What is opened after an interruption is closed again, without waiting for it. */
 async function openedBy<Subject>(
   open: Graded<Subject>['open'],
   signal: AbortSignal,
@@ -70,7 +70,7 @@ async function openedBy<Subject>(
   try {
     return await Promise.race([opening, interrupted.promise]);
   } catch (error) {
-    // When it was `open` that failed, there is nothing to close.
+    // If `open` itself failed, there is nothing to close.
     void opening.then(
       ({ close }) => close(),
       () => undefined,
@@ -97,7 +97,7 @@ function withoutSecrets<T>(value: T, secrets: readonly string[]): T {
   ) as T;
 }
 
-/** What of a URL is nobody else's business: providers have the key of an account in its path or its query. */
+/** Confidential parts of a URL: providers put the key of an account into its path or its query. */
 export function secretsOf(url: string): string[] {
   const { username, password, pathname, searchParams } = new URL(url);
   const parts = [username, password, decodeURIComponent(password), ...searchParams.values()];

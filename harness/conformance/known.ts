@@ -1,8 +1,8 @@
-/** Why rows of an implementation that is not ours are red, as far as it is known. */
+/** Why rows of implementations other than ours are red, as far as known. */
 import type { RowResult } from './row.ts';
 
 interface Known {
-  /** Of the implementation, as it says itself over HTTP and on the wire. */
+  /** Of the implementation, as it reports them over HTTP and on the wire. */
   readonly versions: readonly string[];
   /** Start of the rows' names. */
   readonly rows: readonly string[];
@@ -80,11 +80,11 @@ const KNOWN: readonly Known[] = [
 
 /**
  * @param implementation `version 2.8.1-dev` over HTTP, `bee/2.8.1-dev go1.26 linux/amd64` on the wire
- * @returns such as `bug: ends the connection`; undefined when nothing is known of it
+ * @returns such as `bug: ends the connection`; undefined when nothing is known
  */
 export function knownReason(implementation: string, { id }: Pick<RowResult, 'id'>): string | undefined {
   const [, version, build] = /^(?:version |bee\/)(\d+\.\d+\.\d+)(?:-(\S+))?/.exec(implementation) ?? [];
-  // Our own nodes name the version of the dialect that they speak.
+  // Our own nodes report the version of the dialect that they speak.
   if (version === undefined || build === 'svcnet') return undefined;
   const known = KNOWN.find(
     ({ versions, rows }) => versions.includes(version) && rows.some((start) => id.startsWith(start)),

@@ -1,4 +1,4 @@
-/** A report on the terminal: a line per group, then every row that did not hold, with why. */
+/** A report on the terminal: a line per group, then every row that did not hold, and why. */
 import { type ConsoleStyle, paint } from '../report/console.ts';
 import { renderTable } from '../terminal/table.ts';
 import { type ConformanceReport, isRed, type RowResult, totalsOf, type Verdict } from './row.ts';

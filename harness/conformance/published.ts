@@ -48,7 +48,7 @@ function tableOf(columns: readonly Column[]): string[] {
   ];
 }
 
-/** `12 of 12`; empty when nothing could be looked at. */
+/** `12 of 12`; a dash when nothing could be checked. */
 function share(rows: readonly RowResult[]): string {
   const { passed, failed, error } = totalsOf(rows);
   const looked = passed + failed + error;

@@ -1,9 +1,12 @@
 /**
- * What a node is graded by: rows of one rule each. A row looks at its subject (an HTTP interface, a peer, a chain), keeps
- * what was sent and received, and ends by returning, or by throwing why it did not hold or could not be looked at.
+ * What a node is graded by: rows of one rule each. A row checks its subject (an HTTP interface, a peer, a
+ * chain), keeps what was sent and received, and ends by returning, or by throwing why the rule did not hold
+ * or could not be checked.
  */
 
-/** What a row may do to its subject: look, change what it cleans up or what is harmless, spend money. */
+/**
+ * What a row may do to its subject: look, make changes that are harmless or that it cleans up, spend money.
+ */
 export const LEVELS = ['read', 'write', 'money'] as const;
 /** How far a conformance check may go. */
 export type Level = (typeof LEVELS)[number];
@@ -11,13 +14,13 @@ export type Level = (typeof LEVELS)[number];
 /** How a row ended. */
 export type Verdict = 'passed' | 'failed' | 'skipped' | 'error';
 
-/** One thing that was said, and what came back, each as a person reads it. */
+/** One thing that was sent, and what came back, each for a person to read. */
 export interface Exchange {
   readonly sent: string;
   readonly received: string;
 }
 
-/** What a row is given beside its subject. */
+/** What a row receives besides its subject. */
 export interface RowRun {
   /** Aborts when the row has taken too long, or when the whole run was interrupted. */
   readonly signal: AbortSignal;
@@ -33,13 +36,13 @@ export interface Row<Subject> {
   /** The rule as a sentence. */
   readonly about: string;
   readonly level: Level;
-  /** Of a row that waits for something on purpose; default: `ROW_LIMIT_MS`. */
+  /** For a row that waits on purpose; default: `ROW_LIMIT_MS`. */
   readonly limitMs?: number;
-  /** @throws Mismatch when the rule does not hold, NotApplicable when it cannot be looked at here */
+  /** @throws Mismatch when the rule does not hold, NotApplicable when it cannot be checked here */
   run(subject: Subject, run: RowRun): Promise<void>;
 }
 
-/** The subject does something else than the rule says. */
+/** The subject does something other than what the rule says. */
 export class Mismatch extends Error {
   constructor(message: string) {
     super(message);
@@ -47,7 +50,7 @@ export class Mismatch extends Error {
   }
 }
 
-/** The rule says nothing about this subject as it is, or what it needs is not there. */
+/** The rule does not apply to this subject as it is, or what it needs is missing. */
 export class NotApplicable extends Error {
   constructor(message: string) {
     super(message);
@@ -62,9 +65,9 @@ export interface RowResult {
   readonly about: string;
   readonly level: Level;
   readonly verdict: Verdict;
-  /** Of all verdicts but `passed`. */
+  /** For all verdicts except `passed`. */
   readonly reason?: string;
-  /** Of a red row of a version in use: what is known of it, such as `bug: ends the connection`. */
+  /** For a red row of a version in use: what is known about it, such as `bug: ends the connection`. */
   readonly known?: string;
   readonly durationMs: number;
   /** The last ones, oldest first. */
@@ -79,7 +82,7 @@ export interface ConformanceReport {
   readonly kind: 'http' | 'wire' | 'chain';
   /** What was graded, such as `http://127.0.0.1:1633, dialect swarm`. */
   readonly subject: string;
-  /** What it says that it is; empty when it says nothing. */
+  /** What it calls itself; empty when it does not say. */
   readonly implementation: string;
   readonly level: Level;
   readonly startedAt: string;

@@ -1,4 +1,4 @@
-/** Runs rows one after the other: each with a deadline, none able to end the others. */
+/** Runs rows one after another: each with a deadline, none able to end the others. */
 import { messageOf } from '../base/errors.ts';
 import {
   type Exchange,
@@ -10,11 +10,11 @@ import {
   type RowResult,
 } from './row.ts';
 
-/** More than any answer of a node takes; rows that wait on purpose have a limit of their own. */
+/** More than any answer of a node takes; rows that wait on purpose have their own limit. */
 const ROW_LIMIT_MS = 30_000;
-/** For a row that is out of time to say what it was still waiting for. */
+/** Time for a row that is out of time to report what it was still waiting for. */
 const LAST_WORDS_MS = 200;
-/** Evidence of one row: as many exchanges, each side as long. */
+/** Evidence of one row: at most this many exchanges, each side at most this long. */
 const EXCHANGES_MAX = 12;
 const TEXT_MAX = 8192;
 
@@ -25,7 +25,7 @@ export interface RunOptions {
   readonly onResult?: (result: RowResult, done: number, total: number) => void;
 }
 
-/** @returns a result for each row, in their order; never rejects because of one */
+/** @returns a result for each row, in order; never rejects because of a row */
 export async function runRows<Subject>(
   rows: readonly Row<Subject>[],
   subject: Subject,
@@ -80,7 +80,7 @@ async function outcomeOf<Subject>(
     signal.addEventListener('abort', () => setTimeout(reject, LAST_WORDS_MS, signal.reason), { once: true });
   });
   try {
-    // Raced, so that a row whose subject never answers ends, whatever the row does with its signal.
+    // Raced, so that a row ends even if its subject never answers and it ignores its signal.
     await Promise.race([row.run(subject, { signal, record }), late]);
     return { verdict: 'passed' };
   } catch (error) {

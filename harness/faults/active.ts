@@ -1,6 +1,6 @@
 /**
- * Faults of a cluster on disk: a file for each active one, so that processes at the same time need no lock, and a journal
- * with a line for each that begins or ends.
+ * Faults of a cluster on disk: one file per active fault, so that concurrent processes need no lock, and a
+ * journal with a line for each fault that begins or ends.
  */
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, linkSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,16 +9,16 @@ import { readJson, writeJson } from '../base/json-file.ts';
 import type { Handle } from '../places/driver.ts';
 import type { Fault } from './fault.ts';
 
-/** Lines of it are `FaultLine`. */
+/** Each line of it is a `FaultLine`. */
 export const FAULT_JOURNAL = 'faults.jsonl';
 
 export interface FaultLine extends Fault {
   readonly event: 'begin' | 'end';
 }
 
-/** Without its effect, which changes. */
+/** A fault without its effect, which changes. */
 export interface ActiveFault extends Omit<Fault, 'effect' | 'endAt'> {
-  /** Absent: it is being begun, or who began it has died meanwhile. */
+  /** Absent: the fault is still beginning, or its process died meanwhile. */
   readonly handle?: Handle;
 }
 
@@ -37,7 +37,7 @@ export class ActiveFaults {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     for (let number = this.#highest() + 1; ; number++) {
       const claimed = { id: `f${number}`, ...fault };
-      // Whole from the first moment, for those that list faults meanwhile.
+      // Complete from the first moment, for processes that list faults meanwhile.
       const written = join(this.#folder, `${randomUUID()}.tmp`);
       writeFileSync(written, JSON.stringify(claimed), { mode: 0o600 });
       try {
@@ -59,7 +59,7 @@ export class ActiveFaults {
     rmSync(this.#path(id), { force: true });
   }
 
-  /** In the order of their beginnings. */
+  /** In the order in which they began. */
   list(): ActiveFault[] {
     return this.#numbers()
       .toSorted((a, b) => a - b)

@@ -1,6 +1,6 @@
 /**
- * What can be broken, and what is: plain data, because one process begins a fault and another one lists or heals it, and
- * because a run is replayed from its folder.
+ * What can be broken, and what is: plain data, because one process begins a fault and another lists or heals
+ * it, and because a run is replayed from its folder.
  */
 import type { z } from 'zod';
 import type { Chain } from '../chain/chain.ts';
@@ -30,19 +30,21 @@ export interface FaultGround {
   node(name: string): ClusterNode;
 }
 
-/** What the beginning of a fault is given. */
+/** What `begin` of a fault receives. */
 export interface Beginning {
-  /** Aborts when the beginning must stop half-way: it then throws, and `end` undoes what it has held. */
+  /**
+   * Aborts when the beginning must stop half-way: `begin` then throws, and `end` undoes what `hold` recorded.
+   */
   readonly signal: AbortSignal;
   /**
-   * Writes down what `end` needs to undo what comes next. To be called before the damage, so that it can be undone even
-   * when this process dies meanwhile.
+   * Records what `end` needs to undo the next step. Call it before the damage, so that the damage can be
+   * undone even when this process dies meanwhile.
    */
   readonly hold: (handle: Handle) => void;
 }
 
 /**
- * A kind of fault. Its methods hold nothing in memory: what they need of an earlier call is in the handle.
+ * A kind of fault. Its methods keep nothing in memory: what they need from an earlier call is in the handle.
  * @typeParam R request, without its kind
  */
 export interface FaultKind<R = unknown> {
@@ -53,23 +55,23 @@ export interface FaultKind<R = unknown> {
   readonly about: string;
   /** What the driver must be able to do. */
   readonly capability?: Capability;
-  /** Of the request; nothing is drawn later, so that the same request is the same fault. */
+  /** Of the request. Nothing is drawn later: the same request is the same fault. */
   readonly schema: z.ZodType<R>;
   /** How `svcnet fault` asks for it. Default: one argument, the node. */
   readonly fields?: readonly FaultField[];
-  /** What of it cannot be had on this cluster, in words; undefined: nothing. */
+  /** What it cannot do on this cluster, in words; undefined: it can do everything. */
   note?(ground: FaultGround): string | undefined;
-  /** Whether it is over as soon as it has begun, such as a reorganisation. */
+  /** Over as soon as it has begun, such as a reorganisation. */
   readonly momentary?: true;
   /** What it does: `kills node-3`. */
   text(request: R): string;
-  /** Names of the nodes that it is done to; `chain` where it is done to that. */
+  /** Names of the nodes that it affects; `chain` when it affects the chain. */
   targets(request: R): readonly string[];
   /** @returns what the other methods need, as JSON @throws HarnessError */
   begin(ground: FaultGround, request: R, beginning: Beginning): Promise<Handle>;
-  /** So far; asked for the last time after `end`. */
+  /** So far; called for the last time after `end`. */
   effect(ground: FaultGround, handle: Handle): Promise<Effect>;
-  /** Undoes it, also of a cluster of which half is dead. */
+  /** Undoes it, even in a cluster with half of its nodes dead. */
   end(ground: FaultGround, handle: Handle): Promise<void>;
   /** What `end` cannot undo, such as `the data of node-2 is gone`; undefined: nothing. */
   stays?(handle: Handle): string | undefined;
@@ -81,7 +83,7 @@ export interface FaultRequest {
   readonly [field: string]: unknown;
 }
 
-/** A fault that was begun. */
+/** A fault that has begun. */
 export interface Fault {
   /** `f1`, `f2`: unique in its cluster while it is active. */
   readonly id: string;
@@ -89,7 +91,7 @@ export interface Fault {
   readonly request: FaultRequest;
   readonly text: string;
   readonly targets: readonly string[];
-  /** What of it could not be had on this cluster. */
+  /** What it could not do on this cluster. */
   readonly note?: string;
   /** Ms since the epoch. */
   readonly at: number;

@@ -13,7 +13,7 @@ import { FAULT_KINDS } from './table.ts';
 
 /** Ended faults remembered for the run that made them. */
 const HISTORY_MAX = 10_000;
-/** For faults that are being begun when all of this process are healed: they are told to stop half-way. */
+/** How long `healOwn` waits for faults that are just beginning; they are told to stop half-way. */
 const BEGIN_WAIT_MS = 10_000;
 
 /** The faults of a cluster: `cluster.faults`. */
@@ -25,21 +25,22 @@ export class Faults {
   readonly #beginning = new Map<Promise<Fault>, AbortController>();
   readonly #ending = new Map<string, Promise<Fault>>();
 
-  /** @param kinds default: all there are @internal */
+  /** @param kinds default: all kinds @internal */
   constructor(ground: FaultGround, kinds: readonly FaultKind[] = FAULT_KINDS) {
     this.#ground = ground;
     this.#active = new ActiveFaults(ground.folder);
     this.#kinds = kinds;
   }
 
-  /** What this process has begun, oldest first, with the effect at its end or at the last look. */
+  /** Faults begun by this process, oldest first, with the effect at their end or when last observed. */
   get history(): readonly Fault[] {
     return this.#history;
   }
 
   /**
    * Breaks something, until `heal`.
-   * @param options.signal undoes what has begun until then: a rolling restart brings back the node it has taken away
+   * @param options.signal undoes what was done up to then: a rolling restart brings back the node it took
+   * away
    * @throws HarnessError `ARGUMENT_INVALID` naming what was wrong with the request, `FAULT_REFUSED` when it cannot be done
    * to this cluster, `INTERRUPTED` saying what could not be undone
    */
@@ -54,7 +55,10 @@ export class Faults {
     }
   }
 
-  /** @param given.signal of the caller, who wants the whole fault or nothing of it; `stop`: all faults are being healed */
+  /**
+   * @param given.signal the caller's, which wants all of the fault or none of it; `stop`: all faults are
+   * being healed
+   */
   async #begin(
     request: FaultRequest,
     given: { readonly signal: AbortSignal | undefined; readonly stop: AbortSignal },
@@ -96,8 +100,8 @@ export class Faults {
   }
 
   /**
-   * Undoes what the beginning of a fault has done before it failed.
-   * @param why it failed @returns the same with what is left of it, as an error to throw
+   * Undoes what the beginning of a fault did before it failed.
+   * @param why it failed @returns the same, with what is left of the fault, as an error to throw
    */
   async #givenUp(kind: FaultKind, active: ActiveFault, why: unknown): Promise<unknown> {
     const { handle, ...claimed } = active;
@@ -133,7 +137,10 @@ export class Faults {
     return this.begin({ kind: LINK.name, from: listed(from), to: listed(to), ...conditions });
   }
 
-  /** Separates groups of nodes. @param options.mode `reset` breaks connections at once; default: nobody is told */
+  /**
+   * Separates groups of nodes. @param options.mode `reset` breaks connections at once; default: `drop`,
+   * connections stall
+   */
   partition(
     groups: readonly Names[],
     options: { oneWay?: true; mode?: 'drop' | 'reset' } = {},
@@ -163,7 +170,7 @@ export class Faults {
   }
 
   /**
-   * Ends one fault, or all, the latest first. Those that can be ended are, also when another one cannot.
+   * Ends one fault, or all, the latest first. One that cannot be ended does not keep the others from ending.
    * @returns what has ended, with its effect @throws HarnessError `ARGUMENT_INVALID` for an id that is not active,
    * `FAULT_REFUSED` naming what could not be ended
    */
@@ -192,8 +199,8 @@ export class Faults {
   }
 
   /**
-   * Ends what this process has begun and nobody has ended since, the latest first. What it is just beginning is stopped
-   * half-way and undone.
+   * Ends the faults that this process began and nothing else has ended since, the latest first. A fault that
+   * is just beginning is stopped half-way and undone.
    * @throws HarnessError `FAULT_REFUSED` naming what could not be ended
    */
   async healOwn(): Promise<Fault[]> {
@@ -208,7 +215,7 @@ export class Faults {
     return this.#endAll(own.toReversed());
   }
 
-  /** Once for all who ask for it at the same time, such as a schedule and the end of its scenario. */
+  /** Ends it once for all simultaneous callers, such as a schedule and the end of its scenario. */
   #end(active: ActiveFault): Promise<Fault> {
     const key = `${active.id} ${active.at}`;
     const known = this.#ending.get(key);
@@ -230,8 +237,8 @@ export class Faults {
   }
 
   /**
-   * So far. When nobody can tell, as after the death of the link proxy, it is what was seen last: a fault must be listed
-   * and healed all the same.
+   * So far. When it cannot be determined, as after the death of the link proxy, the last known effect: a
+   * fault must be listed and healed all the same.
    */
   async #effectOf(active: ActiveFault): Promise<Effect> {
     const { kind, handle } = active;
@@ -283,13 +290,13 @@ export class Faults {
   }
 }
 
-/** What was seen before the end counts as well: a node that starts again has forgotten it. */
+/** Counts seen before the end are kept: a restarted node has forgotten them. */
 function atLeast(before: Effect, after: Effect): Effect {
   const counted = Object.entries(before).map(([what, count]) => [what, Math.max(count, after[what] ?? 0)]);
   return { ...after, ...Object.fromEntries(counted) };
 }
 
-/** @param issue its message says what is expected, but for fields that there are not */
+/** @param issue its message says what is expected, except for unknown fields */
 function mistakeText(
   { code, message, path }: z.core.$ZodIssue,
   fields: Readonly<Record<string, unknown>>,
@@ -310,7 +317,7 @@ function listed(names: Names): readonly string[] {
   return typeof names === 'string' ? [names] : names;
 }
 
-/** Ids are given again once a fault has ended. */
+/** Ids are reused once a fault has ended. */
 function isSame({ id, at }: Pick<Fault, 'id' | 'at'>): (other: Pick<Fault, 'id' | 'at'>) => boolean {
   return (other) => other.id === id && other.at === at;
 }

@@ -10,11 +10,11 @@ export interface FaultField {
   readonly flag: string;
   /** Noun phrase for the help. */
   readonly about: string;
-  /** What the schema takes, of the words joined by blanks. Default: the text; true of an option without value. */
+  /** Turns the words, joined by blanks, into schema input. Default: the text; true for a bare option. */
   readonly parse?: (text: string) => unknown;
 }
 
-/** Of a kind that is done to one node. */
+/** For kinds that affect one node. */
 export const NODE_FIELD: FaultField = { field: 'node', flag: '<node>', about: 'name of the node' };
 
 export const nodeName = z.string({ error: 'the name of a node' }).min(1, { error: 'the name of a node' });

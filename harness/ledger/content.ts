@@ -1,6 +1,7 @@
 /**
  * What a scenario uploads, and what it must become: payloads from a seed, directory trees as tar archives, and the
- * chunk addresses that the splitter gives for them here, so that the ledger knows every chunk of an upload.
+ * chunk addresses that the splitter computes for them here, so that the ledger knows every chunk of an
+ * upload.
  */
 import type { Chunk, ChunkPutter } from '../../node/chunk/chunk.ts';
 import { toHex } from '../../node/crypto/hex.ts';
@@ -21,7 +22,7 @@ export interface ExpectedContent {
   readonly chunks: readonly string[];
 }
 
-/** How an upload was asked to be stored; what is encrypted has another reference each time. */
+/** How an upload was asked to be stored; encrypted content has a different reference each time. */
 export type StoredAs = Pick<SplitOptions, 'level'>;
 
 /** @returns reference and chunks of bytes as `POST /bytes` stores them */
@@ -42,7 +43,7 @@ export async function expectFile(
   return { reference: toHex(reference), chunks: recorded.addresses() };
 }
 
-/** Paths of what is served for the root, and for what is not there. */
+/** Paths of the documents served for the root, and for missing paths. */
 export type SiteDocuments = Pick<CollectionOptions, 'indexDocument' | 'errorDocument'>;
 
 /** @returns reference and chunks of a tar archive as a collection */
@@ -70,7 +71,9 @@ export async function expectForm(
 
 const BOUNDARY = 'svcnet-part-boundary';
 
-/** The files as parts of a form. Directories stand in the parts' names: those of a file name would be cut off. */
+/**
+ * The files as parts of a form. Directories are in the parts' names: in a file name they would be cut off.
+ */
 export function formOf(files: readonly TreeFile[]): { body: Uint8Array; contentType: string } {
   const parts = files.flatMap(({ path, data }) => [
     Buffer.from(

@@ -1,10 +1,14 @@
-/** Which chunks the nodes of a network are there for: a node covers the addresses that begin like its own overlay. */
+/**
+ * Which chunks the nodes of a network are responsible for: a node covers the addresses that begin like its
+ * own overlay.
+ */
 import { addressPrefix } from '../../node/chunk/address.ts';
 import type { Storer } from './placement.ts';
 
 /**
- * Neighbourhoods without a node: the largest parts of the address space that no storer's radius takes in.
- * @returns first bits of their addresses, as `0` and `1`, in order; none without storers, of which nothing is known
+ * Neighbourhoods without a node: the largest parts of the address space outside every storer's radius.
+ * @returns first bits of their addresses, as `0` and `1`, in order; none without storers, when nothing is
+ * known
  */
 export function uncovered(storers: readonly Storer[]): string[] {
   if (storers.length === 0) return [];

@@ -1,7 +1,8 @@
 /**
  * The ledger: every acknowledged upload of a run, one JSON line each, with the addresses of all chunks below its
- * reference. Verification asks the nodes themselves (HEAD looks only in the local store) and, for a chunk that nobody
- * holds, says who should have it and where it came from. Source: `scenarios.md` 1.4 and 5.4.
+ * reference. Verification asks the nodes themselves (HEAD looks only in the local store) and, for a chunk
+ * that no node holds, says which node should have it and where it came from. Source: `scenarios.md` 1.4 and
+ * 5.4.
  */
 
 import { appendFile, mkdir } from 'node:fs/promises';
@@ -48,7 +49,7 @@ export interface LedgerVerdict {
   readonly missing: number;
 }
 
-/** Of a result; the run's folder has all. */
+/** In a result; the run's folder has all. */
 const LOSSES_SHOWN = 50;
 /** Requests under way at once: enough to keep the nodes busy, few enough for a small machine. */
 const VERIFY_CONCURRENCY = 64;
@@ -86,7 +87,7 @@ export class Ledger {
 
   /**
    * Is every acknowledged chunk held by at least one node? Nodes are asked closest first, so that a healthy network
-   * needs one request a chunk. @param onProgress chunks checked, chunks in all
+   * needs one request a chunk. @param onProgress chunks checked, chunks in total
    */
   async verify(
     holders: readonly Holder[],

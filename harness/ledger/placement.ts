@@ -11,7 +11,7 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 
 /** Chunks asked for at once; each is asked of all nodes. */
 const CHUNKS_AT_ONCE = 32;
-/** Chunks shown of those that are not where they belong. */
+/** Misplaced chunks shown. */
 const CHUNKS_SHOWN = 3;
 
 /** A possible storer of a chunk. */
@@ -44,7 +44,7 @@ export interface Placement {
   readonly lacking: readonly ClusterNode[];
 }
 
-/** Follows chunks to where they belong: every look asks only for those that were not there before. */
+/** Follows chunks to where they belong: every look asks only for those not yet in place. */
 export class PlacementWatch {
   readonly #nodes: readonly { readonly node: ClusterNode; readonly overlay: Uint8Array }[];
   readonly #placed = new Map<string, Placement>();

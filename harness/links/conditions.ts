@@ -1,26 +1,31 @@
-/** What a link between two nodes can be like, and the usual kinds of bad ones by name. */
+/** Conditions of a link between two nodes, and common bad ones by name. */
 
-/** Of the connections of one link; what is absent is as it was. */
+/** For the connections of one link; absent conditions change nothing. */
 export interface LinkConditions {
-  /** Added to a round trip: half in each direction, or all of it where one direction alone is meant. */
+  /** Added to a round trip: half in each direction, or all of it when only one direction is meant. */
   readonly latencyMs?: number | undefined;
-  /** Up to so much more or less of a round trip, another value for each piece of data; their order stays. */
+  /**
+   * A round trip varies by up to this much either way, differently for each piece of data; their order stays.
+   */
   readonly jitterMs?: number | undefined;
   /** Of each connection and direction. */
   readonly bytesPerSecond?: number | undefined;
-  /** Share of packets that are lost, 0 to 1. TCP sends them again: what comes behind waits for a round trip, at least 200 ms. */
+  /**
+   * Share of packets that are lost, 0 to 1. TCP sends them again: what follows waits for a round trip, at
+   * least 200 ms.
+   */
   readonly loss?: number | undefined;
-  /** Nothing passes and nobody is told. Connections stay, new ones wait; what was sent arrives when it ends. */
+  /** Nothing passes, silently. Connections stay, new ones wait; what was sent arrives when the fault ends. */
   readonly stall?: true | undefined;
-  /** What is sent is taken and gone, ends of connections too. Such a connection is reset when it ends. */
+  /** What is sent is accepted and lost, connection ends too. Such connections are reset when it ends. */
   readonly halfOpen?: true | undefined;
-  /** Connections that there are when it begins are reset. */
+  /** Connections open when it begins are reset. */
   readonly reset?: true | undefined;
   /** New connections are reset as soon as they are opened. */
   readonly refuse?: true | undefined;
-  /** A connection is reset after so many bytes, of both directions. */
+  /** A connection is reset after this many bytes, both directions together. */
   readonly cutAfterBytes?: number | undefined;
-  /** The end of a connection arrives so much later. */
+  /** The end of a connection arrives this much later. */
   readonly slowCloseMs?: number | undefined;
 }
 
@@ -40,7 +45,7 @@ export const LINK_PROFILES = {
 export type LinkProfile = keyof typeof LINK_PROFILES;
 export const LINK_PROFILE_NAMES = Object.keys(LINK_PROFILES) as [LinkProfile, ...LinkProfile[]];
 
-/** Of TCP: the soonest that something is sent again. */
+/** TCP's shortest retransmission timeout. */
 const RETRANSMIT_MIN_MS = 200;
 
 /** What one direction of a connection does with its bytes, all conditions together. */
@@ -50,14 +55,14 @@ export interface Shape {
   /** Infinite: as fast as it goes. */
   readonly bytesPerSecond: number;
   readonly loss: number;
-  /** How late what was lost arrives. */
+  /** How late lost data arrives. */
   readonly retransmitMs: number;
   readonly stalls: boolean;
   readonly swallows: boolean;
   readonly closeDelayMs: number;
 }
 
-/** As if there were none. */
+/** As if there were no conditions. */
 export const FREE: Shape = {
   delayMs: 0,
   jitterMs: 0,
@@ -88,7 +93,7 @@ export function shapeOf(given: readonly { conditions: LinkConditions; oneWay: bo
   };
 }
 
-/** Whether bytes take their time. */
+/** Whether bytes are delayed. */
 export function isSlow({ delayMs, jitterMs, bytesPerSecond, loss }: Shape): boolean {
   return delayMs > 0 || jitterMs > 0 || loss > 0 || Number.isFinite(bytesPerSecond);
 }

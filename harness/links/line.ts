@@ -1,10 +1,10 @@
-/** When bytes arrive that go into one direction of a link: nothing but arithmetic, the same for sockets and for memory. */
+/** When bytes sent in one direction of a link arrive: pure arithmetic, the same for sockets and in memory. */
 import { createHash } from 'node:crypto';
 import type { Shape } from './conditions.ts';
 
 /** Payload of a packet on most networks. */
 const PACKET_BYTES = 1448;
-/** A slow line passes what it has in pieces of this long, so that a large one does not come all at once. */
+/** A slow line passes data in pieces of this duration, so that a large one does not arrive all at once. */
 const PIECE_MS = 20;
 
 export class Line {
@@ -12,14 +12,14 @@ export class Line {
   #freeAt = 0;
   #lastDue = 0;
 
-  /** @param seed what is drawn follows from it */
+  /** @param seed determines what is drawn */
   constructor(seed: string) {
     this.#random = uniform(seed);
   }
 
   /**
    * @param nowMs on any clock that does not go back
-   * @returns when so many bytes have arrived that are sent now, on the same clock: never before those that were sent before
+   * @returns when this many bytes sent now have arrived, on the same clock: never before earlier ones
    */
   due(nowMs: number, bytes: number, shape: Shape): number {
     let due = nowMs;
@@ -37,7 +37,7 @@ export class Line {
     return this.#lastDue;
   }
 
-  /** What was sent until now is there: the line was mended. */
+  /** Everything sent so far has arrived: the line was mended. */
   flush(nowMs: number): void {
     this.#freeAt = Math.min(this.#freeAt, nowMs);
     this.#lastDue = Math.min(this.#lastDue, nowMs);

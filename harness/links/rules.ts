@@ -6,9 +6,9 @@ import { uniform } from './line.ts';
 export interface LinkRule {
   /** Groups of nodes, by name: links from a node of the first to one of the second. */
   readonly between: readonly (readonly [from: readonly string[], to: readonly string[]])[];
-  /** Only what goes from the first group to the second. */
+  /** Only traffic from the first group to the second. */
   readonly oneWay: boolean;
-  /** Of these links, 0 to 1; which of them follows from the seed. */
+  /** Share of these links, 0 to 1; the seed determines which. */
   readonly share: number;
   readonly seed: string;
   readonly conditions: LinkConditions;
@@ -29,28 +29,29 @@ export const LINK_COUNTERS = [
 export type LinkCounter = (typeof LINK_COUNTERS)[number];
 export type LinkEffect = Readonly<Record<LinkCounter, number>>;
 
-/** Whoever begins and ends bad links, here or in another process. */
+/** Begins and ends bad links, here or in another process. */
 export interface LinkControl {
   /**
-   * Whether it is known which node dials. Where it is not, a condition meets all links of the nodes that it names.
+   * Whether it is known which node dials. Where it is not, a condition affects all links of the nodes that it
+   * names.
    */
   readonly knowsDiallers: boolean;
   /** @param id anything unique */
   begin(id: string, rule: LinkRule): Promise<void>;
-  /** So far, also after its end. @throws when the id is unknown */
+  /** So far; known after its end, too. @throws when the id is unknown */
   effect(id: string): Promise<LinkEffect>;
   /** Nothing happens when it has ended already. */
   end(id: string): Promise<void>;
 }
 
-/** Rules that have ended, kept for those who ask for their effect. */
+/** Ended rules, kept for queries of their effect. */
 const ENDED_KEPT = 1000;
 
 /** A rule in force. */
 export class ActiveRule {
   readonly rule: LinkRule;
   readonly counts: Record<LinkCounter, number>;
-  /** Whether bytes take their time because of it. */
+  /** Whether it delays bytes. */
   readonly slows: boolean;
   readonly #chosen = new Map<string, boolean>();
 
@@ -61,7 +62,7 @@ export class ActiveRule {
   }
 
   /**
-   * Whether what goes from one node to the other is meant.
+   * Whether it affects traffic from one node to the other.
    * @param from,to possible names of each; undefined: any node
    */
   meets(from: readonly string[] | undefined, to: readonly string[] | undefined): boolean {
@@ -83,7 +84,7 @@ export class ActiveRule {
     );
   }
 
-  /** Of a share: the same for both directions. */
+  /** Whether the link is in the share; the same for both directions. */
   #has(a: string, b: string): boolean {
     const { share, seed } = this.rule;
     if (share >= 1) return true;
@@ -97,7 +98,7 @@ export class ActiveRule {
   }
 }
 
-/** All rules in force, and what those have changed that are over. */
+/** All rules in force, and the effects of ended ones. */
 export class Rules {
   readonly #active = new Map<string, ActiveRule>();
   readonly #ended = new Map<string, LinkEffect>();
@@ -138,11 +139,11 @@ export class Rules {
   }
 }
 
-/** One direction of a link: what its rules make of it, and who counts what. */
+/** One direction of a link: what its rules do to it, and which rule counts what. */
 export class Direction {
   readonly rules: readonly ActiveRule[];
   readonly shape: Shape;
-  /** Rules that have delayed something on it; those that are over are not kept by it. */
+  /** Rules that have delayed something on it; it does not keep ended ones alive. */
   readonly #delayed: WeakSet<ActiveRule>;
 
   constructor(rules: readonly ActiveRule[], before?: Direction) {
@@ -151,7 +152,7 @@ export class Direction {
     this.shape = shapeOf(rules.map(({ rule: { conditions, oneWay } }) => ({ conditions, oneWay })));
   }
 
-  /** Each rule counts what it has its part in. */
+  /** Each rule counts what it contributes to. */
   countBytes(bytes: number): void {
     for (const one of this.rules) {
       const { conditions } = one.rule;
@@ -177,12 +178,12 @@ export class Direction {
   }
 }
 
-/** Nothing is done to what goes this way. */
+/** Whether traffic in this direction is unaffected. */
 export function isFree({ shape }: Direction): boolean {
   return shape === FREE;
 }
 
-/** @param before what it was like: the same where its rules are */
+/** @param before the direction so far, returned when its rules are the same */
 export function changed(before: Direction, rules: readonly ActiveRule[]): Direction {
   const same = rules.length === before.rules.length && rules.every((rule, i) => rule === before.rules[i]);
   return same ? before : new Direction(rules, before);

@@ -1,4 +1,4 @@
-/** Batches that are large enough for what a load will write: the node's own when it is, else one that is bought. */
+/** Batches large enough for what a load will write: the node's own if it is, otherwise a bought one. */
 import { HarnessError } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { buyBatch } from '../cluster/purchase.ts';
@@ -9,18 +9,21 @@ import type { PreparedBatch } from './plan.ts';
 const BUCKETS = 2 ** 16;
 const BUCKET_DEPTH = 16;
 const DEPTH = { min: 20, max: 40 } as const;
-/** The contract takes no batch that lasts for less than a day. */
+/** The contract takes no batch that lasts less than a day. */
 const TTL_MIN_MS = 24 * 3_600_000;
-/** Where blocks come on demand and not by the clock. */
+/** Assumed where blocks come on demand rather than by the clock. */
 const BLOCK_TIME_ASSUMED_MS = 1000;
 
-/** The fullest bucket of a batch that stamps so many chunks: the mean, and what chance adds to it in the worst of all buckets. */
+/**
+ * The fullest bucket of a batch that stamps this many chunks: the mean, plus what chance adds in the worst
+ * bucket.
+ */
 export function fullestBucket(chunks: number): number {
   const mean = chunks / BUCKETS;
   return Math.ceil(mean + 6 * Math.sqrt(mean) + 4);
 }
 
-/** Depth of a batch for so many chunks. */
+/** Depth of a batch for this many chunks. */
 export function depthFor(chunks: number): number {
   const depth = BUCKET_DEPTH + Math.ceil(Math.log2(fullestBucket(chunks)));
   return Math.min(DEPTH.max, Math.max(DEPTH.min, depth));
@@ -45,7 +48,7 @@ export async function batchFor(
     blockTimeMs: cluster.chain.blockTimeMs === 0 ? BLOCK_TIME_ASSUMED_MS : cluster.chain.blockTimeMs,
     storagePrice: (await node.client.chainState(signal)).currentPrice,
   });
-  // What the testbed's nodes were given is enough for their first batch.
+  // The testbed's nodes were given enough for their first batch only.
   if (cluster.chain.controlled)
     await cluster.chain.fund(node.ethereum, { tokens: amount * 2n ** BigInt(depth) });
   try {

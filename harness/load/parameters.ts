@@ -19,12 +19,12 @@ const DURATION_DEFAULT: Readonly<Record<LoadProfile, string>> = {
   spike: '1m',
   soak: '30m',
 };
-/** Nodes compile what they run often, and open their connections. */
+/** Time for nodes to compile hot code and open their connections. */
 const WARMUP_DEFAULT = '3s';
 const REDUNDANCY_MAX = 4;
 const DURATION_MAX_MS = 24 * 3_600_000;
 
-/** Texts are empty where the load chooses. */
+/** Empty texts let the load choose. */
 export const LOAD_PARAMETERS = {
   script: parameter('text', 'upload', 'what is done: a load of the package, or the path of a script for k6'),
   profile: parameter('text', 'constant', 'how the rate or the number of users goes over time', {
@@ -68,10 +68,10 @@ export const LOAD_PARAMETERS = {
 /** Values of `LOAD_PARAMETERS`. */
 export type LoadParameters = ParametersOf<typeof LOAD_PARAMETERS>;
 
-/** Of downloads, the share that is compared byte by byte. */
+/** Share of downloads that is compared byte by byte. */
 const COMPARE_SHARE = 0.1;
 
-/** @throws HarnessError `USAGE` for whatever is no value, and for what does not go together */
+/** @throws HarnessError `USAGE` for invalid values, and for those that exclude each other */
 export function loadPlan(parameters: LoadParameters, seed: bigint): LoadPlan {
   const script = findScript(parameters.script);
   const profile = parameters.profile as LoadProfile;
@@ -157,7 +157,7 @@ function atMost(flag: string, value: number, max: number): number {
   throw new HarnessError('USAGE', `${flag}: got ${value}, expected a whole number from 0 to ${max}`);
 }
 
-/** What a load makes no use of would be believed to have had an effect. */
+/** Refuses parameters that the load does not use, as they would seem to have had an effect. */
 function refuseUnused({ name, facts, own }: Script, parameters: LoadParameters): void {
   if (own) return;
   const { shapes, reads, writes } = facts;

@@ -11,12 +11,12 @@ export const LOAD_PROFILES = ['constant', 'ramp', 'spike', 'soak'] as const;
 /** How the rate of a load changes over its time. */
 export type LoadProfile = (typeof LOAD_PROFILES)[number];
 
-/** Iterations per second (open) or users at once (closed); of `ramp` and `spike` the highest. */
+/** Iterations per second (open) or users at once (closed); the highest for `ramp` and `spike`. */
 export type LoadModel =
   | { readonly model: 'open'; readonly rate: number }
   | { readonly model: 'closed'; readonly vus: number };
 
-/** A load as data: what k6 is given follows from it alone. */
+/** A load as data: it alone determines what k6 receives. */
 export interface LoadPlan {
   /** Name of a script of the package, or path of a file. */
   readonly script: string;
@@ -26,7 +26,7 @@ export interface LoadPlan {
   readonly node: string | undefined;
   /** What is measured, without the warm-up. */
   readonly durationMs: number;
-  /** Before it, at the rate or number that the profile begins with; in no figure. */
+  /** Before the measured part, at the initial rate or number of the profile; in no figure. */
   readonly warmupMs: number;
   readonly sizes: Sizes;
   readonly mode: 'direct' | 'deferred';
@@ -34,11 +34,11 @@ export interface LoadPlan {
   /** 0 to 4. */
   readonly redundancyLevel: number;
   readonly reads: Reads;
-  /** Things that are uploaded before the load begins, to be read by it; scripts that read. */
+  /** Things that are uploaded before the load begins, to be read by it; for scripts that read. */
   readonly objects: number;
-  /** Of the operations of `mixed`, 0 to 1. */
+  /** Share of reads in the operations of `mixed`, 0 to 1. */
   readonly readShare: number;
-  /** Of downloads, the share that is compared byte by byte; of all others the hash is. */
+  /** Share of downloads that is compared byte by byte; the others are compared by hash. */
   readonly compareShare: number;
   /** Files of a directory. */
   readonly files: number;
@@ -56,7 +56,7 @@ export interface LoadProgress {
   readonly p95Ms: number | null;
   readonly operations: number;
   readonly errors: number;
-  /** Since the first operation, and planned in all, with the warm-up. */
+  /** Since the first operation, and planned in total, with the warm-up. */
   readonly goneMs: number;
   readonly totalMs: number;
 }
@@ -67,7 +67,7 @@ export interface LoadUpload extends UploadRecord {
   readonly acknowledgedAtMs: number;
 }
 
-/** What a load came to. Without the warm-up, besides `uploads`. */
+/** The result of a load. Only `uploads` includes the warm-up. */
 export interface LoadStep {
   /** Iterations started per second. */
   readonly startedRate: number;
@@ -99,22 +99,22 @@ export interface PreparedBatch {
   readonly node: string;
   readonly id: string;
   readonly depth: number;
-  /** Else it is one that the node had. */
+  /** False: the node already had it. */
   readonly bought: boolean;
 }
 
 /** Options of one load. */
 export interface LoadOptions {
   readonly signal: AbortSignal;
-  /** Gets what k6 reads and writes; created. */
+  /** Folder for what k6 reads and writes; created. */
   readonly folder: string;
   /** Program of k6; default: `SVCNET_K6`, then `PATH`, then the container image. */
   readonly k6?: string;
   /** Default: made for this load alone. */
   readonly prepared?: PreparedLoad;
-  /** The rate of the plan is what matters: a script that chooses its own is refused. */
+  /** The plan's rate must apply: a script that chooses its own is refused. */
   readonly planned?: true;
   readonly onProgress?: (progress: LoadProgress) => void;
-  /** Told of every measured operation as it ends. */
+  /** Receives every measured operation as it ends. */
   readonly recorder?: Pick<Recorder, 'succeeded' | 'failed'>;
 }

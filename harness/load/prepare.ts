@@ -20,7 +20,7 @@ import { findScript } from './scripts.ts';
 import { meanSize } from './sizes.ts';
 
 const CHUNK_BYTES = 4096;
-/** Chunks beside the data: parities by level, inner nodes of the tree, replicas of the root. */
+/** With the chunks besides the data: parities by level, inner nodes of the tree, replicas of the root. */
 const CHUNKS_PER_DATA = [1.05, 1.15, 1.3, 1.45, 3.6] as const;
 /** Manifests of directories have some chunks for each of their files. */
 const CHUNKS_PER_FILE = 2;
@@ -32,7 +32,10 @@ export const FEED_UPDATE_BYTES = 256;
 /** Signing more than this would take longer than most loads. */
 const UPDATES_MAX = 200_000;
 
-/** @param onNote told what is being done, for people @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`; ClientError */
+/**
+ * @param onNote called with what is being done, for people @throws HarnessError `NODE_NOT_FOUND`,
+ * `NODE_STATE`; ClientError
+ */
 export async function prepareLoad(
   cluster: Cluster,
   plan: LoadPlan,
@@ -62,7 +65,7 @@ export async function prepareLoad(
   return { nodes, batches, objects };
 }
 
-/** How many chunks the load will stamp, rather too many. */
+/** How many chunks the load will stamp, estimated on the high side. */
 export function chunksOf(plan: LoadPlan): number {
   const { facts } = findScript(plan.script);
   const { warmup, measured } = expectedIterations(plan);

@@ -1,4 +1,4 @@
-/** Which of the things that are there a load reads: some much more often than others, or each as if for the first time. */
+/** Which stored things a load reads: some much more often than others, or each as if for the first time. */
 import { HarnessError } from '../base/errors.ts';
 import type { Reads } from './k6/config.ts';
 

@@ -1,4 +1,4 @@
-/** The scripts of the package, and what each makes use of. */
+/** The scripts of the package, and what each uses. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
@@ -57,7 +57,7 @@ const OWN: ScriptFacts = { about: 'a script of your own', writes: true, reads: t
 
 /** A k6 script. */
 export interface Script {
-  /** As results call it. */
+  /** As named in results. */
   readonly name: string;
   /** Of its file. */
   readonly path: string;

@@ -1,7 +1,7 @@
 /**
- * How large things are that a load uploads, as a text: one size (`4KiB`), any size between two (`4KiB..1MiB`), a
- * lognormal distribution by its median (`lognormal:64KiB`, and its spread: `lognormal:64KiB:1.5`), or several of these
- * with weights (`4KiB*9,1MiB..4MiB`).
+ * Sizes of the things that a load uploads, as text: one size (`4KiB`), any size between two (`4KiB..1MiB`), a
+ * lognormal distribution by its median (`lognormal:64KiB`, and its spread: `lognormal:64KiB:1.5`), or several
+ * of these with weights (`4KiB*9,1MiB..4MiB`).
  */
 import { HarnessError } from '../base/errors.ts';
 import { parseSizeBytes } from '../base/words.ts';
@@ -17,7 +17,7 @@ const SIZE_MAX = 2 ** 30;
 const EXPECTED =
   "sizes such as '4KiB', '4KiB..1MiB', 'lognormal:64KiB', or several with weights: '4KiB*9,1MiB'";
 
-/** @throws HarnessError `USAGE` that names the part that is not one */
+/** @throws HarnessError `USAGE` naming the invalid part */
 export function parseSizes(text: string): Sizes {
   const parts = text.split(',').map((part) => {
     const [, range = '', weight = '1'] = /^\s*([^*]*?)\s*(?:\*\s*(\S+))?\s*$/.exec(part) ?? [];
@@ -67,7 +67,7 @@ function sizesError(text: string, why: string): HarnessError {
   return new HarnessError('USAGE', `--sizes: got '${text}': ${why}`);
 }
 
-/** Mean in bytes; of a lognormal distribution without the cut at its end, so rather too much. */
+/** Mean in bytes; for a lognormal distribution without its cut-off, so slightly too high. */
 export function meanSize({ parts }: Sizes): number {
   const total = parts.reduce((sum, { weight }) => sum + weight, 0);
   return parts.reduce((sum, { weight, of }) => sum + (weight / total) * meanOf(of), 0);

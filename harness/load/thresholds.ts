@@ -1,6 +1,7 @@
 /**
- * Conditions that a load must meet, as a person writes them: `p95<500ms`, `errors<1%`, `rate>=20/s`, and of one operation
- * `upload:p99<1s`. k6 judges them; here they become its expressions, and its verdict becomes words again.
+ * Conditions that a load must meet, as a person writes them: `p95<500ms`, `errors<1%`, `rate>=20/s`, or for
+ * one operation `upload:p99<1s`. k6 judges them; here they become its expressions, and its verdicts become
+ * words again.
  */
 import { HarnessError } from '../base/errors.ts';
 import { parseDurationMs, suggestion } from '../base/words.ts';
@@ -12,10 +13,10 @@ export const METRICS = {
   errors: 'svcnet_errors',
   succeeded: 'svcnet_succeeded',
 } as const;
-/** Those of k6 itself, for scripts without the helper library. */
+/** Metrics of k6 itself, for scripts without the helper library. */
 const K6_METRICS = { latency: 'http_req_duration', errors: 'http_req_failed' } as const;
 
-/** What may stand before the comparison. Percentiles are `p` and a number from 1 to 99.9. */
+/** What may precede the comparison. Percentiles are `p` and a number from 1 to 99.9. */
 const FIGURES = ['avg', 'min', 'med', 'max', 'errors', 'rate'] as const;
 /** Figures of a load that have no percentile. */
 export type Figure = (typeof FIGURES)[number];
@@ -43,10 +44,10 @@ export interface ThresholdVerdict {
   readonly expected: string;
 }
 
-/** The condition of loads that name none of their own on errors. */
+/** Condition for loads that set none on errors. */
 export const ERRORS_DEFAULT = 'errors<1%';
 
-/** @param flag that it was given by @throws HarnessError `USAGE` that says which part is not one */
+/** @param flag by which it was given @throws HarnessError `USAGE` naming the invalid part */
 export function parseThreshold(text: string, flag = '--threshold'): Threshold {
   try {
     return parsed(text);
@@ -56,7 +57,7 @@ export function parseThreshold(text: string, flag = '--threshold'): Threshold {
   }
 }
 
-/** Says which part is not one. */
+/** Its message names the invalid part. */
 class InvalidThreshold extends Error {}
 
 function parsed(text: string): Threshold {
@@ -116,7 +117,7 @@ export interface K6Threshold {
 }
 
 /**
- * @param options.seconds of the measured part: k6's own rates are of the whole run, so that a rate becomes a count
+ * @param options.seconds of the measured part: k6's own rates cover the whole run, so a rate becomes a count
  * @param options.helper whether the script uses the helper library
  */
 export function toK6(
@@ -156,7 +157,7 @@ export interface SummaryMetric {
   readonly thresholds?: Readonly<Record<string, { readonly ok: boolean }>>;
 }
 
-/** What k6 has found, in the words of the threshold. Without samples, or with too few, nothing is known: it has not held. */
+/** k6's verdict, in the words of the threshold. Without enough samples nothing is known: it has not held. */
 export function verdictOf(
   threshold: Threshold,
   metrics: Readonly<Record<string, SummaryMetric>>,
@@ -197,7 +198,7 @@ export function verdictOf(
   return { text, passed: ok, observed: `${ms.toFixed(ms < 10 ? 2 : 1)} ms of ${count} operations`, expected };
 }
 
-/** Thresholds that the script itself has. @param ours those that it was given */
+/** Thresholds that the script itself has. @param ours those that we have set */
 export function ownVerdicts(
   metrics: Readonly<Record<string, SummaryMetric>>,
   ours: readonly K6Threshold[],

@@ -1,4 +1,4 @@
-/** What a load has uploaded, made again: references and chunks, computed without any node. */
+/** What a load has uploaded, recomputed: references and chunks, without any node. */
 import { makeCac } from '../../node/chunk/cac.ts';
 import { toHex } from '../../node/crypto/hex.ts';
 import type { SplitOptions } from '../../node/files/splitter.ts';
@@ -18,7 +18,7 @@ export const LEDGER_KINDS = {
 } as const satisfies Record<LoadUpload['kind'], LedgerEntry['kind']>;
 
 /**
- * Encrypted content has another reference each time: of it only the root chunk is known, from the answer.
+ * Encrypted content has a different reference each time: only its root chunk is known, from the answer.
  * @param updates that the load could make, when it updates feeds
  */
 export async function expectedUpload(

@@ -14,7 +14,7 @@ export interface Case {
   readonly schedule: Schedule | undefined;
 }
 
-/** What a person counts of it. */
+/** Its size as a person counts it. */
 export interface Size {
   readonly nodes: number;
   readonly faults: number;
@@ -32,7 +32,7 @@ export function sizeOf({ recipe, schedule }: Case, scenario: Scenario): Size {
   };
 }
 
-/** Groups of nodes, one after the other as their nodes are numbered. */
+/** Groups of nodes, in the order in which their nodes are numbered. */
 export function groupsOf(
   { nodes, ownCounts = nodes === undefined, exactNodes, scenarios }: Recipe,
   { cluster }: Scenario,
@@ -57,7 +57,7 @@ function isOwn({ flavour = 'svc' }: GroupInput): boolean {
   return flavour === 'svc';
 }
 
-/** Fewer nodes in one group; who is asked or broken and is gone, is another one instead. */
+/** Fewer nodes in one group; another node takes the place of each missing one that is asked or broken. */
 export function withCount(given: Case, scenario: Scenario, index: number, count: number): Case {
   const groups = groupsOf(given.recipe, scenario)
     .map((group, n) => (n === index ? resized(group, count) : group))
@@ -69,7 +69,7 @@ export function withCount(given: Case, scenario: Scenario, index: number, count:
   };
 }
 
-/** What a group says of each of its nodes is said of those that stay. */
+/** Lists with an item per node keep those of the remaining nodes. */
 function resized(group: GroupInput, count: number): GroupInput {
   const lists = Object.entries(group).map(([key, value]) =>
     Array.isArray(value) && value.length === (group.count ?? 1) ? [key, value.slice(0, count)] : [key, value],
@@ -81,12 +81,12 @@ function onNodes(schedule: Schedule, total: number): Schedule {
   const faults = schedule.faults.map((fault) => ({ ...fault, request: renamed(fault.request, total) }));
   const operations = schedule.operations
     .map((operation) => placed(operation, total))
-    // A node that is left has nobody to send it to.
+    // A message whose two nodes have become one has no recipient.
     .filter((operation) => operation.do !== 'message' || operation.to !== operation.node);
   return { ...schedule, faults, operations };
 }
 
-/** What it is named after stays: its lane, and the stream that its payload comes from. */
+/** Its names stay: its lane, and the stream of its payload. */
 function placed(operation: Operation, total: number): Operation {
   const node = renamed(operation.node, total);
   return operation.do === 'message'
@@ -94,7 +94,7 @@ function placed(operation: Operation, total: number): Operation {
     : { ...operation, node };
 }
 
-/** Names of nodes anywhere in a value: `node-7` of four nodes is `node-3`. */
+/** Names of nodes anywhere in a value: with four nodes, `node-7` becomes `node-3`. */
 function renamed<T>(value: T, total: number): T {
   if (typeof value === 'string') {
     return value.replaceAll(
@@ -111,7 +111,7 @@ export function withFaults(given: Case, faults: readonly Schedule['faults'][numb
   return { ...given, schedule: given.schedule && { ...given.schedule, faults: [...faults] } };
 }
 
-/** Fewer operations; downloads of what is not uploaded any more go as well, and what waits for uploads waits for less. */
+/** Fewer operations; downloads of dropped uploads go too, and faults that wait for uploads wait for fewer. */
 export function withOperations(given: Case, kept: readonly Operation[]): Case {
   const { schedule } = given;
   if (schedule === undefined) return given;

@@ -1,6 +1,7 @@
 /**
- * Makes a run that fails as small as it can while it fails the same way. Each candidate is run on a fresh cluster; one
- * whose failure depends on timing is tried several times, and how often the smallest one failed is counted in the end.
+ * Makes a failing run as small as it can while it still fails the same way. Each candidate runs on a fresh
+ * cluster; one whose failure depends on timing is tried several times, and the smallest one is run again in
+ * the end to count how often it fails.
  */
 import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,24 +32,24 @@ import { signaturesOf } from './signature.ts';
 
 /** Runs of the original before anything is left out: whether it fails again, and how reliably. */
 const FIRST_RUNS = 3;
-/** A failure that comes less often than each so many runs is too rare to be made smaller within a budget. */
+/** A failure that occurs in fewer than one of this many runs is too rare to minimise within a budget. */
 const FIRST_RUNS_MAX = 10;
-/** Of one candidate. */
+/** Tries of one candidate. */
 const TRIES_MAX = 5;
-/** A candidate that fails as often as the original and is dropped all the same: at most this share of them. */
+/** At most this share of the candidates that fail as often as the original is dropped by mistake. */
 const MISSED_SHARE = 0.1;
 /** Runs of the smallest one, which say how often it fails. */
 const LAST_RUNS = 3;
 const ROUNDS_MAX = 4;
-/** By which times are shortened, one after the other. */
+/** Factor by which times are shortened, again and again. */
 const SHARE = 0.5;
 
 export interface MinimiseRequest extends Omit<Rerun, 'recipe' | 'report' | 'display'> {
-  /** Folder of the smallest run, made; nothing may be in it. */
+  /** Folder of the smallest run, created if missing; nothing may be in it. */
   readonly out: string;
-  /** Runs in all. */
+  /** Runs in total. */
   readonly attempts: number;
-  /** Milliseconds in all. */
+  /** Milliseconds in total. */
   readonly budgetMs: number;
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -58,7 +59,7 @@ export interface Progress {
   readonly attempts: number;
   readonly from: Size;
   readonly to: Size;
-  /** What is tried. */
+  /** What is being tried. */
   readonly trying: string;
   readonly last: ReplayedRun['ending'];
 }
@@ -80,11 +81,11 @@ export interface MinimiseDocument {
   readonly of: number;
   /** Folder of the smallest run. */
   readonly out: string;
-  /** `svcnet run` takes it. */
+  /** File for `svcnet run`. */
   readonly scenario: string;
 }
 
-/** Thrown inside, to leave off. */
+/** Thrown internally, to stop. */
 class Stopped extends Error {
   readonly why: NonNullable<MinimiseDocument['stopped']>;
 
@@ -113,7 +114,7 @@ export async function minimise(request: MinimiseRequest): Promise<MinimiseDocume
       `${folder}: the run was made on cluster ${recipe.cluster}, which cannot be made smaller`,
     );
   }
-  // A suite has some scenarios more than once, each with parameters of its own.
+  // A suite may contain a scenario more than once, each time with its own parameters.
   const failed = readRun(folder).scenarios.findIndex((one) =>
     signaturesOf({ scenarios: [one] }).includes(failure),
   );
@@ -190,7 +191,7 @@ class Minimiser {
       };
     } finally {
       rmSync(this.#work, { recursive: true, force: true });
-      // Where nothing has failed again nothing stays, so that the folder can be given once more.
+      // If nothing failed again, nothing stays, so that the folder can be used again.
       if (!existsSync(this.#kept)) rmSync(join(request.out, 'inputs'), { recursive: true, force: true });
     }
   }
@@ -227,7 +228,7 @@ class Minimiser {
   async #fewerNodes(): Promise<void> {
     const { scenario } = this.#subject;
     const groups = groupsOf(this.#best.recipe, scenario);
-    // From the last group on: a group that is gone moves those behind it.
+    // From the last group to the first: removing a group shifts those behind it.
     for (let index = groups.length - 1; index >= 0; index--) {
       const count = groups[index]?.count ?? 1;
       const others = groupsOf(this.#best.recipe, scenario).reduce(
@@ -275,7 +276,7 @@ class Minimiser {
     }
   }
 
-  /** Whether it fails the same way, once of its tries; it is the best one so far then. */
+  /** Whether it fails the same way in any of its tries; if so, it is the best one so far. */
   async #try(candidate: Case, what: string): Promise<boolean> {
     const key = JSON.stringify(candidate);
     if (this.#refused.has(key)) return false;
@@ -286,7 +287,7 @@ class Minimiser {
         this.#refused.delete(key);
         return true;
       }
-      // What does not start, or breaks another condition, is another run.
+      // A candidate that does not start, or breaks another condition, is a different run.
       if (ending === 'not-run') return false;
     }
     return false;
@@ -328,12 +329,15 @@ class Minimiser {
     return run.ending;
   }
 
-  /** Report of the last run of the best one that failed. */
+  /** Report of the best candidate's last failing run. */
   get #kept(): string {
     return join(this.#request.out, 'run');
   }
 
-  /** How often the smallest one fails, as far as the budget goes; the run that made it the best one counts. */
+  /**
+   * How often the smallest one fails, as far as the budget goes; the run that made it the best one counts
+   * too.
+   */
   async #measure(): Promise<{ failed: number; of: number }> {
     let failed = 1;
     let of = 1;
@@ -347,7 +351,7 @@ class Minimiser {
     return { failed, of };
   }
 
-  /** What a run of the candidate needs. */
+  /** Writes what a run of the candidate needs. */
   #lay({ recipe, schedule }: Case, folder: string): void {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
@@ -392,7 +396,7 @@ function sizeText(from: Size, to: Size): string {
   ].join(', ');
 }
 
-/** What a person reads in the end. */
+/** Lines for a person to read at the end. */
 export function minimiseLines(document: MinimiseDocument): string[] {
   const { failure, from, to, parameters, runs, stopped, failed, of, out, scenario } = document;
   const why = {

@@ -1,8 +1,8 @@
 /** Makes a list as short as a test allows: delta debugging. */
 
 /**
- * Leaves out parts, larger ones first, while what is left still does it.
- * @param does whether a list does what is looked for; never asked for the whole list, nor for one twice in a row
+ * Leaves out parts, larger ones first, while what is left still passes.
+ * @param does whether a list passes; never called for the whole list, nor for the same one twice in a row
  * @returns a list from which no single item can be left out, unless `does` was stopped by throwing
  */
 export async function shortened<T>(
@@ -39,8 +39,9 @@ async function firstThatDoes<T>(
 }
 
 /**
- * The smallest whole number that does it: the least first, then halves of what is left; a number below one that does not do it is not tried.
- * @param from one that does @param least smallest that makes sense
+ * The smallest whole number that passes: tries `least` first, then bisects; never tries a number below one
+ * that failed.
+ * @param from a number that passes @param least the smallest that makes sense
  */
 export async function lowered(
   from: number,

@@ -1,4 +1,4 @@
-/** Runs a run again, as often as wanted, and says how often it ended the same way. */
+/** Repeats a run as often as wanted, and says how often it ended the same way. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError, messageOf } from '../base/errors.ts';
@@ -13,7 +13,7 @@ import { signaturesOf } from './signature.ts';
 /** `same`: failed as the run did. `otherwise`: failed in another way. `not-run`: could not be run. */
 export type Ending = 'passed' | 'same' | 'otherwise' | 'not-run';
 
-/** How a person reads each ending. */
+/** Each ending, for a person to read. */
 export const ENDING_TEXTS: Readonly<Record<Ending, string>> = {
   passed: 'passed',
   same: 'failed the same way',
@@ -44,7 +44,7 @@ export interface ReplayDocument {
 
 export interface ReplayRequest extends Omit<Rerun, 'recipe' | 'report'> {
   readonly times: number;
-  /** Folder for the reports, made; one folder each. */
+  /** Folder for the reports, created if missing; one subfolder each. */
   readonly reports: string;
   readonly onRun?: (run: ReplayedRun, number: number) => void;
 }
@@ -83,7 +83,7 @@ export function failureOf(folder: string): string | undefined {
 }
 
 /**
- * One run. @param failure the one that is looked for; undefined: any @throws HarnessError `INTERRUPTED`
+ * One run. @param failure the one looked for; undefined: any @throws HarnessError `INTERRUPTED`
  */
 export async function tryOnce(again: Rerun, failure: string | undefined): Promise<ReplayedRun> {
   const { report } = again;
@@ -104,7 +104,7 @@ export async function tryOnce(again: Rerun, failure: string | undefined): Promis
   }
 }
 
-/** Why nothing was looked at: the scenario that failed, or all of them, could not be run here. */
+/** Why nothing was tested: the scenario that failed, or all of them, could not be run here. */
 function skippedOf({ scenarios }: RunResult, failure: string | undefined): string | undefined {
   const looked = scenarios.filter(({ name }) => failure === undefined || failure.startsWith(`${name}: `));
   const [first] = looked;
@@ -112,7 +112,7 @@ function skippedOf({ scenarios }: RunResult, failure: string | undefined): strin
   return `${first.name} was skipped: ${first.skipReason ?? 'no reason given'}`;
 }
 
-/** What a person reads in the end. */
+/** Lines for a person to read at the end. */
 export function replayLines({ failure, runs, counts, warnings }: ReplayDocument): string[] {
   const { same, otherwise, passed, 'not-run': notRun } = counts;
   const others = [

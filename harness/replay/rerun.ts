@@ -1,4 +1,4 @@
-/** A run again, from its recipe. */
+/** Repeats a run from its recipe. */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
@@ -13,13 +13,13 @@ import { runScenarios } from '../run/runner.ts';
 import { resolvedSource } from '../run/source.ts';
 import { parseSchedule, readSchedule, SCHEDULE_FILE, type Schedule } from '../schedule/schedule.ts';
 
-/** Parameter of scenarios that take their schedule from a file: its path, empty when they shall draw one. */
+/** Parameter of scenarios that take their schedule from a file: its path; empty when they should draw one. */
 const SCHEDULE_PARAMETER = 'schedule';
 /** In the folder of a run that was given one. */
 const SCHEDULE_INPUT = join('inputs', SCHEDULE_FILE);
 
 export interface Rerun {
-  /** Where the files are that the recipe names: the folder of the run, or of its recipe. */
+  /** Where the files named by the recipe are: the folder of the run, or of its recipe. */
   readonly folder: string;
   readonly recipe: Recipe;
   /** Folder of the new report. */
@@ -30,7 +30,8 @@ export interface Rerun {
 }
 
 /**
- * @throws HarnessError `RUN_INVALID` when a scenario cannot be had, and of a cluster that does not start
+ * @throws HarnessError `RUN_INVALID` when a scenario cannot be loaded; also that of a cluster that does not
+ * start
  */
 export async function rerun(again: Rerun): Promise<RunResult> {
   const { recipe, report, stateDir, signal, display } = again;
@@ -57,7 +58,7 @@ export async function rerun(again: Rerun): Promise<RunResult> {
 
 /**
  * A scenario of a recipe with its parameters, the schedule among them.
- * @throws HarnessError `RUN_INVALID` when it cannot be had
+ * @throws HarnessError `RUN_INVALID` when it cannot be loaded
  */
 export async function plannedOf(
   { name, from, file, timeoutMs, parameters: given }: Recipe['scenarios'][number],
@@ -87,7 +88,7 @@ export function takesSchedule({ parameters }: PlannedScenario['scenario']): bool
 }
 
 /**
- * What was done in the run: it is done again as it was, whatever a later version would draw.
+ * What was done in the run, to be repeated as it was, whatever a later version would draw.
  * @throws HarnessError `DEFINITION_INVALID`
  */
 export function scheduleOf(folder: string, { schedule }: Pick<Recipe, 'schedule'>): Schedule | undefined {
@@ -98,7 +99,7 @@ export function scheduleOf(folder: string, { schedule }: Pick<Recipe, 'schedule'
   return file === undefined ? undefined : readSchedule(file);
 }
 
-/** A copy is loaded from a file of its own name each time: a module that is loaded stays. */
+/** Loads a copy under a new file name each time: a loaded module stays in the cache. */
 async function loadKept(path: string): Promise<PlannedScenario['scenario']> {
   if (!existsSync(path)) throw new HarnessError('RUN_INVALID', `no file ${path}, which the recipe names`);
   const loadable = resolvedSource(path);

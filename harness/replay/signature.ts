@@ -1,4 +1,4 @@
-/** By what the failures of two runs are told apart or taken for the same: names of conditions and kinds of errors. */
+/** What tells whether two runs failed the same way: names of conditions and kinds of errors. */
 import type { RunResult, ScenarioResult } from '../report/result.ts';
 
 /** @returns a line for each thing that failed, the first one first; none when everything passed or was skipped */

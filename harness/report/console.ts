@@ -16,7 +16,7 @@ export interface ConsoleStyle {
   readonly live: boolean;
 }
 
-/** Columns below this are not worth a table. */
+/** Narrower than this is not worth a table. */
 const WIDTH_MIN = 60;
 
 export function consoleStyle(
@@ -44,8 +44,8 @@ export function formatBytes(bytes: number): string {
 }
 
 /**
- * The running step as a person sees it: name, detail, bar, rate and time left where the end is known, time. On a terminal
- * its line is drawn again and again; elsewhere a long step says every few seconds how far it is.
+ * The running step as a person sees it: name, detail, bar, rate and time left where the end is known, time.
+ * On a terminal its line is redrawn; elsewhere a long step reports its progress every few seconds.
  */
 export class StepDisplay {
   readonly #style: ConsoleStyle;
@@ -88,7 +88,7 @@ export class StepDisplay {
     this.#write(`${this.#style.live ? CLEAR_LINE : ''}${this.#line(mark, state, state.detail, took)}\n`);
   }
 
-  /** Where the name is longer than its column, what follows gives way, and the times stay below each other. */
+  /** When the name is longer than its column, what follows gives way, so that the times stay aligned. */
   #line(mark: string, { name: text }: { name: string }, detail: string, took: string): string {
     const name = text.padEnd(NAME_WIDTH);
     const room = Math.max(this.#style.width - name.length - TIME_WIDTH - 6, 1);
@@ -99,7 +99,7 @@ export class StepDisplay {
     const state = this.#state;
     if (state === undefined) return;
     const elapsedMs = performance.now() - state.startedMs;
-    // How far it is stands first: the end of a long line is cut.
+    // Progress comes first: the end of a long line is cut.
     const pace = state.part === undefined ? '' : paceText(state.part, elapsedMs);
     const detail = [pace, state.detail].filter((text) => text !== '').join(' · ');
     this.#write(`${this.#line('…', state, detail, formatMs(elapsedMs))}\n`);
@@ -123,7 +123,7 @@ function barText(part: Part, elapsedMs: number): string {
 }
 
 const FRAME_MS = 100;
-/** Often enough to see that it goes on, seldom enough for a log. */
+/** Often enough to show that it goes on, seldom enough for a log. */
 const TELL_MS = 5000;
 const NAME_WIDTH = 12;
 const TIME_WIDTH = 8;
@@ -135,16 +135,18 @@ function progressBar(part: number): string {
   return `${'█'.repeat(full)}${'░'.repeat(20 - full)}`;
 }
 
-/** Verdict, failures with evidence, the table of operations, where the report lies and how to repeat the run. */
+/**
+ * Verdict, failures with evidence, the table of operations, where the report is and how to repeat the run.
+ */
 export function renderRun(run: RunResult, style: ConsoleStyle): string {
   const parallel = run.scenarios.some(({ folder }) => folder !== undefined);
-  // Of those side by side each has had its line when it ended.
+  // Each scenario run in parallel had its line when it ended.
   const told = parallel ? run.scenarios.filter(({ result }) => NOT_PASSED.has(result)) : run.scenarios;
   const parts = told.map((scenario) => renderScenario(scenario, style));
   if (parallel) parts.push('', renderCounts(run, style), '');
   const page = join(run.report, 'report.html');
   const footer = [
-    // Where the page could not be made, a problem says why.
+    // If the page could not be made, a problem says why.
     `  ${'report'.padEnd(NAME_WIDTH)} ${existsSync(page) ? page : run.report}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
     ...(run.problems ?? []).map((text) => `  ${paint(style, 'red', 'problem'.padEnd(NAME_WIDTH))} ${text}`),
@@ -170,7 +172,7 @@ function renderCounts({ scenarios, passed, durationMs }: RunResult, style: Conso
   return `  ${verdict}   ${count('passed')} of ${scenarios.length} scenarios${others.join('')}, in ${formatMs(durationMs)}`;
 }
 
-/** The runs of `--repeat` in one line each, which seeds failed, and how often each scenario did. */
+/** The runs of `--repeat` in one line each, the seeds that failed, and how often each scenario failed. */
 export function renderRepeated({ runs, failedSeeds, failures }: RepeatedRun, style: ConsoleStyle): string {
   const lines = runs.map((run) => {
     const [colour, verdict] = run.passed ? (['green', 'passed'] as const) : (['red', 'failed'] as const);
@@ -259,7 +261,7 @@ const COLUMNS: readonly Column[] = [
 ];
 const DROPS_MAX = 3;
 
-/** A percentile that too few samples tell is none. */
+/** `-` for a percentile with too few samples. */
 function shortMs(ms: number | null): string {
   if (ms === null) return '-';
   return ms < 10 ? ms.toFixed(1) : grouped(Math.round(ms));

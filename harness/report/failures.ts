@@ -1,4 +1,7 @@
-/** What went wrong in a run, each with the moment, what had happened before, and what nodes wrote then. */
+/**
+ * What went wrong in a run: each failure with its moment, what had happened before, and what nodes logged
+ * then.
+ */
 import { createReadStream, existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -6,11 +9,11 @@ import { createInterface } from 'node:readline';
 import { type LogEntry, logEntry } from '../logs/log-entry.ts';
 import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
 
-/** Failures with log lines; a run with more has one cause mostly. */
+/** Failures with log lines; a run with more than this usually has one cause. */
 const EXPLAINED_MAX = 20;
 const BEFORE_MS = 5000;
 const AFTER_MS = 1000;
-/** Lines of one node and of one failure. */
+/** Lines of one node, and of one failure. */
 const NODE_LINES_MAX = 12;
 const LINES_MAX = 40;
 const EVENTS_MAX = 6;
@@ -24,7 +27,7 @@ export interface Failure {
   readonly evidence?: string;
   /** Ms since the epoch, where that is known. */
   readonly at?: number;
-  /** Faults and incidents of the scenario until then, the last ones. */
+  /** Faults and incidents of the scenario up to then, the last ones. */
   readonly before: readonly RunEvent[];
   readonly logs: readonly LogLine[];
 }
@@ -149,7 +152,7 @@ function entryText({ module, message, fields }: LogEntry): string {
     .slice(0, LINE_LENGTH_MAX);
 }
 
-/** Of each node those closest to the moment; all in the order of their times. */
+/** The lines of each node closest to the moment, all in order of time. */
 function chosen({ at = 0 }: Failure, lines: readonly LogLine[]): LogLine[] {
   const near = (a: LogLine, b: LogLine) => Math.abs(a.at - at) - Math.abs(b.at - at);
   return [...Map.groupBy(lines, ({ part }) => part).values()]

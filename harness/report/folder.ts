@@ -10,31 +10,34 @@ import { gatherMaterial } from './material.ts';
 import { reportPage } from './page/report-page.ts';
 import type { RunResult } from './result.ts';
 
-/** Version of `report.json`; raised when a field changes its meaning. 2: percentiles are null when samples are too few. */
+/**
+ * Version of `report.json`; raised when the meaning of a field changes. 2: percentiles are null when samples
+ * are too few.
+ */
 export const REPORT_SCHEMA = 2;
 
-/** Everything about a run; what makes a folder one of a run. */
+/** Everything about a run; its presence makes a folder that of a run. */
 export const REPORT_FILE = 'report.json';
 
-/** Of a run's folder: what a person opens. */
+/** In a run's folder: what a person opens. */
 export const REPORT_PAGE = 'report.html';
 
 /** What to do when the folder cannot be written to. */
 export const REPORT_REMEDY = 'choose another with --report';
 
-/** Of a run's folder: every upload that was acknowledged. */
+/** In a run's folder: every acknowledged upload. */
 export const LEDGER_FILE = 'ledger.jsonl';
 
-/** Of a run's folder: why each missing chunk is nowhere, one line of JSON each. */
+/** In a run's folder: why each missing chunk is nowhere, one line of JSON each. */
 export const LOSSES_FILE = 'losses.jsonl';
 
-/** Of a run's folder: what its scenarios have broken, a line for each beginning and each end. */
+/** In a run's folder: what its scenarios have broken, a line for each beginning and each end. */
 export const FAULTS_FILE = 'faults.jsonl';
 
-/** What a run adds to line by line. */
+/** Files that a run appends to line by line. */
 const GROWING = [LEDGER_FILE, LOSSES_FILE, FAULTS_FILE, METRICS_FILE];
 
-/** An earlier run of the same folder must not be taken for a part of this one. @throws HarnessError `CANNOT_WRITE` */
+/** Removes files of an earlier run, lest they be taken for this one's. @throws HarnessError `CANNOT_WRITE` */
 export function createReport(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true });
@@ -46,7 +49,7 @@ export function createReport(folder: string): void {
 
 /**
  * Writes `report.json`, `junit.xml`, `report.html` and `report.md` into the run's folder, where logs, ledger and series are.
- * @returns why there are no pages, which can be made again from the rest; undefined when there are
+ * @returns why there are no pages (they can be made later from the rest); undefined when there are
  * @throws HarnessError `CANNOT_WRITE` when the result itself cannot be kept
  */
 export async function writeReport(run: RunResult): Promise<string | undefined> {
@@ -60,7 +63,7 @@ export async function writeReport(run: RunResult): Promise<string | undefined> {
   }
 }
 
-/** What is made of the rest of the folder. @param baseline an earlier run that the numbers are compared with */
+/** Writes the pages made from the rest of the folder. @param baseline an earlier run to compare with */
 export async function writePages(run: RunResult, baseline?: RunResult): Promise<void> {
   const material = await gatherMaterial(run, baseline);
   const page = reportPage(material, await pageBundle('report'));

@@ -39,7 +39,7 @@ export function junitXml(run: RunResult): string {
   ].join('\n');
 }
 
-/** Control characters are dropped: XML 1.0 has no way to write them. */
+/** Control characters are dropped: XML 1.0 cannot represent them. */
 export function escapeXml(text: string): string {
   return text
     .replaceAll('&', '&amp;')

@@ -1,4 +1,4 @@
-/** `report.md`: the same in short, for a pull request, a chat or a terminal. */
+/** `report.md`: a short report, for a pull request, a chat or a terminal. */
 import { byteSize, clock, duration, NOTHING, quantity } from '../web/base/format.ts';
 import type { Failure } from './failures.ts';
 import type { ReportMaterial } from './material.ts';
@@ -99,7 +99,7 @@ function tableText(columns: readonly string[], rows: readonly (readonly string[]
   return [line(columns), `|${columns.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
 }
 
-/** In one line, and without what Markdown or HTML would take for its own. */
+/** One line, with Markdown and HTML syntax escaped. */
 function plain(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, ' ').replaceAll(/[\\`*_{}[\]<>|#]/g, (character) => `\\${character}`);
 }

@@ -1,4 +1,4 @@
-/** What the texts and pages of a run are made of: its result, and what its folder tells beside it. */
+/** What the texts and pages of a run are made from: its result, and what else its folder contains. */
 import { type Failure, failuresOf } from './failures.ts';
 import { type Resources, readResources } from './resources.ts';
 import type { RunResult } from './result.ts';

@@ -1,4 +1,4 @@
-/** Figures of a scenario that its pages begin with: what all nodes did together, operation by operation. */
+/** Figures at the top of a scenario's pages: what all nodes did together, by operation. */
 
 import { plural } from '../base/words.ts';
 import { Distribution, type LatencySummary } from '../metrics/distribution.ts';
@@ -14,7 +14,7 @@ export interface OperationTotal extends Omit<LatencySummary, 'histogram'> {
   readonly count: number;
   readonly bytes: number;
   readonly errors: number;
-  /** From the first start to the last end on any node, as far as their windows tell. */
+  /** From the first start to the last end on any node, as far as their windows show. */
   readonly mibPerSecond: number | null;
 }
 
@@ -36,7 +36,7 @@ export function operationTotals({ metrics, timelines }: ScenarioResult): Operati
     };
   });
 
-  /** Nodes may have worked one after the other or together: only the time between the first and the last byte is shared. */
+  /** Nodes may have worked in turn or together: only the time from the first byte to the last is shared. */
   function sharedRate(operation: string, bytes: number): number | null {
     const timeline = timelines.find((one) => one.operation === operation);
     if (timeline === undefined || bytes === 0) return null;
@@ -48,17 +48,17 @@ export function operationTotals({ metrics, timelines }: ScenarioResult): Operati
   }
 }
 
-/** A number that a page begins with. */
+/** A number at the top of a page. */
 export interface Headline {
   readonly title: string;
   readonly value: number | null;
   readonly unit: Unit;
-  /** Beside the number, smaller. */
+  /** Next to the number, in smaller type. */
   readonly detail: string;
   readonly verdict?: 'good' | 'bad';
 }
 
-/** Operations that have a number of their own; the tables have all. */
+/** Operations with their own headline; the tables have all. */
 const OPERATIONS_MAX = 4;
 
 /** What went wrong comes first. */

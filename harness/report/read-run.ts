@@ -1,4 +1,4 @@
-/** Runs that have been made before: where they are, and what they found. */
+/** Earlier runs: where they are, and what they found. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
@@ -7,11 +7,11 @@ import { suggestion } from '../base/words.ts';
 import { REPORT_FILE, REPORT_SCHEMA } from './folder.ts';
 import type { RunResult } from './result.ts';
 
-/** Stands for a run. The names of runs begin with their time, so the last one is the last by name. */
+/** Stands for the last run. Names of runs begin with their time, so the last one is the last by name. */
 const LAST = 'last';
 
 /**
- * @param name path of a folder, name of a run below the state directory, or `last`: the run that began last there
+ * @param name path of a folder, name of a run below the state directory, or `last`: the latest run there
  * @returns a folder, of a run or of repeats @throws HarnessError `RUN_NOT_FOUND`
  */
 export function findRun(name: string, stateDir: string): string {

@@ -1,4 +1,4 @@
-/** What nodes used over a run, from the series that its folder keeps: processor, memory, delay of the event loop; bytes. */
+/** What nodes used over a run, from the series in its folder: processor, memory, event loop delay; bytes. */
 
 import { increase, rate, type Series } from '../metrics/series.ts';
 import { readSeries } from '../metrics/series-file.ts';
@@ -11,7 +11,7 @@ const WANTED = new Set([CPU, MEMORY, EVENT_LOOP, BYTES]);
 /** Points of a curve that is some hundred pixels wide. */
 const POINTS_MAX = 120;
 
-/** One figure of one node: its highest value in each of equally long parts of the run; `null`: none then. */
+/** One figure of one node: its highest value in each of equally long parts of the run; `null`: no value. */
 export interface ResourceCurve {
   readonly points: readonly (number | null)[];
   readonly mean: number;
@@ -31,7 +31,7 @@ export interface NodeResources {
 
 export interface Resources {
   readonly nodes: readonly NodeResources[];
-  /** CPU seconds of all nodes; `NaN` when nothing tells. */
+  /** CPU seconds of all nodes; `NaN` when not known. */
   readonly cpuSeconds: number;
   /** Bytes through streams, most first. */
   readonly traffic: readonly {

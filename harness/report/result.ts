@@ -10,38 +10,38 @@ export interface Assertion {
   readonly passed: boolean;
   readonly observed: string;
   readonly expected: string;
-  /** Node, peer, chunk, log excerpt: whatever helps to find the cause. */
+  /** Node, peer, chunk, log excerpt: whatever helps find the cause. */
   readonly evidence?: string;
-  /** It is a condition on how fast and how well a load went, and nothing is wrong with what was stored. */
+  /** A condition on how fast and how well a load went; nothing is wrong with what was stored. */
   readonly threshold?: true;
   /** When it was checked, ms since the epoch. */
   readonly at?: number;
 }
 
-/** An amount or a count that a scenario has come to. */
+/** An amount or a count produced by a scenario. */
 export interface Figure {
-  /** What it is of, such as `cheques sent`. */
+  /** What it counts, such as `cheques sent`. */
   readonly name: string;
   /** Node or link that it belongs to; absent: the cluster. */
   readonly of?: string;
-  /** Amounts that a number does not hold are decimal digits. */
+  /** Decimal digits for amounts that a number cannot hold. */
   readonly value: number | string;
   readonly unit: string;
 }
 
 /**
- * Something of a run that a chart marks. `phase`: a step of a scenario. `fault`: what a scenario did to a node, a link or
- * the chain. `incident`: what happened to one unasked.
+ * An event of a run that a chart marks. `phase`: a step of a scenario. `fault`: what a scenario did to a
+ * node, a link or the chain. `incident`: what happened to one of them without the scenario's doing.
  */
 export interface RunEvent {
   readonly kind: 'phase' | 'fault' | 'incident';
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Absent: it took no time, or had no end when the run ended. */
+  /** Absent: it took no time, or had not ended when the run ended. */
   readonly endAt?: number;
   /** Name of a node, or `chain`; absent: the whole cluster. */
   readonly part?: string;
-  /** That of its scenario. */
+  /** Folder of its scenario. */
   readonly folder?: string;
   readonly text: string;
 }
@@ -49,12 +49,12 @@ export interface RunEvent {
 /** `failed`: a condition was false. `error`: the scenario could not run. `skipped`: an unmet need, named in `skipReason`. */
 export type ScenarioOutcome = 'passed' | 'failed' | 'error' | 'skipped';
 
-/** Chunks of the ledger: of a last look for them, or of those acknowledged when nobody has looked. */
+/** Chunks of the ledger: those last looked for, or those acknowledged when none were looked for. */
 export interface LedgerResult {
   readonly acknowledged: number;
   readonly found: number;
   readonly missing: number;
-  /** The first of those missing. */
+  /** The first of the missing ones. */
   readonly losses?: readonly Loss[];
 }
 
@@ -80,33 +80,33 @@ export interface ScenarioResult {
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly ledger: LedgerResult;
   readonly error?: string;
-  /** What happened to nodes or the chain meanwhile that the scenario had not done; with any, it has not passed. */
+  /** What happened to nodes or the chain that the scenario had not done; with any, it has not passed. */
   readonly incidents?: readonly Incident[];
   readonly skipReason?: string;
-  /** What could not be looked at on this cluster, a line each. */
+  /** What could not be checked on this cluster, a line each. */
   readonly unchecked?: readonly string[];
   /** Ms since the epoch. */
   readonly startedAt?: number;
-  /** Folder below that of the report with its logs, ledger and series; absent: that of the report. */
+  /** Subfolder of the report with its logs, ledger and series; absent: the folder of the report itself. */
   readonly folder?: string;
-  /** Its cluster at its end. */
+  /** Its cluster at the end of the scenario. */
   readonly picture?: NetworkPicture;
 }
 
 /** What the nodes of a run used, from its first scrape to its last. */
 export interface RunCosts {
-  /** Processor seconds of all of them for 10^9 bytes that its operations moved; absent: none was moved. */
+  /** Processor seconds of all nodes per 10^9 bytes that its operations moved; absent: none was moved. */
   readonly cpuSecondsPerGb?: number;
-  /** Resident bytes of the largest node, or of the one process that holds all. */
+  /** Resident bytes of the largest node, or of the one process that holds all nodes. */
   readonly peakMemory?: number;
 }
 
 export interface RunResult {
   /** Name of the run and of its folder. */
   readonly run: string;
-  /** A number when JSON holds it exactly, else decimal digits. */
+  /** A number when JSON holds it exactly, otherwise decimal digits. */
   readonly seed: number | string;
-  /** Of its clusters. */
+  /** Driver of its clusters. */
   readonly driver: DriverName;
   readonly passed: boolean;
   readonly startedAt: string;
@@ -114,18 +114,18 @@ export interface RunResult {
   /** Command that repeats the run. */
   readonly command: string;
   readonly scenarios: readonly ScenarioResult[];
-  /** In the order of their beginnings. */
+  /** In the order in which they began. */
   readonly events: readonly RunEvent[];
   readonly environment: Readonly<Record<string, string | number>>;
   /** Folder of the report. */
   readonly report: string;
   /** File of that folder with the series of all nodes and of the harness; absent: no cluster was started. */
   readonly series?: string;
-  /** Absent: no series tell. */
+  /** Absent: not known from the series. */
   readonly costs?: RunCosts;
-  /** Name of the cluster that it left running. */
+  /** Name of the cluster left running. */
   readonly kept?: string;
-  /** What could not be recorded or drawn of it, a line each; it changes no verdict. Absent: nothing. */
+  /** What could not be recorded or drawn, a line each; it changes no verdict. Absent: nothing. */
   readonly problems?: readonly string[];
 }
 
@@ -136,11 +136,11 @@ export interface FailedStart {
   readonly error: string;
 }
 
-/** The same run with a seed and those after it. */
+/** The same run with a seed and the ones after it. */
 export interface RepeatedRun {
   readonly passed: boolean;
   readonly failedSeeds: readonly (number | string)[];
-  /** How often each scenario has not passed, those that have not most often first. */
+  /** How often each scenario has not passed, most often first. */
   readonly failures: Readonly<Record<string, number>>;
   readonly runs: readonly (RunResult | FailedStart)[];
 }

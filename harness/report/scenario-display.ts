@@ -1,11 +1,11 @@
-/** What a run of scenarios side by side prints: a line for each that has ended, and what runs at the moment. */
+/** What a run prints while scenarios run side by side: a line for each that has ended, and what runs now. */
 import { formatMs } from '../base/words.ts';
 import { clip } from '../terminal/table.ts';
 import { type ConsoleStyle, paint } from './console.ts';
 import type { ScenarioOutcome, ScenarioResult } from './result.ts';
 
 const FRAME_MS = 250;
-/** Elsewhere than on a terminal: a scenario that hangs is named, and a log stays short. */
+/** Without a terminal: often enough to name a scenario that hangs, seldom enough for a short log. */
 const TELL_MS = 15_000;
 const NAME_WIDTH = 22;
 const TIME_WIDTH = 11;
@@ -21,7 +21,7 @@ export class ScenarioDisplay implements Disposable {
   readonly #style: ConsoleStyle;
   readonly #write: (text: string) => void;
   readonly #total: number;
-  /** One row for each, in the order of their beginnings: a suite has the same scenario with several parameters. */
+  /** One row each, in order of their beginning: a suite may have a scenario with several parameters. */
   readonly #running: { readonly name: string; readonly startedMs: number }[] = [];
   readonly #timer: NodeJS.Timeout;
   #ended = 0;

@@ -1,9 +1,12 @@
-/** What a scenario measured over time, as charts that stand below each other, with what happened meanwhile. */
+/** What a scenario measured over time, as charts below each other, with what happened meanwhile. */
 import type { OperationTimeline } from '../metrics/timeline.ts';
 import type { ChartFrame, ChartMark, TimeChartData, TimeSeries } from '../web/chart/chart-data.ts';
 import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
 
-/** Lines of one chart: as many as there are colours. Those with most operations are drawn; the tables have all. */
+/**
+ * Lines of one chart: as many as there are colours. The operations with the highest counts are drawn; the
+ * tables have all.
+ */
 const OPERATIONS_MAX = 8;
 /** More points than this are noise at the width of a page. */
 const STEPS_MAX = 240;
@@ -97,12 +100,15 @@ export function timelineCharts({ timelines }: ScenarioResult): TimeChartData[] {
 
 /** Steps of equal length over the whole time. */
 interface Grid {
-  /** Beginnings of the steps, and the end of the last one. */
+  /** Starts of the steps, and the end of the last one. */
   readonly timesMs: readonly number[];
   readonly stepMs: number;
 }
 
-/** Steps as long as the longest window, or longer, so that there are not too many; begun where the first window begins. */
+/**
+ * Steps at least as long as the longest window, so that there are not too many, starting where the first
+ * window starts.
+ */
 function gridOf(timelines: readonly OperationTimeline[]): Grid {
   const from = Math.min(...timelines.map(({ startMs }) => startMs));
   const to = Math.max(...timelines.map(({ startMs, windowMs, count }) => startMs + windowMs * count.length));
@@ -112,7 +118,7 @@ function gridOf(timelines: readonly OperationTimeline[]): Grid {
   return { stepMs, timesMs: Array.from({ length: steps + 1 }, (_, i) => from + i * stepMs) };
 }
 
-/** For each step the windows of an operation that begin in it; none before its first one and after its last one. */
+/** For each step the windows of an operation that begin in it; none before its first and after its last. */
 function windowsIn({ timesMs, stepMs }: Grid, { startMs, windowMs, count }: OperationTimeline): number[][] {
   const windows: number[][] = timesMs.map(() => []);
   const from = timesMs[0] as number;
@@ -125,7 +131,7 @@ function total(values: readonly number[]): number {
   return values.reduce((all, value) => all + value, 0);
 }
 
-/** A chart has some hundred pixels of height: more digits would only make the page larger. */
+/** A chart is some hundred pixels high: more digits would only make the page larger. */
 function rounded(value: number | null): number | null {
   return value === null ? null : Number(value.toPrecision(4));
 }

@@ -1,4 +1,4 @@
-/** The scenarios that there are: those of the package by name, others by the path of their file. */
+/** The available scenarios: those of the package by name, others by the path of their file. */
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,7 +10,7 @@ import type { Scenario } from './scenario.ts';
 const FOLDER = resolve(import.meta.dirname, '../../scenarios');
 const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
 
-/** Files of scenarios that are none of the package. */
+/** Files of scenarios from outside the package. */
 const origins = new WeakMap<Scenario, string>();
 
 /** Path of the file that a scenario was loaded from, unless it is one of the package. */
@@ -18,7 +18,7 @@ export function originOf(scenario: Scenario): string | undefined {
   return origins.get(scenario);
 }
 
-/** A scenario that was loaded from a copy counts as that of the file. */
+/** A scenario loaded from a copy counts as that of the original file. */
 export function cameFrom(scenario: Scenario, path: string): void {
   origins.set(scenario, path);
 }

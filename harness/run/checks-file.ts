@@ -1,7 +1,7 @@
 /**
- * Scenario files of the public network's check tool: a map `checks` from names to a type, a timeout and options. Types are
- * names of our scenarios, options names of their parameters; what we do not have is reported. Source: `scenarios.md`
- * Appendix A.
+ * Scenario files of the public network's check tool: a map `checks` from names to a type, a timeout and
+ * options. Types are names of our scenarios, options names of their parameters; what we do not have is
+ * reported. Source: `scenarios.md` Appendix A.
  */
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
@@ -10,11 +10,11 @@ import { bundledScenarios, loadScenario } from './catalogue.ts';
 import { ParameterError, resolveParameters, type Scenario } from './scenario.ts';
 import type { Chosen } from './suites.ts';
 
-/** A type whose scenario has another name here, or whose options have. */
+/** A type whose scenario or options have other names here. */
 interface Row {
   readonly scenario: string;
   readonly set?: Readonly<Record<string, string>>;
-  /** Theirs to ours; one of theirs may be several of ours. */
+  /** Theirs to ours; one of theirs may map to several of ours. */
   readonly options?: Readonly<Record<string, string | readonly string[]>>;
 }
 
@@ -60,7 +60,7 @@ const TYPES: Readonly<Record<string, Row>> = {
   withdraw: { scenario: 'withdraw' },
 };
 
-/** They have no meaning here: batches, funds and metrics are the cluster's. */
+/** Meaningless here: batches, funds and metrics are the cluster's. */
 const TAKEN_CARE_OF = new Set([
   'postage-ttl',
   'postage-depth',
@@ -86,13 +86,13 @@ const document = z.looseObject({
 
 export interface ChecksFile {
   readonly chosen: readonly Chosen[];
-  /** What of it is not done here, a line each. */
+  /** What is not done here, a line each. */
   readonly unknown: readonly string[];
 }
 
 /**
  * @param input parsed YAML @param source names it in messages
- * @throws HarnessError `DEFINITION_INVALID` when it has no checks, or a value is not one that its parameter takes
+ * @throws HarnessError `DEFINITION_INVALID` when it has no checks, or a parameter does not take its value
  */
 export async function readChecks(input: unknown, source: string): Promise<ChecksFile> {
   const parsed = document.safeParse(input);
@@ -127,7 +127,7 @@ export async function readChecks(input: unknown, source: string): Promise<Checks
   return { chosen, unknown };
 }
 
-/** Names of ours are types, too. */
+/** Our own names are types, too. */
 function ownRow(type: string): Row | undefined {
   return bundledScenarios().includes(type) ? { scenario: type } : undefined;
 }

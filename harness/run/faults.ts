@@ -1,4 +1,4 @@
-/** What a scenario has broken, as events of its run: each lasts until it is over. */
+/** What a scenario has broken, as events of its run: each lasts until the fault ends. */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
@@ -15,7 +15,7 @@ const WORDS: Readonly<Partial<Record<Deed['state'], string>>> = {
   stopped: 'was stopped',
 };
 
-/** @param fromMs since the epoch: what was done before belongs to somebody else */
+/** @param fromMs since the epoch: earlier deeds are not the scenario's */
 export function faultsOf(nodes: readonly Pick<ClusterNode, 'name' | 'deeds'>[], fromMs: number): RunEvent[] {
   return nodes.flatMap(({ name, deeds }) => {
     const events: RunEvent[] = [];
@@ -40,7 +40,7 @@ export function chainFaultsOf(faults: readonly ChainFault[], fromMs: number): Ru
   return faults.filter(({ at }) => at >= fromMs).map((fault) => ({ kind: 'fault', part: 'chain', ...fault }));
 }
 
-/** Faults that were begun as such, each with its effect. @param fromMs as above */
+/** Faults begun through `faults`, each with its effect. @param fromMs as above */
 export function begunFaultsOf(history: readonly Fault[], fromMs: number): RunEvent[] {
   return history
     .filter(({ at }) => at >= fromMs)
@@ -53,7 +53,7 @@ export function begunFaultsOf(history: readonly Fault[], fromMs: number): RunEve
     }));
 }
 
-/** Without what is told by a fault already: it was done to the same part, while that lasted. */
+/** Without deeds that a fault already covers: those done to the same part while it lasted. */
 export function withoutBegun(events: readonly RunEvent[], history: readonly Fault[]): RunEvent[] {
   return events.filter(
     ({ at, part }) =>
@@ -68,9 +68,10 @@ function targeted({ targets }: Fault, part: string | undefined): boolean {
 }
 
 /**
- * Ends what a scenario has left broken, and writes its faults into the run's folder.
+ * Ends the faults a scenario has left, and writes its faults into the run's folder.
  * @param scenario.fromMs when it began, ms since the epoch
- * @returns what is wrong with them: a fault without effect proves nothing, one that stays spoils what comes next
+ * @returns what is wrong with them: a fault without effect proves nothing, one that stays spoils later
+ * scenarios
  */
 export async function mend(
   faults: Pick<Faults, 'history' | 'healOwn'>,
@@ -86,7 +87,7 @@ export async function mend(
   for (const line of journalOf(own)) {
     appendFileSync(join(folder, FAULTS_FILE), `${JSON.stringify({ scenario: name, ...line })}\n`);
   }
-  // Of one that somebody else has ended the effect is not known.
+  // The effect of a fault that something else has ended is not known.
   const inert = own.filter((fault) => fault.endAt !== undefined && !hadEffect(fault));
   wrong.push(...inert.map(({ id, text }) => `fault ${id} (${text}) had no effect`));
   return wrong.length === 0 ? undefined : wrong.join('\n');

@@ -1,7 +1,7 @@
 import type { ParametersOf, ParameterTable, Scenario } from './scenario.ts';
 
 /**
- * What a scenario wants of its cluster besides a number of nodes: those that want the same can share one.
+ * What a scenario wants of its cluster besides a number of nodes: scenarios that want the same can share one.
  * @param parameters absent: they are not known yet, and all values of them count as one
  */
 export function kindWanted(
@@ -25,7 +25,7 @@ export function kindWanted(
   });
 }
 
-/** Whether its links must be able to fail. @param parameters absent: as above */
+/** Whether links of its cluster must be able to fail. @param parameters absent: as above */
 export function linksFail(
   { cluster, needs }: Pick<Scenario, 'cluster' | 'needs'>,
   parameters?: ParametersOf<ParameterTable>,
@@ -34,7 +34,7 @@ export function linksFail(
   return parameters !== undefined && cluster.linkFaults?.(parameters) === true;
 }
 
-/** Whether clocks and disks of its nodes must be able to fail. */
+/** Whether clocks and disks of its cluster's nodes must be able to fail. */
 export function machinesFail({ needs }: Pick<Scenario, 'needs'>): boolean {
   return needs.capabilities?.some((capability) => capability === 'clock' || capability === 'disk') === true;
 }

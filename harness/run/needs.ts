@@ -1,4 +1,6 @@
-/** What scenarios need of a cluster: nodes of flavours and modes, and what can be done to them where they run. */
+/**
+ * What scenarios need of a cluster: nodes of given flavours and modes, and what the driver can do to them.
+ */
 import type { Chain } from '../chain/chain.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { type Capability, type Driver, lacksProxy, lacksTampering } from '../places/driver.ts';
@@ -12,7 +14,7 @@ export interface Present {
   readonly chain: Pick<Chain, 'controlled'>;
 }
 
-/** @returns the first need that the cluster does not meet, with what to do about it */
+/** @returns the first need that the cluster does not meet, and what to do about it */
 export function unmetNeed(
   { needs }: Pick<Scenario, 'needs'>,
   { nodes, driver, chain }: Present,
@@ -43,7 +45,7 @@ export function unmetNeed(
   return `needs a node of flavour ${lacking}: ${how}`;
 }
 
-/** @returns why the driver is not one that this scenario can run on, if so */
+/** @returns why this scenario cannot run on the driver, if so */
 export function lackingCapability(driver: Present['driver'], capability: Capability): string | undefined {
   if (driver.capabilities.has(capability)) return undefined;
   if (lacksProxy(driver.name, capability)) {

@@ -1,7 +1,7 @@
 /**
- * Several clusters side by side: the scenarios of a run in parts, each with a cluster and a folder of its own, so that a
- * part can be read and replayed by itself. Which scenarios share a part depends on the scenarios alone, not on how many
- * parts run at once.
+ * Several clusters side by side: the scenarios of a run in parts, each with its own cluster and folder, so
+ * that a part can be read and replayed by itself. Which scenarios share a part depends on the scenarios
+ * alone, not on how many parts run at once.
  */
 import { join } from 'node:path';
 import { interrupted } from '../base/errors.ts';
@@ -15,15 +15,15 @@ import { checkNodeParameters, driverNameOf } from './run-clusters.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
 import { runScenarios } from './runner.ts';
 
-/** More scenarios on one cluster make the longest part as long as the whole run; fewer make more starts. */
+/** More scenarios on one cluster make the longest part last as long as the run; fewer make more starts. */
 const PART_MAX = 6;
 
-/** Of a run: clusters of their own beside nothing else wanted. */
+/** Options of a run without those for a single cluster. */
 export type ParallelOptions = Omit<RunOptions, 'attachTo' | 'keep' | 'metricsPort' | 'display'>;
 
 /**
- * Scenarios that want the same kind of cluster, in their order, at most some in each part. Those that need the machine
- * for themselves come last, each in a part of its own.
+ * Scenarios that want the same kind of cluster, in order, with a limited number in each part. Those that need
+ * the machine to themselves come last, each in a part of its own.
  */
 export function partsOf(planned: readonly PlannedScenario[]): {
   readonly together: readonly (readonly PlannedScenario[])[];
@@ -42,8 +42,8 @@ export function partsOf(planned: readonly PlannedScenario[]): {
 
 /**
  * @param lanes clusters at once
- * @throws HarnessError `USAGE` when a parameter names a node that its part would not have, when no cluster can be had, or
- * on Ctrl-C; all clusters are stopped then
+ * @throws HarnessError `USAGE` when a parameter names a node that its part would not have, when no cluster
+ * can be started, or on Ctrl-C; all clusters are stopped then
  */
 export async function runInParallel(options: ParallelOptions, lanes: number): Promise<RunResult> {
   const startedAt = new Date();
@@ -71,7 +71,7 @@ export async function runInParallel(options: ParallelOptions, lanes: number): Pr
   const lane = async (): Promise<void> => {
     while (next < together.length && !failed.signal.aborted) await runPart(next++);
   };
-  // A lane that fails stops the others, and all have stopped their clusters before the error goes on.
+  // A lane that fails stops the others; all stop their clusters before the error propagates.
   await Promise.all(
     Array.from({ length: Math.min(lanes, together.length) }, () =>
       lane().catch((error: unknown) => failed.abort(error)),

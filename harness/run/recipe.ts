@@ -1,6 +1,6 @@
 /**
- * What a run was asked for, as one file of its folder: with the files beside it, enough to run it again elsewhere.
- * Written before anything starts, so that a run which was interrupted has it as well.
+ * What a run was asked for, as one file of its folder: with the files beside it, enough to run it again
+ * elsewhere. Written before anything starts, so that an interrupted run has it too.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,10 +20,10 @@ import { keepSource } from './source.ts';
 /** Of a run's folder. */
 export const RECIPE_FILE = 'recipe.json';
 
-/** Folder in that of a run: the files that it was given. */
+/** Subfolder of a run's folder: the files that it was given. */
 const INPUTS = 'inputs';
 
-/** Raised when a field changes its meaning. */
+/** Raised when the meaning of a field changes. */
 const SCHEMA = 1;
 
 const text = z.string().min(1);
@@ -36,25 +36,34 @@ const recipeSchema = z.strictObject({
     .array(
       z.strictObject({
         name: text,
-        /** `package`: one of this package. `file`: kept in the folder. `program`: a program gave it, so nobody else has it. */
+        /**
+         * `package`: one of this package. `file`: kept in the folder. `program`: given by a program, and
+         * available nowhere else.
+         */
         from: z.enum(['package', 'file', 'program']),
-        /** Relative to the folder, of one that is kept. */
+        /** Relative to the folder, for one that is kept. */
         file: text.optional(),
-        /** Which a file of checks may have set. */
+        /** A file of checks may have set it. */
         timeoutMs: z.int().min(1).optional(),
         parameters: z.record(z.string(), z.unknown()),
       }),
     )
     .min(1),
-  /** Running cluster that it was run on; absent: fresh ones. */
+  /** Running cluster that the run used; absent: fresh ones. */
   cluster: text.optional(),
   driver: text,
   nodes: z.unknown().optional(),
-  /** As in the options of a run: our own nodes are as many as each scenario asks for, whatever `nodes` says. */
+  /**
+   * As in the options of a run: the scenarios decide how many of our own nodes there are, whatever `nodes`
+   * says.
+   */
   ownCounts: z.boolean().optional(),
   exactNodes: z.boolean(),
   definition: z.record(z.string(), z.unknown()),
-  /** What is done to the cluster and when, for scenarios that take a schedule; else `schedule.json` of the folder, if any. */
+  /**
+   * What is done to the cluster and when, for scenarios that take a schedule; otherwise the folder's
+   * `schedule.json`, if any.
+   */
   schedule: z.unknown().optional(),
   versions: z.strictObject({ svcnet: text, commit: text.optional(), node: text }),
   /** Command that repeats it. */
@@ -134,7 +143,7 @@ async function versions(): Promise<Recipe['versions']> {
   return { svcnet: VERSION, ...(commit === undefined ? {} : { commit }), node: process.version };
 }
 
-/** Programs of other flavours that the environment names are named in their groups: elsewhere it names others. */
+/** Names programs of other flavours from the environment in their groups: elsewhere it names others. */
 function withPrograms(nodes: NodesInput): NodesInput {
   if (typeof nodes === 'number') return nodes;
   return nodes.map((group) => {

@@ -1,6 +1,6 @@
 /**
- * The clusters that scenarios run on: a running one, or fresh ones, each as long as scenarios ask for its kind. What a
- * fresh one leaves behind is kept with the report of the run.
+ * The clusters that scenarios run on: a running one, or fresh ones, each kept while scenarios ask for its
+ * kind. What a fresh one leaves behind is kept with the report of the run.
  */
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,20 +25,20 @@ import type { PlannedScenario, RunOptions } from './run-options.ts';
 
 type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 
-/** The clusters of a run: a running one, or fresh ones, each for as long as scenarios ask for its kind. */
+/** The clusters of a run: a running one, or fresh ones, each kept while scenarios ask for its kind. */
 export class Clusters implements AsyncDisposable {
   readonly #options: RunOptions;
   readonly #metrics: Pick<RunMetrics, 'watch' | 'release'>;
   #current: { readonly kind: string; readonly cluster: Cluster } | undefined;
   #kept = 0;
 
-  /** @param metrics watches each cluster as long as there is one */
+  /** @param metrics watches each cluster while it exists */
   constructor(options: RunOptions, metrics: Pick<RunMetrics, 'watch' | 'release'>) {
     this.#options = options;
     this.#metrics = metrics;
   }
 
-  /** @returns undefined when a fresh one would be started for nothing */
+  /** @returns undefined when a fresh one would be started for nothing, because it would not suit */
   async of(asking: PlannedScenario): Promise<Cluster | undefined> {
     const kind = kindOf(asking, this.#options);
     const key = this.#options.attachTo ?? JSON.stringify(kind);
@@ -56,12 +56,12 @@ export class Clusters implements AsyncDisposable {
     return cluster;
   }
 
-  /** A scenario that was ended may go on in the background: a fresh cluster is not given to another one after it. */
+  /** A scenario that was ended may go on in the background: a fresh cluster is not reused after it. */
   async spoiled(): Promise<void> {
     if (this.#options.attachTo === undefined) await this.close();
   }
 
-  /** Keeps what it leaves behind, and lets go of it. */
+  /** Keeps what the cluster leaves behind, and lets go of it. */
   async close(): Promise<void> {
     const { cluster } = this.#current ?? {};
     this.#current = undefined;
@@ -74,7 +74,7 @@ export class Clusters implements AsyncDisposable {
     }
   }
 
-  /** The end of a run that nothing has interrupted. @returns name of the cluster that goes on, if one is to be kept */
+  /** The end of an uninterrupted run. @returns name of the cluster that keeps running, if one is kept */
   async finish(): Promise<string | undefined> {
     const { keep, attachTo } = this.#options;
     if (keep !== true || attachTo !== undefined || this.#current === undefined) {
@@ -100,7 +100,7 @@ export class Clusters implements AsyncDisposable {
   }
 }
 
-/** What a fresh cluster for a scenario is like. */
+/** The kind of a fresh cluster for a scenario. */
 function kindOf(
   { scenario, parameters }: PlannedScenario,
   { nodes, ownCounts = nodes === undefined, exactNodes = false, definition = {}, planned }: RunOptions,
@@ -120,7 +120,7 @@ function kindOf(
   const all: GroupInput[] = [
     ...groups,
     ...(light > 0 && !exactNodes ? [{ mode: 'light' as const, count: light }] : []),
-    // Dishonest nodes that were asked for by name take the place of those that the scenario would have.
+    // Dishonest nodes asked for by name replace those that the scenario would have.
     ...(exactNodes || groups.some((group) => 'dishonest' in group)
       ? []
       : (cluster.groups?.(parameters) ?? [])),
@@ -133,13 +133,13 @@ function kindOf(
     ),
     ...(credit === undefined ? {} : { credit }),
     ...(machinesFail(scenario) ? { machineFaults: true } : {}),
-    // Containers have none: there the scenario is skipped with that reason.
+    // Containers have no link faults: there the scenario is skipped for that reason.
     ...(linksFail(scenario, parameters) && definition.driver !== 'docker' ? { linkFaults: true } : {}),
     ...definition,
   };
 }
 
-/** Spreads full nodes over neighbourhoods; a group that says where its nodes are stays as it is. */
+/** Spreads full nodes over neighbourhoods; a group that places its nodes itself stays as it is. */
 function placed(group: GroupInput, neighbourhoods: readonly string[] | undefined): GroupInput {
   const { count = 1, mode = 'full' } = group;
   if (neighbourhoods === undefined || mode !== 'full' || 'neighbourhoods' in group || 'keys' in group)
@@ -190,7 +190,7 @@ export function plannedFor(asking: PlannedScenario, options: RunOptions): Presen
 }
 
 /**
- * Parameters that name a node name one that there is or would be, and that works.
+ * Checks that parameters which name a node name an existing or planned one, and one that works.
  * @throws HarnessError `USAGE`; nothing has been started then
  */
 export function checkNodeParameters(options: RunOptions): void {

@@ -1,4 +1,4 @@
-/** What a run measures of itself and of its clusters: series in its folder, and for a Prometheus that scrapes it. */
+/** What a run measures of itself and its clusters: series in its folder, and metrics for a Prometheus. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -9,14 +9,14 @@ import { METRICS_FILE, SeriesFile } from '../metrics/series-file.ts';
 import { TestbedMetrics } from '../metrics/testbed.ts';
 import type { RunOptions } from './run-options.ts';
 
-/** For the Prometheus of dashboards to read what the run has come to; it does every few seconds. */
+/** Time for the Prometheus of the dashboards, which scrapes every few seconds, to read the final values. */
 const LAST_SCRAPE_WITHIN_MS = 6000;
 
 const SILENT_NAMED = 3;
 
 export class RunMetrics implements AsyncDisposable {
   readonly testbed: TestbedMetrics;
-  /** What could not be measured, a line each. A run goes on without it. */
+  /** What could not be measured, a line each. The run goes on without it. */
   readonly problems: string[] = [];
   readonly #scraper: Scraper;
   readonly #name: string;
@@ -51,10 +51,10 @@ export class RunMetrics implements AsyncDisposable {
     return this.#watched ? METRICS_FILE : undefined;
   }
 
-  /** Reads the metrics of its nodes from here on. Dashboards that run for it show the run. */
+  /** Reads the metrics of its nodes from here on. Dashboards that run for the cluster show the run. */
   async watch(cluster: Cluster): Promise<void> {
     const { totalMs } = cluster.timings;
-    // Zero of one that somebody else has started.
+    // Zero for a cluster started by something else.
     if (totalMs > 0) this.testbed.clusterReady(totalMs / 1000);
     this.#scraper.watch(cluster.nodes);
     this.#watched = true;
@@ -69,7 +69,7 @@ export class RunMetrics implements AsyncDisposable {
     }
   }
 
-  /** Reads them once more, before the nodes are stopped. */
+  /** Reads the nodes once more, before they are stopped. */
   async release(): Promise<void> {
     try {
       await this.#scraper.release();
@@ -79,7 +79,7 @@ export class RunMetrics implements AsyncDisposable {
     this.#nameSilent();
   }
 
-  /** Of each cluster those that have never answered. */
+  /** Names the nodes of each cluster that have never answered. */
   #nameSilent(): void {
     const { failures, answered } = this.#scraper;
     const silent = [...failures].filter(([name]) => !answered.has(name));

@@ -6,7 +6,7 @@ import type { Scenario, ScenarioContext } from './scenario.ts';
 /** Number or groups of nodes, as a definition has them. */
 export type NodesInput = NonNullable<DefinitionInput['nodes']>;
 
-/** All of a definition that a run does not choose itself. */
+/** Everything in a definition that a run does not choose itself. */
 export type FreshDefinition = Omit<DefinitionInput, 'name' | 'seed' | 'nodes'>;
 
 /** A scenario with its parameters resolved. */
@@ -22,26 +22,26 @@ export interface RunOptions {
   readonly seed: bigint;
   /** Nodes of a fresh cluster; default: the largest number that a scenario of its kind asks for. */
   readonly nodes?: NodesInput;
-  /** Of our own nodes each kind of cluster has as many as its scenarios ask for, whatever `nodes` says. */
+  /** Each kind of cluster has as many of our own nodes as its scenarios ask for, whatever `nodes` says. */
   readonly ownCounts?: boolean;
-  /** These nodes and no others; else a scenario adds the light nodes that it asks for. */
+  /** These nodes and no others; otherwise a scenario adds the light nodes that it asks for. */
   readonly exactNodes?: boolean;
-  /** What else is decided of a fresh cluster; the rest is as scenarios ask for. */
+  /** Other settings of a fresh cluster; the scenarios decide the rest. */
   readonly definition?: FreshDefinition;
   /** Where the definition comes from, for messages about it. */
   readonly source?: string;
-  /** The last fresh cluster goes on when the run has ended by itself. */
+  /** The last fresh cluster keeps running when the run has ended by itself. */
   readonly keep?: boolean;
   readonly stateDir: string;
   /** Folder of the report; created. */
   readonly report: string;
   readonly name: string;
-  /** Repeats the run. */
+  /** Command that repeats the run. */
   readonly command: string;
   readonly signal: AbortSignal;
-  /** Port of this machine at which the run's own metrics can be scraped meanwhile; 0: any free one. */
+  /** Port on this machine where the run's own metrics can be scraped meanwhile; 0: any free one. */
   readonly metricsPort?: number;
   readonly display?: StepDisplay;
-  /** Told when a scenario begins, its cluster's start included, and how it has ended. */
+  /** Called when a scenario begins, including its cluster's start, and with its result when it has ended. */
   readonly onScenario?: (scenario: { readonly name: string; readonly ended?: ScenarioResult }) => void;
 }

@@ -47,7 +47,7 @@ import {
 } from './scenario.ts';
 import { MemberWatch } from './watch.ts';
 
-/** Log lines of each node behind a failure; the whole logs are in the run's folder. */
+/** Log lines of each node shown with a failure; the whole logs are in the run's folder. */
 const EVIDENCE_LINES = 15;
 
 /**
@@ -71,7 +71,7 @@ export function planScenarios(
   });
 }
 
-/** @throws HarnessError when no cluster can be had, or on Ctrl-C */
+/** @throws HarnessError when no cluster can be started, or on Ctrl-C */
 export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const driver = driverNameOf(options);
   const startedAt = new Date();
@@ -133,7 +133,7 @@ interface Surroundings {
   readonly testbed: TestbedMetrics;
 }
 
-/** However it ends, nothing of what it has broken stays, and a fault without effect is an error. */
+/** However it ends, nothing that it has broken stays broken, and a fault without effect is an error. */
 async function runOne(planned: PlannedScenario, surroundings: Surroundings): Promise<ScenarioResult> {
   const { cluster, options } = surroundings;
   const fromMs = Date.now();
@@ -260,7 +260,7 @@ async function usedIn(
   }
 }
 
-/** Of a cluster that is dead, too: each of its nodes has a second to answer. */
+/** Works on a dead cluster too: each of its nodes has a second to answer. */
 async function pictureAfter(
   cluster: Cluster,
   signal: AbortSignal,
@@ -275,7 +275,7 @@ async function pictureAfter(
   }
 }
 
-/** A scenario that does not look at its signal ends with it all the same: nobody waits for it any more. */
+/** Ends even a scenario that ignores its signal: nothing waits for it any longer. */
 async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason as Error);
@@ -338,7 +338,7 @@ function describe(error: unknown): string {
     : (error.stack ?? error.message);
 }
 
-/** What happened to the members, what it did to the scenario, and the last words of those concerned. */
+/** What happened to the members, what it did to the scenario, and the last log lines of those affected. */
 async function lost(
   watch: MemberWatch,
   cluster: Cluster,

@@ -14,7 +14,7 @@ import type { Capability } from '../places/driver.ts';
 import type { GroupInput } from '../plan/definition-input.ts';
 import type { Assertion, Figure } from '../report/result.ts';
 
-/** Kinds of parameters, as they are written on the command line. */
+/** Kinds of parameters, as written on the command line. */
 export type ParameterKind =
   | 'integer'
   | 'number'
@@ -73,12 +73,12 @@ export function parameter<K extends ParameterKind>(
   return { kind, default: fallback, help, ...limits };
 }
 
-/** A scenario: what it needs, the cluster that it is given, and what it does there. */
+/** A scenario: what it needs, the cluster that it gets, and what it does there. */
 export interface Scenario<T extends ParameterTable = ParameterTable> {
   /** Kebab case. */
   readonly name: string;
   readonly group: 'functional' | 'economics' | 'load' | 'durability' | 'chaos';
-  /** Words to choose it by, besides its group. */
+  /** Words for choosing it, besides its group. */
   readonly tags?: readonly string[];
   /** One sentence. */
   readonly about: string;
@@ -92,35 +92,35 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
     readonly flavours?: readonly FlavourName[];
     readonly modes?: readonly NodeMode[];
     readonly capabilities?: readonly Capability[];
-    /** The control endpoint of the chain: it mines, funds accounts, or sets prices. */
+    /** It needs the control endpoint of the chain, to mine, fund accounts or set prices. */
     readonly control?: true;
-    /** Nodes that svcnet has started: it needs the options that it asks for, or their logs. */
+    /** It needs nodes started by svcnet, with the options that it asks for, or their logs. */
     readonly started?: true;
   };
   /** The cluster that is started when none is running. */
   readonly cluster: {
     /** Full nodes of our own. */
     readonly nodes: number;
-    /** Others, when there is a program for them. */
+    /** Nodes of other flavours, when there is a program for them. */
     readonly with?: Readonly<Partial<Record<FlavourName, number>>>;
-    /** Light nodes of our own beside them. */
+    /** Light nodes of our own besides them. */
     readonly light?: number;
-    /** Further groups beside all of these, by the parameters. */
+    /** Further groups besides all of these, depending on the parameters. */
     groups?(parameters: ParametersOf<T>): readonly GroupInput[];
-    /** First bits of the overlays of the full nodes of our own, `0` and `1`, given to one after the other in turn. */
+    /** First bits (`0` and `1`) of the overlays of our own full nodes, assigned in turn. */
     readonly neighbourhoods?: readonly string[];
     readonly credit?: Credit;
-    /** Instead of it, by the parameters. */
+    /** Replaces `credit`, depending on the parameters. */
     creditFor?(parameters: ParametersOf<T>): Credit | undefined;
-    /** Of every node of our own. */
+    /** For every node of our own. */
     readonly options?: NodeOptionsInput;
     /** Whether its links must be able to fail, where that depends on parameters. */
     linkFaults?(parameters: ParametersOf<T>): boolean;
-    /** Those of them that depend on parameters. */
+    /** Those options that depend on parameters. */
     optionsFor?(parameters: ParametersOf<T>): NodeOptionsInput;
   };
   readonly timeoutMs: number;
-  /** Its conditions depend on what else the machine does: nothing runs beside it. */
+  /** Its conditions depend on what else the machine does: nothing runs next to it. */
   readonly alone?: true;
   run(context: ScenarioContext<T>): Promise<void>;
 }
@@ -132,20 +132,20 @@ export function defineScenario<const T extends ParameterTable>(scenario: Scenari
 
 /** What a step shows while it runs. */
 export interface StepProgress {
-  /** Text behind the step's name, such as `node-3  64 MiB`. */
+  /** Text after the step's name, such as `node-3  64 MiB`. */
   detail(text: string): void;
   /** Part done, for steps that know; the rate and the time left follow from it. @param unit what is counted, such as `chunks` */
   progress(done: number, total: number, unit: string): void;
 }
 
-/** What a running scenario is given. */
+/** What a running scenario receives. */
 export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   readonly cluster: Cluster;
   readonly parameters: ParametersOf<T>;
   /** Seeded by run seed, scenario and stream name: same seed, same choices. */
   random(stream: string): SeededRandom;
   readonly ledger: Ledger;
-  /** Of the run; what is put there stays with its report. */
+  /** Folder of the run; files put there stay with its report. */
   readonly folder: string;
   /** Aborts at the scenario's deadline and on Ctrl-C. */
   readonly signal: AbortSignal;
@@ -153,15 +153,17 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   step<R>(name: string, work: (progress: StepProgress) => Promise<R>): Promise<R>;
   /** Times one operation under a name and a node; errors are counted by class. */
   measure<R>(key: OperationKey, work: () => Promise<R>, bytesOf: (result: R) => number): Promise<R>;
-  /** For operations that somebody else has timed. */
+  /** For operations that something else has timed. */
   readonly recorder: Pick<Recorder, 'succeeded' | 'failed'>;
-  /** Writes down an amount or a count. */
+  /** Records an amount or a count. */
   figure(figure: Figure): void;
-  /** Something could not be looked at here, and the report says so: a line for people. */
+  /** Something could not be checked here, and the report says so: a line for people. */
   unchecked(what: string): void;
-  /** The cluster is not one that this scenario can run on: its result is `skipped`. */
+  /** This scenario cannot run on the cluster: its result is `skipped`. */
   skip(reason: string): never;
-  /** What it is going to do to nodes, as its parameters say: on a driver that cannot, its result is `skipped`. */
+  /**
+   * What it will do to nodes, according to its parameters: on a driver that cannot, its result is `skipped`.
+   */
   requires(capability: Capability): void;
   /** A condition that can fail; the scenario goes on, its result is `failed`. @returns whether it held */
   expect(
@@ -171,7 +173,10 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   ): boolean;
 }
 
-/** Deterministic bytes and choices: AES in counter mode, keyed by the seed; fast enough for gigabytes, equal on every machine. */
+/**
+ * Deterministic bytes and choices: AES in counter mode, keyed by the seed; fast enough for gigabytes, the
+ * same on every machine.
+ */
 export interface SeededRandom {
   bytes(length: number): Uint8Array;
   /** 0 <= n < bound */

@@ -1,7 +1,7 @@
 /**
- * The file of a scenario as a run keeps it. A copy alone would find neither what it imports from beside it nor this
- * package: what lies beside it goes into the copy, and files of this package stay references to wherever the package is
- * when the copy is loaded.
+ * The file of a scenario as a run keeps it. A plain copy would find neither its neighbouring imports nor this
+ * package: files beside it are bundled into the copy, and files of this package stay references to wherever
+ * the package is when the copy is loaded.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve, sep } from 'node:path';
@@ -38,7 +38,7 @@ export async function keepSource(path: string, folder: string): Promise<string> 
 }
 
 /**
- * A copy whose references lead to the package that is here.
+ * A copy whose references lead to this package.
  * @param path of a copy @returns path of a file to load, beside it
  */
 export function resolvedSource(path: string): string {
@@ -49,7 +49,7 @@ export function resolvedSource(path: string): string {
   return loadable;
 }
 
-/** What a file of the package imports is found from there when the copy is loaded. */
+/** Imports of files of the package are resolved there when the copy is loaded. */
 const REFERENCES: Plugin = {
   name: 'references',
   setup(build) {

@@ -1,11 +1,11 @@
-/** Named lists of scenarios, with parameters that make them fit into their time. Source: `scenarios.md` 7. */
+/** Named lists of scenarios, with parameters that make them fit their time. Source: `scenarios.md` 7. */
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { bundledScenarios, loadScenario } from './catalogue.ts';
 import { kindWanted } from './kinds.ts';
 import type { Scenario } from './scenario.ts';
 
-/** A scenario, and what it takes instead of its defaults. */
+/** A scenario, and parameters that replace its defaults. */
 interface Member {
   readonly name: string;
   readonly set?: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ const QUICK: readonly Member[] = [
   { name: 'postage' },
 ];
 
-/** Of functions and money: all there are. */
+/** All checks of functions and money. */
 const CHECKS: readonly Member[] = [
   ...CONNECTIONS,
   { name: 'act' },
@@ -114,7 +114,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
 };
 
-/** With the defaults, but for what takes long by itself. */
+/** With the defaults, except for what takes long by itself. */
 function patient({ name, set }: Member): Member {
   return name === 'pushsync' && set !== undefined ? { name, set } : { name };
 }
@@ -125,7 +125,7 @@ export interface Chosen {
   readonly set: Readonly<Record<string, string>>;
 }
 
-/** @returns in an order in which those that want the same cluster follow each other @throws HarnessError `USAGE` */
+/** @returns scenarios that want the same cluster next to each other @throws HarnessError `USAGE` */
 export async function scenariosOfSuite(name: string): Promise<Chosen[]> {
   const suite = Object.hasOwn(SUITES, name) ? SUITES[name] : undefined;
   if (suite === undefined) {
@@ -164,12 +164,12 @@ export async function tagsOfAll(): Promise<string[]> {
   return [...new Set(all.flatMap(tagsOf))].toSorted();
 }
 
-/** Words by which a scenario can be chosen: its group is one of them. */
+/** Words by which a scenario can be chosen, including its group. */
 export function tagsOf({ group, tags = [] }: Pick<Scenario, 'group' | 'tags'>): string[] {
   return [group, ...tags];
 }
 
-/** Every other cluster is a start more. */
+/** Every change of cluster costs a start. */
 function byCluster(chosen: readonly Chosen[]): Chosen[] {
   const kinds = Map.groupBy(chosen, ({ scenario }) => kindWanted(scenario));
   return [...kinds.values()].flat();

@@ -1,6 +1,6 @@
 /**
- * A run owns the membership of its cluster: what happens to a node or the chain that the scenario has not done ends the
- * scenario and stands in its result, however well all else went.
+ * A run owns the membership of its cluster: whatever happens to a node or the chain, other than by the
+ * scenario, ends the scenario and appears in its result, however well the rest went.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../base/errors.ts';
@@ -8,12 +8,12 @@ import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { type Incident, incidentText } from '../nodes/membership.ts';
 
-/** What dies together is named together; the requests that it broke fail in the meantime. */
+/** Members that die together are named together; the requests they broke fail in the meantime. */
 const GATHER_MS = 300;
-/** The connections of a process that dies are gone a moment before the process is. */
+/** The connections of a dying process are gone a moment before the process is. */
 const DEATH_MS = 500;
 const DEATH_POLL_MS = 20;
-/** One that svcnet has not started has to be silent for some seconds before it counts as lost. */
+/** A node that svcnet has not started has to be silent for some seconds before it counts as lost. */
 const SILENCE_MS = 10_000;
 
 export class MemberWatch implements Disposable {
@@ -24,7 +24,7 @@ export class MemberWatch implements Disposable {
   readonly #tell: (incident: Incident) => void;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param tell is told of every incident as it comes */
+  /** @param tell called with every incident as it comes */
   constructor(cluster: Cluster, tell: (incident: Incident) => void) {
     this.#cluster = cluster;
     this.#tell = tell;
@@ -37,8 +37,8 @@ export class MemberWatch implements Disposable {
   }
 
   /**
-   * Looks once more, so that nothing of the scenario's time goes unnoticed.
-   * @param error what the scenario has ended with, if so
+   * Looks once more, so that no incident during the scenario goes unnoticed.
+   * @param error what the scenario has ended with, if anything
    */
   async end(error?: unknown): Promise<void> {
     await this.#cluster.membership.look();

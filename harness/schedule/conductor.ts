@@ -6,16 +6,19 @@ import type { Milestone, ScheduledFault, When } from './schedule.ts';
 /** Counts of the load so far. */
 export type Progress = Readonly<Record<Milestone, number>>;
 
-/** What a schedule is done to. */
+/** What a schedule acts on. */
 export interface ConductorDeps {
   readonly faults: {
     begin(request: FaultRequest): Promise<Fault>;
     heal(id: string): Promise<Fault[]>;
   };
-  /** Names that a fault can be done to: two faults of one of them follow each other, in the order in which they are due. */
+  /**
+   * Names that a fault can affect: two faults of the same name follow each other, in the order in which they
+   * are due.
+   */
   readonly targets: readonly string[];
   readonly progress: () => Progress;
-  /** Told of each fault that has begun, and again when it has ended. */
+  /** Called for each fault that has begun, and again when it has ended. */
   readonly onFault?: (fault: Fault) => void;
 }
 
@@ -23,7 +26,8 @@ const POLL_MS = 20;
 
 /**
  * Plays the faults of a schedule.
- * @param signal ends the wait for those still to come and heals those that last; the returned promise waits for that
+ * @param signal ends the wait for faults still to come and heals the active ones; the returned promise waits
+ * for that
  * @throws HarnessError as `faults.begin` and `faults.heal` do; the others are healed first
  */
 export async function conduct(
@@ -48,11 +52,11 @@ export async function conduct(
 
   const played = schedule.map(async (fault) => {
     if (!(await isDue(fault.when, { startedAt, progress, signal: over }))) return;
-    // A fault takes its place once it is due: one that waits for an event holds up no other.
+    // A fault queues once it is due: one that waits for an event holds up no other.
     const names = namesIn(fault.request, targets);
     const earlier = names.flatMap((name) => before.get(name) ?? []);
     const work = play(fault, earlier);
-    // What went wrong is told by the work itself; those that wait for it only wait.
+    // The work itself reports what went wrong; later faults only wait for it.
     const settled = work.catch((error: unknown) => failed.abort(error));
     for (const name of names) before.set(name, settled);
     await work;
@@ -68,7 +72,7 @@ interface Start {
   readonly signal: AbortSignal;
 }
 
-/** Waits for the time or the event. @returns false when it does not come any more */
+/** Waits for the time or the event. @returns false when it will not come any more */
 async function isDue(when: When, { startedAt, progress, signal }: Start): Promise<boolean> {
   if ('atMs' in when) {
     await pause(startedAt + when.atMs - performance.now(), signal);
@@ -89,7 +93,7 @@ async function aborted(signal: AbortSignal): Promise<void> {
   await promise;
 }
 
-/** Those of the names that a request mentions, at any depth. */
+/** The names that a request mentions, at any depth. */
 export function namesIn(request: unknown, names: readonly string[]): string[] {
   if (typeof request === 'string') return names.includes(request) ? [request] : [];
   if (typeof request !== 'object' || request === null) return [];

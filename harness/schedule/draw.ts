@@ -1,4 +1,7 @@
-/** Faults drawn from a seed: which, where, when and for how long, within bounds. Drawn once, they are data like any others. */
+/**
+ * Faults drawn from a seed: which, where, when and for how long, within bounds. Once drawn, they are data
+ * like any other.
+ */
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import type { FaultRequest } from '../faults/fault.ts';
@@ -13,7 +16,7 @@ export interface Dice {
 export interface DrawBounds {
   /** Words of `DRAWN`. */
   readonly faults: readonly string[];
-  /** Names of nodes that faults may be done to; at least two. */
+  /** Names of nodes that faults may affect; at least two. */
   readonly nodes: readonly string[];
   /** Faults begin within this time, and end within it. */
   readonly durationMs: number;
@@ -29,7 +32,7 @@ const LATENCY_RANGE_MS = 450;
 
 type Draw = (nodes: readonly string[], dice: Dice) => FaultRequest;
 
-/** What can be drawn, in words of one kind or another; a row says what a word asks for. */
+/** What can be drawn, by word; each row says what its word asks for. */
 const DRAWN: Readonly<Record<string, Draw>> = {
   kill: (nodes, dice) => ({ kind: 'kill', node: one(nodes, dice) }),
   pause: (nodes, dice) => ({ kind: 'pause', node: one(nodes, dice) }),
@@ -44,10 +47,10 @@ const DRAWN: Readonly<Record<string, Draw>> = {
   reset: (nodes, dice) => ({ kind: 'link', from: [one(nodes, dice)], to: ['all'], reset: true }),
 };
 
-/** Words of faults that links must be able to have. */
+/** Words whose faults need a cluster with link faults. */
 export const LINK_WORDS: readonly string[] = ['partition', 'isolate', 'slow', 'reset'];
 
-/** @returns in the order of their beginnings @throws HarnessError `USAGE` for a word that cannot be drawn */
+/** @returns faults in the order in which they begin @throws HarnessError `USAGE` for an unknown word */
 export function drawFaults(
   { faults, nodes, durationMs, everyMs, forMs: [least, most] }: DrawBounds,
   dice: Dice,
@@ -75,7 +78,7 @@ function drawOf(word: string): Draw {
   );
 }
 
-/** From half of the average to one and a half. */
+/** From half to one and a half times the average. */
 function gap(everyMs: number, dice: Dice): number {
   return Math.ceil(everyMs / 2) + dice.below(everyMs + 1);
 }

@@ -18,7 +18,10 @@ export const MILESTONES = ['chunks acknowledged', 'uploads acknowledged', 'bytes
 /** A count that a schedule can wait for. */
 export type Milestone = (typeof MILESTONES)[number];
 
-/** When a fault begins: a time since the beginning of the load, ms, or a count of a milestone and a delay behind it. */
+/**
+ * When a fault begins: a time since the beginning of the load, ms, or the count of a milestone and a delay
+ * after it.
+ */
 export type When =
   | { readonly atMs: number }
   | { readonly after: number; readonly of: Milestone; readonly delayMs?: number | undefined };
@@ -35,7 +38,7 @@ export interface ScheduledFault {
 
 /** What every operation of a schedule has. */
 export interface OperationKeys {
-  /** Its number in the schedule, from 0: what other operations name. */
+  /** Its number in the schedule, from 0; other operations refer to it. */
   readonly n: number;
   /** Operations of a lane follow each other; lanes run side by side. */
   readonly lane: string;
@@ -56,7 +59,10 @@ export interface ScheduledUpload extends OperationKeys {
   readonly data: string;
 }
 
-/** What is asked of a node: an upload, a download of the upload with that number, a message, or to cash cheques. */
+/**
+ * What is asked of a node: an upload, a download of the upload with that number, a message, or cashing
+ * cheques.
+ */
 export type ScheduledOperation =
   | ScheduledUpload
   | (OperationKeys & { readonly do: 'download'; readonly upload: number })
@@ -69,7 +75,7 @@ export interface Schedule {
   /** Length of the load, ms, without the time it takes to heal and check. */
   readonly durationMs: number;
   readonly faults: readonly ScheduledFault[];
-  /** Empty of a scenario that has a load of its own. */
+  /** Empty for a scenario with a load of its own. */
   readonly operations: readonly ScheduledOperation[];
 }
 
@@ -96,13 +102,13 @@ const faultSchema = z.strictObject({
   request: requestSchema,
 });
 
-/** Of all operations. */
+/** Fields of all operations. */
 const common = {
-  /** Its number in the schedule, from 0: what other operations name. */
+  /** Its number in the schedule, from 0; other operations refer to it. */
   n: z.int().min(0),
   /** Operations of a lane follow each other; lanes run side by side. */
   lane: text,
-  /** Not earlier than this, counted from the beginning of the load; when it began in the run that drew it. */
+  /** Not earlier than this, since the beginning of the load: when it began in the run that drew it. */
   atMs: ms,
   /** Node that is asked. */
   node: text,
@@ -121,7 +127,7 @@ const operationSchema = z.discriminatedUnion('do', [
   }),
   /** Reads what operation `upload` has uploaded, and compares every byte. */
   z.strictObject({ ...common, do: z.literal('download'), upload: z.int().min(0) }),
-  /** Sends a message through the network; `to` must hear it, unless one of both is away meanwhile. */
+  /** Sends a message through the network; `to` must hear it, unless either is away meanwhile. */
   z.strictObject({ ...common, do: z.literal('message'), to: text }),
   /** Cashes the last cheque of every peer. */
   z.strictObject({ ...common, do: z.literal('cash') }),
@@ -132,7 +138,7 @@ const scheduleSchema: z.ZodType<Schedule> = z.strictObject({
   /** Of the load, without the time it takes to heal and check. */
   durationMs: ms,
   faults: z.array(faultSchema),
-  /** Empty of a scenario that has a load of its own. */
+  /** Empty for a scenario with a load of its own. */
   operations: z.array(operationSchema),
 });
 
@@ -148,7 +154,7 @@ export function readSchedule(path: string): Schedule {
   return parseSchedule(document, path);
 }
 
-/** @param source where it was read @throws HarnessError `DEFINITION_INVALID` with every mistake in it */
+/** @param source where it was read from @throws HarnessError `DEFINITION_INVALID` with every mistake in it */
 export function parseSchedule(document: unknown, source: string): Schedule {
   const parsed = scheduleSchema.safeParse(document);
   if (parsed.success) return parsed.data;

@@ -29,7 +29,7 @@ const event = z.string({ error: EVENT_EXPECTED }).transform((text, context) => {
   return z.NEVER;
 });
 
-/** What else is in it is the request of its fault. */
+/** All other keys are the request of its fault. */
 const entry = z.looseObject({
   at: duration.optional(),
   after: event.optional(),
@@ -43,12 +43,13 @@ type Entry = z.infer<typeof entry>;
 
 const document = z.strictObject({ duration, faults: z.array(entry, { error: 'a list of faults' }) });
 
-/** Without a time in between there would be no end of them. */
+/** Without a gap there would be no end to them. */
 const EVERY_MIN_MS = 1;
 const DRAW_DEFAULTS = { everyMs: 5000, shortestMs: 500, longestMs: 4000 } as const;
 
 /**
- * @param source names the document in messages @param nodes names that drawn faults are done to @param dice draws them
+ * @param source names the document in messages @param nodes names of nodes that drawn faults affect @param
+ * dice draws them
  * @throws HarnessError `DEFINITION_INVALID` with every mistake
  */
 export function parseWritten(

@@ -1,4 +1,6 @@
-/** A clock that is wrong. Durations are not: a system that is set to another time still knows how long a second is. */
+/**
+ * A clock that is wrong. Durations stay right: a system set to another time still knows how long a second is.
+ */
 import type { Clock } from '../../node/env/clock.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -20,7 +22,7 @@ export function wrongClock(base: Clock, surroundings: Pick<Surroundings, 'clocks
     monotonic: () => base.monotonic(),
     nowNs() {
       const wallNs = BigInt(now()) * 1_000_000n;
-      // Also when it is set back: stamps of one start are in order.
+      // Even when it is set back: timestamps of one start stay in order.
       lastNs = wallNs > lastNs ? wallNs : lastNs + 1n;
       return lastNs;
     },

@@ -1,10 +1,13 @@
-/** How others reach a tampered node: its faults and counters on disk, and a request to look at them now. */
+/**
+ * How other processes reach a tampered node: its faults and counters on disk, and a request to look at them
+ * now.
+ */
 import { type Counts, type NodeFault, readControl, readCounts, removeFault, writeFault } from './settings.ts';
 
 const HOST = '127.0.0.1';
 const ANSWER_MS = 2_000;
 
-/** What is wrong from now on, also when the node does not run yet. */
+/** In force from now on, even if the node is not running yet. */
 export async function beginNodeFault(dataDir: string, key: string, fault: NodeFault): Promise<void> {
   writeFault(dataDir, key, fault);
   await ask(dataDir, '/look');
@@ -21,7 +24,7 @@ export async function nodeCounts(dataDir: string, of: string): Promise<Counts> {
   return readCounts(dataDir, of);
 }
 
-/** A node that is gone, or stands still, reads the files when it runs again, and has written most of what it counted. */
+/** A node that is gone or frozen reads the files when it runs again, and has written most of its counts. */
 async function ask(dataDir: string, path: '/look' | '/flush'): Promise<void> {
   const control = readControl(dataDir);
   if (control === undefined) return;

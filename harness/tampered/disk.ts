@@ -1,13 +1,13 @@
 /**
- * A disk that is full, fails, is slow or takes no writes, below all rules of the store: what the store makes of it is
- * what is tested. Reads go on, as they do on such a disk.
+ * A disk that is full, fails, is slow or takes no writes, below all logic of the store: how the store copes
+ * is what is tested. Reads still work, as they do on such a disk.
  */
 import type { Clock } from '../../node/env/clock.ts';
 import type { Backend, Transaction } from '../../node/store/backend.ts';
 import type { DiskFault } from './settings.ts';
 import type { Active, Surroundings } from './surroundings.ts';
 
-/** A system's error. */
+/** An error of the operating system. */
 class DiskError extends Error {
   readonly code: string;
 
@@ -31,7 +31,7 @@ class BadDisk implements Backend {
   readonly slots: Backend['slots'];
   readonly #base: Backend;
   readonly #deps: DiskDeps;
-  /** Writes that a slow disk has not begun with, in the order of the calls. */
+  /** Writes that a slow disk has not started, in call order. */
   #waiting: (() => void)[] = [];
   #slow: Disposable | undefined;
   #writes = 0;
@@ -73,7 +73,7 @@ class BadDisk implements Backend {
       return this.#base.change((tx) => change(refusing(tx, error, () => count('writes refused'))));
     }
     const slow = this.#deps.surroundings.disks.find(isSlow);
-    // What comes behind a write that waits waits with it: changes run in the order of the calls.
+    // A write behind a waiting one waits too: changes run in call order.
     if (slow === undefined && this.#waiting.length === 0) return this.#base.change(change);
     return new Promise((resolve, reject) => {
       this.#waiting.push(() => void this.#base.change(change).then(resolve, reject));
@@ -97,13 +97,13 @@ class BadDisk implements Backend {
     if (fault.what === 'full') return new DiskError('ENOSPC', 'No space left on device');
     if (fault.what === 'read-only') return new DiskError('EROFS', 'Read-only file system');
     if (fault.what === 'slow') return undefined;
-    // Spread evenly, so that a share has its effect after a few writes.
+    // Spread evenly, so that a share takes effect after a few writes.
     const fails = (this.#writes * fault.percent) % 100 < fault.percent;
     return fails ? new DiskError('EIO', 'Input/output error') : undefined;
   }
 }
 
-/** Looks are no writes: only a transaction that changes something fails, and at its first change. */
+/** Reads are not writes: only a transaction that changes something fails, at its first change. */
 function refusing(tx: Transaction, error: DiskError, refused: () => void): Transaction {
   const refuse = () => {
     refused();

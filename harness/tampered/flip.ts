@@ -1,6 +1,6 @@
 /**
- * Bits that have flipped in what a stopped node has stored. Which ones follows from nothing but what is there: the chunks
- * are taken at equal distances.
+ * Flips bits in what a stopped node has stored. The choice depends only on what is there: the chunks are
+ * taken at equal distances.
  */
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ export function flipOnDisk(dataDir: string, chunks: number): number {
     .filter((file) => /^shard_\d+$/.test(file))
     .toSorted();
   let left = chunks;
-  // As many in each shard: chunks are spread over all of them.
+  // Equally many in each shard: chunks are spread over all of them.
   for (const [index, shard] of shards.entries()) {
     const share = Math.ceil(left / (shards.length - index));
     left -= withFile(join(sharky, shard), (file) => flip(shardOf(file), share));
@@ -89,7 +89,7 @@ function ownChunk(slot: Uint8Array): { offset: number; length: number } | undefi
 function shardOf(file: number): Places {
   return {
     ...filePlaces(file, { head: 0, size: BEE_SLOT_SIZE }),
-    // Behind span and signature there are bytes of every chunk; those of an empty slot are zero.
+    // Every chunk has bytes after span and signature; those of an empty slot are zero.
     chunkIn: (slot) =>
       slot.subarray(0, 40).some((byte) => byte !== 0) ? { offset: 8, length: 32 } : undefined,
   };

@@ -1,6 +1,6 @@
 /**
  * A tampered node in a process of its own: `node harness/tampered/main.ts start --config FILE`. The honest one is
- * `node/main.ts`, which holds nothing of this. Exit codes: 0 stopped, 1 could not start or broke down.
+ * `node/main.ts`, which contains none of this. Exit codes: 0 stopped, 1 could not start or broke down.
  */
 import { readFileSync } from 'node:fs';
 import { startNode } from '../../node/compose.ts';
@@ -10,7 +10,7 @@ import { messageOf } from '../base/errors.ts';
 import { tamperedOf } from './settings.ts';
 import { tamper } from './tamper.ts';
 
-/** A stop that hangs: the process ends all the same. */
+/** If the stop hangs, the process ends all the same. */
 const STOP_LIMIT_MS = 10_000;
 
 async function main(argv: readonly string[]): Promise<void> {

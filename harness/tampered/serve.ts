@@ -1,4 +1,7 @@
-/** The control endpoint of a tampered node, on loopback: `POST /look` at what is wrong, `POST /flush` what was counted. */
+/**
+ * The control endpoint of a tampered node, on loopback: `POST /look` rereads what is wrong, `POST /flush`
+ * writes down what was counted.
+ */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +12,7 @@ interface Controlled {
   flush(): void;
 }
 
-/** @returns what closes it */
+/** @returns dispose it to close the endpoint */
 export async function serveControl(dataDir: string, controlled: Controlled): Promise<AsyncDisposable> {
   const token = randomUUID();
   const server = createServer((request, response) => {

@@ -1,7 +1,7 @@
 /**
- * A node of ours that is tampered with: it runs on a platform whose clock and disk can fail, or breaks the rules of its
- * protocols. A folder in its data directory says how. What the node is never changes; what is done to it is a file for
- * each fault, written by whoever begins and ends faults, so that a node which starts again finds it.
+ * One of our nodes that is tampered with: it runs on a platform whose clock and disk can fail, or breaks the
+ * rules of its protocols. A folder in its data directory says how. Its behaviours never change; each fault is
+ * a file, written by the process that begins and ends it, so that a restarted node finds it.
  */
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -32,9 +32,9 @@ export interface ClockFault {
 export type DiskFault =
   | { readonly layer: 'disk'; readonly what: 'full' }
   | { readonly layer: 'disk'; readonly what: 'read-only' }
-  /** That share of the writes fails. */
+  /** This share of the writes fails. */
   | { readonly layer: 'disk'; readonly what: 'failing'; readonly percent: number }
-  /** A write takes that long. */
+  /** Each write takes this much longer. */
   | { readonly layer: 'disk'; readonly what: 'slow'; readonly ms: number };
 
 export type NodeFault = ClockFault | DiskFault;
@@ -55,7 +55,7 @@ export function writeTampered(dataDir: string, tampered: Tampered): void {
   writeJson(join(dataDir, TAMPERED_FILE), tampered);
 }
 
-/** @returns undefined for a node that nobody has tampered with */
+/** @returns undefined for an untampered node */
 export function tamperedOf(dataDir: string): Tampered | undefined {
   return readJson(join(dataDir, TAMPERED_FILE)) as Tampered | undefined;
 }

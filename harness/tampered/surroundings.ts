@@ -1,4 +1,4 @@
-/** What is wrong with the surroundings of one node at the moment. */
+/** What is currently wrong with the surroundings of one node. */
 import type { ClockFault, DiskFault, NodeFault } from './settings.ts';
 import { readFaults } from './settings.ts';
 import type { Tally } from './tally.ts';

@@ -1,7 +1,7 @@
-/** What a tampered node has done so far, kept on disk: a node that was killed has done it all the same. */
+/** What a tampered node has done so far, kept on disk so that it survives a kill. */
 import { type Counts, readCounts, writeCounts } from './settings.ts';
 
-/** Between two looks whether there is anything to write down, milliseconds. */
+/** Between two checks for anything to write down, milliseconds. */
 const FLUSH_MS = 200;
 
 export class Tally implements Disposable {
@@ -22,7 +22,7 @@ export class Tally implements Disposable {
     this.#changed.add(of);
   }
 
-  /** So far, with what earlier starts of the node have counted. */
+  /** So far, including earlier starts of the node. */
   of(name: string): Counts {
     return this.#of(name);
   }

@@ -1,4 +1,4 @@
-/** A platform for a tampered node, around that of an honest one: nothing of the node knows of it. */
+/** A platform for a tampered node, wrapped around an honest one: no part of the node knows of it. */
 import type { NodeOptions } from '../../node/options.ts';
 import type { Platform } from '../../node/platform/platform.ts';
 import { wrongClock } from './clock.ts';
@@ -46,7 +46,7 @@ export async function tamper(
   };
 }
 
-/** Loads what dishonest nodes need for them alone. */
+/** Loads the code of dishonest nodes only for them. */
 async function hostOf(
   base: Platform,
   { behaviours }: Tampered,

@@ -7,7 +7,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** As uploads are asked to be stored; the report has the second one, which is the default of a Bee. */
+/** How uploads are stored; the report has the second level, the default of a Bee. */
 const LEVELS = [0, 1] as const;
 
 export default defineScenario({

@@ -1,18 +1,18 @@
-/** A cheque from its provocation to its tokens, as scenarios go through it. */
+/** A cheque from its provocation to its tokens, as scenarios use it. */
 
 import type { ClusterNode } from 'svcnet';
 import { type ParameterTable, type ScenarioContext, until } from 'svcnet/scenario';
 import { batchOf } from './steps.ts';
 
-/** A cheque travels in milliseconds; a loaded machine gets time. */
+/** A cheque travels in milliseconds; a loaded machine gets more time. */
 const SETTLED_TIMEOUT_MS = 30_000;
 /** A transaction and its block. */
 const CASHED_TIMEOUT_MS = 60_000;
-/** Far more than time forgives while it is pushed, unless the machine is very slow. */
+/** Costs far more than time forgives while it is pushed, unless the machine is very slow. */
 const PROVOKING_SIZE = 2 ** 20;
 const PROVOKED_MAX = 20;
 
-/** Makes the payer owe more than time forgives; the payee has its cheques, and gets all of them from the chain. */
+/** Makes the payer owe more than time forgives; the payee gets its cheques, and cashes them all. */
 export function cashCheque<T extends ParameterTable>(
   context: ScenarioContext<T>,
   payer: ClusterNode,

@@ -1,4 +1,4 @@
-/** Content that scenarios of durability look for: what an earlier run has left, or what they upload themselves. */
+/** Content that durability scenarios look for: left by an earlier run, or uploaded by themselves. */
 
 import { readFileSync } from 'node:fs';
 import { type ClusterNode, HarnessError } from 'svcnet';
@@ -13,7 +13,7 @@ import { batchOf, uploadLedgered } from './steps.ts';
 
 const ADDRESS = /^[0-9a-f]{64}$/;
 
-/** A root and the chunks below it, itself among them. */
+/** A root and the chunks below it, including itself. */
 export interface KnownContent {
   /** 64 hex digits. */
   readonly reference: string;
@@ -66,12 +66,12 @@ function parsed(line: string): Partial<LedgerEntry> | undefined {
   try {
     return JSON.parse(line) as Partial<LedgerEntry>;
   } catch {
-    // Said with the number of its line.
+    // Reported with the number of its line.
     return undefined;
   }
 }
 
-/** Bytes of the seed, on the network and in the ledger. */
+/** Bytes from the seed, on the network and in the ledger. */
 export async function uploadContent<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,

@@ -1,4 +1,4 @@
-/** A feed from its manifest to its updates, as scenarios go through it. */
+/** A feed from its manifest to its updates, as scenarios use it. */
 import type { ClusterNode } from 'svcnet';
 import {
   createSigner,

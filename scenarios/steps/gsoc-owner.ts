@@ -1,14 +1,14 @@
-/** Owners of single-owner chunks that lie near a node, as official clients find them. `data-formats.md` 8.2. */
+/** Owners of single-owner chunks near a node, as official clients find them. `data-formats.md` 8.2. */
 import { createSigner, proximityOrder, type Signer, socAddress } from 'svcnet/scenario';
 
-/** The first key that is tried, and how many. */
+/** The first key tried, and how many are tried. */
 const FIRST_KEY = 0xb33;
 const KEYS = 0xffff;
 const KEY_SIZE = 32;
 
 /**
  * The first of the keys whose chunk under `id` shares at least `proximity` leading bits with the overlay.
- * @param overlay,id 32 bytes each @throws RangeError when none does: one in 2^proximity is expected to
+ * @param overlay,id 32 bytes each @throws RangeError when none does; one in 2^proximity is expected to do so
  * Vectors: test/vectors/messaging.json
  */
 export function ownerNear(overlay: Uint8Array, id: Uint8Array, proximity: number): Signer {

@@ -1,4 +1,4 @@
-/** What scenarios about known bugs share: the implementations of a cluster side by side, each asked the same. */
+/** What scenarios about known bugs share: the implementations of a cluster side by side, asked the same. */
 import type { Answer, ClusterNode, FlavourName } from 'svcnet';
 import { workingNodes } from './steps.ts';
 
@@ -8,7 +8,7 @@ export interface Implementation {
   readonly nodes: readonly [ClusterNode, ...ClusterNode[]];
 }
 
-/** Those of the cluster, in the order of its nodes. */
+/** The implementations of the cluster, in the order of its nodes. */
 export function implementations(nodes: readonly ClusterNode[]): Implementation[] {
   const byFlavour = Map.groupBy(workingNodes(nodes), ({ flavour }) => flavour);
   return [...byFlavour].flatMap(([flavour, [first, ...others]]) =>
@@ -16,7 +16,7 @@ export function implementations(nodes: readonly ClusterNode[]): Implementation[]
   );
 }
 
-/** A request as any HTTP client sends it; an answer that such a client refuses is what was seen, not an error. */
+/** A request as any HTTP client sends it; an answer that it rejects is an observation, not an error. */
 export async function plainRequest(
   node: ClusterNode,
   path: string,

@@ -1,4 +1,4 @@
-/** What scenarios of the money share: traffic that costs something, and books that have to be right afterwards. */
+/** What money scenarios share: traffic that costs something, and books that must be right afterwards. */
 
 import { type Cashout, ClientError, type ClusterNode, HarnessError, type NodeBooks } from 'svcnet';
 import {
@@ -13,13 +13,13 @@ import {
 } from 'svcnet/scenario';
 import { batchOf, inTime } from './steps.ts';
 
-/** Account of nobody that scenarios send things to, 40 hex digits: what it gets is not lost, but away. */
+/** An account without an owner, 40 hex digits: what scenarios send to it is not lost, but away. */
 export const AWAY = 'decaf0000000000000000000000000000decaf00';
 /** Without traffic the last settlements have long arrived. */
 const SETTLED_WITHIN_MS = 30_000;
-/** A block comes every second; a loaded machine gets time. */
+/** A block comes every second; a loaded machine gets more time. */
 const MINED_WITHIN_MS = 30_000;
-/** Accounting units: at no proximity. */
+/** Accounting units: the price of a chunk at proximity order 0. */
 const CHUNK_PRICE_MAX = 320_000n;
 /** Violations shown of a longer list. */
 const LINES_SHOWN = 20;
@@ -30,7 +30,7 @@ export interface Paid {
   readonly data: Uint8Array;
 }
 
-/** Uploads fresh bytes and waits until others have stored them: the node owes for every chunk. */
+/** Uploads fresh bytes and waits until others have stored them, so that the node owes for every chunk. */
 export async function uploadPaid<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,
@@ -74,24 +74,26 @@ export function settle<T extends ParameterTable>(
 }
 
 export interface BooksOptions {
-  /** Read before: no cheque may promise less than then. */
+  /** Earlier books: no cheque may promise less than in them. */
   readonly before?: Books;
   readonly timeoutMs?: number;
-  /** Gaps between the ends of a link that come from what was done to one of them. */
+  /** Whether a gap between the ends of a link comes from what was done to one of them. */
   readonly isExplained?: (gap: LinkGap) => boolean;
 }
 
-/** What peers lend each other on the public network: no more is under way on a link. */
+/** What peers lend each other on the public network: a link has no more than this under way. */
 const UNDER_WAY_UNITS = 13_500_000n;
-/** Token units of an accounting unit: what the price oracle of a chain of ours says. */
+/** Token units per accounting unit, as the price oracle of our own chain reports. */
 const EXCHANGE_RATE = 10_000n;
-/** In all, more than a tenth of what has gone over a link differs only where little has: twice that credit. */
+/**
+ * In total, more than a tenth of what has passed over a link differs only if little has: twice that credit.
+ */
 const UNDER_WAY_PART = 10n;
 
 /**
- * Explains gaps by what was under way when an end of the link died or was cut off: at most what peers lend each other for
- * each time, and never much of what has gone over the link.
- * @param timesOf faults that were done to a node
+ * Explains gaps by what was under way when an end of the link died or was cut off: at most what peers lend
+ * each other each time, and never much of what has passed over the link.
+ * @param timesOf number of faults of a node
  */
 export function underWay(timesOf: (node: string) => number): (gap: LinkGap) => boolean {
   return ({ ends, what, gap, total }) => {
@@ -168,7 +170,7 @@ interface ReceiptJson {
   readonly effectiveGasPrice: string;
 }
 
-/** The node answers with this status. */
+/** The node refuses with this status. */
 export async function expectRefusal<T extends ParameterTable>(
   context: ScenarioContext<T>,
   what: string,
@@ -188,7 +190,7 @@ export async function expectRefusal<T extends ParameterTable>(
   });
 }
 
-/** With more credit than the upload costs, nobody would ever pay. */
+/** With more credit than the upload costs, no node would ever pay. */
 export async function needCheques<T extends ParameterTable>(
   context: ScenarioContext<T>,
   issuer: ClusterNode,
@@ -207,7 +209,7 @@ export async function needCheques<T extends ParameterTable>(
   }
 }
 
-/** Cashes the last cheque that a node has of another, and waits for the block that decides it. */
+/** Cashes the last cheque that a node has from another, and waits for the block that decides it. */
 export function cashAndWait<T extends ParameterTable>(
   context: ScenarioContext<T>,
   beneficiary: ClusterNode,

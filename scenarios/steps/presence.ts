@@ -1,4 +1,7 @@
-/** Where chunks are and belong: the closest node, its neighbourhood, and who has them on disk (HEAD, never GET). */
+/**
+ * Where chunks are and belong: the closest node, its neighbourhood, and the nodes that have them on disk
+ * (HEAD, never GET).
+ */
 import type { ClusterNode } from 'svcnet';
 import {
   CHUNK_PAYLOAD_SIZE,
@@ -28,10 +31,10 @@ export function storers(nodes: readonly ClusterNode[]): ClusterNode[] {
   return nodes.filter((node) => node.running && node.mode === 'full');
 }
 
-/** Who should hold a chunk now. */
+/** The nodes that should hold a chunk now. */
 export interface Neighbourhood {
   readonly closest: ClusterNode;
-  /** Those whose storage radius takes it in, the closest among them, closest first. */
+  /** Nodes whose storage radius includes it, including the closest, closest first. */
   readonly nodes: readonly ClusterNode[];
 }
 
@@ -67,7 +70,7 @@ export async function holdersOf(
   return nodes.filter((_, index) => has[index]);
 }
 
-/** As many nodes as asked for, in an order that follows from the seed. */
+/** As many nodes as asked for, in an order determined by the seed. */
 export function drawn<T extends ParameterTable, N>(
   context: Pick<ScenarioContext<T>, 'random'>,
   stream: string,

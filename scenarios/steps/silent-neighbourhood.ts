@@ -1,4 +1,4 @@
-/** A neighbourhood whose only node does not answer, and what becomes of uploads to it. */
+/** A neighbourhood whose only node does not answer, and what happens to uploads to it. */
 import { ClientError, type ClusterNode } from 'svcnet';
 import {
   type Chunk,
@@ -11,13 +11,13 @@ import {
 } from 'svcnet/scenario';
 import { batchOf, inTime, otherNodes, workingNodes } from './steps.ts';
 
-/** Bits of a neighbourhood. All others are so far from the one without an answer that none of them answers for it. */
+/** Bits of a neighbourhood. All others are too far from the silent one for their nodes to answer for it. */
 const RADIUS = 3;
 const NEIGHBOURHOODS = ['000', '001', '010', '111'];
 /** Six attempts of a Bee, each with the half minute that it gives its peers. */
 const UPLOAD_TIMEOUT_MS = 600_000;
 
-/** Of scenarios that do this. */
+/** For scenarios that do this. */
 export const SILENT_PARAMETERS = {
   chunks: parameter('integer', 6, 'chunks to upload, all at once', { min: 1 }),
   synced: parameter('integer', 60, 'seconds that deferred uploads have while the node does not answer', {
@@ -43,7 +43,7 @@ export const SILENT_CLUSTER = {
 
 /**
  * Uploads to a neighbourhood whose only node is paused, and looks for what was acknowledged once it answers again.
- * @param mode deferred: acknowledged is what the tag counts as synced
+ * @param mode deferred: a chunk is acknowledged when the tag counts it as synced
  */
 export async function uploadToSilent(context: SilentContext, mode: 'direct' | 'deferred'): Promise<void> {
   const nodes = workingNodes(context.cluster.nodes);
@@ -67,8 +67,8 @@ export async function uploadToSilent(context: SilentContext, mode: 'direct' | 'd
 }
 
 /**
- * The control: while its node answers, a chunk of the neighbourhood is acknowledged and arrives. Where that fails, a
- * refusal of the others says nothing about silence.
+ * The control: while its node answers, a chunk of the neighbourhood is acknowledged and arrives. If that
+ * fails, refusals of the others say nothing about silence.
  */
 function expectAccepted(
   context: SilentContext,
@@ -100,7 +100,7 @@ function expectAccepted(
   });
 }
 
-/** Of the neighbourhood of the node. */
+/** Chunks in the neighbourhood of the node. */
 function chunksNear(context: SilentContext, node: ClusterNode, stream: string): Chunk[] {
   const random = context.random(stream);
   const overlay = fromHex(node.overlay);
@@ -117,7 +117,7 @@ interface Uploads {
   readonly mode: 'direct' | 'deferred';
 }
 
-/** @returns those that were acknowledged */
+/** @returns the acknowledged chunks */
 function upload(context: SilentContext, node: ClusterNode, { chunks, mode }: Uploads): Promise<Chunk[]> {
   return context.step('upload', async (progress) => {
     let done = 0;
@@ -142,7 +142,7 @@ function upload(context: SilentContext, node: ClusterNode, { chunks, mode }: Upl
   });
 }
 
-/** Without a tag a chunk is answered for when its receipt is there. */
+/** Without a tag, a chunk is answered once its receipt is there. */
 async function acceptsDirectly({ signal }: SilentContext, node: ClusterNode, chunk: Chunk): Promise<boolean> {
   const options = { batch: batchOf(node), timeoutMs: UPLOAD_TIMEOUT_MS, signal };
   try {

@@ -16,7 +16,7 @@ import {
   until,
 } from 'svcnet/scenario';
 
-/** Where their causes are not known. */
+/** Losses shown where their causes are not known. */
 const LOSSES_SHOWN = 20;
 
 export interface LedgeredUpload {
@@ -29,9 +29,9 @@ export interface LedgeredUpload {
   readonly size: number;
   readonly mode: LedgerEntry['mode'];
   readonly upload: () => Promise<Uploaded>;
-  /** Computed after the upload, so that it takes no time from it. */
+  /** Computed after the upload, so as not to slow it down. */
   readonly expected: () => Promise<ExpectedContent>;
-  /** Told how many of its chunks have reached their neighbourhood. */
+  /** Called with the number of its chunks that have reached their neighbourhood. */
   readonly onSynced?: (synced: number, split: number) => void;
 }
 
@@ -115,7 +115,7 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
   });
 }
 
-/** Losses are told also when a node stops answering while their causes are looked for. */
+/** Losses are reported even if a node stops answering while their causes are looked for. */
 async function causesOf<T extends ParameterTable>(
   { cluster, folder, signal }: ScenarioContext<T>,
   losses: readonly Loss[],
@@ -158,7 +158,10 @@ export function otherNodes(nodes: readonly ClusterNode[], uploader: ClusterNode)
   return workingNodes(nodes).filter((node) => node !== uploader);
 }
 
-/** The first working node beside another one, unless one is named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
+/**
+ * The first working node other than `than`, unless one is named. @throws HarnessError `NODE_NOT_FOUND`,
+ * `NODE_STATE`
+ */
 export function otherNode<T extends ParameterTable>(
   { cluster }: ScenarioContext<T>,
   name: string,
@@ -169,7 +172,7 @@ export function otherNode<T extends ParameterTable>(
   throw new HarnessError('NODE_STATE', `there is no second node beside ${than.name}`);
 }
 
-/** Where two byte strings part, in words; undefined when they are equal. */
+/** Where two byte strings differ, in words; undefined when they are equal. */
 export function difference(seen: Uint8Array, expected: Uint8Array): string | undefined {
   if (Buffer.compare(seen, expected) === 0) return undefined;
   const at = seen.findIndex((byte, i) => byte !== expected[i]);
@@ -177,7 +180,7 @@ export function difference(seen: Uint8Array, expected: Uint8Array): string | und
   return `${seen.length} bytes, ${where}`;
 }
 
-/** Waits until `look` finds nothing wrong. @returns what was wrong in the end, undefined when nothing is */
+/** Waits until `look` finds nothing wrong. @returns what was still wrong at the end, if anything */
 export async function inTime(
   what: string,
   look: (signal: AbortSignal) => Promise<string | undefined>,
@@ -196,12 +199,12 @@ export async function inTime(
 }
 
 /**
- * Until the clock shows the next second. What the network keeps by seconds, such as the history of a grantee list, takes
- * one change in each; and what happened before is older than the next block.
+ * Until the clock shows the next second. What the network keeps by the second, such as the history of a
+ * grantee list, takes one change per second; and what happened before is older than the next block.
  */
 export async function nextSecond(signal: AbortSignal): Promise<void> {
   const second = () => Math.floor(Date.now() / 1000);
   const before = second();
-  // A timer may ring within the last millisecond of the second.
+  // A timer may fire within the last millisecond of the second.
   while (second() === before) await setTimeout(1000 - (Date.now() % 1000), undefined, { signal });
 }

@@ -1,4 +1,4 @@
-/** What scenarios of connections and routing share: a look at all nodes, repeated until it finds nothing wrong. */
+/** What connection and routing scenarios share: a look at all nodes, repeated until nothing is wrong. */
 import type { ClusterNode } from 'svcnet';
 import { type ParameterTable, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { inTime } from './steps.ts';
@@ -6,7 +6,7 @@ import { inTime } from './steps.ts';
 /** Problems shown of a longer list. */
 const LINES_SHOWN = 20;
 
-/** Of every scenario that looks until all is well. */
+/** For every scenario that looks until all is well. */
 export const WITHIN = {
   within: parameter('duration', 30_000, 'time until everything has to be as it should'),
 };
@@ -15,11 +15,11 @@ export const WITHIN = {
 export interface Rule {
   readonly name: string;
   readonly expected: string;
-  /** A line for each thing that is wrong, with its node. */
+  /** A line for each problem, with its node. */
   readonly wrong: (signal: AbortSignal) => Promise<readonly string[]>;
 }
 
-/** Every rule is a condition. Looks at them until none is broken, and says how long that took. */
+/** Every rule is a condition. Checks the rules until none is broken, and reports how long that took. */
 export async function expectRules<T extends ParameterTable & typeof WITHIN>(
   context: ScenarioContext<T>,
   rules: readonly Rule[],
@@ -51,7 +51,7 @@ export async function expectRules<T extends ParameterTable & typeof WITHIN>(
   });
 }
 
-/** Looks at each running node. @returns what is wrong, in the order of the nodes */
+/** Checks each running node. @returns what is wrong, in the order of the nodes */
 export async function wrongOn(
   nodes: readonly ClusterNode[],
   look: (node: ClusterNode) => Promise<readonly string[]>,

@@ -1,6 +1,6 @@
 /**
- * Steady traffic beside faults: single chunks, uploaded direct and read elsewhere, at a rate that does not wait for
- * answers. What was acknowledged is in the ledger; what failed is written down with its node and time.
+ * Steady traffic alongside faults: single chunks, uploaded directly and read elsewhere, at a rate that does
+ * not wait for answers. What was acknowledged is in the ledger; failures are recorded with node and time.
  */
 import { ClientError, type ClusterNode } from 'svcnet';
 import {
@@ -14,7 +14,7 @@ import {
 import { freshChunk } from './presence.ts';
 import { batchOf, difference, ledgerDirect } from './steps.ts';
 
-/** Of every scenario with such traffic. */
+/** For every scenario with such traffic. */
 export const TRAFFIC = {
   load: parameter('integer', 20, 'chunks uploaded per second in all, each read on another node', { min: 1 }),
 };
@@ -36,9 +36,9 @@ export interface Sample {
 }
 
 export interface TrafficOptions {
-  /** Those that upload and read, one after the other; asked for at each request. */
+  /** Nodes that upload and read, one after another; called for each request. */
   readonly nodes: () => readonly ClusterNode[];
-  /** Who reads what a node has uploaded; default: any of them. */
+  /** Nodes that read what a node has uploaded; default: any of them. */
   readonly readersOf?: (uploader: ClusterNode) => readonly ClusterNode[];
   /** Batch to upload with; default: that of the node. */
   readonly batchOf?: (node: ClusterNode) => string;
@@ -72,7 +72,7 @@ export class Traffic {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Those of a time, ms since the epoch. */
+  /** Samples of a period, ms since the epoch. */
   between(from: number, to = Number.POSITIVE_INFINITY): Sample[] {
     return this.samples.filter(({ at }) => at >= from && at < to);
   }
@@ -153,7 +153,7 @@ export class Traffic {
   }
 }
 
-/** Runs work beside traffic, and ends the traffic whatever becomes of the work. */
+/** Runs work alongside traffic, and ends the traffic however the work ends. */
 export async function beside<T extends ParameterTable, R>(
   context: ScenarioContext<T>,
   options: TrafficOptions,

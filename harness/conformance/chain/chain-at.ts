@@ -1,4 +1,4 @@
-/** The chain of somebody's network, by its endpoint and the addresses of the contracts. */
+/** The chain of any network, by its endpoint and the addresses of the contracts. */
 import { readFileSync } from 'node:fs';
 import { createAccount } from '../../../chain/account.ts';
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
@@ -6,12 +6,12 @@ import { HarnessError, messageOf } from '../../base/errors.ts';
 import { Chain } from '../../chain/chain.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
 
-/** Nothing of it is on a block before. */
+/** No contract is deployed before this block. */
 const FIRST_BLOCK = 1;
 
 /**
  * @param file JSON: names and addresses; default: where svcnet deploys them
- * @throws HarnessError `USAGE`, `CHAIN_FAILED` when nobody answers
+ * @throws HarnessError `USAGE`, `CHAIN_FAILED` when nothing answers
  */
 export async function chainAt(rpc: string, file: string | undefined): Promise<Chain> {
   const contracts = file === undefined ? usualContracts() : readContracts(file);

@@ -17,7 +17,7 @@ export interface ChainFlags {
   readonly startBlock?: bigint;
 }
 
-/** @param around what is put between endpoint and rows, for those who change answers on purpose */
+/** @param around put between endpoint and rows, to change answers on purpose */
 export function chainConformance(
   flags: ChainFlags,
   around: (ask: Ask) => Ask = (ask) => ask,
@@ -47,7 +47,7 @@ async function open(flags: ChainFlags, around: (ask: Ask) => Ask): Promise<Opene
   };
 }
 
-/** Those whose addresses are known are listed. */
+/** Only those with a known address. */
 function known({ contracts }: Chain): Partial<Contracts> {
   return Object.fromEntries(
     CONTRACT_NAMES.filter((name) => Object.keys(contracts).includes(name)).map((name) => [
@@ -57,7 +57,7 @@ function known({ contracts }: Chain): Partial<Contracts> {
   );
 }
 
-/** Not every endpoint says. */
+/** Not every endpoint reports it. */
 async function clientOf(chain: Chain): Promise<string> {
   try {
     return await chain.call<string>('web3_clientVersion');

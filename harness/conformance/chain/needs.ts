@@ -1,6 +1,6 @@
 /**
- * What nodes of the public network call and listen to, by contract: signatures, and for views how many words they
- * answer. `contracts.md` 3 to 11.
+ * What nodes of the public network call and listen to, by contract: signatures, and for views the number of
+ * words they answer. `contracts.md` 3 to 11.
  */
 import type { Contracts } from '../../chain/contracts.ts';
 
@@ -121,7 +121,7 @@ export const NEEDS: Readonly<Record<keyof Contracts, Needs>> = {
   },
 };
 
-/** Of the chequebook that the factory makes copies of. */
+/** For the chequebook that the factory makes copies of. */
 export const CHEQUEBOOK: Needs = {
   transactions: [
     'init(address,address,uint256)',

@@ -18,17 +18,17 @@ type Check = (questions: Questions) => Promise<void>;
 const ZERO = `0x${'00'.repeat(20)}`;
 const TOKEN_DECIMALS = 16n;
 const BUCKET_DEPTH = 16n;
-/** A batch that costs less is dropped by nodes before they know it. */
+/** Nodes drop a cheaper batch before they know it. */
 const VALIDITY_BLOCKS_MIN = 2n;
-/** What nodes give for the deployment of a chequebook. */
+/** Gas that nodes give for the deployment of a chequebook. */
 const DEPLOY_GAS = 175_000n;
-/** An older head makes a node wait for the chain. */
+/** With an older head, a node waits for the chain. */
 const HEAD_AGE_MAX_S = 60n;
-/** The last ones, each of which is asked for. */
+/** The last batches, each of which is checked. */
 const BATCHES_MAX = 20;
-/** Of the public networks: nodes then expect their contracts. */
+/** Ids of the public networks: nodes then expect their contracts. */
 const PUBLIC_CHAINS = [100n, 11_155_111n];
-/** Around the address of the contract that it stands for (EIP-1167). */
+/** Around the address of the implementation contract (EIP-1167). */
 const PROXY = { head: '363d3d373d3d3d363d73', tail: '5af43d82803e903d91602b57fd5bf3' } as const;
 
 const ROLES: readonly (readonly [contract: keyof Contracts, role: string, member: keyof Contracts])[] = [
@@ -50,7 +50,7 @@ const LINKS: readonly (readonly [contract: keyof Contracts, view: string, other:
   ['chequebookFactory', 'ERC20Address()', 'token'],
 ];
 
-/** Transactions that must fail, and say why: a node of the public network ends itself over a revert without data. */
+/** Transactions that must fail and say why: a node of the public network exits on a revert without data. */
 const REVERTS: readonly (readonly [
   contract: keyof Contracts,
   signature: string,
@@ -231,7 +231,7 @@ export const CHAIN_ROWS: readonly Row<ChainSubject>[] = [
   ),
 ];
 
-/** @returns whether it could be compared: the contract forgets a batch whose time is over @throws Mismatch */
+/** @returns whether it could be compared: the contract forgets an expired batch @throws Mismatch */
 async function isAsTold(ask: Questions, stamp: string, { topics, data }: Log): Promise<boolean> {
   const [, id = ''] = topics;
   const told = readWords(data, BATCH_CREATED);
@@ -256,7 +256,7 @@ async function masterOf(ask: Questions): Promise<string> {
   return `0x${toHex((await ask.view(ask.address('chequebookFactory'), 'master()')).address(0))}`;
 }
 
-/** The master itself belongs to nobody and has no token. */
+/** The master itself has no owner and no token. */
 async function copyOf(ask: Questions): Promise<string> {
   const [event] = await logs(
     ask,
@@ -268,7 +268,9 @@ async function copyOf(ask: Questions): Promise<string> {
   return `0x${event.data.slice(-40)}`;
 }
 
-/** Rows about code, functions and events of one contract. @param callable where its views are asked */
+/**
+ * Rows about code, functions and events of one contract. @param callable the contract whose views are called
+ */
 function needed(
   name: string,
   needs: Needs,
@@ -303,7 +305,7 @@ function needed(
   ];
 }
 
-/** A name is enough where the rest would fill lines. */
+/** The name alone where the rest would fill lines. */
 function shortName(signature: string): string {
   return signature.length > 60 ? signature.slice(0, signature.indexOf('(')) : signature;
 }
@@ -333,7 +335,7 @@ function logs(ask: Questions, address: string, signature: string, from: bigint):
   return ask.ask('eth_getLogs', [{ address, fromBlock, toBlock: 'latest', topics: [topicOf(signature)] }]);
 }
 
-/** @throws Mismatch when the call succeeds, or fails without a word */
+/** @throws Mismatch when the call succeeds, or fails without a reason */
 async function refused(ask: Questions, call: Readonly<Record<string, string>>): Promise<void> {
   let answer: string;
   try {

@@ -81,7 +81,7 @@ export class Questions {
   }
 }
 
-/** Somebody who has nothing: the zero address may do less than anyone. */
+/** An account that has nothing: the zero address may do less than any other. */
 export const NOBODY = `0x${'00'.repeat(18)}beef`;
 
 /** Code of contracts is long and says little. */

@@ -1,4 +1,7 @@
-/** Conformance of a node's HTTP interface: what is asked, of whom, and what is left behind, which is nothing if possible. */
+/**
+ * Conformance of a node's HTTP interface: what is asked, of which node, and what is left behind, ideally
+ * nothing.
+ */
 import { randomBytes } from 'node:crypto';
 import { messageOf } from '../../base/errors.ts';
 import type { DialectName } from '../../client/dialect.ts';
@@ -29,7 +32,7 @@ export interface HttpOptions {
   readonly batch?: string;
 }
 
-/** @param around what is put between node and rows, for those who change answers on purpose */
+/** @param around put between node and rows, to change answers on purpose */
 export function httpConformance(
   options: HttpOptions,
   around: (transport: Transport) => Transport = (transport) => transport,
@@ -84,7 +87,7 @@ async function open(
   }
 }
 
-/** What one of them cannot remove must not keep the others from it: the node may be gone by now. */
+/** Whatever one of them cannot remove must not stop the others: the node may be gone by now. */
 async function cleanUp(cleanups: HttpSubject['cleanups']): Promise<string[]> {
   const leftBehind: string[] = [];
   const deadline = Date.now() + CLEANUP_LIMIT_MS;

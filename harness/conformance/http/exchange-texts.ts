@@ -1,4 +1,4 @@
-/** Requests and answers as a person reads them: start line, headers, and as much of the body as says something. */
+/** Requests and answers for a person to read: start line, headers, and as much of the body as is useful. */
 import type { Conversation, HttpAnswer, HttpRequest, Transcript } from './messages.ts';
 
 const BODY_MAX = 2000;

@@ -1,4 +1,6 @@
-/** What an answer must be, and how it can be wrong: claims are data, so that each can be broken on purpose. */
+/**
+ * What an answer must be, and how it can be wrong. Claims are data, so that each can be broken on purpose.
+ */
 
 import type { HttpAnswer } from './messages.ts';
 import { misfits, parseShape, wrongCopies } from './shape.ts';
@@ -15,7 +17,7 @@ export interface Expectation {
   readonly headers?: Readonly<Record<string, string | RegExp | null>>;
   /** Shape of a JSON body. */
   readonly json?: string;
-  /** Members of it that are known: path such as `a.b` → value. */
+  /** Known members of it: path such as `a.b` → value. */
   readonly values?: Readonly<Record<string, unknown>>;
   /** Of an error or an acknowledgement, whose `code` is the status. */
   readonly message?: string | RegExp;
@@ -29,7 +31,7 @@ export interface Expectation {
 /** How an element of `reasons` is written. */
 export type ReasonForm = 'text' | 'object';
 
-/** @returns what is not as expected, each as a sentence's end; empty when all is */
+/** @returns what is not as expected, each as the end of a sentence; empty when all is as expected */
 export function differences(answer: HttpAnswer, expected: Expectation, form: ReasonForm): string[] {
   const statuses = [expected.status].flat();
   const found: string[] = [];
@@ -82,7 +84,7 @@ function jsonDifferences(
     const { message, code } = (body ?? {}) as { message?: unknown; code?: unknown };
     if (typeof message !== 'string' || !fits(message, expected.message))
       found.push(`message ${said(message)}, expected ${wantedText(expected.message)}`);
-    // An answer of another kind has none, which its status says already.
+    // An answer of another kind has no code, which its status already shows.
     const isOther = code === undefined && message === undefined;
     if (code !== answer.status && !isOther) found.push(`code ${said(code)}, expected ${answer.status}`);
   }
@@ -123,7 +125,7 @@ function wantedText(wanted: string | RegExp): string {
   return typeof wanted === 'string' ? JSON.stringify(wanted) : String(wanted);
 }
 
-/** A change of an answer that is as expected, after which it must not be taken any more. */
+/** A change to an expected answer, after which it must no longer be accepted. */
 export interface Mutation {
   readonly about: string;
   readonly answer: HttpAnswer;

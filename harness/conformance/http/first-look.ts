@@ -1,4 +1,7 @@
-/** What is asked before a node is graded: whether it is one, how it speaks, and whether what was named beside it is there. */
+/**
+ * What is asked before a node is graded: whether it is one, which dialect it uses, and whether the other
+ * interfaces and the batch that were named are there.
+ */
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { DIALECT_NAMES, DIALECTS, type DialectName } from '../../client/dialect.ts';
 import { parseJson } from '../../client/json.ts';
@@ -17,7 +20,7 @@ export type Urls = Readonly<Partial<Record<Place, string>>>;
 
 interface Seen {
   readonly status: number;
-  /** Of a JSON object; empty when the body is none. */
+  /** Members of a JSON object; empty when the body is none. */
   readonly members: Readonly<Record<string, unknown>>;
 }
 
@@ -51,7 +54,7 @@ export async function firstLook(
   return typeof version === 'string' ? `version ${version}` : '';
 }
 
-/** @returns `svc` for a node that does not tell @throws HarnessError when nobody answers */
+/** @returns `svc` for a node that does not say @throws HarnessError when nothing answers */
 export async function spokenDialect(
   { target, token }: { readonly target: string; readonly token?: string },
   signal: AbortSignal,
@@ -74,7 +77,7 @@ function said(path: string, { status, members: { message } }: Seen): string {
   return `GET ${path} answers ${status}${typeof message === 'string' ? `, ${message}` : ''}`;
 }
 
-/** @throws HarnessError when nobody answers, or only those who have a token are answered */
+/** @throws HarnessError when nothing answers, or only with a token */
 async function look(
   transport: NodeTransport,
   { urls, place, path }: { readonly urls: Urls; readonly place: Place; readonly path: string },
@@ -101,7 +104,7 @@ function membersOf(body: string): Seen['members'] {
     const value = parseJson(body);
     return typeof value === 'object' && value !== null ? (value as Seen['members']) : {};
   } catch (error) {
-    // Of another server: it has no members, and that is what is looked at.
+    // The body of another server: it has no members, which the caller checks.
     if (error instanceof SyntaxError) return {};
     throw error;
   }

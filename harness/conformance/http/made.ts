@@ -1,4 +1,4 @@
-/** What rows need on the node before they can look at something: a batch, content, peers, signed chunks. */
+/** What rows need on the node before they can check something: a batch, content, peers, signed chunks. */
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { signSoc, socParts } from '../../../node/chunk/soc.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
@@ -14,7 +14,7 @@ interface ListedBatch {
   readonly usable: boolean;
 }
 
-/** Usable batch of the node, as its header. @throws NotApplicable when it has none */
+/** The header with a usable batch of the node. @throws NotApplicable when it has none */
 export async function batchHeader(talk: Talk, place: Place = 'main'): Promise<Record<string, string>> {
   const id = await talk.once(`batch ${place}`, async (setup) => {
     if (place === 'main' && setup.subject.batch !== undefined) return setup.subject.batch;
@@ -44,7 +44,7 @@ export function uploadedBytes(talk: Talk, name: string, length: number): Promise
   });
 }
 
-/** Uploads, whatever of, and has the session's tag removed at the end. @returns its reference */
+/** Uploads any content, and has the session's tag removed at the end. @returns its reference */
 export async function upload(
   talk: Talk,
   { path, headers, body }: Required<Pick<HttpRequest, 'path' | 'headers' | 'body'>>,
@@ -73,7 +73,7 @@ export async function peerOf(talk: Talk): Promise<string> {
   return peer;
 }
 
-/** The same key for one name in one run. */
+/** Within one run, the same key for the same name. */
 export function signerOf(talk: Talk, name: string): Signer {
   const key = talk.content(`key ${name}`, 32);
   // Below the order of the curve, and not zero.
@@ -101,7 +101,7 @@ export function signedChunk(owner: Signer, id: string, payload: Uint8Array): Sig
   };
 }
 
-/** A chunk of one owner of this run. */
+/** A chunk of one owner in this run. */
 export function signedByOwner(talk: Talk, name: string): SignedChunk {
   return signedChunk(signerOf(talk, 'owner'), talk.hex(`id ${name}`), talk.content(`soc ${name}`, 500));
 }
@@ -115,7 +115,7 @@ export function storedSoc(talk: Talk): Promise<SignedChunk> {
   });
 }
 
-/** Updates that a feed of this run has. */
+/** Number of updates that a feed of this run has. */
 export const UPDATES = 2;
 
 export function storedFeed(talk: Talk): Promise<{ path: string; updates: readonly SignedChunk[] }> {
@@ -134,7 +134,7 @@ export function storedFeed(talk: Talk): Promise<{ path: string; updates: readonl
   });
 }
 
-/** It goes to the network at once. */
+/** Sends it to the network at once. */
 async function store(talk: Talk, { path, signature, body }: SignedChunk): Promise<void> {
   const headers = await batchHeader(talk);
   await talk.ask({ method: 'POST', path: `${path}?sig=${signature}`, headers, body }, { status: 201 });

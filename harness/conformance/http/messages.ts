@@ -28,7 +28,7 @@ export interface Conversation {
   readonly messages?: readonly (Uint8Array | string)[];
   /** Done when the socket is open and the messages are out. */
   readonly during?: () => Promise<unknown>;
-  /** So many messages end the conversation; 0: what the node does next, which is to close. */
+  /** This many messages end the conversation; 0: what the node does next, which is to close. */
   readonly expected: number;
 }
 

@@ -1,4 +1,7 @@
-/** What the two dialects call the same thing (http-api-completion.md 1). The tables of rows are written in `svc`. */
+/**
+ * Names of the same things in the two dialects (http-api-completion.md 1). The tables of rows are written in
+ * `svc`.
+ */
 import { DIALECTS, type DialectName } from '../../client/dialect.ts';
 
 /** Header, path or JSON field of the `svc` dialect → that of the other. */
@@ -26,7 +29,7 @@ export class Names {
     return path.replace(/^\/svc(?=\/|$|\?)/, DIALECTS[this.dialect].files);
   }
 
-  /** The value of this dialect, where a rule has one for each. */
+  /** The value for this dialect, where a rule has one for each. */
   either<T>(svc: T, swarm: T): T {
     return this.isSwarm ? swarm : svc;
   }

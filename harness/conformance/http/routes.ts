@@ -18,7 +18,7 @@ export interface RouteData {
   readonly params: Readonly<Record<string, string>>;
   readonly headers: readonly RouteParam[];
   readonly query: readonly RouteParam[];
-  /** Shape of the first success in the `svc` dialect, or what else its body is. */
+  /** Shape of the first success in the `svc` dialect, or what its body is otherwise. */
   readonly response: string | null;
 }
 
@@ -39,7 +39,7 @@ const SWARM_RESPONSES: Readonly<Record<string, string>> = {
   'GET /pins/check': 'lines',
 };
 
-/** Fields that the other dialect does not have, or has under another name. */
+/** Fields that the other dialect lacks, or has under another name. */
 const SWARM_FIELDS: readonly (readonly [RegExp, string])[] = [
   [/,peer:hex32,proximity/, ',proximity'],
   [/svcMode/, 'beeMode'],
@@ -70,7 +70,7 @@ export function placesOf({ port }: RouteData): readonly Place[] {
   return port === 'both' ? ['main', 'debug'] : [port];
 }
 
-/** First segment of paths that a node may be configured without → a question that tells. */
+/** First segment of paths that a node may be configured without → a request that shows it. */
 const PROBES: Readonly<Record<string, string>> = {
   stamps: '/stamps',
   settlements: '/settlements',
@@ -80,7 +80,7 @@ const PROBES: Readonly<Record<string, string>> = {
   rchash: '/redistributionstate',
 };
 
-/** Whose answer tells whether what a route is about is switched on; undefined: it always is. */
+/** The request whose answer shows whether the subject of a route is switched on; undefined: it always is. */
 export function probeOf({ path }: Pick<RouteData, 'path'>): string | undefined {
   return PROBES[path.split('/')[1] ?? ''];
 }

@@ -1,8 +1,10 @@
-/** Parameters by their type: a text that every node takes, and texts that it refuses, with the reason it gives. */
+/**
+ * Parameters by type: a text that every node accepts, and texts that it refuses, with the reason it gives.
+ */
 import type { Names } from './names.ts';
 import type { RouteData, RouteParam } from './routes.ts';
 
-/** Of no content, no batch and no peer. */
+/** Address of no content, no batch and no peer. */
 export const NOTHING = 'ab'.repeat(32);
 const OWNER = 'ab'.repeat(20);
 /** The point of secp256k1 whose private key is 1. */
@@ -25,7 +27,7 @@ const NO_UINT64: Refused[] = [
 export interface Refused {
   readonly text: string;
   readonly error: string | RegExp;
-  /** Found when every parameter could be read: the reason names the parameter in lower case. */
+  /** Found only once every parameter could be read: the reason names the parameter in lower case. */
   readonly checked?: true;
 }
 
@@ -47,9 +49,9 @@ const PATHS: Readonly<Record<string, string>> = {
   path: 'x',
 };
 
-/** Operations that look for whatever they are asked for: a reference of another length is not found. */
+/** Operations that look up anything: a reference of another length is not found. */
 const ANY_LENGTH = /^\/(bytes|chunks)\//;
-/** The document's formats alone exclude these. */
+/** Only the document's formats exclude these. */
 const WRONG_LENGTH: Refused = { text: 'abcd', error: 'want len:32 or 64', checked: true };
 const LEADING_ZERO: Refused = { text: '01', error: SYNTAX };
 const NEGATIVE: Refused = { text: '-1', error: 'want min:0', checked: true };
@@ -158,7 +160,7 @@ export function refusedText({ name, type }: RouteParam, names: Names): Refused[]
         { text: '5', error: 'want redundancy level to be between 0 and 4', checked: true },
       ];
     case '0..3':
-      // The other dialect takes any number.
+      // The other dialect accepts any number.
       return [{ text: 'x', error: SYNTAX }, ...names.either([{ text: '256', error: RANGE }], [])];
     case 'bigint':
       return [

@@ -1,9 +1,9 @@
 /**
- * Shapes of JSON bodies as texts, as `routes.json` has them: `{f:T,g?:T}`, `T[]`, `{[key]:T}`, `T|null`, words of
- * `WORDS`, `same` for the shape just named, and `Name` for one that is defined behind `with Name=`.
+ * Shapes of JSON bodies as texts, as in `routes.json`: `{f:T,g?:T}`, `T[]`, `{[key]:T}`, `T|null`, words of
+ * `WORDS`, `same` for the shape just named, and `Name` for one defined after `with Name=`.
  */
 
-/** What one word of the language takes. */
+/** What one word of the language accepts. */
 type Test = (value: unknown) => boolean;
 
 const pattern =
@@ -56,7 +56,7 @@ interface Field {
   readonly shape: Shape;
 }
 
-/** @throws Error naming the place that is no shape */
+/** @throws Error naming the place that is not a shape */
 export function parseShape(text: string): Shape {
   const [main = '', ...definitions] = text.split(/ with (?=[A-Z]\w*=)/);
   const names = new Map<string, Shape>();
@@ -131,7 +131,7 @@ class Parser {
     return { kind: 'word', word };
   }
 
-  /** Names without a type have that of the next one that has it; at the end, any. */
+  /** Names without a type have that of the next name with one; at the end, any. */
   #object(): Shape {
     const fields: Field[] = [];
     let waiting: { name: string; optional: boolean }[] = [];
@@ -154,7 +154,7 @@ class Parser {
   }
 }
 
-/** @returns what of the value is not as the shape says, with its place; empty when it is */
+/** @returns where the value does not match the shape, with places; empty when it does */
 export function misfits(shape: Shape, value: unknown, place = 'body'): string[] {
   switch (shape.kind) {
     case 'word':
@@ -181,7 +181,7 @@ export function misfits(shape: Shape, value: unknown, place = 'body'): string[] 
   }
 }
 
-/** Copies of a value that the shape takes, each wrong in one field: what no checker of it may take. */
+/** Copies of a value that fits the shape, each wrong in one field: no checker may accept them. */
 export function* wrongCopies(shape: Shape, value: unknown): Generator<{ about: string; value: unknown }> {
   switch (shape.kind) {
     case 'word':

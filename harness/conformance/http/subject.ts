@@ -1,4 +1,4 @@
-/** The node that is graded over HTTP, and what rows have found out or made there for each other. */
+/** The node graded over HTTP, and what rows have found out or made on it for each other. */
 import { createCipheriv, createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../base/errors.ts';
@@ -14,7 +14,7 @@ import type { Transport } from './transport.ts';
 const CLEANUP_MS = 5000;
 
 interface Cleanup {
-  /** As a person reads it, such as `tag 7`. */
+  /** For a person to read, such as `tag 7`. */
   readonly what: string;
   readonly remove: () => Promise<unknown>;
 }
@@ -27,22 +27,22 @@ export interface SubjectParts {
   readonly places: ReadonlySet<Place>;
   /** Scheme, host and port of the main interface. */
   readonly origin: string;
-  /** Chosen by the person who grades; else the largest usable one. */
+  /** Chosen by the person who grades; otherwise the largest usable one. */
   readonly batch: string | undefined;
-  /** Between two looks of a wait. */
+  /** Between two looks of a wait, milliseconds. */
   readonly lookMs: number;
-  /** Content differs from run to run, so that nothing of an earlier one is met. */
+  /** Content differs from run to run, so that nothing from an earlier run is found. */
   readonly seed: string;
 }
 
 export interface HttpSubject extends SubjectParts {
   /** What rows share, made when the first of them needs it. */
   readonly memo: Memo;
-  /** What is undone at the end, last first. */
+  /** What is undone at the end, last to first. */
   readonly cleanups: Cleanup[];
 }
 
-/** A row over HTTP: what it asks, with what it expects. */
+/** A row over HTTP: what it asks, and what it expects. */
 export function httpRow(
   row: Omit<Row<HttpSubject>, 'run'> & { readonly steps: (talk: Talk) => Promise<unknown> },
 ): Row<HttpSubject> {
@@ -51,9 +51,9 @@ export function httpRow(
 }
 
 export interface Answered extends HttpAnswer {
-  /** Of a JSON body: `a.b` or `list.0.name`; undefined when there is none. */
+  /** Member of a JSON body: `a.b` or `list.0.name`; undefined when there is none. */
   readonly member: (path: string) => unknown;
-  /** The same, of a member that the expectation has shown to be a text. */
+  /** The same, for a member that the expectation has shown to be a text. */
   readonly text: (path: string) => string;
 }
 
@@ -81,7 +81,7 @@ export class Talk {
     if (!this.subject.places.has(place)) throw new NotApplicable(`needs ${flag}`);
   }
 
-  /** @throws NotApplicable when the node is configured without what a row is about */
+  /** @throws NotApplicable when the node is configured without the subject of a row */
   async enabled(probe: string | undefined): Promise<void> {
     if (probe === undefined) return;
     const off = await this.once(`enabled ${probe}`, async (setup) => {
@@ -93,14 +93,14 @@ export class Talk {
     if (off !== undefined) throw new NotApplicable(`the node is configured without: ${message}`);
   }
 
-  /** Asks, and checks the answer. Header names and paths are of the `svc` dialect. @throws Mismatch */
+  /** Asks, and checks the answer. Header names and paths are those of the `svc` dialect. @throws Mismatch */
   async ask(request: HttpRequest, expected: Expectation): Promise<Answered> {
     const { answer, wrong } = await this.#attempt(request, expected);
     if (wrong.length > 0) throw new Mismatch(`${requestLine(request)}: ${wrong.join('; ')}`);
     return answered(answer);
   }
 
-  /** Asks again and again until the answer is as expected, or the time of the row is over. @throws Mismatch */
+  /** Asks again and again until the answer is as expected, or the row is out of time. @throws Mismatch */
   async until(request: HttpRequest, expected: Expectation): Promise<Answered> {
     let last = '';
     for (;;) {
@@ -129,7 +129,7 @@ export class Talk {
     return transcript;
   }
 
-  /** What several rows need is made once. @throws what the first attempt threw */
+  /** Makes once what several rows need. @throws what the first attempt threw */
   once<T>(key: string, make: (talk: Talk) => Promise<T>): Promise<T> {
     const { memo } = this.subject;
     const known = memo.get(key) ?? make(new Talk(this.subject, this.#run, true));
@@ -137,7 +137,7 @@ export class Talk {
     return known as Promise<T>;
   }
 
-  /** Bytes that nobody has uploaded before: the same for one name in one run. */
+  /** Bytes that have never been uploaded before: the same for the same name in one run. */
   content(name: string, length: number): Uint8Array {
     const key = createHash('sha256').update(`${this.subject.seed} ${name}`).digest();
     const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
@@ -149,7 +149,7 @@ export class Talk {
     return Buffer.from(this.content(name, length)).toString('hex');
   }
 
-  /** Has something removed when the run has ended; a row's own signal is over by then. */
+  /** Has something removed when the run has ended; a row's own signal has ended by then. */
   later(what: string, request: HttpRequest): void {
     const named = { ...request, ...this.#named(request) };
     const remove = async () => {
@@ -160,7 +160,7 @@ export class Talk {
     this.subject.cleanups.push({ what, remove });
   }
 
-  /** Has something named when the run has ended that nobody can remove. */
+  /** Has something that cannot be removed named when the run has ended. */
   stays(what: string, why: string): void {
     this.subject.cleanups.push({ what, remove: () => Promise.reject(new Error(why)) });
   }

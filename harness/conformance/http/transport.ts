@@ -1,4 +1,4 @@
-/** One node's HTTP interface as it is: every status is an answer, paths go out as they are written. */
+/** One node's HTTP interface as it is: every status is an answer, and paths go out as written. */
 import { Pool } from 'undici';
 import { WebSocket } from 'ws';
 import { HarnessError, messageOf } from '../../base/errors.ts';
@@ -6,7 +6,10 @@ import type { Expectation } from './expectation.ts';
 import type { Conversation, HttpAnswer, HttpRequest, Place, Transcript } from './messages.ts';
 
 export interface Transport {
-  /** @param expected for those who change answers on purpose; undefined: what the row needs, not what it checks */
+  /**
+   * @param expected for transports that change answers on purpose; undefined: the row needs the answer, but
+   * does not check it
+   */
   send(request: HttpRequest, signal: AbortSignal, expected: Expectation | undefined): Promise<HttpAnswer>;
   converse(conversation: Conversation, signal: AbortSignal): Promise<Transcript>;
 }
@@ -40,7 +43,7 @@ export class NodeTransport implements Transport {
       path,
       headers: { ...this.#authorization, ...headers },
       signal,
-      // An answer to HEAD ends the connection otherwise.
+      // Otherwise an answer to HEAD ends the connection.
       reset: false,
       ...(body === undefined ? {} : { body }),
     });
@@ -85,13 +88,13 @@ export class NodeTransport implements Transport {
     });
     try {
       const transcript = await promise;
-      // A message may come before the answer to what led to it.
+      // A message may come before the answer to the request that caused it.
       await doing;
       return transcript;
     } finally {
       signal.removeEventListener('abort', onAbort);
       socket.removeAllListeners();
-      // Ended from outside it may still report that it was.
+      // Terminated from outside, it may still report that.
       socket.on('error', () => undefined);
       socket.terminate();
     }

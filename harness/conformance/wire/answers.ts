@@ -1,4 +1,4 @@
-/** What a counterpart answers when the node opens a stream to it, and what it hears by that. */
+/** What a counterpart answers when the node opens a stream to it, and what it learns from that. */
 
 import { BINS } from '../../../node/chunk/address.ts';
 import { fromBigEndian } from '../../../node/crypto/big-endian.ts';
@@ -26,7 +26,7 @@ const NOTHING_HERE = 'nothing is stored here';
 /** A long poll of the node is left open; so is our end. */
 const POLL_MS = 600_000;
 
-/** Something that happens once, and by when. */
+/** Something that happens once, with a wait for it. */
 export class Once<T> {
   readonly #happened = Promise.withResolvers<T>();
   value: T | undefined;
@@ -36,7 +36,7 @@ export class Once<T> {
     this.#happened.resolve(value);
   }
 
-  /** @returns undefined when it has not happened by then */
+  /** @returns undefined when it has not happened in time */
   async within(ms: number): Promise<T | undefined> {
     const late = Promise.withResolvers<undefined>();
     const timer = setTimeout(late.resolve, ms, undefined);
@@ -53,7 +53,7 @@ export interface Announced {
   readonly bytes: Uint8Array;
 }
 
-/** What the node says without being asked. */
+/** What the node sends without being asked. */
 export interface Heard {
   readonly pricing: Once<Announced>;
   readonly gossip: { readonly protocolId: string; readonly message: MessageOf<typeof Peers> }[];

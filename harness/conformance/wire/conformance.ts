@@ -1,4 +1,4 @@
-/** Conformance on the wire: a node, and the peers that it is to take, to answer, to refuse and to survive. */
+/** Conformance on the wire: a node, and the peers that it must accept, answer, refuse and survive. */
 import { fromHex } from '../../../node/crypto/hex.ts';
 import { isDialable, peerIdOf, withoutPeerId } from '../../../node/p2p/address/underlay.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
@@ -11,7 +11,7 @@ import { Transcript } from './transcript.ts';
 
 /** Node to grade as its peer. */
 export interface WireFlags {
-  /** Multiaddress with the identity that must be proved there. */
+  /** Multiaddress with the identity that must be proved at it. */
   readonly peer: string;
   /** Network id of the handshake. */
   readonly networkId: bigint;
@@ -23,7 +23,7 @@ export interface WireFlags {
   readonly contracts?: string;
   /** 32 bytes as hex, of an account that rows may spend from. */
   readonly key?: string;
-  /** Of a batch of that account: `id:depth`. */
+  /** A batch of that account: `id:depth`. */
   readonly batch?: string;
 }
 
@@ -61,7 +61,7 @@ async function open(flags: WireFlags, signal: AbortSignal): Promise<Opened<WireS
   };
 }
 
-/** @throws HarnessError when nobody answers there */
+/** @throws HarnessError when nothing answers there */
 export async function openWire(
   options: WireOptions,
   { signal, waits = WAITS }: { readonly signal?: AbortSignal; readonly waits?: typeof WAITS } = {},
@@ -100,7 +100,7 @@ async function agentOf(memory: Memory, { address }: WireOptions): Promise<string
     await stranger.leave();
     return agentVersion;
   } catch {
-    // Its rows say what is wrong with it.
+    // The rows will show what is wrong with it.
     return '';
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The other end of a connection to the node under test: our own stack up to the streams, and above them a peer that can
- * do what it should and what it should not. What the node asks of it is answered as a well-behaved peer with an empty
- * store would.
+ * The other end of a connection to the node under test: our own stack up to the streams, and above them a
+ * peer that can behave or misbehave. Requests of the node are answered as by a well-behaved peer with an
+ * empty store.
  */
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -31,19 +31,19 @@ import { must } from './must.ts';
 import { ANSWER_MS, Talk } from './talk.ts';
 import { Transcript } from './transcript.ts';
 
-/** Dialling and securing a connection. */
+/** For dialling and securing a connection. */
 export const CONNECT_MS = 15_000;
 const WELCOME = '';
 /** The node announces right after the handshake. */
 const PRICING_MS = 3_000;
-/** Light nodes are lent this part of what full ones are. */
+/** Light nodes get this fraction of the credit of full ones. */
 const LIGHT_FACTOR = 10n;
 /** What a node of the public network announces. */
 const USUAL_THRESHOLD = 13_500_000n;
 /** Two words, as real nodes expect it. */
 const AGENT = 'svcnet-conformance/1.0.0 node/24';
 
-/** Where the node is, and what it must prove there. */
+/** Where the node is, and which identity it must prove there. */
 export interface Address {
   /** Without identity. */
   readonly address: string;
@@ -55,13 +55,13 @@ export interface CounterpartOptions {
   readonly identity?: OwnIdentity;
   readonly signer?: Signer;
   readonly fullNode?: boolean;
-  /** Of the overlay, 32 bytes. */
+  /** Nonce of the overlay, 32 bytes. */
   readonly nonce?: Uint8Array;
   /** Where the node sees this machine; the loopback address until it has said so. */
   readonly seenAt?: string;
 }
 
-/** What may be said in an introduction that is not true. */
+/** Falsifies an introduction. */
 export type Alteration = (ack: MessageOf<typeof Ack>) => MessageOf<typeof Ack>;
 
 const silent: Logger = {
@@ -82,7 +82,7 @@ export class Counterpart {
   /** Resolves when the connection has ended. */
   readonly closed: Promise<void>;
   isClosed = false;
-  /** What the node has said on its own. */
+  /** What the node has sent of its own accord. */
   readonly heard: Heard;
   readonly #target: Address;
   readonly #answers: Answers;
@@ -111,13 +111,13 @@ export class Counterpart {
     this.heard = this.#answers.heard;
   }
 
-  /** Somebody who is not there, for gossip. */
+  /** A peer that does not exist, for gossip. */
   static unconnected(networkId: bigint): Counterpart {
     const nowhere = { address: '/ip4/127.0.0.1/tcp/1', peerId: '', networkId };
     return new Counterpart(nowhere, new Transcript(() => undefined), { seenAt: '/ip4/127.0.0.1/tcp/1' });
   }
 
-  /** Connects and secures the connection; who this is the node learns by `introduce`. */
+  /** Connects and secures the connection; the node learns who this is by `introduce`. */
   static async connect(
     target: Address,
     log: Transcript,
@@ -171,7 +171,7 @@ export class Counterpart {
     }
   }
 
-  /** From here on what passes is the evidence of another row. */
+  /** From here on, exchanges are the evidence of another row. */
   recordIn(log: Transcript): void {
     this.#log = log;
   }
@@ -221,13 +221,13 @@ export class Counterpart {
     return talk;
   }
 
-  /** Proposes and goes on at once, as a node does that knows what the other one speaks. */
+  /** Proposes and continues at once, as a node does that knows what the other one speaks. */
   openAtOnce(protocolId: string): Talk {
     this.#log.sent(`open ${protocolId}, without waiting for the answer`);
     return this.#talk(this.link.open(protocolId));
   }
 
-  /** Our record, as true as can be. */
+  /** Our record, as truthful as possible. */
   record(generation: Generation, timestamp = BigInt(Math.floor(Date.now() / 1000))): AddressRecord {
     return this.recordAt([withPeerId(this.#seenAt, this.identity.peerId)], generation, timestamp);
   }
@@ -254,7 +254,7 @@ export class Counterpart {
 
   /**
    * The handshake up to the node's answer.
-   * @returns the stream, and what the node says of itself @throws Mismatch
+   * @returns the stream, and the node's introduction @throws Mismatch
    */
   async greet(generation: Generation, observedUnderlay = this.observed()) {
     const talk = await this.open(handshakeId(generation));
@@ -263,7 +263,7 @@ export class Counterpart {
     return { talk, answer };
   }
 
-  /** The handshake as a whole, with whatever is to be wrong in our part. @throws Mismatch when the node refuses */
+  /** The whole handshake, with our part altered. @throws Mismatch when the node refuses */
   async introduce(generation: Generation, alter: Alteration = (ack) => ack) {
     const { talk, answer } = await this.greet(generation);
     talk.send(Ack, alter(this.ack(generation)), 'Ack');
@@ -272,14 +272,14 @@ export class Counterpart {
     return answer;
   }
 
-  /** What a peer does next: each tells the other how much it may owe. @throws Mismatch */
+  /** What peers do next: each tells the other how much it may owe. @throws Mismatch */
   async settle(): Promise<void> {
     const said = await this.heard.pricing.within(PRICING_MS);
     this.#granted = granted(said?.threshold ?? 0n, this.fullNode);
     await this.announceAgain();
   }
 
-  /** As much as the node lends a full node, so that no node takes it for too little. */
+  /** As much as the node lends a full node, so that no node considers it too little. */
   announceAgain(): Promise<Talk> {
     return this.announce(this.#granted);
   }
@@ -304,7 +304,7 @@ export class Counterpart {
     talk.end();
   }
 
-  /** What the node says of itself to anyone. @throws Mismatch */
+  /** What the node tells anyone about itself. @throws Mismatch */
   async identify() {
     const talk = await this.open(IDENTIFY_ID);
     const said = await talk.receive(Identify, 'Identify');
@@ -312,7 +312,7 @@ export class Counterpart {
     return { ...said, observed: withoutPeerId(observed) };
   }
 
-  /** Whether the node has ended the connection by then. */
+  /** Whether the node ends the connection within that time. */
   async endsWithin(ms: number): Promise<boolean> {
     const timer = Promise.withResolvers<void>();
     const timeout = setTimeout(timer.resolve, ms);

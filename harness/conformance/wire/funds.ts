@@ -1,4 +1,4 @@
-/** What rows spend: a batch to stamp with and a chequebook, of an account whose key was given. */
+/** What rows spend: a batch to stamp with and a chequebook, from an account whose key was given. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bucketOf, encodeStamp, stampDigest, stampIndex } from '../../../node/chunk/stamp.ts';
@@ -9,17 +9,17 @@ import { encodeWord, readWords } from '../../../node/onchain/codec/abi.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { NotApplicable } from '../row.ts';
 
-/** Of a batch that is bought: as small as the contract sells it. */
+/** For a bought batch: the smallest that the contract sells. */
 const DEPTH = 17;
 const BUCKET_DEPTH = 16;
-/** For how long it is bought, beyond what the contract demands at least: all of a run, on any chain. */
+/** How long it is bought for, beyond the contract's minimum: a whole run, on any chain. */
 const VALIDITY_BLOCKS = 5_000n;
-/** Nodes take stamps of a batch after as many blocks. */
+/** Nodes accept stamps of a batch after this many blocks. */
 const USABLE_BLOCKS = 12n;
-/** A chain that makes no blocks of its own would be waited for without end. */
+/** Without this limit, a chain that makes no blocks of its own would be waited for endlessly. */
 const USABLE_MS = 200_000;
 const GAS = { approve: 90_000, createBatch: 500_000, deploy: 175_000, transfer: 90_000 } as const;
-/** Accounting units that a chequebook covers. */
+/** Accounting units covered by a chequebook. */
 const COVERED_UNITS = 1_000_000n;
 const POLL_MS = 500;
 
@@ -41,15 +41,15 @@ export interface SwapPrice {
 }
 
 export interface Funds {
-  /** Of the account. */
+  /** Signer of the account. */
   readonly signer: Signer;
   chainId(): Promise<bigint>;
   stamping(): Promise<Stamping>;
-  /** With tokens in it; the account is its issuer. 20 bytes. */
+  /** Funded with tokens; the account is its issuer. 20 bytes. */
   chequebook(): Promise<{ readonly chequebook: Uint8Array }>;
 }
 
-/** A batch that the account owns already. */
+/** A batch that the account already owns. */
 export interface OwnBatch {
   /** 32 bytes as hex. */
   readonly id: string;
@@ -155,7 +155,7 @@ async function deployChequebook(
   return { chequebook };
 }
 
-/** What the oracle on the chain says. */
+/** What the oracle on the chain reports. */
 export async function swapPrice(chain: Chain): Promise<SwapPrice> {
   const [price = 0n, deduction = 0n] = await chain.words(chain.contracts.swapPriceOracle, 'getPrice()');
   return { price, deduction };

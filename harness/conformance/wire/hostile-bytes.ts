@@ -3,7 +3,7 @@ import { PING_ID } from '../../../node/p2p/libp2p/identify.ts';
 import { MESSAGE_SIZE_MAX } from '../../../node/p2p/stream/framing.ts';
 import { data, FLAG, frame, opening, TYPE, WINDOW } from './yamux-frame.ts';
 
-/** Number and wire type of a length that follows. */
+/** Wire type of a field whose length follows. */
 const LENGTH_DELIMITED = 2;
 const DEPTH = 60;
 
@@ -32,14 +32,14 @@ export function block(number: number, bytes: Uint8Array): Uint8Array {
   return join(tag(number, LENGTH_DELIMITED), uvarint(bytes.length), bytes);
 }
 
-/** Messages in messages in messages. */
+/** Messages nested in messages. */
 export function nested(number: number, depth: number): Uint8Array {
   let bytes: Uint8Array = new Uint8Array(0);
   for (let i = 0; i < depth; i++) bytes = block(number, bytes);
   return bytes;
 }
 
-/** Lengths in front of a message that are none, or that no message may have. */
+/** Lengths in front of a message that are invalid, or that no message may have. */
 export const BAD_LENGTHS: readonly Uint8Array[] = [
   Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
   uvarint(MESSAGE_SIZE_MAX + 1),
@@ -47,7 +47,7 @@ export const BAD_LENGTHS: readonly Uint8Array[] = [
   uvarint(2n ** 64n - 1n),
 ];
 
-/** Where a protocol expects its first message: name of the trouble, and its bytes. */
+/** Sent where a protocol expects its first message: name of the problem, and its bytes. */
 export const NO_MESSAGES: readonly (readonly [what: string, bytes: Uint8Array])[] = [
   ...BAD_LENGTHS.map((bytes): [string, Uint8Array] => ['a length that no message has', bytes]),
   ['a field longer than its message', framed(join(tag(1, LENGTH_DELIMITED), uvarint(2 ** 31)))],
@@ -56,7 +56,7 @@ export const NO_MESSAGES: readonly (readonly [what: string, bytes: Uint8Array])[
   ['random bytes', framed(Uint8Array.from({ length: 60 }, (_, n) => (n * 151 + 29) & 0xff))],
 ];
 
-/** Frames of the multiplexer for which a connection has to end. */
+/** Frames of the multiplexer on which a connection must end. */
 export const BREAKING_FRAMES: readonly (readonly [what: string, bytes: Uint8Array])[] = [
   ['a frame of another version', Uint8Array.of(1, ...new Uint8Array(11))],
   ['a frame of an unknown type', frame(9, 0, 1, 0)],
@@ -65,7 +65,7 @@ export const BREAKING_FRAMES: readonly (readonly [what: string, bytes: Uint8Arra
   ['more bytes than the window', frame(TYPE.data, FLAG.syn, 1, WINDOW + 1)],
 ];
 
-/** Frames of the multiplexer that say nothing to a node, and that it has to bear. */
+/** Frames of the multiplexer that mean nothing to a node, and that it must tolerate. */
 export const IDLE_FRAMES = join(
   data(77, new Uint8Array(5_000).fill(1)),
   frame(TYPE.windowUpdate, 0, 79, 5),

@@ -9,10 +9,10 @@ export type KeyKind = (typeof KEY_KINDS)[number];
 const PublicKey = { type: [1, 'uint32'], data: [2, 'bytes'] } as const;
 /** Numbers of libp2p. */
 const TYPE_OF = { secp256k1: 2, 'P-256': 3 } as const;
-/** Bytes of a coordinate, which the uncompressed point at the end of the DER structure has two of. */
+/** Bytes of a coordinate; the uncompressed point at the end of the DER structure has two. */
 const COORDINATE_SIZE = 32;
 
-/** A fresh identity: nothing that a node remembers of an earlier one concerns it. */
+/** A fresh identity: nothing that a node remembers from an earlier one applies to it. */
 export function freshIdentity(kind: KeyKind): OwnIdentity {
   if (kind === 'Ed25519') return ownIdentity(new Uint8Array(randomBytes(32)));
   const { publicKey, privateKey } = generateKeyPairSync('ec', {
@@ -39,7 +39,7 @@ function signed(message: Uint8Array, key: KeyObject): Uint8Array {
   return new Uint8Array(sign('sha256', message, { key, dsaEncoding: 'der' }));
 }
 
-/** @returns 32 bytes that follow from a text and nothing else */
+/** @returns 32 bytes that depend on the text alone */
 export function digestOf(text: string): Uint8Array {
   return new Uint8Array(createHash('sha256').update(text).digest());
 }

@@ -1,4 +1,4 @@
-/** The node under test as rows see it: where it is, what is known of it already, and connections to it. */
+/** The node under test as rows see it: where it is, what is already known about it, and connections to it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseRecord, RecordError } from '../../../node/p2p/address/record.ts';
 import { isLoopback } from '../../../node/p2p/address/underlay.ts';
@@ -15,9 +15,11 @@ import type { Funds, SwapPrice } from './funds.ts';
 import { freshIdentity } from './identities.ts';
 import { Transcript } from './transcript.ts';
 
-/** Between two connections to a node of another machine: it takes ten in a second from one address. */
+/** Between two connections to a node on another machine: it accepts ten per second from one address. */
 const PACE_MS = 250;
-/** For a node that may have ended, or hangs, to take a connection; less once it is known to be gone. */
+/**
+ * Time for a node that may have ended, or hangs, to accept a connection; less once it is known to be gone.
+ */
 const ALIVE_MS = { first: 5_000, again: 1_000 } as const;
 
 const UNREACHABLE = 'the node says that it cannot be reached from outside, and passes chunks on';
@@ -25,9 +27,9 @@ const UNREACHABLE = 'the node says that it cannot be reached from outside, and p
 export interface WireOptions extends Address {
   /** Rows that send what no honest node sends, to see whether it survives. */
   readonly hostile: boolean;
-  /** What the oracle of the node's chain says; absent when its chain is not known. */
+  /** What the oracle of the node's chain reports; absent when its chain is not known. */
   readonly swapPrice?: () => Promise<SwapPrice>;
-  /** Of an account that rows may spend from. */
+  /** Funds of an account that rows may spend from. */
   readonly funds?: Funds;
 }
 
@@ -41,7 +43,7 @@ export interface WireSubject {
   readonly memory: Memory;
 }
 
-/** Something that takes long and costs nothing: it goes on beside the rows, one of which judges it. */
+/** Something that takes long and costs nothing: it runs alongside the rows, one of which judges it. */
 interface Wait {
   readonly exchanges: readonly Exchange[];
   readonly done: Promise<void>;
@@ -62,9 +64,9 @@ export class Memory {
   #isGone = false;
   #friend: Counterpart | undefined;
   #generations: Promise<readonly Generation[]> | undefined;
-  /** What it says of itself in a handshake. */
+  /** The node's introduction in a handshake. */
   introduction: Introduction | undefined;
-  /** Where the node sees this machine, which a peer has to announce for it to have an address; undefined: unknown. */
+  /** Where the node sees this machine, which a peer must announce to have an address; undefined: unknown. */
   seenAt: string | undefined;
   readonly waits = new Map<string, Wait>();
   /** What rows have found out for others, by name. */
@@ -76,7 +78,7 @@ export class Memory {
     interrupted?.addEventListener('abort', () => void this.close(), { once: true });
   }
 
-  /** The same for all who ask: found out once. */
+  /** The same for all callers: found out once. */
   once<T>(name: string, find: () => Promise<T>): Promise<T> {
     const known = this.#kept.get(name) ?? find();
     this.#kept.set(name, known);
@@ -96,7 +98,8 @@ export class Memory {
 
   /**
    * Whether the node, which has taken connections before, still does.
-   * @throws Mismatch when it has ended, or hangs: nothing can be said of it then, and no row has to wait for it
+   * @throws Mismatch when it has ended, or hangs: nothing can be said about it then, and no row need wait for
+   * it
    */
   async mustBeThere(): Promise<void> {
     if (!this.#hasConnected || this.#stopped.signal.aborted) return;
@@ -114,7 +117,7 @@ export class Memory {
     }
   }
 
-  /** Until the node answers again rows are not begun. @throws Mismatch */
+  /** No row begins until the node answers again. @throws Mismatch */
   async mustBeBack(): Promise<void> {
     if (this.#isGone) await this.mustBeThere();
   }
@@ -143,7 +146,7 @@ export class Memory {
     return spoken;
   }
 
-  /** A peer that all rows share as long as it is connected. */
+  /** A peer that all rows share while it is connected. */
   async friend(log: Transcript): Promise<Counterpart> {
     const known = this.#friend;
     if (known !== undefined && !known.isClosed) {
@@ -187,7 +190,7 @@ export class Memory {
   }
 }
 
-/** What one row works with. Everything that it opens is closed at its end. */
+/** What one row works with. Everything that it opens is closed when it ends. */
 export class Desk {
   readonly options: WireOptions;
   readonly memory: Memory;
@@ -205,12 +208,12 @@ export class Desk {
     return needed('introduction', this.memory.friend(this.log));
   }
 
-  /** A peer of this row alone. */
+  /** A peer for this row alone. */
   async fresh(options: FreshOptions = {}): Promise<Counterpart> {
     return this.keep(await needed('introduction', this.memory.introduced(this.log, options)));
   }
 
-  /** Connected, and not introduced. */
+  /** Connected, but not introduced. */
   async stranger(options: CounterpartOptions = {}): Promise<Counterpart> {
     return this.keep(await needed('noise Ed25519', this.memory.connect(this.log, options)));
   }
@@ -221,7 +224,7 @@ export class Desk {
     return counterpart;
   }
 
-  /** What was begun with the run, because it takes long. */
+  /** Waits for something begun with the run because it takes long. */
   async waited(name: string): Promise<void> {
     const wait = this.memory.waits.get(name);
     if (wait === undefined) throw new Error(`nothing was begun as ${name}`);
@@ -239,7 +242,7 @@ export class Desk {
     return connection;
   }
 
-  /** Encrypted, and nothing above it: the frames of the multiplexer are the row's. */
+  /** An encrypted channel and nothing above it: the frames of the multiplexer are up to the row. */
   async channel(): Promise<SecureChannel & { readonly closed: Promise<void> }> {
     const connection = await this.socket();
     const closed = Promise.withResolvers<void>();
@@ -251,7 +254,7 @@ export class Desk {
     return { ...channel, closed: closed.promise };
   }
 
-  /** @throws NotApplicable unless the node speaks it */
+  /** @throws NotApplicable unless the node speaks that version */
   async speaks(generation: Generation): Promise<void> {
     if (!(await this.memory.generations()).includes(generation)) {
       throw new NotApplicable(`the node does not speak handshake ${generation}`);
@@ -266,7 +269,7 @@ export class Desk {
   }
 
   /**
-   * A node that does not take itself as reachable passes chunks on to others, even those of its own neighbourhood.
+   * A node that considers itself unreachable passes chunks on to others, even those of its own neighbourhood.
    * @throws NotApplicable when the node says so
    */
   async keepsChunks(): Promise<void> {
@@ -305,7 +308,7 @@ function recordOf(introduction: Introduction | undefined, networkId: bigint) {
   }
 }
 
-/** What one row proves others build on: when it fails they say nothing of the node. */
+/** Others build on what one row proves: when it fails, they say nothing about the node. */
 export async function needed<T>(row: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -334,7 +337,7 @@ export async function beginWaits(
       }
     };
     const done = work();
-    // Its row hears of it, if it is among those that run.
+    // Its row reports the outcome, if it is among those that run.
     all.push(Promise.allSettled([done]));
     subject.memory.waits.set(name, { exchanges, done });
   }
@@ -343,11 +346,11 @@ export async function beginWaits(
 
 export interface WireRow extends Omit<Row<WireSubject>, 'run'> {
   readonly hostile?: boolean;
-  /** Of what a light node does not serve, or of what it does instead. */
+  /** For what a light node does not serve, or for what it does instead. */
   readonly mode?: 'full' | 'light';
   /** Begun with the run, by this name. */
   readonly waits?: string;
-  /** Ends a version of a node that is in use: it runs last, so that all others are seen before. */
+  /** Ends a version of a node that is in use: runs last, after all others. */
   readonly mayEndIt?: true;
   readonly check: (desk: Desk) => Promise<void>;
 }
@@ -366,7 +369,7 @@ export function rowOf({
       if (hostile === true && !subject.options.hostile) throw new NotApplicable('needs --hostile');
       const log = new Transcript(record);
       const desk = new Desk(subject, log);
-      // A row that is out of time is judged while it still waits.
+      // A row that is out of time is judged while it is still waiting.
       signal.addEventListener('abort', () => log.flush(), { once: true });
       try {
         await subject.memory.mustBeBack();

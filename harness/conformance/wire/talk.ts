@@ -1,4 +1,4 @@
-/** One stream to the node, message by message and, where it has to be, byte by byte. Everything is put on record. */
+/** One stream to the node, message by message and, where needed, byte by byte. Everything is recorded. */
 import { decodeMessage, encodeFrame } from '../../../node/p2p/codec/codec.ts';
 import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
 import { StreamError } from '../../../node/p2p/host.ts';
@@ -8,9 +8,9 @@ import type { RawStream } from '../../../node/p2p/transport.ts';
 import { Mismatch } from '../row.ts';
 import { hexText, messageText, type Transcript } from './transcript.ts';
 
-/** A node that is not asked to wait answers within seconds; this much is a hang. */
+/** A node that is not asked to wait answers within seconds; this much means that it hangs. */
 export const ANSWER_MS = 10_000;
-/** Frames of the node are read whatever their length: what is too long is judged by its row. */
+/** Frames of the node are read whatever their length: its row judges one that is too long. */
 const FRAME_SIZE_MAX = 2 ** 20;
 
 /** What comes next on a stream. `gone`: with the whole connection. */
@@ -51,7 +51,7 @@ export class Talk {
     this.#write(bytes);
   }
 
-  /** A stream that the node has ended takes no more; what the node did is judged by what is read. */
+  /** A stream that the node has ended accepts no more; what the node did is judged by what is read. */
   #write(bytes: Uint8Array): void {
     try {
       this.#raw.write(bytes);
@@ -108,7 +108,7 @@ export class Talk {
     return bytes;
   }
 
-  /** The node ends its side, and says nothing before. @throws Mismatch */
+  /** The node ends its side, without saying anything before. @throws Mismatch */
   async expectEnd(withinMs = ANSWER_MS): Promise<void> {
     await this.#expect(['end'], 'expected the end of the stream', withinMs);
   }
@@ -158,7 +158,7 @@ export class Talk {
     } catch (error) {
       if (!(error instanceof StreamError)) throw error;
       this.#pending = undefined;
-      // The end of the connection is heard of by its streams first.
+      // Streams hear of the end of the connection first.
       await new Promise((resolve) => setImmediate(resolve));
       return { kind: this.#isGone() ? 'gone' : 'reset' };
     } finally {

@@ -1,11 +1,11 @@
 /** What passed between the checker and the node while a row was judged: the evidence of its verdict. */
 import type { Exchange } from '../row.ts';
 
-/** Of one exchange; a flood is told by its beginning. */
+/** Per exchange; the beginning of a flood is enough. */
 const LINES_MAX = 40;
 const BYTES_SHOWN = 48;
 
-/** Lines of both sides in their order, cut into exchanges where the checker speaks again. */
+/** Lines of both sides in order, cut into exchanges where the checker speaks again. */
 export class Transcript {
   readonly #record: (exchange: Exchange) => void;
   #sent: string[] = [];
@@ -24,7 +24,7 @@ export class Transcript {
     if (this.#received.length < LINES_MAX) this.#received.push(line);
   }
 
-  /** One that was kept elsewhere. */
+  /** An exchange kept elsewhere. */
   add(exchange: Exchange): void {
     this.flush();
     this.#record(exchange);
@@ -39,7 +39,7 @@ export class Transcript {
   }
 }
 
-/** A message as text: bytes as hex, long ones shortened, fields that say nothing left out. */
+/** A message as text: bytes as hex, long ones shortened, empty fields left out. */
 export function messageText(message: object): string {
   const fields = Object.entries(message).flatMap(([name, value]) => {
     const text = valueText(value);

@@ -1,11 +1,11 @@
-/** Single rows of the wire's conformance, for scenarios that look at one behaviour of a node. */
+/** Single rows of wire conformance, for scenarios that check one behaviour of a node. */
 import { HarnessError } from '../../base/errors.ts';
 import type { RowResult } from '../row.ts';
 
 /**
- * Grades a node by the rows of those ids alone. The peer's stack is loaded with the first call.
+ * Grades a node by the rows with those ids alone. The first call loads the peer's stack.
  * @param node.peer multiaddress with peer id @param ids as `svcnet conformance wire --list` shows them
- * @returns a result for each row, in their order; its verdict may be `skipped`
+ * @returns a result for each row, in order; its verdict may be `skipped`
  */
 export async function wireVerdicts(
   node: { readonly peer: string; readonly networkId: bigint },

@@ -1,4 +1,4 @@
-/** A chain without blocks, with slow ones, and with others than there were. */
+/** A chain without blocks, with slow blocks, or with its last blocks replaced. */
 import { z } from 'zod';
 import { HarnessError } from '../../base/errors.ts';
 import { until } from '../../base/wait.ts';
@@ -9,9 +9,9 @@ import { duration } from '../fields.ts';
 import { flag, whole } from '../machines/fields.ts';
 
 const TARGET = ['chain'] as const;
-/** The chain knows the state of no more. */
+/** The chain keeps the state of no more blocks than this. */
 const REORGANISED_MAX = 60;
-/** Until the blocks that are to be replaced have transactions in them. */
+/** How long to wait until the blocks to be replaced contain transactions. */
 const LOAD_WAIT_MS = 60_000;
 
 interface Pace {
@@ -26,7 +26,7 @@ async function paceOf(chain: Chain): Promise<Pace & Record<string, number>> {
   return { at: Date.now(), height: await chain.height() };
 }
 
-/** What is missing of the blocks that there would be; once the pace is what it was, the difference stays. */
+/** Blocks missing compared with the usual pace; once the pace is back to normal, the difference stays. */
 async function missing(
   { chain }: FaultGround,
   { at, height }: Readonly<Record<string, string | number>>,

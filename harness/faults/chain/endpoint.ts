@@ -1,4 +1,4 @@
-/** What nodes see of the chain's endpoint, all of them or one: of a chain with a gate. */
+/** What the nodes, all of them or one, see of the chain's endpoint; for a chain with a gate. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { RpcFault } from '../../../chain/gate.ts';
@@ -11,7 +11,7 @@ import { duration, type FaultField, nodeName } from '../fields.ts';
 import { PERCENT, whole } from '../machines/fields.ts';
 
 const SLOW_MS = 1_000;
-/** The chain knows the state of no more. */
+/** The chain keeps the state of no more blocks than this. */
 const LAG_MAX = 60;
 
 const somebody = { node: nodeName.optional() };
@@ -21,7 +21,7 @@ interface EndpointRow<R extends { node?: string | undefined }> {
   readonly name: string;
   readonly about: string;
   readonly schema: z.ZodType<R>;
-  /** Beside the node. */
+  /** Besides the node. */
   readonly fields?: readonly FaultField[];
   /** What happens to the endpoint. */
   readonly what: (request: R) => string;
@@ -54,7 +54,7 @@ function endpointKind<R extends { node?: string | undefined }>(row: EndpointRow<
   };
 }
 
-/** Requests that a fault has met so far. @throws HarnessError `FAULT_REFUSED` when there is no gate to count them */
+/** Requests affected by a fault so far. @throws HarnessError `FAULT_REFUSED` when no gate counts them */
 async function metBy(chain: Chain, id: string): Promise<number> {
   const met = await chain.rpcCallsMet();
   if (met !== undefined) return met[id] ?? 0;

@@ -37,7 +37,7 @@ const fields = z.strictObject({
 
 /** Conditions of links; at least one. Durations are milliseconds or text such as `200ms`, shares numbers from 0 to 1 or text such as `10%`. */
 export interface LinkInput {
-  /** Only what goes from the first nodes to the second. */
+  /** Only traffic from the first nodes to the second. */
   readonly oneWay?: true | undefined;
   /** Share of these links, drawn from the seed. Default: all. */
   readonly share?: number | string | undefined;
@@ -45,21 +45,21 @@ export interface LinkInput {
   readonly profile?: LinkProfile | undefined;
   /** Added to a round trip. */
   readonly latency?: number | string | undefined;
-  /** Up to so much more or less of a round trip. */
+  /** A round trip varies by up to this much either way. */
   readonly jitter?: number | string | undefined;
   /** Of each connection and direction: bytes per second, or text such as `1MB/s`. */
   readonly bandwidth?: number | string | undefined;
   /** Share of packets that are lost and sent again. */
   readonly loss?: number | string | undefined;
-  /** Nothing passes; what was sent arrives when it ends. */
+  /** Nothing passes; what was sent arrives when the fault ends. */
   readonly stall?: true | undefined;
-  /** What is sent is gone, and the sender is not told. */
+  /** What is sent is lost, and the sender is not told. */
   readonly halfOpen?: true | undefined;
-  /** Connections that there are when it begins are reset. */
+  /** Connections open when it begins are reset. */
   readonly reset?: true | undefined;
   /** New connections are reset. */
   readonly refuse?: true | undefined;
-  /** A connection is reset after so many bytes, or a size such as `64KiB`. */
+  /** A connection is reset after this many bytes, or a size such as `64KiB`. */
   readonly cutAfter?: number | string | undefined;
   /** How much later the end of a connection arrives. */
   readonly slowClose?: number | string | undefined;

@@ -1,4 +1,4 @@
-/** Nodes that do not reach each other. */
+/** Nodes that cannot reach each other. */
 import { z } from 'zod';
 import type { LinkConditions } from '../../links/conditions.ts';
 import type { FaultKind } from '../fault.ts';
@@ -28,7 +28,7 @@ const partition = z.strictObject({
   oneWay: z.literal(true, { error: 'true, or nothing' }).optional(),
   mode,
 });
-/** Nodes of different groups do not reach each other; those that are in no group reach all. */
+/** Nodes of different groups cannot reach each other; nodes in no group reach all. */
 export type PartitionRequest = z.output<typeof partition>;
 
 export const PARTITION: FaultKind<PartitionRequest> = {

@@ -1,4 +1,6 @@
-/** What all faults of links have in common: a rule that the cluster's links follow from its beginning to its end. */
+/**
+ * What all link faults share: a rule that the cluster's links follow from the fault's beginning to its end.
+ */
 import { randomUUID } from 'node:crypto';
 import { HarnessError } from '../../base/errors.ts';
 import type { LinkControl, LinkRule } from '../../links/rules.ts';
@@ -6,7 +8,7 @@ import type { FaultGround, FaultKind } from '../fault.ts';
 
 type Shared<R> = Pick<FaultKind<R>, 'layer' | 'capability' | 'note' | 'begin' | 'effect' | 'end'>;
 
-/** @param ruleOf of a request, but for the seed @returns the part of a kind that is the same for all of them */
+/** @param ruleOf rule of a request, except its seed @returns the part of a kind that all of them share */
 export function ruleFault<R>(ruleOf: (request: R, ground: FaultGround) => Omit<LinkRule, 'seed'>): Shared<R> {
   return {
     layer: 'link',
@@ -14,7 +16,7 @@ export function ruleFault<R>(ruleOf: (request: R, ground: FaultGround) => Omit<L
     note: (ground) => (linksOf(ground).knowsDiallers ? undefined : UNKNOWN_DIALLERS),
     async begin(ground, request, { hold }) {
       const rule = randomUUID();
-      // It may be in force although no answer comes in time.
+      // The rule may be in force even if no answer comes in time.
       hold({ rule });
       await linksOf(ground).begin(rule, { ...ruleOf(request, ground), seed: ground.seed ?? '0' });
       return { rule };
@@ -34,7 +36,7 @@ function linksOf(ground: FaultGround): LinkControl {
   throw new HarnessError('FAULT_REFUSED', `the ${driver.name} driver has no links that can be made bad`);
 }
 
-/** Names of nodes with `all` as all of them. */
+/** Names of nodes, with `all` expanded. */
 export function named(names: readonly string[], { nodes }: FaultGround): readonly string[] {
   return names.includes(ALL) ? nodes.map(({ name }) => name) : names;
 }

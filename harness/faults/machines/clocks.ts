@@ -1,4 +1,4 @@
-/** Clocks of nodes of our own that were started for it. */
+/** Clocks of our own nodes that were started with machine faults. */
 import { z } from 'zod';
 import { formatMs } from '../../base/words.ts';
 import type { FaultKind } from '../fault.ts';

@@ -1,4 +1,7 @@
-/** Faults of disks, of nodes of our own that were started for it; and bits that flip in what any node has stored. */
+/**
+ * Disk faults, for our own nodes that were started with machine faults; and bits flipped in what any node has
+ * stored.
+ */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { HarnessError } from '../../base/errors.ts';
@@ -13,10 +16,10 @@ import { broughtBack, expectReturn } from './restarts.ts';
 
 const SLOW_MS = 50;
 const CHUNKS_MAX = 1_000_000;
-/** Of a node of ours, without the prefix of its dialect: chunks that it found to be damaged since it started. */
+/** Metric of our own nodes, without the prefix of the dialect: chunks found damaged since the start. */
 const DAMAGED = /localstore_damaged_count$/;
 
-/** Begun in the surroundings of one node. @throws HarnessError `FAULT_REFUSED` */
+/** Begins a fault in the surroundings of one node. @throws HarnessError `FAULT_REFUSED` */
 export async function beginAround(
   ground: FaultGround,
   name: string,
@@ -139,7 +142,7 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
   async effect(ground, { node, flipped }) {
     return { 'bits flipped': Number(flipped), 'damaged chunks noticed': await noticed(ground, String(node)) };
   },
-  // Of one that was stopped half-way.
+  // For a fault that was stopped half-way.
   end: (ground, { away = '' }) => (away === '' ? Promise.resolve() : broughtBack(ground, String(away))),
   stays: ({ node, flipped }) =>
     Number(flipped) === 0
@@ -147,7 +150,7 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
       : `a bit of ${plural(Number(flipped), 'chunk')} of ${node} stays flipped`,
 };
 
-/** A node that does not answer has noticed nothing that anybody could know of. */
+/** A node that does not answer counts as having noticed nothing. */
 async function noticed(ground: FaultGround, name: string): Promise<number> {
   const { client, running, flavour } = ground.node(name);
   if (!running || flavour === 'bee') return 0;

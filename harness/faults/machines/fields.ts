@@ -1,4 +1,4 @@
-/** Fields that requests for faults of machines and of the chain have in common. */
+/** Fields shared by requests for machine and chain faults. */
 import { z } from 'zod';
 import { parseDurationMs } from '../../base/words.ts';
 import { duration, type FaultField, nodeName, parseNames } from '../fields.ts';
@@ -34,7 +34,7 @@ function signedMs(text: string): number | undefined {
 
 export const flag = z.boolean({ error: 'true or false' }).default(false);
 
-/** Whose data goes, and for how long they are away. */
+/** Whether nodes lose their data, and how long they are away. */
 export const away = { wipe: flag, down: duration.default(0) };
 export const AWAY_FIELDS: readonly FaultField[] = [
   { field: 'wipe', flag: '--wipe', about: 'they lose everything stored except their keys' },

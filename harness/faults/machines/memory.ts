@@ -28,7 +28,7 @@ export const MEMORY: FaultKind<z.infer<typeof memory>> = {
   },
   async end(ground, { node, before }) {
     const limited = ground.node(String(node));
-    // First: its container keeps the limit for the next start.
+    // Must come first: the container keeps its limit for the next start.
     await limited.limitMemory(Number(before));
     if ((await limited.observe()).state === 'crashed') await limited.start();
   },

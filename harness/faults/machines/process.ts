@@ -1,4 +1,4 @@
-/** Faults of whole nodes: they end without a word, or stand still. */
+/** Faults of whole nodes: they die without warning, or freeze. */
 import type { NodeState } from '../../nodes/cluster-node.ts';
 import type { FaultGround, FaultKind } from '../fault.ts';
 import { type OneNode, oneNode } from './fields.ts';
@@ -19,7 +19,7 @@ export const KILL: FaultKind<OneNode> = {
   },
   effect: (_ground, { seen }) => Promise.resolve({ 'nodes killed': Number(seen) }),
   async end(ground, { node }) {
-    // Started again meanwhile by somebody else, it stays as it is.
+    // A node that something else has started again meanwhile stays as it is.
     if ((await isSeen(ground, String(node), 'killed')) === 1) await ground.node(String(node)).start();
   },
 };
@@ -43,7 +43,7 @@ export const PAUSE: FaultKind<OneNode> = {
   },
 };
 
-/** @returns 1 when a look shows it in that state, for counters in handles */
+/** @returns 1 when it is in that state, for counters in handles */
 async function isSeen(ground: FaultGround, node: string, expected: NodeState): Promise<0 | 1> {
   const { state } = await ground.node(node).observe();
   return state === expected ? 1 : 0;

@@ -1,4 +1,4 @@
-/** Nodes that leave and come back, in order or not, with what they had or without. */
+/** Nodes that leave and come back, cleanly or not, with or without their data. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { plural } from '../../base/words.ts';
@@ -27,10 +27,10 @@ export const STOP: FaultKind<OneNode> = {
   end: (ground, { node }) => broughtBack(ground, String(node)),
 };
 
-/** What kinds have in common that take nodes away for a moment. */
+/** What all kinds that take nodes away for a moment share. */
 const RESTARTED: Pick<FaultKind, 'effect' | 'end' | 'stays'> = {
   effect: restartEffect,
-  // Of one that was stopped half-way.
+  // For a fault that was stopped half-way.
   end: (ground, { away = '' }) => (away === '' ? Promise.resolve() : broughtBack(ground, String(away))),
   stays: ({ lost = '' }) => (lost === '' ? undefined : `the data of ${lost} is gone`),
 };
@@ -128,7 +128,7 @@ async function restarted(
   for (const node of nodes) expectReturn(node);
   for (const node of nodes) {
     signal.throwIfAborted();
-    // One that somebody else has taken away is refused, and not brought back.
+    // A node that something else has taken away is refused, and not brought back.
     if (await isThere(node)) hold(soFar(node.name));
     await node[end]();
     if ((await node.observe()).state !== 'running') gone++;
@@ -147,7 +147,7 @@ async function restarted(
   return soFar('');
 }
 
-/** Of a node that is taken away for a moment. @throws HarnessError when this process could not start it again */
+/** Before a node is taken away for a moment. @throws HarnessError when this process could not restart it */
 export function expectReturn({ startRefusal }: Pick<ClusterNode, 'startRefusal'>): void {
   if (startRefusal !== undefined) throw startRefusal;
 }
@@ -158,7 +158,7 @@ export async function isThere(node: ClusterNode): Promise<boolean> {
   return state === 'running' || state === 'paused';
 }
 
-/** Starts it again, unless somebody else has done so meanwhile. */
+/** Starts it again, unless something else already has. */
 export async function broughtBack(ground: FaultGround, name: string): Promise<void> {
   const node = ground.node(name);
   const { state } = await node.observe();

@@ -1,18 +1,18 @@
-/** A connection that a node has made to another one, and that leads through the proxy. */
+/** A connection from one node to another, through the proxy. */
 import { Socket } from 'node:net';
 import { Line } from '../line.ts';
 import { type ActiveRule, changed, Direction, isFree, type Rules } from '../rules.ts';
 import { type Budget, Flow } from './flow.ts';
 
-/** Of both sockets: an end in one direction leaves the other one open, and small frames do not wait. */
+/** For both sockets: an end in one direction leaves the other open, and small frames do not wait. */
 export const SOCKET_OPTIONS = { allowHalfOpen: true, noDelay: true } as const;
 
 export interface ConnectionDeps {
   readonly rules: Rules;
   readonly budget: Budget;
-  /** What is drawn for it follows from it. */
+  /** Determines what is drawn for it. */
   readonly seed: string;
-  /** Node that it leads to, and where that listens. */
+  /** Node that it leads to, and where that node listens. */
   readonly target: string;
   readonly host: string;
   readonly port: number;
@@ -25,14 +25,14 @@ export class Connection {
   readonly ports: { readonly dialler: number; readonly proxy: number };
   /** Names that the dialler may have; undefined: it is not known. */
   dialler: readonly string[] | undefined;
-  /** Whether anybody has looked who dials. */
+  /** Whether the dialler has been looked up. */
   isIdentified = false;
   readonly #near: Socket;
   readonly #far: Socket;
   readonly #up: Flow;
   readonly #down: Flow;
   readonly #deps: ConnectionDeps;
-  /** Bytes since a rule began that counts them. */
+  /** Bytes since the rule that counts them began. */
   readonly #passed = new Map<ActiveRule, number>();
   #state: 'accepted' | 'waiting' | 'connecting' | 'open' | 'over' = 'accepted';
   #ended = 0;
@@ -60,7 +60,7 @@ export class Connection {
       });
     this.#up = flow(near, this.#far, 'up');
     this.#down = flow(this.#far, near, 'down');
-    // What has failed is closed next, and its flow hears of that.
+    // A failed socket is closed next, which its flow notices.
     near.on('error', () => undefined);
     near.once('end', () => this.#abandonedIf(this.#state === 'waiting' && this.#isHeld()));
     near.once('close', () => this.#abandonedIf(this.#state !== 'open'));
@@ -73,7 +73,7 @@ export class Connection {
     this.#down.open();
   }
 
-  /** Takes the rules that are in force now; the first time it goes on to the node. */
+  /** Applies the rules in force now; the first time, it goes on to the node. */
   follow(): void {
     if (this.#state === 'over') return;
     const { rules } = this.#deps;
@@ -100,7 +100,7 @@ export class Connection {
     else this.#far.resetAndDestroy();
   }
 
-  /** For the rule that has just begun. */
+  /** Resets it for a rule that has just begun. */
   resetBy(rule: ActiveRule): void {
     if (!this.#rules().has(rule) || this.#isOver()) return;
     rule.counts['connections reset']++;
@@ -115,7 +115,7 @@ export class Connection {
       return;
     }
     this.#state = 'waiting';
-    // The bytes wait; that the dialler has gone is heard.
+    // The bytes wait, but a departure of the dialler is noticed.
     this.#up.read();
     for (const { rule, counts } of this.#rules()) {
       if (rule.conditions.stall === true) counts['connections held back']++;
@@ -123,7 +123,7 @@ export class Connection {
     this.#goOn();
   }
 
-  /** A connection takes a round trip to open, and does not while nothing passes. */
+  /** A connection takes a round trip to open, and does not open while nothing passes. */
   #goOn(): void {
     clearTimeout(this.#wait);
     if (this.#isHeld()) return;
@@ -138,12 +138,12 @@ export class Connection {
     }
   }
 
-  /** Nothing of it arrives, so it cannot be opened. */
+  /** None of its bytes arrive, so it cannot be opened. */
   #isHeld(): boolean {
     return [this.#up, this.#down].some(({ direction: { shape } }) => shape.stalls || shape.swallows);
   }
 
-  /** The dialler has gone before the node has heard of it. */
+  /** The dialler went away before the node heard of it. */
   #abandonedIf(isAbandoned: boolean): void {
     if (!isAbandoned || this.#isOver()) return;
     this.#over();

@@ -1,6 +1,7 @@
 /**
- * Which node dials: the one whose process has the other end of the socket open, and listens where the node does. All who
- * ask at about the same time are answered by one look at the tables of the system, which takes some milliseconds.
+ * Finds the node that dials: the one whose process holds the other end of the socket, and listens where the
+ * node does. Questions asked at about the same time are answered by one look at the system's tables, which
+ * takes some milliseconds.
  */
 import { allPids, socketsOf, type TcpSocket, tcpSockets } from '../../machine/socket-tables.ts';
 
@@ -26,7 +27,10 @@ export class Diallers {
     this.#listeners = listeners;
   }
 
-  /** @returns names of the nodes that it may be: several where they share a process, none for a stranger */
+  /**
+   * @returns names of the nodes that it may belong to: several where they share a process, none for a
+   * stranger
+   */
   of(question: DiallerQuestion): Promise<readonly string[]> {
     return new Promise((tell) => {
       if (this.#waiting.push({ question, tell }) === 1) setTimeout(() => this.#answer(), GATHER_MS);

@@ -1,21 +1,22 @@
 /**
  * One direction of a connection through the proxy. What it reads waits in a queue until the line says that it has arrived;
- * the source is not read while the queue is full, so memory stays bounded and the sender feels it as on any network.
+ * the source is not read while the queue is full, so memory stays bounded and the sender is slowed as on any
+ * network.
  */
 import type { Socket } from 'node:net';
 import type { Shape } from '../conditions.ts';
 import { type Line, pieceBytes } from '../line.ts';
 import { type Direction, isFree } from '../rules.ts';
 
-/** In flight on one direction: about what TCP lets a sender have under way. */
+/** In flight in one direction: about what TCP lets a sender have outstanding. */
 const QUEUE_MAX_BYTES = 4 * 2 ** 20;
-/** Of a direction that passes nothing, or slowly. */
+/** For a direction that passes nothing, or slowly. */
 const QUEUE_MIN_BYTES = 64 * 2 ** 10;
 /** What a slow line holds beyond its delay. */
 const SLACK_MS = 200;
 /** Timers are no finer than a millisecond. */
 const EARLY_MS = 0.5;
-/** Of all connections together: then each may have the smallest queue and no more. */
+/** For all connections together: beyond this each gets only the smallest queue. */
 const ALL_QUEUES_BYTES = 256 * 2 ** 20;
 
 /** Shared by all flows of a proxy. */
@@ -39,7 +40,7 @@ export interface FlowEvents {
 
 export interface FlowDeps {
   readonly line: Line;
-  /** What it is like at first. */
+  /** Its conditions at first. */
   readonly direction: Direction;
   readonly budget: Budget;
   readonly events: FlowEvents;
@@ -59,10 +60,10 @@ export class Flow {
   #open = false;
   #blocked = false;
   #reading = false;
-  /** Nothing comes from its source any more: it has ended, or is gone. */
+  /** Nothing more comes from its source: it has ended, or is gone. */
   #hasEnded = false;
   #isGone = false;
-  /** Something of it was swallowed: what comes behind means nothing. */
+  /** Part of it was swallowed: what follows is meaningless. */
   #holed = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -75,7 +76,7 @@ export class Flow {
     this.#events = deps.events;
     source.on('data', (bytes: Buffer) => this.#take(bytes));
     source.on('end', () => this.#finish('end'));
-    // Also of one that has ended in this direction and was still to be written to.
+    // Even of a source that has ended in this direction but could still be written to.
     source.on('close', () => this.#finish('reset'));
     sink.on('drain', () => {
       this.#blocked = false;
@@ -87,7 +88,7 @@ export class Flow {
     return this.#direction;
   }
 
-  /** What it is like from now on. What is under way of a line that was mended arrives at once. */
+  /** Changes its conditions. On a mended line, data under way arrives at once. */
   become(direction: Direction): void {
     this.#direction = direction;
     if (this.#holed && !direction.shape.swallows) return this.#events.onBroken();
@@ -204,7 +205,7 @@ export class Flow {
   #pass(bytes: Buffer): void {
     const allowed = this.#events.onPassing(bytes.length);
     const sent = allowed < bytes.length ? bytes.subarray(0, allowed) : bytes;
-    // What went away in the meantime tells its own flow.
+    // A sink that has gone meanwhile notifies its own flow.
     if (sent.length > 0 && this.#sink.writable) this.#blocked = !this.#sink.write(sent);
     if (sent !== bytes) this.#events.onBroken();
   }

@@ -13,7 +13,7 @@ import { serveLinks } from './serve.ts';
 const [, , file = ''] = process.argv;
 const token = process.env['SVCNET_LABEL'] ?? '';
 process.once('SIGTERM', () => process.exit(0));
-// A Ctrl-C of the terminal is for its starter.
+// A Ctrl-C in the terminal is for the process that started this one.
 process.on('SIGINT', () => undefined);
 if (process.env['SVC_STOP_WITH_PARENT'] === '1') process.stdin.once('close', () => process.exit(0)).resume();
 

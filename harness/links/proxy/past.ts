@@ -1,7 +1,8 @@
 /**
- * Connections past the proxy. A Bee learns from each peer where that really listens, and may dial there when it connects again
- * (libp2p's identify; it remembers for a quarter of an hour). While a rule is in force such a connection is ended by the
- * API of the node that has made it, as soon as the tables of the system show it.
+ * Connections past the proxy. A Bee learns from each peer where it really listens, and may dial that address
+ * when it reconnects (libp2p's identify; it remembers for a quarter of an hour). While a rule is in force,
+ * such a connection is ended through the API of the node that made it, as soon as the system's tables show
+ * it.
  */
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -34,7 +35,7 @@ export class PastConnections {
     this.#deps = deps;
   }
 
-  /** Looks as long as there are rules. */
+  /** Keeps looking while there are rules. */
   follow(): void {
     if (!this.#isLooking && this.#isNeeded()) void this.#keepLooking();
   }
@@ -44,7 +45,7 @@ export class PastConnections {
     return passers.length > 0 && rules.active.length > 0;
   }
 
-  /** One look after the other: a node that does not answer would be asked more and more at once. */
+  /** One look after another, or a node that does not answer would get more and more requests at once. */
   async #keepLooking(): Promise<void> {
     this.#isLooking = true;
     while (this.#isNeeded()) {
@@ -64,7 +65,7 @@ export class PastConnections {
       if (passer === undefined || meeting.size === 0) continue;
       found.set(`${passer.node} ${to}`, () => this.#end(passer, to, meeting));
     }
-    // A node that does not answer keeps none of the others waiting for their turn.
+    // A node that does not answer does not hold up the others.
     await Promise.all(Array.from(found.values(), (end) => end()));
   }
 
@@ -75,7 +76,7 @@ export class PastConnections {
   }
 }
 
-/** @returns false also when the node does not answer: the next look finds the connection again */
+/** @returns also false when the node does not answer: the next look finds the connection again */
 function hasEnded(url: string): Promise<boolean> {
   return new Promise((resolve) => {
     const asked = request(url, { method: 'DELETE', timeout: REQUEST_TIMEOUT_MS }, (answer) => {

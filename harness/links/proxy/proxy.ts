@@ -1,6 +1,6 @@
 /**
- * Stands in front of every node's p2p port: nodes advertise its addresses, so what they say to each other passes through
- * it, whatever they are, and can be delayed, held back or broken there.
+ * Stands in front of every node's p2p port: nodes of any kind advertise its addresses, so their traffic
+ * passes through it and can be delayed, held back or broken there.
  */
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -14,16 +14,16 @@ export interface Route {
   readonly node: string;
   /** Hex. */
   readonly overlay: string;
-  /** URL of its API, of a node that may dial past the proxy. */
+  /** URL of its API, for a node that may dial past the proxy. */
   readonly passerApi?: string;
-  /** That others dial. */
+  /** Port that others dial. */
   readonly port: number;
-  /** That the node listens at. */
+  /** Port that the node listens on. */
   readonly nodePort: number;
 }
 
 export interface ProxyOptions {
-  /** Address that it listens at, and one by which it reaches the nodes. */
+  /** Address that it listens on, and one at which it reaches the nodes. */
   readonly listen: string;
   readonly host: string;
   readonly routes: readonly Route[];
@@ -31,7 +31,7 @@ export interface ProxyOptions {
 }
 
 export class LinkProxy implements LinkControl {
-  /** Tables of sockets are Linux's. */
+  /** Only Linux has the tables of sockets. */
   readonly knowsDiallers = process.platform === 'linux';
   readonly #options: ProxyOptions;
   readonly #rules = new Rules();
@@ -110,7 +110,7 @@ export class LinkProxy implements LinkControl {
     void this.#admit(connection);
   }
 
-  /** While no rule is in force nobody need know who dials. */
+  /** While no rule is in force, the dialler need not be known. */
   async #admit(connection: Connection): Promise<void> {
     if (this.#rules.active.length > 0) await this.#identify(connection);
     connection.follow();
@@ -122,7 +122,7 @@ export class LinkProxy implements LinkControl {
     connection.isIdentified = true;
   }
 
-  /** Connections whose dialler is still being looked for follow when it is known: no rule for others may meet them. */
+  /** Connections whose dialler is not yet known follow later: no rule for other nodes may affect them. */
   #followAll(): void {
     for (const connection of this.#connections) {
       if (connection.isIdentified || !this.knowsDiallers) connection.follow();

@@ -1,9 +1,9 @@
-/** A link proxy that another process is, see `serve.ts`. */
+/** A link proxy in another process, see `serve.ts`. */
 import { request } from 'undici';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
 
-/** It answers at once; a busy machine gets time. */
+/** It answers at once, but a busy machine gets time. */
 const CALL_TIMEOUT_MS = 10_000;
 
 /** @throws HarnessError `FAULT_REFUSED` by its methods, when the proxy is gone or refuses */
@@ -36,7 +36,7 @@ export function remoteLinks(port: number, token: string): LinkControl {
       try {
         await call('end', id);
       } catch (error) {
-        // With the proxy everything that it did has ended.
+        // When the proxy is gone, everything that it did has ended.
         if (!isGone(error)) throw error;
       }
     },

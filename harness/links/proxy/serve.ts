@@ -1,4 +1,6 @@
-/** Commands for a proxy that another process is: one JSON request each over loopback HTTP, for those who know the token. */
+/**
+ * Commands for a proxy in another process: one JSON request each over loopback HTTP, authorised by the token.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,7 +8,7 @@ import { messageOf } from '../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
 
 const HOST = '127.0.0.1';
-/** Two hundred nodes in every group of a partition. */
+/** Enough for two hundred nodes in every group of a partition. */
 const BODY_MAX = 1024 * 1024;
 const METHODS = ['begin', 'effect', 'end'] as const;
 

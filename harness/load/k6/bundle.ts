@@ -1,6 +1,6 @@
 /**
- * A script and all that it imports as the one file that k6 runs. What k6 brings itself stays an import; `svcnet/k6` is
- * the helper library.
+ * A script and all its imports as the one file that k6 runs. What k6 provides itself stays an import;
+ * `svcnet/k6` is the helper library.
  */
 import { join } from 'node:path';
 import { type BuildOptions, build } from 'esbuild';
@@ -15,7 +15,7 @@ export interface Bundle {
   readonly helper: boolean;
 }
 
-/** @param outfile file that k6 is given @throws HarnessError `USAGE` when the script cannot be read */
+/** @param outfile file to give to k6 @throws HarnessError `USAGE` when the script cannot be read */
 export async function bundle(script: Script, outfile: string): Promise<Bundle> {
   const shared: BuildOptions = {
     bundle: true,
@@ -52,7 +52,7 @@ export async function bundle(script: Script, outfile: string): Promise<Bundle> {
   }
 }
 
-/** What stands around the script: its own options and summary, and those of the load. */
+/** Code around the script: its own options and summary, and those of the load. */
 function entryOf({ path }: Script, names: readonly string[]): string {
   const of = JSON.stringify(path);
   const own = (name: string) => (names.includes(name) ? `script.${name}` : 'undefined');

@@ -1,16 +1,16 @@
 /**
- * What k6 is given: two JSON files of the load's folder, and the lines in which it tells what it has done. The scripts of
- * `scenarios/k6` read and write these.
+ * The interface to k6: two JSON files in the load's folder, and the lines in which it reports what it has
+ * done. The scripts of `scenarios/k6` read and write these.
  */
 
 /** Variable of k6 that names the first file. */
 export const CONFIG_VARIABLE = 'SVCNET_LOAD';
 /**
- * Variable of k6 with the `Authorization` headers of those nodes that ask for one, JSON by name. A variable and no file: the
- * load's folder is kept with its report.
+ * Variable of k6 with the `Authorization` headers of the nodes that require one, JSON by name. Not a file,
+ * because the load's folder is kept with its report.
  */
 export const AUTHORIZATION_VARIABLE = 'SVCNET_LOAD_AUTHORIZATION';
-/** What a line of the helper library begins with; all others are the script's own. */
+/** Prefix of the helper library's lines; all others are the script's own. */
 export const RECORD_MARK = 'svcnet ';
 
 /** Sizes that payloads are drawn from, bytes. */
@@ -40,11 +40,11 @@ export interface TargetNode {
   /** 64 hex digits. */
   readonly overlay: string;
   readonly mode: 'full' | 'light' | 'boot';
-  /** Names of its headers begin with it. */
+  /** Prefix of its header names. */
   readonly headerPrefix: string;
   /** Path of its files and collections. */
   readonly files: string;
-  /** Batch of what is uploaded there; empty: it has none, and only reads. */
+  /** Batch for uploads there; empty: it has none, and only reads. */
   readonly batch: string;
 }
 
@@ -68,19 +68,19 @@ export interface LoadConfig {
   readonly encrypt: boolean;
   readonly redundancyLevel: number;
   readonly reads: Reads;
-  /** Of the operations of `mixed`, 0 to 1. */
+  /** Share of reads in the operations of `mixed`, 0 to 1. */
   readonly readShare: number;
-  /** Of downloads, the share that is compared byte by byte; of all others the hash is. */
+  /** Share of downloads that is compared byte by byte; the others are compared by hash. */
   readonly compareShare: number;
   /** Files of a directory. */
   readonly files: number;
-  /** Options of k6: what the script does not say itself. */
+  /** Options of k6 that the script does not set itself. */
   readonly options: Readonly<Record<string, unknown>>;
   /** Path of the summary that k6 writes at its end. */
   readonly summary: string;
   /** Path of the second file. */
   readonly data: string;
-  /** The load's own feeds; scripts that update feeds. */
+  /** The load's own feeds; for scripts that update feeds. */
   readonly feeds: FeedsConfig;
 }
 
@@ -92,7 +92,7 @@ export interface FeedsConfig {
   readonly topics: readonly string[];
   /** Bytes of an update. */
   readonly size: number;
-  /** Updates that the warm-up may make; the load goes on after them. */
+  /** Updates that the warm-up may make; the load continues after them. */
   readonly warmupUpdates: number;
 }
 
@@ -106,13 +106,13 @@ export interface LoadData {
 export interface OperationRecord {
   readonly operation: string;
   readonly node: string;
-  /** Begin of the scenario of k6 that it belongs to. */
+  /** Start of the k6 scenario that it belongs to. */
   readonly scenarioMs: number;
   readonly endMs: number;
-  /** Of the iteration in its scenario. */
+  /** Number of the iteration in its scenario. */
   readonly iteration: number;
   readonly warmup?: true;
-  /** From the intended start, where the model is open. Of operations that succeeded. */
+  /** From the intended start, in an open model. Only of operations that succeeded. */
   readonly latencyMs?: number;
   readonly bytes?: number;
   readonly subject?: string;
@@ -136,7 +136,7 @@ export interface FailureRecord {
   readonly class?: string;
   /** HTTP status; 0: no answer. */
   readonly status?: number;
-  /** Of k6, when there was no answer. */
+  /** k6's error code, when there was no answer. */
   readonly code?: number;
   readonly message: string;
 }

@@ -7,15 +7,15 @@ const WARMUP = 'warmup';
 
 /** `ramp` and `spike` begin with this part of their rate or number. */
 const BASE_SHARE = 0.1;
-/** Of a spike's time, the part before it; as much is after it. */
+/** Share of the time before the spike; as much follows it. */
 const SPIKE_REST_SHARE = 0.4;
-/** `soak` rises to its rate in this part of its time, and holds it for all others. */
+/** `soak` rises to its rate in this part of its time, and holds it for the rest. */
 const SOAK_RISE_SHARE = 0.1;
-/** Rates of k6 are whole numbers: of iterations per minute they are fine enough. */
+/** k6 takes whole numbers as rates: per minute they are fine enough. */
 const UNIT_S = 60;
 /** An iteration under way at the end may still end well. */
 const GRACE = '60s';
-/** Users that are ready: as many as iterations start in five seconds, the time that a stalled node may take. */
+/** Users kept ready: as many as iterations start in five seconds, the time that a stalled node may take. */
 const USERS_PER_RATE = 5;
 const USERS = { min: 20, max: 1000 } as const;
 
@@ -26,12 +26,12 @@ interface Stage {
   readonly share: number;
 }
 interface Shape {
-  /** At its begin. */
+  /** At its start. */
   readonly share: number;
   readonly stages: readonly Stage[];
 }
 
-/** How the rate or the number of users goes over the measured time. */
+/** How the rate or the number of users changes over the measured time. */
 function shapeOf({ profile, durationMs: ms }: LoadPlan): Shape {
   switch (profile) {
     case 'constant':
@@ -104,10 +104,12 @@ function executorOf({ model }: LoadPlan, { share, stages }: Shape): K6Scenario {
   };
 }
 
-/** Of a closed model nobody knows before; one user of a network on one machine does not do more. */
+/**
+ * For a closed model, where the number is not known before: a user of a network on one machine does no more.
+ */
 const ITERATIONS_PER_USER_S = 20;
 
-/** At most so many iterations will start. */
+/** At most this many iterations will start. */
 export function expectedIterations(plan: LoadPlan): { readonly warmup: number; readonly measured: number } {
   const { model } = plan;
   const { share, stages } = shapeOf(plan);

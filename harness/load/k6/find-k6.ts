@@ -6,7 +6,7 @@ import { HarnessError } from '../../base/errors.ts';
 /** The first version with all that the helper library uses. */
 const MAJOR_MIN = 2;
 const IMAGE = 'grafana/k6:2.2.0';
-/** Names another image of it. */
+/** Names another image. */
 const IMAGE_VARIABLE = 'SVCNET_K6_IMAGE';
 const PROGRAM_VARIABLE = 'SVCNET_K6';
 const ANSWER_TIMEOUT_MS = 20_000;
@@ -16,13 +16,13 @@ export interface K6 {
   readonly kind: 'program' | 'container';
   /** Path of the program, or name of the image. */
   readonly where: string;
-  /** Such as `2.2.0`; empty for an image that was not looked into. */
+  /** Such as `2.2.0`; empty for an image that was not inspected. */
   readonly version: string;
 }
 
 /**
  * `given`, then `SVCNET_K6`, then `PATH`, then the container image.
- * @throws HarnessError `BINARY_INVALID` when what is named is no k6, is too old, or none is there
+ * @throws HarnessError `BINARY_INVALID` when the named program is not k6 or is too old, or when there is none
  */
 export async function findK6(given?: string, environment: NodeJS.ProcessEnv = process.env): Promise<K6> {
   const named = given ?? environment[PROGRAM_VARIABLE];
@@ -68,7 +68,7 @@ function program(path: string, said: string | Error, source: string): K6 {
   return { kind: 'program', where: path, version };
 }
 
-/** What the program says of its version, or why it does not. */
+/** What the program prints as its version, or why it does not. */
 async function versionText(path: string, environment: NodeJS.ProcessEnv): Promise<string | Error> {
   try {
     const options = { timeout: ANSWER_TIMEOUT_MS, env: environment };

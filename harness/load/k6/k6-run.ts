@@ -1,5 +1,5 @@
 /**
- * k6 as a child: started, followed line by line, ended with the one who started it. Between us and k6 stands a shell that
+ * k6 as a child process: started, followed line by line, and ended with its parent. A shell between us and k6
  * waits for the end of its standard input, so that k6 ends even when this process is killed.
  */
 import { execFile } from 'node:child_process';
@@ -21,7 +21,7 @@ import { AUTHORIZATION_VARIABLE, CONFIG_VARIABLE } from './config.ts';
 import type { K6 } from './find-k6.ts';
 
 const LOOK_MS = 250;
-/** k6 waits for its users when it is asked to stop; nobody waits for k6 then. */
+/** k6 waits for its users when asked to stop; nothing waits longer than this for k6. */
 const GRACE_MS = 3000;
 const LOG_LINES_SHOWN = 15;
 /** k6's own words for its exit codes. */
@@ -48,35 +48,35 @@ exit "$code"`;
 
 export interface K6RunOptions {
   readonly k6: K6;
-  /** Of the load; k6 reads and writes nothing else. */
+  /** Folder of the load; k6 reads and writes nothing else. */
   readonly folder: string;
   /** Files of the folder. */
   readonly script: string;
   readonly config: string;
   /** For scripts without the helper library: where k6 writes every sample. */
   readonly samples: string | undefined;
-  /** By the names of nodes; empty: none asks for one. */
+  /** `Authorization` headers by node name; empty: no node requires one. */
   readonly authorization: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** Told of each line that k6 has written since the last look, and of a look that found none. */
+  /** Called with the lines that k6 has written since the last look, even when there are none. */
   readonly onLines: (lines: readonly string[]) => void;
 }
 
 export interface K6Ended {
   /** 0, or 99. */
   readonly exitCode: number;
-  /** Share of one core; undefined where nobody tells. */
+  /** Share of one core; undefined where it is not known. */
   readonly cpu: number | undefined;
 }
 
-/** @throws HarnessError `LOAD_FAILED` when k6 ends in another way than by itself, `INTERRUPTED` */
+/** @throws HarnessError `LOAD_FAILED` when k6 does not end by itself, `INTERRUPTED` */
 export async function runK6(options: K6RunOptions): Promise<K6Ended> {
   const { k6, folder, signal } = options;
   const log = join(folder, 'k6.log');
   const pidFile = join(folder, 'k6.pid');
   const container = `svcnet-k6-${randomUUID().slice(0, 8)}`;
   const output = options.samples ?? join(folder, 'console.log');
-  // Those of an earlier load into the same folder would be taken for ours.
+  // Files of an earlier load in the same folder would be taken for ours.
   for (const path of [log, pidFile, output]) rmSync(path, { force: true });
   const lines = new LineTail(output);
   const spawned = await spawnProgram({
@@ -90,7 +90,7 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
     compileCache: undefined,
   });
   const startedAt = performance.now();
-  // Looked up once: after its end the number may be that of another process.
+  // Looked up once: after it ends, its pid may belong to another process.
   let child: ProcessId | undefined;
   const childOf = () => (child ??= pidIn(pidFile));
   const usage = new Usage(() => (k6.kind === 'program' ? childOf() : undefined));
@@ -111,7 +111,7 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
   } finally {
     lines.close();
     await end(spawned, child);
-    // Where the client was ended by force, the engine goes on with the container.
+    // If the client was killed, the engine keeps the container running.
     if (k6.kind === 'container' && seen.exit === undefined) await removeContainer(container);
   }
 }
@@ -146,7 +146,7 @@ function argumentsOf({ k6, folder, script, config, samples }: K6RunOptions, cont
     container,
     '--network',
     'host',
-    // By name alone: its value is for nobody who lists processes.
+    // By name alone, to keep its value out of process lists.
     '--env',
     AUTHORIZATION_VARIABLE,
     ...user,
@@ -157,7 +157,7 @@ function argumentsOf({ k6, folder, script, config, samples }: K6RunOptions, cont
 }
 
 async function end({ id }: Spawned, k6: ProcessId | undefined): Promise<void> {
-  // The shell ends when k6 has; force reaches both, which are one group.
+  // The shell ends when k6 does; a forced end reaches both, since they are one process group.
   if (k6 !== undefined) await endProcess(k6, GRACE_MS);
   await endProcess(id, GRACE_MS);
 }
@@ -166,7 +166,7 @@ async function removeContainer(name: string): Promise<void> {
   try {
     await promisify(execFile)('docker', ['rm', '--force', name], { timeout: GRACE_MS * 10 });
   } catch (error) {
-    // It may have been removed because it has ended.
+    // It may have ended and been removed already.
     if (!/no such container/i.test(messageOf(error))) throw error;
   }
 }
@@ -189,7 +189,7 @@ function failure(
   { code, signal }: Awaited<Spawned['exited']>,
   { k6, log, seconds }: { k6: K6; log: string; seconds: number },
 ): HarnessError {
-  // A shell tells the signal that has ended its child as 128 and its number.
+  // A shell reports the signal that ended its child as 128 plus its number.
   const killed = signal ?? (code !== null && code > 128 ? `signal ${code - 128}` : undefined);
   const how = killed === undefined ? `with code ${code}${meaning(code)}` : `by ${killed}`;
   const what = k6.kind === 'container' ? `the container of k6 (${k6.where})` : 'k6';
@@ -204,7 +204,7 @@ function meaning(code: number | null): string {
   return words === undefined ? '' : ` (${words})`;
 }
 
-/** Processor time of a process over the time in which it was looked at. */
+/** Processor time of a process over the time observed. */
 class Usage {
   readonly #find: () => ProcessId | undefined;
   #first: { atMs: number; cpuMs: number } | undefined;
@@ -230,7 +230,7 @@ class Usage {
 
 const PIECE_BYTES = 1 << 20;
 
-/** The lines that are added to a file, which need not be there yet. */
+/** Lines appended to a file, which need not exist yet. */
 class LineTail {
   readonly #path: string;
   readonly #piece = Buffer.alloc(PIECE_BYTES);

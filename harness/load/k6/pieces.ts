@@ -1,8 +1,8 @@
-/** Parts of what a load moves, computed alike by k6 and by the harness: it runs in both, and imports nothing. */
+/** Parts of what a load moves, computed alike by k6 and the harness: runs in both, and imports nothing. */
 import type { SizeRange, Sizes } from './config.ts';
 
 /**
- * A size of the distribution.
+ * Draws a size from the distribution.
  * @param draws three numbers from 0 to 1 @returns bytes, at least 1
  */
 export function sizeOf({ parts }: Sizes, [part = 0, first = 0, second = 0]: readonly number[]): number {

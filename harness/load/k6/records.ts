@@ -9,13 +9,15 @@ export function recordOf(line: string): OperationRecord | undefined {
   try {
     return JSON.parse(line.slice(RECORD_MARK.length)) as OperationRecord;
   } catch (error) {
-    // A script may write such a line as well.
+    // The script itself may write such a line.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
 }
 
-/** Codes of k6 for requests without an answer (its documentation, Error codes), by their hundreds and alone. */
+/**
+ * Codes of k6 for requests without an answer (its documentation, Error codes), as ranges and single codes.
+ */
 const CLASS_OF_CODE: readonly (readonly [from: number, to: number, ClientErrorClass])[] = [
   [1050, 1050, 'client.timeout'],
   [1100, 1199, 'client.connect'],
@@ -48,7 +50,7 @@ export function requestOf(
   line: string,
   nodes: readonly TargetNode[],
 ): Omit<OperationRecord, 'scenarioMs' | 'iteration'> | undefined {
-  // Most lines are of other metrics: they are not worth being parsed.
+  // Most lines are for other metrics and need not be parsed.
   if (!line.includes('"metric":"http_req_duration"') || !line.includes('"type":"Point"')) return undefined;
   const { data } = JSON.parse(line) as Sample;
   const tags = data.tags ?? {};
@@ -67,7 +69,7 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url;
 }
 
-/** Its first part: what follows is different in each request. */
+/** The first segment of the path: the rest differs in each request. */
 function pathOf(url: string): string {
   if (!URL.canParse(url)) return url;
   return `/${new URL(url).pathname.split('/')[1] ?? ''}`;

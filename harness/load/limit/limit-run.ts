@@ -1,4 +1,4 @@
-/** Finds the limit of a cluster by loads at one rate after the other, and what limited it. */
+/** Finds the limit of a cluster with loads at one rate after another, and what limited it. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../../base/errors.ts';
@@ -15,24 +15,24 @@ import { findLimit, type Limit, type LimitStep, type StepOutcome } from './searc
 const STEP_MIN_MS = 5000;
 const REST_LOOK_MS = 500;
 const REST_TIMEOUT_MS = 120_000;
-/** Samples above a percentile, so that it does not hang on a single one. */
+/** Samples above a percentile, so that it does not depend on a single one. */
 const SAMPLES_ABOVE = 5;
 const PERCENT_DEFAULT = 95;
 const RATE_MIN = 1;
 /** As `svcnet load` takes them. */
 const RATE_MAX = 10_000;
-/** Loads of a search that are made again because other programs had a part of the machine. */
+/** Loads that a search may repeat because other programs used the machine. */
 const DISTURBED_MAX = 6;
-/** A rate that k6 could not keep up is not one that holds. */
+/** A rate that k6 could not sustain does not hold. */
 const DROPPED_SHARE_MAX = 0.01;
 
-/** One of the loads, with all that is needed to look for its uploads. */
+/** One of the loads, with everything needed to look for its uploads. */
 export interface LimitLoad {
   readonly plan: LoadPlan;
   readonly prepared: PreparedLoad;
   readonly load: LoadStep;
   readonly stage: LimitStep['stage'];
-  /** `disturbed`: other programs had a part of the machine, so that a failure says nothing; it was made again. */
+  /** `disturbed`: other programs used the machine, so that a failure says nothing; the load was repeated. */
   readonly outcome: StepOutcome | 'disturbed';
 }
 
@@ -46,7 +46,7 @@ export interface LimitResult {
 
 /** Options of the search for the highest rate. */
 export interface LimitOptions extends Pick<LoadOptions, 'signal' | 'folder' | 'k6'> {
-  /** Runs one of the loads, such as a step that is shown. */
+  /** Runs one of the loads, for example as a displayed step. */
   readonly around: (
     title: string,
     work: (onProgress: NonNullable<LoadOptions['onProgress']>) => Promise<LimitLoad>,
@@ -128,8 +128,8 @@ async function checkMeasurable(cluster: Cluster): Promise<void> {
 }
 
 /**
- * Nodes that were given more than they can do go on with it after the load. The next one must find them idle, or it would
- * measure the one before.
+ * Overloaded nodes keep working after a load. The next load must find them idle, or it would measure the one
+ * before.
  */
 async function atRest(cluster: Cluster, signal: AbortSignal): Promise<void> {
   let before = await sampleOf(cluster);
@@ -156,14 +156,14 @@ export function stepMs(rate: number, thresholds: readonly Threshold[]): number {
   return Math.max(STEP_MIN_MS, Math.ceil((1000 * samples) / rate));
 }
 
-/** Whether a load met its objective, at the rate that was meant. */
+/** Whether a load met its objective, at the intended rate. */
 export function holds({ thresholds, dropped, operations, startedRate, startMs, endMs }: LoadStep): boolean {
   const started = (startedRate * Math.max(0, endMs - startMs)) / 1000;
   const kept = dropped <= DROPPED_SHARE_MAX * Math.max(1, started + dropped);
   return kept && operations.length > 0 && thresholds.every(({ passed }) => passed);
 }
 
-/** @param mayRepeat not too many loads have been made again already */
+/** @param mayRepeat not too many loads have been repeated yet */
 export function outcomeOf(load: LoadStep, look: LoadLook, mayRepeat: boolean): LimitLoad['outcome'] {
   if (holds(load)) return 'holds';
   if (generatorOf(look) !== undefined) return 'generator';

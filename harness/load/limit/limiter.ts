@@ -1,6 +1,6 @@
-/** What stood in the way of more, told from what was measured while a load did not hold its objective. */
+/** What prevented more, judging by measurements during a load that missed its objective. */
 
-/** Of one node, during one load. */
+/** Measurements of one node during one load. */
 export interface NodeLoad {
   readonly name: string;
   /** Processor time in shares of one core; undefined where nodes share a process. */
@@ -26,7 +26,7 @@ export interface LoadLook {
   readonly cores: number;
   /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
   readonly k6Cores: number | undefined;
-  /** The same of everything that is no part of the cluster and of the load; undefined where nodes do not tell what they use. */
+  /** The same for everything outside cluster and load; undefined where nodes do not report what they use. */
   readonly othersCores: number | undefined;
   /** Ms that the chain took to answer at the end of the load; undefined when it did not. */
   readonly chainMs: number | undefined;
@@ -44,11 +44,11 @@ export interface Limiter {
 /** A node is one thread that computes; the rest of a core goes to what helps it. */
 const NODE_BUSY_CORES = 0.85;
 const MACHINE_BUSY = 0.9;
-/** Of all cores, what other programs may use of a busy machine: a limit would be as much lower. */
+/** Share of all cores that other programs may use on a busy machine: it lowers the limit by as much. */
 const OTHERS_SHARE = 0.1;
-/** Of a second: more waits for credit than one do not come from the ordinary order of things. */
+/** More waits for credit per second than this are not ordinary. */
 const REFUSALS_PER_SECOND = 1;
-/** Chunks per second that wait for longer and longer. */
+/** Growth of the push queue, chunks per second. */
 const GROWTH_PER_SECOND = 1;
 const CHAIN_SLOW_MS = 1000;
 
@@ -108,8 +108,8 @@ function limiter(kind: Limiter['kind'], nodes: readonly NodeLoad[], text: string
 }
 
 /**
- * k6 was the bottleneck when the machine had nothing left and k6 took more of it than all nodes together, or when its own
- * part of the machine was nearly all of it.
+ * k6 was the bottleneck when the machine was exhausted and k6 used more of it than all nodes together, or
+ * when k6 alone used nearly all of it.
  */
 export function generatorOf({ k6Cores, cores, machineBusy, nodes, shared }: LoadLook): Limiter | undefined {
   if (k6Cores === undefined) return undefined;
@@ -121,7 +121,7 @@ export function generatorOf({ k6Cores, cores, machineBusy, nodes, shared }: Load
   return { kind: 'generator', nodes: [], text };
 }
 
-/** Other programs had a part of the machine when nothing of it was left. */
+/** Other programs used a share of the machine while it was exhausted. */
 export function othersOf({ othersCores, cores, machineBusy }: LoadLook): Limiter | undefined {
   if (othersCores === undefined || machineBusy < MACHINE_BUSY || othersCores < OTHERS_SHARE * cores)
     return undefined;

@@ -1,4 +1,4 @@
-/** Looks at a cluster before and after a load, for what changed meanwhile. */
+/** Samples a cluster before and after a load, to see what changed. */
 import { cpus } from 'node:os';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { processUsage } from '../../machine/usage.ts';
@@ -7,7 +7,7 @@ import type { ClusterNode } from '../../nodes/cluster-node.ts';
 import type { LoadLook, NodeLoad } from './limiter.ts';
 
 const ANSWER_MS = 5000;
-/** Counters of nodes without their prefix, which is that of the dialect. */
+/** Counters of nodes, without the prefix of their dialect. */
 const COUNTERS = {
   creditRefusals: ['accounting_accounting_blocks_count', 'pushsync_overdraft_refresh'],
   queued: ['pusher_total_to_push'],
@@ -19,7 +19,7 @@ type Counter = keyof typeof COUNTERS;
 interface NodeSample {
   /** Undefined where nodes share a process. */
   readonly cpuMs: number | undefined;
-  /** None of a node that does not answer. */
+  /** Undefined for a node that does not answer. */
   readonly counters: Readonly<Record<Counter, number>> | undefined;
 }
 
@@ -69,7 +69,7 @@ function sharedSamples(running: readonly ClusterNode[]): SharedSample[] {
   });
 }
 
-/** A node that has too much to do to answer is still known by its processor time. */
+/** A node too busy to answer still shows its processor time. */
 async function nodeSample(node: ClusterNode): Promise<NodeSample> {
   const [stats, text] = await Promise.allSettled([
     node.stats(),
@@ -107,8 +107,9 @@ export function busyNodes(before: Sample, after: Sample): string[] {
 
 /**
  * What has happened between two moments.
- * @param loadMs how long the load itself took, with its warm-up: k6 starts and ends meanwhile, and nodes do little then
- * @param k6Cores as its load has told
+ * @param loadMs duration of the load itself, with its warm-up: k6 also needs time to start and end, when
+ * nodes do little
+ * @param k6Cores as its load reported
  */
 export async function lookBetween(
   cluster: Cluster,
@@ -155,7 +156,7 @@ export async function lookBetween(
   };
 }
 
-/** What is left of the machine's work when that of nodes, k6 and this process is taken away; the chain does little. */
+/** The machine's work minus that of nodes, k6 and this process; the chain does little. */
 function othersCores({
   before,
   after,
@@ -188,7 +189,7 @@ function othersCores({
   return Math.max(0, cores - k6Cores);
 }
 
-/** Nodes that say that their reserve is full; a Bee does not. */
+/** Nodes that report a full reserve; a Bee does not report it. */
 async function fullNodes(cluster: Cluster): Promise<ReadonlySet<string>> {
   const able = cluster.nodes.filter((node) => node.running && node.mode === 'full' && node.flavour === 'svc');
   const said = await Promise.allSettled(

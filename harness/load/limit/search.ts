@@ -1,10 +1,10 @@
 /**
- * The highest rate at which an objective holds: the rate is doubled until it does not hold, then the gap is halved. Near the
- * limit one load holds and the next one does not: there the best of three decides, which errs to neither side. Had a single
- * failure refused what one success had found, the result would sink with every disturbance.
+ * The highest rate at which an objective holds: the rate is doubled until the objective fails, then the gap
+ * is halved. Near the limit one load holds and the next does not: there the best of three decides, which
+ * favours neither side. If a single failure overruled a success, every disturbance would lower the result.
  */
 
-/** What a load at one rate has shown. `generator`: k6 was the bottleneck, and nothing is known of the cluster. */
+/** What a load at one rate has shown. `generator`: k6 was the bottleneck; the cluster's limit is unknown. */
 export type StepOutcome = 'holds' | 'fails' | 'generator';
 
 /** A load of the search for the highest rate, and its outcome. */
@@ -48,7 +48,7 @@ export async function findLimit(
   const known: { held?: number | undefined; failed?: number | undefined } = {};
   const count = (rate: number, outcome: StepOutcome) =>
     steps.filter((step) => step.rate === rate && step.outcome === outcome).length;
-  /** @param enough loads that hold */
+  /** @param enough how many loads must hold */
   const tried = async (rate: number, stage: LimitStep['stage'], enough = DECISIVE): Promise<StepOutcome> => {
     while (count(rate, 'fails') < DECISIVE) {
       if (count(rate, 'holds') >= enough) {
@@ -79,11 +79,11 @@ export async function findLimit(
   }
   for (;;) {
     while (known.failed / known.held > PRECISION) {
-      // Half-way of the ratio: as many steps from 10 to 20 as from 100 to 200.
+      // Geometric mean: as many steps from 10 to 20 as from 100 to 200.
       const middle = Math.sqrt(known.failed * known.held);
       if ((await tried(middle, 'bisect')) === 'generator') return ended('generator');
     }
-    // One that held once on the way up is asked again.
+    // A rate that held only once on the way up is tried again.
     const confirmed = await tried(known.held, 'confirm');
     if (confirmed === 'holds') return ended('found');
     if (confirmed === 'generator') return ended('generator');

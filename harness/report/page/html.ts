@@ -1,4 +1,4 @@
-/** Markup in which text is always text: whatever a node has said, it cannot become an element. */
+/** Markup in which text is always text: whatever a node has said cannot become an element. */
 
 export class Html {
   readonly markup: string;
@@ -40,11 +40,11 @@ export function embeddedJson(id: string, value: unknown): Html {
 
 export interface Column {
   readonly title: string;
-  /** Numbers stand below each other. */
+  /** Numbers are aligned below each other. */
   readonly number?: boolean;
 }
 
-/** Broken into lines, it would be harder to read than the table is to scroll. */
+/** Cells this short are not wrapped: a wrapped one is harder to read than a wider table is to scroll. */
 const SHORT_MAX = 24;
 
 function isShort(cell: Part): boolean {
@@ -52,8 +52,8 @@ function isShort(cell: Part): boolean {
 }
 
 /**
- * A table that scrolls inside itself where it is wider than the page. The first cell of a row is its heading.
- * @param name what it is called by people who do not see where it stands
+ * A table that scrolls by itself where it is wider than the page. The first cell of a row is its heading.
+ * @param name its label for people who cannot see its place on the page
  */
 export function table(name: string, columns: readonly Column[], rows: readonly (readonly Part[])[]): Html {
   const kind = ({ number }: Column) => (number === true ? 'number' : 'text');

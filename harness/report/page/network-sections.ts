@@ -11,7 +11,7 @@ import { Html, html, table } from './html.ts';
 const SHORT_HEX = 8;
 /** Pairs with the largest amounts. */
 const PAIRS_MAX = 20;
-/** A longer table scrolls beside the ring. */
+/** A longer table scrolls next to the ring. */
 const ROWS_SEEN = 20;
 const TALL = html` class="tall"`;
 
@@ -58,7 +58,7 @@ function state({ answers, state: word }: PictureNode): Html | string {
   return answers ? word : html`<strong class="bad">${stateText(word)}</strong>`;
 }
 
-/** Payload by node that it was asked of. */
+/** Payload by the node it was requested from. */
 function load(metrics: ScenarioResult['metrics']): Html | undefined {
   const byNode = Map.groupBy(metrics, ({ node }) => node);
   if (byNode.size < 2) return undefined;
@@ -162,7 +162,7 @@ function both(a: string, b: string, fromA: string, fromB: string): Flow[] {
   ];
 }
 
-/** Those of something, largest first. */
+/** Flows that are not zero, largest first. */
 function flows(all: readonly Flow[]): Flow[] {
   return all.filter((one) => one.amount > 0n).toSorted((a, b) => Number(b.amount - a.amount));
 }

@@ -1,6 +1,6 @@
 /**
- * `report.html`: one file with everything in it, in the order of `scenarios.md` 9. All text is markup already; the
- * script only draws the charts and the ring, from the JSON beside it. It may load nothing.
+ * `report.html`: one self-contained file, in the order of `scenarios.md` 9. All text is already markup; the
+ * script only draws the charts and the ring, from the embedded JSON. It may load nothing.
  */
 import type { PageBundle } from '../../pages/bundle.ts';
 import { DATA_ID, type ReportPageData } from '../../web/report/page-data.ts';
@@ -81,7 +81,7 @@ interface ScenarioPlace {
   readonly scenario: ScenarioResult;
   readonly i: number;
   readonly before: ScenarioResult | undefined;
-  /** Of the whole run, where it is the only scenario. */
+  /** For the whole run, if it is the only scenario. */
   readonly usage: readonly Headline[];
 }
 

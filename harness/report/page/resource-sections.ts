@@ -1,4 +1,4 @@
-/** What nodes used, as small curves beside each other: the same scale for all nodes, so that one can see who differs. */
+/** What nodes used, as small curves side by side: on the same scale for all, so that outliers stand out. */
 import { byteSize, duration, quantity } from '../../web/base/format.ts';
 import type { NodeResources, ResourceCurve, Resources } from '../resources.ts';
 import { type Html, html, table } from './html.ts';
@@ -58,7 +58,7 @@ function sparkline({ points }: ResourceCurve, top: number, colour: number): Html
       }
       const step = `${pen}${x(i).toFixed(1)} ${y(value).toFixed(1)}`;
       pen = 'L';
-      // A single value between gaps is a dash, else nobody would see it.
+      // A single value between gaps is a dash, or it would be invisible.
       return points[i + 1] == null && (i === 0 || points[i - 1] === null) ? `${step}h1.5` : step;
     })
     .join('');

@@ -80,7 +80,7 @@ function logTable(logs: readonly LogLine[], { origin, at }: { origin: number; at
   return html`<div class="logs">${table('Log lines around the failure', columns, rows)}</div>`;
 }
 
-/** What of the run could not be written down or drawn. */
+/** What could not be recorded or drawn. */
 export function notRecorded({ problems = [] }: RunResult): Html | false {
   if (problems.length === 0) return false;
   return html`<section id="not-recorded"><h2>Not recorded</h2><ul>${problems.map((text) => html`<li>${text}</li>`)}</ul></section>`;

@@ -7,7 +7,7 @@ import { errorClasses, type Headline, type OperationTotal, operationTotals } fro
 import type { Figure, ScenarioResult } from '../result.ts';
 import { type Column, Html, html, table } from './html.ts';
 
-/** Rows of nodes beyond this are folded away. */
+/** More node rows than this are folded away. */
 const NODE_ROWS_OPEN = 12;
 
 /** @param before the same of an earlier run; empty: there is none */
@@ -25,7 +25,7 @@ function headline({ title, value, unit, detail, verdict }: Headline, before: Hea
   return html`<li class="${verdict ?? ''}"><span class="what">${title}</span> <span class="amount">${quantity(value, unit)}</span> <span class="detail">${detail}</span>${before !== undefined && html` <span class="detail">${changeText(value, before)}</span>`}</li>`;
 }
 
-/** One run against one run: a ratio without an interval, which `compare` gives for several. */
+/** Compares one run with one run: a ratio without an interval, which `compare` gives for several. */
 function changeText(value: number | null, { value: was, unit }: Headline): string {
   if (value === null || was === null) return `baseline ${quantity(was, unit)}`;
   if (was === 0) return `baseline ${quantity(was, unit)}`;
@@ -175,7 +175,7 @@ export function figures({ figures: all }: ScenarioResult): Html | undefined {
   return html`<h3>Figures of the scenario</h3>${table('Figures', columns, rows)}`;
 }
 
-/** A scenario decides how many digits its figure has. */
+/** The scenario decides how many digits its figure has. */
 function amountText(value: number | string): string {
   const [whole = '', fraction] = String(value).split('.');
   return fraction === undefined ? groupedDigits(whole) : `${groupedDigits(whole)}.${fraction}`;

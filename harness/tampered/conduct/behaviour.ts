@@ -16,13 +16,13 @@ export interface Stage {
   readonly random: Random;
   /** A host on the same network, for further identities. */
   readonly newHost: (options: HostOptions, deps: HostDeps) => Host;
-  /** Of the chain that the node asks. */
+  /** Of the chain that the node uses. */
   readonly chain: () => ChainEndpoint;
   /** Aborts when the node stops. */
   readonly signal: AbortSignal;
   /** Addresses of chunks that the node has heard of. */
   readonly heard: ReadonlySet<string>;
-  /** The behaviour has acted. */
+  /** Counts what the behaviour has done. */
   readonly count: (what: string, by?: number) => void;
 }
 
@@ -37,12 +37,12 @@ export interface Written {
 export interface Behaviour {
   /** One sentence. */
   readonly about: string;
-  /** Answers streams of these protocols instead of the node, by their ids. */
+  /** Handlers by protocol id, which answer streams instead of the node. */
   serves?(stage: Stage): Readonly<Record<string, ProtocolHandler>>;
   /** What is written instead. */
   alters?(stage: Stage): (written: Written) => Written['message'] | Promise<Written['message']>;
   /** Whether the node is to be kept from opening a stream of a protocol. */
   withholds?(stage: Stage): (protocol: string) => boolean;
-  /** What it does of its own accord, from when the host has started until the signal of the stage aborts. */
+  /** What it does of its own accord, from the start of the host until the stage's signal aborts. */
   acts?(stage: Stage): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Chunks that are not what was asked for, and receipts for chunks that nobody has. */
+/** Chunks that are not what was asked for, and receipts for chunks that no node has. */
 import { proximityOrder } from '../../../node/chunk/address.ts';
 import { overlayAddress } from '../../../node/crypto/overlay.ts';
 import type { MessageOf } from '../../../node/p2p/codec/message.ts';
@@ -75,7 +75,7 @@ export const SHALLOW_RECEIPTS: Behaviour = {
     })),
 };
 
-/** The nonce makes the overlay, and everybody may choose his own. */
+/** The nonce determines the overlay, and every node may choose its own. */
 function farNonce(
   address: Uint8Array,
   draw: () => Uint8Array,

@@ -1,4 +1,4 @@
-/** Many identities around one node, so that it sees nobody else. */
+/** Many identities around one node, so that it sees no other peers. */
 import { proximityOrder } from '../../../node/chunk/address.ts';
 import { overlayAddress } from '../../../node/crypto/overlay.ts';
 import type { Host, Peer } from '../../../node/p2p/host.ts';
@@ -9,7 +9,7 @@ import { newIdentity, newSigner } from './identity.ts';
 import { pause, tried } from './steps.ts';
 
 const IDENTITIES = 16;
-/** Bits that they share with their victim: as deep as nobody honest is in a small network. */
+/** Bits shared with their victim: deeper than any honest node in a small network. */
 const PROXIMITY = 8;
 const EVERY_MS = 1_000;
 
@@ -44,7 +44,7 @@ async function surround(stage: Stage, victim: Peer): Promise<Host[]> {
   return made;
 }
 
-/** An overlay is made of a key and of any nonce, so it can be wherever its owner wants it. */
+/** An overlay comes from a key and any nonce, so its owner can place it anywhere. */
 function beside(stage: Stage, victim: Peer): Host {
   const { options, random } = stage;
   const signer = newSigner(stage);

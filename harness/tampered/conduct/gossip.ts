@@ -9,7 +9,7 @@ import type { Behaviour, Stage } from './behaviour.ts';
 import { talk, withPeers } from './steps.ts';
 
 const EVERY_MS = 2_000;
-/** Nobody listens at such a port of loopback. */
+/** Nothing listens on loopback ports this low. */
 const PORTS_BELOW = 1_000;
 const YEAR_SECONDS = 365n * 86_400n;
 
@@ -32,13 +32,13 @@ function nowSeconds({ clock }: Stage): bigint {
   return BigInt(Math.floor(clock.now() / 1000));
 }
 
-/** A place where nobody is, of an identity that nobody has. */
+/** An underlay where nothing listens, of an identity that no node has. */
 function nowhere({ random }: Stage): Uint8Array {
   const { peerId } = ownIdentity(random.bytes(32));
   return encodeUnderlays([withPeerId(`/ip4/127.0.0.1/tcp/${1 + random.below(PORTS_BELOW)}`, peerId)]);
 }
 
-/** Signed as it should be. */
+/** Validly signed. */
 function minted(stage: Stage, key: Uint8Array | undefined, timestamp: bigint): AddressRecord {
   const { options, deps } = stage;
   const signer = key === undefined ? deps.signer : createSigner(key);

@@ -1,4 +1,7 @@
-/** Introductions that go wrong, one way after the other: from the first byte of a connection to the last of an introduction. */
+/**
+ * Introductions that go wrong, one way after another: from the first byte of a connection to the last of an
+ * introduction.
+ */
 import { ownIdentity } from '../../../node/p2p/address/identity-key.ts';
 import { peerIdOf } from '../../../node/p2p/address/underlay.ts';
 import { encodeFrame } from '../../../node/p2p/codec/codec.ts';
@@ -15,7 +18,7 @@ import { newIdentity, newSigner } from './identity.ts';
 import { pause, tried, withPeers } from './steps.ts';
 
 const EVERY_MS = 500;
-/** Until the other side has seen what was sent. */
+/** Time for the other side to see what was sent. */
 const LINGER_MS = 200;
 const DAY_MS = 86_400_000;
 const GARBAGE = 300;
@@ -161,7 +164,7 @@ export const HANDSHAKE_GARBAGE: Behaviour = {
       const [what, way] = ways[turn % ways.length] ?? [];
       const [underlay] = underlays;
       if (what === undefined || way === undefined || underlay === undefined) return;
-      // Peers in memory are at no port: there is no connection whose bytes could be spoilt.
+      // Peers in memory have no port: there is no connection whose bytes could be spoilt.
       if (await tried(() => way(stage, underlay))) stage.count(what);
     });
   },

@@ -1,6 +1,6 @@
 /**
- * The host of a dishonest node. Above it runs the node as it is; what it hears and says is changed here, on the streams
- * of its protocols, after negotiation and encryption.
+ * The host of a dishonest node. The unmodified node runs on top; what it hears and says is changed here, on
+ * its protocol streams, after negotiation and encryption.
  */
 import { toHex } from '../../../node/crypto/hex.ts';
 import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
@@ -67,7 +67,7 @@ export function dishonestHost(options: HostOptions, deps: HostDeps, dishonesty: 
       await host.stop();
     },
   };
-  // All else is the honest host's, whose methods want their own object.
+  // Everything else is the honest host's, whose methods must be bound to it.
   return new Proxy(host, {
     get(target, name) {
       if (Object.hasOwn(changed, name)) return changed[name as keyof typeof changed];

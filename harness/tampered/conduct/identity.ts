@@ -1,4 +1,4 @@
-/** Identities beside the one of the node: each a key, an overlay and a host of its own. */
+/** Identities besides the node's own: each has a key, an overlay and a host. */
 import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
@@ -32,7 +32,7 @@ export function newSigner({ random }: Pick<Stage, 'random'>): Signer {
   return createSigner(random.bytes(KEY_SIZE));
 }
 
-/** On a free port of loopback, and not started yet. Peers can greet it; all else is for the caller to handle. */
+/** On a free loopback port, and not started yet. Peers can greet it; the caller handles everything else. */
 export function newIdentity(
   { newHost, options, deps, random }: Pick<Stage, 'newHost' | 'options' | 'deps' | 'random'>,
   differently: { options?: Partial<HostOptions>; deps?: Partial<HostDeps> } = {},
@@ -60,7 +60,7 @@ export function newIdentity(
       ...differently.deps,
     },
   );
-  // A peer that cannot be told these is dropped.
+  // Peers drop a host that does not take these messages.
   for (const protocol of [PRICING, ...Object.values(HIVE)]) {
     host.handle(protocol, async (stream) => void (await stream.read({})));
   }

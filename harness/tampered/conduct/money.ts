@@ -16,12 +16,12 @@ import { talk, withPeers } from './steps.ts';
 
 const CHEQUES_EVERY_MS = 1_000;
 const REQUESTS_EVERY_MS = 20;
-/** Token units: more than there are. */
+/** Token units: more than exist. */
 const MORE_THAN_THERE_IS = 10n ** 30n;
 const ADDRESS_SIZE = 20;
 const SIGNATURE_SIZE = 65;
 
-/** By time or by cheque. */
+/** Neither by time nor by cheque. */
 function paysNothing({ count }: Stage): (protocol: string) => boolean {
   return (protocol) => {
     if (protocol !== PSEUDOSETTLE.id && protocol !== SWAP.id) return false;
@@ -55,7 +55,7 @@ export const FREELOAD: Behaviour = {
 
 type ChequeFor = (stage: Stage, peer: Peer, chainId: bigint, turn: number) => SignedCheque | undefined;
 
-/** Whatever becomes of them: most are refused. */
+/** Most of them are refused, which is ignored. */
 function cheques(what: string, made: ChequeFor): (stage: Stage) => Promise<void> {
   return async (stage) => {
     const chainId = await chainIdOf(stage.chain(), stage.signal);

@@ -1,4 +1,4 @@
-/** What behaviours have in common: talking to peers that refuse, going on until the node stops, making things up. */
+/** What behaviours share: talking to peers that refuse, repeating until the node stops, making things up. */
 import { makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { STAMP_SIZE } from '../../../node/chunk/stamp.ts';
@@ -9,7 +9,8 @@ import type { Stage } from './behaviour.ts';
 const PAYLOAD_SIZE = 4096;
 
 /**
- * Being refused, cut off or told to end is what a dishonest node meets; it tries again. Anything else is a fault of ours.
+ * Being refused, cut off or told to stop is normal for a dishonest node, which tries again. Anything else is
+ * a bug of ours.
  * @returns whether it went well
  */
 export async function tried(work: () => Promise<unknown>): Promise<boolean> {
@@ -22,7 +23,7 @@ export async function tried(work: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Runs `talk` on a stream that nobody has tampered with, and resets it. @returns whether it went well */
+/** Runs `say` on an untampered stream, and resets it. @returns whether it went well */
 export function talk(
   { host, signal }: Pick<Stage, 'host' | 'signal'>,
   peer: Peer,
@@ -39,7 +40,7 @@ export function talk(
   });
 }
 
-/** Every so many milliseconds with each peer that is not at it yet, all peers at once, until the node stops. */
+/** Every `everyMs` ms runs `work` with all peers not already at it, at once, until the node stops. */
 export async function withPeers(
   stage: Pick<Stage, 'host' | 'clock' | 'signal'>,
   everyMs: number,

@@ -7,12 +7,12 @@ import { STATUS } from '../../../node/protocols/status/wire.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
 import { pause, talk, tried, withPeers } from './steps.ts';
 
-/** Longer than an honest node waits before it asks another peer as well, milliseconds. */
+/** Longer than an honest node waits before it also asks another peer, milliseconds. */
 const SLOW_MS = 8_000;
 const SLOW = new Set<string>([PUSHSYNC.id, RETRIEVAL.id, PULLSYNC.id, STATUS.id]);
 const OPENED_EVERY_MS = 20;
 const ENDLESS = [PINGPONG.id, STATUS.id, RETRIEVAL.id, PUSHSYNC.id, PULLSYNC.id] as const;
-/** Of one peer. */
+/** Per peer. */
 const ENDLESS_MAX = 1_000;
 const FLOOD_EVERY_MS = 50;
 const PINGS_AT_ONCE = 50;

@@ -15,9 +15,9 @@ import type { Behaviour, Stage } from './behaviour.ts';
 import { pause, randomChunk, randomStamp } from './steps.ts';
 
 const OFFERED = 50;
-/** More entries than anybody reads in a test. */
+/** More entries than any test reads. */
 const CURSOR = 1_000_000n;
-/** Between two offers on request: whoever asks without a pause is not to be kept busy alone. */
+/** Between two offers on request, so that they do not take all the time of a peer that asks without pause. */
 const PACE_MS = 100;
 
 export const EMPTY_OFFERS: Behaviour = {
@@ -49,7 +49,7 @@ function invented({ random }: Pick<Stage, 'random'>) {
   }));
 }
 
-/** In turn: nothing, that they are lost, and chunks that nobody asked for. */
+/** In turn: nothing, a notice that they are lost, and chunks that were not asked for. */
 async function deliver(stage: Stage, stream: MessageStream, turn: number): Promise<void> {
   const { bitVector } = await stream.read(Want);
   const wanted = bitVector.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0);

@@ -1,24 +1,24 @@
 /**
- * When the iterations of an open model are meant to start. k6 starts each when a user is free at its time, or drops it;
- * what a latency leaves out of the time between the intended and the true start is missing in every percentile. Runs in
- * k6 and in Node.js.
+ * When the iterations of an open model are meant to start. k6 starts each when a user is free at its time, or
+ * drops it; a latency that leaves out the time between the intended and the true start makes every percentile
+ * too low. Runs in k6 and in Node.js.
  */
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /**
- * A scenario of k6 as its options have it, with durations as texts or ms.
+ * A k6 scenario as in its options, with durations as texts or ms.
  * @typedef {object} Executor
  * @property {string} executor
- * @property {number | null} [rate] k6 has null for what nobody has said
+ * @property {number | null} [rate] k6 has null for what was not set
  * @property {number | null} [startRate]
  * @property {string | number | null} [timeUnit]
  * @property {{ duration: string | number, target: number }[] | null} [stages]
  */
 
 /**
- * Ms after the scenario's begin at which its n-th iteration is meant to start. A dropped iteration has no number: those
- * after it take its place, and their waiting time grows by it.
+ * Ms after the scenario's begin at which its n-th iteration is meant to start. A dropped iteration has no
+ * number: the ones after it take its place, and their waiting time grows by it.
  * @param {Executor} scenario
  * @param {number} n from 0
  * @returns {number | undefined} undefined for a closed model, whose iterations start when users are free

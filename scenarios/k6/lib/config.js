@@ -15,7 +15,7 @@ export const config = JSON.parse(open(path));
 const authorizations = JSON.parse(__ENV['SVCNET_LOAD_AUTHORIZATION'] ?? '{}');
 
 /**
- * What lets a request in, where the node asks for it.
+ * Header that lets a request in, if the node requires one.
  * @param {TargetNode} node
  * @returns {Record<string, string>}
  */
@@ -24,14 +24,14 @@ export function authorization({ name }) {
   return header === undefined ? {} : { authorization: header };
 }
 
-/** Things that were uploaded before the load began. One copy for all users of k6. */
+/** Things uploaded before the load began. One copy for all users of k6. */
 export const objects = new SharedArray('objects', () => {
   /** @type {LoadData} */
   const data = JSON.parse(open(config.data));
   return [...data.objects];
 });
 
-/** Of feed updates, hex. One copy for all users of k6. */
+/** Signatures of feed updates, hex. One copy for all users of k6. */
 export const signatures = new SharedArray('signatures', () => {
   /** @type {LoadData} */
   const data = JSON.parse(open(config.data));
@@ -41,11 +41,11 @@ export const signatures = new SharedArray('signatures', () => {
 /** The nodes of the cluster that take part. */
 export const nodes = config.nodes;
 
-/** Those that can be uploaded to. */
+/** Those that accept uploads. */
 export const uploaders = nodes.filter(({ batch }) => batch !== '');
 
 /**
- * One after the other.
+ * Nodes in turn.
  * @param {readonly TargetNode[]} among
  * @param {number} turn
  * @returns {TargetNode}

@@ -1,6 +1,7 @@
 /**
- * Bytes that follow from a seed, a label and an index: AES in counter mode, keyed by their hash, as `seededRandom` of the
- * harness makes them. So what k6 uploads is made again elsewhere from three short texts. Runs in k6 and in Node.js.
+ * Bytes determined by a seed, a label and an index: AES in counter mode, keyed by their hash, as
+ * `seededRandom` of the harness makes them. So three short texts are enough to recreate what k6 uploads. Runs
+ * in k6 and in Node.js.
  */
 
 /** @param {string} text ASCII */

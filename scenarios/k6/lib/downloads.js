@@ -14,8 +14,8 @@ import { uniqueIndex } from './uploads.js';
 const choose = objects.length === 0 ? undefined : chooser(config.reads, objects.length);
 
 /**
- * Downloads one of the things that were there before the load, from a node that it was not uploaded on. Its hash is
- * compared, and of some of them every byte.
+ * Downloads one of the things uploaded before the load, from another node than it was uploaded to. Its hash
+ * is compared, and for some of them every byte.
  * @param {{ node?: TargetNode }} [options]
  * @returns {Promise<Done | undefined>}
  */

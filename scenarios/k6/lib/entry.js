@@ -1,4 +1,7 @@
-/** What `svcnet load` puts around a script: options for what the script leaves open, and the summary for the harness. */
+/**
+ * What `svcnet load` wraps around a script: options that the script leaves open, and the summary for the
+ * harness.
+ */
 import { config } from './config.js';
 
 /** @import { Options } from 'k6/options' */
@@ -6,7 +9,7 @@ import { config } from './config.js';
 const SHAPES = /** @type {const} */ (['scenarios', 'stages', 'vus', 'duration', 'iterations']);
 
 /**
- * A script that says itself how it is run keeps that; of everything else both are taken.
+ * A script that sets how it runs keeps that; everything else is merged.
  * @param {Options} [own]
  * @returns {Options}
  */

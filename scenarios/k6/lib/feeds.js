@@ -1,6 +1,6 @@
 /**
- * Feeds: one owner of the load's own, several topics, updates in turn. k6 cannot sign them fast enough; the harness has
- * signed them before the load, and the content is made here.
+ * Feeds: one owner for the load, several topics, updates in turn. k6 cannot sign them fast enough; the
+ * harness signs them before the load, and the content is made here.
  */
 import exec from 'k6/execution';
 import { chunkOf } from './chunks.js';
@@ -41,7 +41,7 @@ async function updateFeed() {
     : { node, topic: /** @type {string} */ (topics[number % topics.length]) };
 }
 
-/** Makes the next update of one of the feeds, and reads the feed: on another node, when the network has the update. */
+/** Makes the next update of one of the feeds, and reads it on another node, once the network has it. */
 export async function updateAndReadFeed() {
   const updated = await updateFeed();
   if (updated === undefined) return undefined;
@@ -56,7 +56,8 @@ export async function updateAndReadFeed() {
       'binary',
     );
     const index = Number(`0x${answered(reader, response.headers, 'feed-index')}`);
-    // Updates under way at the same time may make any of the last ones the latest; it must be what it says it is.
+    // Updates under way at the same time may make any recent one the latest; its content must match its
+    // index.
     const number = index * topics.length + topics.indexOf(updated.topic);
     const expected = await contentOf(config, indexOf(number), size);
     const seen = new Uint8Array(response.body);

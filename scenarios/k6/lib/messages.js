@@ -12,7 +12,7 @@ const MESSAGE_SIZE = 64;
 /** Digits of a prefix of the receiver's overlay: one byte costs the sender some 256 hashes. */
 const TARGET_DIGITS = 2;
 
-/** Sends a new message from one node, and waits until another one has delivered it. */
+/** Sends a new message from one node, and waits until another has delivered it. */
 export async function sendMessage() {
   const sender = nextUploader();
   const receivers = nodes.filter(({ mode, name }) => mode === 'full' && name !== sender.name);
@@ -39,7 +39,8 @@ export async function sendMessage() {
           message: `${receiver.name} delivered another message`,
         });
       }
-      // From its sending, and at least until the sender has its answer: k6 looks at sockets only between requests.
+      // From its sending, and at least until the sender has its answer: k6 reads sockets only between
+      // requests.
       return { bytes: message.length, ms: Date.now() - sentAtMs };
     });
   } finally {

@@ -1,6 +1,6 @@
 /**
- * Operations: what is timed, counted and told to the harness. In open models the first operation of an iteration counts
- * from the time at which the iteration was meant to start.
+ * Operations: what is timed, counted and reported to the harness. In open models the first operation of an
+ * iteration counts from the time at which the iteration was meant to start.
  */
 import exec from 'k6/execution';
 import { Counter, Rate, Trend } from 'k6/metrics';
@@ -8,7 +8,7 @@ import { intendedStartMs } from './arrivals.js';
 
 /** @import { FailureRecord, OperationRecord, UploadRecord } from '../../../harness/load/k6/config.ts' */
 
-/** Name of the scenario of k6 whose operations are in no figure. */
+/** Name of the k6 scenario whose operations are in no figure. */
 export const WARMUP = 'warmup';
 
 const latency = new Trend('svcnet_latency', true);
@@ -37,7 +37,8 @@ export class OperationError extends Error {
 let begun = -1;
 
 /**
- * Waiting of this iteration so far, ms: from its intended start, for the first operation; none for those after it.
+ * Waiting time of this iteration so far, ms: since its intended start, for the first operation; 0 for later
+ * ones.
  * @returns {number}
  */
 function waitedMs() {
@@ -52,7 +53,7 @@ function waitedMs() {
 let startedIteration = -1;
 let startedAtMs = 0;
 
-/** Call it before anything that takes time: what comes before the first operation is the load generator's own work. */
+/** Call it before anything that takes time: work before the first operation is the load generator's own. */
 export function iterationStart() {
   if (startedIteration !== exec.vu.iterationInInstance) {
     startedIteration = exec.vu.iterationInInstance;
@@ -62,7 +63,7 @@ export function iterationStart() {
 }
 
 /**
- * Times one operation and counts it. An `OperationError` is counted as its failure; anything else that is thrown is a
+ * Times one operation and counts it. An `OperationError` is counted as its failure; anything else thrown is a
  * mistake of the script and ends the iteration.
  * @param {string} operation small letters and hyphens
  * @param {string} node name

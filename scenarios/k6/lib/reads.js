@@ -1,4 +1,4 @@
-/** Which thing is read next. Runs in k6 and in Node.js. */
+/** Chooses which thing is read next. Runs in k6 and in Node.js. */
 
 /** @import { Reads } from '../../../harness/load/k6/config.ts' */
 

@@ -26,7 +26,7 @@ const MESSAGE_MAX = 300;
  * @throws {OperationError} for every answer of 400 and above, and when there is none
  */
 export function ask(node, { method, path, body = null, headers = {} }, responseType) {
-  // One name for all, else k6 keeps a series for each reference.
+  // One name for all, or k6 would keep a series for each reference.
   const tags = { name: `${method} ${path.split('?')[0]?.replace(/[0-9a-f]{40,}/g, 'HEX') ?? ''}` };
   const response = http.request(method, `${node.api}${path}`, body, {
     headers: { ...authorization(node), ...headers },
@@ -54,7 +54,7 @@ function messageOf(body) {
 }
 
 /**
- * What the options of the load say of an upload, in the words of the node.
+ * Headers of an upload from the options of the load, in the node's dialect.
  * @param {TargetNode} node
  * @param {Record<string, string>} [more] without prefix
  * @returns {Record<string, string>}

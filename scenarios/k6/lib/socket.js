@@ -1,4 +1,7 @@
-/** A WebSocket of a node as promises: opened, message after message, closed; each in time or with an `OperationError`. */
+/**
+ * A WebSocket of a node as promises: opened, message after message, closed; each in time or failing with an
+ * `OperationError`.
+ */
 
 import { clearTimeout, setTimeout } from 'k6/timers';
 import { WebSocket } from 'k6/websockets';

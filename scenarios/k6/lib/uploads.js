@@ -1,4 +1,4 @@
-/** Uploads whose content the harness can make again: it is checked there, and every chunk of it looked for. */
+/** Uploads whose content the harness can recreate: it verifies them, and looks for every chunk. */
 import exec from 'k6/execution';
 import { filesOf, sizeOf } from '../../../harness/load/k6/pieces.ts';
 import { config, inTurn, uploaders } from './config.js';
@@ -11,7 +11,7 @@ import { tarOf } from './tar.js';
 /** @import { Done } from './operations.js' */
 
 /**
- * Text that no other iteration has.
+ * Text unique to the iteration.
  * @param {string} kind
  */
 export function uniqueIndex(kind) {
@@ -20,8 +20,8 @@ export function uniqueIndex(kind) {
 }
 
 /**
- * Content that nobody has uploaded before, of a size of the load's distribution.
- * @param {string} kind tells contents of one iteration apart
+ * Content never uploaded before, of a size from the load's distribution.
+ * @param {string} kind distinguishes contents of one iteration
  * @param {number} [size] bytes
  */
 export async function uniqueContent(kind, size) {
@@ -31,13 +31,13 @@ export async function uniqueContent(kind, size) {
   return { index, data: await contentOf(config, index, bytes) };
 }
 
-/** The node whose turn it is to be uploaded to. */
+/** The node whose turn it is for an upload. */
 export function nextUploader() {
   return inTurn(uploaders, exec.scenario.iterationInTest);
 }
 
 /**
- * Uploads new bytes, as options of the load say.
+ * Uploads new bytes, with the options of the load.
  * @param {{ node?: TargetNode, size?: number }} [options] default: the nodes in turn, sizes of the load
  * @returns {Promise<Done | undefined>}
  */

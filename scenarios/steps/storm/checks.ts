@@ -1,4 +1,7 @@
-/** What must hold after a storm: the network is whole again, everything acknowledged is there and right, and nobody is refused. */
+/**
+ * What must hold after a storm: the network is whole again, everything acknowledged is there and right, and
+ * no node is refused.
+ */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
@@ -8,9 +11,9 @@ import { inTime, workingNodes } from '../steps.ts';
 import type { Operations, Uploaded } from './operations.ts';
 import type { StormContext } from './parameters.ts';
 
-/** All nodes are connected again, and know it. */
+/** By then all nodes are connected again, and know it. */
 const WHOLE_WITHIN_MS = 90_000;
-/** Uploads that get no further in this time are stuck: longer than any pause of a node that tries again. */
+/** Uploads without progress for this long are stuck: it is longer than any retry pause of a node. */
 const STUCK_AFTER_MS = 90_000;
 /** Every node must deliver within this time after the last upload is settled. */
 const DELIVERED_WITHIN_MS = 60_000;
@@ -19,7 +22,7 @@ const POLL_MS = 500;
 const READS_AT_ONCE = 4;
 const LINES_SHOWN = 50;
 
-/** A condition of which each line of `found` breaks a part. */
+/** A condition broken in part by each line of `found`. */
 export function expectNone(context: StormContext, name: string, found: readonly string[], of: string): void {
   context.expect(name, found.length === 0, {
     observed: `${found.length} of ${of}`,
@@ -28,7 +31,7 @@ export function expectNone(context: StormContext, name: string, found: readonly 
   });
 }
 
-/** Heals what lasts, starts who is down, and waits for the links. */
+/** Heals active faults, starts nodes that are down, and waits for the links. */
 export function whole(context: StormContext): Promise<void> {
   return context.step('heal', async (progress) => {
     const { cluster, signal } = context;
@@ -53,7 +56,7 @@ export function whole(context: StormContext): Promise<void> {
   });
 }
 
-/** Deferred uploads are promised once they are synced; each must be, because there is room for all. */
+/** Deferred uploads are promised once they are synced; each must be, as there is room for all. */
 export function sync(context: StormContext, operations: Operations): Promise<void> {
   return context.step('sync', async (progress) => {
     const { cluster, signal } = context;
@@ -94,7 +97,7 @@ export function sync(context: StormContext, operations: Operations): Promise<voi
   });
 }
 
-/** Every upload, from a node drawn for it. */
+/** Reads every upload from a node drawn for it. */
 export function readBack(context: StormContext, operations: Operations): Promise<void> {
   return context.step('read', async (progress) => {
     const uploads = [...operations.uploaded.values()];
@@ -142,7 +145,7 @@ async function failureOf(
   }
 }
 
-/** A part of the acknowledged chunks, on every node that should have them. */
+/** Checks some of the acknowledged chunks on every node that should have them. */
 export function placed(context: StormContext): Promise<void> {
   return context.step('places', async (progress) => {
     const { ledger, cluster, signal, parameters } = context;
@@ -166,7 +169,7 @@ export function placed(context: StormContext): Promise<void> {
   });
 }
 
-/** No node keeps another one out: all of them have behaved. */
+/** No node blocklists another: all of them have behaved. */
 export function refusals(context: StormContext): Promise<void> {
   return context.step('refusals', async () => {
     const { cluster, signal } = context;

@@ -12,7 +12,7 @@ interface Dice {
   below(bound: number): number;
 }
 
-/** Of ten operations so many are uploads while there is room. */
+/** Of ten operations this many are uploads while there is room. */
 const UPLOADS_OF_TEN = 6;
 /** Of ten uploads. */
 const CHUNKS_OF_TEN = 2;
@@ -59,7 +59,7 @@ export function drawOperation(
   return { do: 'download', upload: uploads[read % uploads.length] as number };
 }
 
-/** Two different ones. */
+/** Two different items. */
 export function drawPair<T>(dice: Dice, from: readonly T[]): readonly [T, T] {
   const first = dice.below(from.length);
   const second = (first + 1 + dice.below(from.length - 1)) % from.length;

@@ -1,4 +1,6 @@
-/** What the nodes of a storm use at its beginning and in its end: memory, handles and disk stay within bounds. */
+/**
+ * What the nodes of a storm use at its beginning and at its end: memory, handles and disk stay within bounds.
+ */
 
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +9,7 @@ import { workingNodes } from '../steps.ts';
 import { expectNone } from './checks.ts';
 import type { StormContext } from './parameters.ts';
 
-/** Bytes; what cannot be told apart is absent. */
+/** Bytes; absent where it cannot be told apart. */
 interface Use {
   readonly memory?: number;
   readonly handles?: number;
@@ -16,9 +18,11 @@ interface Use {
 
 const KINDS = ['memory', 'handles', 'disk'] as const satisfies readonly (keyof Use)[];
 
-/** Of a chunk in a reserve: slot, index and stamp. */
+/** For a chunk in a reserve: slot, index and stamp. */
 const CHUNK_BYTES = 4096 + 1024;
-/** A reserve that hands over holds more than it is made for; uploads wait beside it, and the cache lies there, too. */
+/**
+ * A reserve that hands over holds more than its capacity; waiting uploads and the cache are on the same disk.
+ */
 const RESERVE_OVERHANG = 3;
 const DISK_BASE_BYTES = 128 * 2 ** 20;
 
@@ -58,7 +62,7 @@ function folderBytes(folder: string): number {
     }, 0);
 }
 
-/** @param before at the beginning, of nodes that had rested */
+/** @param before at the beginning, for nodes at rest */
 export function growth(context: StormContext, before: Uses): Promise<void> {
   return context.step('growth', async () => {
     const { memory, handles, reserve } = context.parameters;

@@ -1,6 +1,6 @@
 /**
- * The load of a storm: lanes of operations on every node, beside the faults. What a node has acknowledged is written down;
- * an operation that fails is counted, and the lane goes on.
+ * The load of a storm: lanes of operations on every node, alongside the faults. What a node acknowledges is
+ * recorded; an operation that fails is counted, and the lane continues.
  */
 import { ClientError, type ClusterNode, type Fault } from 'svcnet';
 import { type Progress, pause, type ScheduledOperation } from 'svcnet/scenario';
@@ -10,28 +10,28 @@ import { Messages } from './messages.ts';
 import { Operations } from './operations.ts';
 import { chunksMax, type Outcome, type StormContext } from './parameters.ts';
 
-/** A lane whose node is away looks again after it. */
+/** A lane whose node is away looks again after this. */
 const AWAY_PAUSE_MS = 100;
-/** Nothing can be read yet, or the node refuses: not the whole time is spent on asking. */
+/** Nothing can be read yet, or the node refuses: avoids spending all the time on requests. */
 const IDLE_PAUSE_MS = 200;
-/** What may be offered at once, so that there is something to read. */
+/** What may be offered at once at the start, so that there is something to read. */
 const AT_ONCE_CHUNKS = 100;
 const MESSAGE_PAUSE_MS = 1000;
 const CASH_PAUSE_MS = 5000;
 
-/** Everything that went on. */
+/** Everything that the load does. */
 export class StormLoad {
   readonly operations: Operations;
   readonly messages: Messages;
-  /** As they were begun: the schedule of the run. */
+  /** In the order in which they began: the schedule of the run. */
   readonly begun: ScheduledOperation[] = [];
   /** By kind and outcome. */
   readonly counts = new Map<string, number>();
   readonly #context: StormContext;
   readonly #signal: AbortSignal;
-  /** Times that something was done to each node. */
+  /** How often something was done to each node. */
   readonly harmed = new Map<string, number>();
-  /** Ids of the active faults, by what they are done to. */
+  /** Ids of the active faults, by target. */
   readonly #active = new Map<string, Set<string>>();
   readonly #startedAt = performance.now();
   readonly #durationMs: number;
@@ -173,13 +173,16 @@ export class StormLoad {
     }
   }
 
-  /** Chunks that may have been offered by now: a fast machine uploads until the end as well, under every fault. */
+  /**
+   * Chunks that may have been offered by now: even a fast machine keeps uploading until the end, under every
+   * fault.
+   */
   #room(): number {
     const share = (performance.now() - this.#startedAt) / this.#durationMs;
     return Math.max(AT_ONCE_CHUNKS, chunksMax(this.#context.parameters) * Math.min(1, share));
   }
 
-  /** Until the load is over at the latest. */
+  /** Until the end of the load at the latest. */
   #pause(ms: number): Promise<void> {
     return pause(ms, this.#signal);
   }

@@ -1,4 +1,4 @@
-/** Messages of a storm: each is sent once, and heard once by a node that nothing was done to meanwhile. */
+/** Messages of a storm: each is sent once, and heard once by a node that was left alone meanwhile. */
 import type { ClusterNode, Subscription } from 'svcnet';
 import type { ScheduledOperation } from 'svcnet/scenario';
 import { batchOf, inTime } from '../steps.ts';
@@ -11,7 +11,7 @@ const TOPIC = 'storm';
 const PREFIX_BYTES = 1;
 const HEARD_WITHIN_MS = 60_000;
 
-/** A message that the network has taken. */
+/** A message that the network has accepted. */
 interface Sent {
   readonly text: string;
   readonly from: ClusterNode;
@@ -45,7 +45,7 @@ export class Messages implements Disposable {
     return 'done';
   }
 
-  /** One for each node, and a new one when the last has ended with its node. */
+  /** One subscription per node, and a new one when the last has ended with its node. */
   async #listen(node: ClusterNode): Promise<Subscription> {
     const known = this.#subscriptions.get(node.name);
     if (known !== undefined && known.closed === undefined) return known;
@@ -54,7 +54,9 @@ export class Messages implements Disposable {
     return fresh;
   }
 
-  /** Waits for those whose subscription has lasted: the others may have been spoken to a node that was gone. */
+  /**
+   * Waits for messages whose subscription has lasted: the others may have been sent to a node that was gone.
+   */
   async conclude(): Promise<void> {
     const { signal } = this.#context;
     const expected = this.#sent.filter(({ subscription }) => subscription.closed === undefined);

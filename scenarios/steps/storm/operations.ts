@@ -1,4 +1,4 @@
-/** Uploads, downloads and payments of a storm, and what they have come to. */
+/** Uploads, downloads and payments of a storm, and their results. */
 import { ClientError, type ClusterNode } from 'svcnet';
 import {
   expectBytes,
@@ -13,21 +13,21 @@ import type { Outcome, StormContext } from './parameters.ts';
 
 type Of<D extends ScheduledOperation['do']> = Extract<ScheduledOperation, { do: D }>;
 
-/** What a node has answered an upload with. */
+/** A node's answer to an upload. */
 export interface Uploaded {
   readonly operation: Of<'upload'>;
   readonly node: ClusterNode;
   readonly reference: string;
   /** Addresses of all chunks below the reference. */
   readonly chunks: readonly string[];
-  /** Of a deferred one: its chunks are promised once it is synced. */
+  /** For a deferred upload: its chunks are promised once it is synced. */
   readonly tag: number | undefined;
   readonly requestedAtMs: number;
 }
 
 /** Name and type of every file: a manifest holds them. */
 const FILE = { name: 'storm.bin', contentType: 'application/octet-stream' } as const;
-/** A node that stands still answers nothing: whoever asked it goes on. */
+/** A frozen node answers nothing: a request to it ends after this. */
 const PATIENCE_MS = 60_000;
 
 export class Operations {
@@ -35,7 +35,7 @@ export class Operations {
   readonly uploaded = new Map<number, Uploaded>();
   /** Numbers of those that can be read. */
   readonly readable: number[] = [];
-  /** Answers that were not what was uploaded. */
+  /** Answers that differ from what was uploaded. */
   readonly wrong: string[] = [];
   readonly #context: StormContext;
 
@@ -123,14 +123,14 @@ export class Operations {
   async download({ node: name, upload }: Of<'download'>): Promise<Outcome> {
     const node = this.#context.cluster.node(name);
     const uploaded = this.uploaded.get(upload);
-    // Of a schedule that was made smaller, or where it did not succeed this time.
+    // From a schedule that was made smaller, or one that did not succeed this time.
     if (uploaded === undefined || !node.running) return 'refused';
     const wrong = await this.read(node, uploaded);
     if (wrong !== undefined) this.wrong.push(wrong);
     return 'done';
   }
 
-  /** @returns what is wrong with the bytes, if so @throws ClientError */
+  /** @returns what is wrong with the bytes, if anything @throws ClientError */
   async read(node: ClusterNode, { operation, reference, chunks }: Uploaded): Promise<string | undefined> {
     const { signal } = this.#context;
     const options = { cache: false, timeoutMs: PATIENCE_MS, signal };
@@ -147,7 +147,7 @@ export class Operations {
       : `${node.name} serves upload ${operation.n}, ${reference}: ${part}`;
   }
 
-  /** Peers whose cheques have nothing left to cash are passed over. */
+  /** Skips peers whose cheques have nothing left to cash. */
   async cash({ node: name }: Of<'cash'>): Promise<Outcome> {
     const { cluster, signal } = this.#context;
     const node = cluster.node(name);
@@ -161,7 +161,7 @@ export class Operations {
       try {
         await node.chequebook.cash(peer, signal);
       } catch (error) {
-        // One transaction at a time, and those of a moment ago may still be under way.
+        // One transaction at a time; earlier ones may still be under way.
         if (!(error instanceof ClientError)) throw error;
         refused = true;
       }

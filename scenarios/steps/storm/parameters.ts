@@ -1,4 +1,4 @@
-/** What a storm can be asked for. */
+/** Parameters of a storm. */
 import { DRAWN_FAULTS, parameter, type ScenarioContext } from 'svcnet/scenario';
 
 export const STORM_PARAMETERS = {
@@ -35,12 +35,12 @@ export const STORM_PARAMETERS = {
 
 export type StormContext = ScenarioContext<typeof STORM_PARAMETERS>;
 
-/** What an operation has come to. `refused`: its node is away, or what it is about is not there. */
+/** Result of an operation. `refused`: its node is away, or what it needs is not there. */
 export type Outcome = 'done' | 'failed' | 'refused';
 
-/** Where the nodes are: each has others beside it. */
+/** Where the nodes are: each neighbourhood has several. */
 export const NEIGHBOURHOODS = ['00', '01', '10', '11'] as const;
-/** Of what all neighbourhoods hold: their sizes differ, and a full one takes nothing. */
+/** Share of what all neighbourhoods hold: their sizes differ, and a full one accepts nothing. */
 const FILLED_SHARE = 0.7;
 
 /** Chunks to upload at most. */

@@ -144,7 +144,7 @@ function uploadRows(names: Names): Row<HttpSubject>[] {
   ];
 }
 
-/** @throws NotApplicable when nobody could take a chunk */
+/** @throws NotApplicable when no peer could take a chunk */
 async function connected(talk: Talk): Promise<void> {
   talk.needs('second');
   await talk.ask({ path: '/peers' }, { status: 200, json: '{peers:any}' });
@@ -381,7 +381,7 @@ function conditionRows(): Row<HttpSubject>[] {
   );
 }
 
-/** In which order an upload's headers are looked at. */
+/** The order in which an upload's headers are checked. */
 function refusedUploads(names: Names): Row<HttpSubject>[] {
   const batch = 'svc-postage-batch-id';
   const post = (id: string, about: string, headers: Record<string, string>, expected: Expectation) =>

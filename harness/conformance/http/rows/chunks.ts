@@ -35,7 +35,7 @@ function chunkOf(talk: Talk, name: string, length = 1000): { address: string; da
   return { address: toHex(address), data };
 }
 
-/** A chunk that the node has stored, with a tag: so that nobody is waited for. */
+/** A chunk that the node has stored, with a tag: so that it waits for no other node. */
 function storedChunk(talk: Talk): Promise<{ address: string; data: Uint8Array }> {
   return talk.once('chunk', async (setup) => {
     const tag = await setup.ask({ method: 'POST', path: '/tags' }, { status: 201 });
@@ -113,7 +113,7 @@ function singleRows(names: Names): Row<HttpSubject>[] {
     }),
     row('HEAD /chunks', 'a chunk that is here is present', async (talk) => {
       const { address } = await storedChunk(talk);
-      // Pushed away it is gone, until pull syncing brings it back.
+      // Once pushed, it is gone until pull syncing brings it back.
       await talk.until({ method: 'HEAD', path: `/chunks/${address}` }, { status: 200, empty: true });
     }),
     row('GET /chunks debug', 'presence is told on the debug interface', async (talk) => {
@@ -140,7 +140,7 @@ function singleRows(names: Names): Row<HttpSubject>[] {
           { path: `/chunks/${talk.hex('no chunk')}` },
           names.either<Expectation>(
             { status: 404, message: 'chunk not found' },
-            // What the network fails with is told as well.
+            // Network failures are reported, too.
             { status: [404, 500], message: /^(chunk not found|read chunk failed)$/ },
           ),
         ),
@@ -426,7 +426,7 @@ function feedRows(names: Names): Row<HttpSubject>[] {
     row('POST /feeds', 'a manifest of the feed is stored, and files are read through it', async (talk) => {
       const { path } = await storedFeed(talk);
       const reference = await upload(talk, { path, headers: {}, body: '' });
-      // Its update is no collection, so that the look-up is all that can be seen.
+      // Its update is no collection, so that only the look-up can be observed.
       await talk.until(
         { path: `/svc/${reference}/` },
         { status: 404, json: '{code:int,message:text}', message: 'address not found or incorrect' },

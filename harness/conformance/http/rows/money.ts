@@ -1,4 +1,4 @@
-/** What the node spends, in the smallest amounts that show how it is done. */
+/** What the node spends, in the smallest amounts that show how. */
 import { NotApplicable, type Row } from '../../row.ts';
 import type { Names } from '../names.ts';
 import { ROUTES } from '../routes.ts';
@@ -109,10 +109,10 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
   ];
 }
 
-/** Blocks of two days on the public network, and more than enough of them on a chain that is faster. */
+/** Blocks of two days on the public network, and more than enough on a faster chain. */
 const BLOCKS = 34_560n;
 
-/** Amount per chunk for so long. */
+/** Amount per chunk for that time. */
 async function affordable(talk: Talk): Promise<bigint> {
   const { text } = await talk.ask({ path: '/chainstate' }, { status: 200, json: '{currentPrice:amount}' });
   return BigInt(text('currentPrice')) * BLOCKS + 1n;

@@ -250,7 +250,7 @@ function loggerRows(): Row<HttpSubject>[] {
   ];
 }
 
-/** Questions about money, and offers that are refused: a node that takes one spends. */
+/** Questions about money, and requests that are refused: a node that accepts one spends. */
 function moneyLooks(names: Names): Row<HttpSubject>[] {
   const read = rowIn('money', 'read');
   const write = rowIn('money', 'write');

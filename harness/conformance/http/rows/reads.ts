@@ -1,14 +1,14 @@
-/** Operations that only tell something: status, type and every field of the body, on each interface and below `/v1`. */
+/** Operations that only read: status, type and every field of the body, on each interface and below `/v1`. */
 import type { Row } from '../../row.ts';
 import type { Expectation } from '../expectation.ts';
 import type { Names } from '../names.ts';
 import { placesOf, probeOf, ROUTES, type RouteData, responseOf } from '../routes.ts';
 import { type HttpSubject, httpRow } from '../subject.ts';
 
-/** Reading these takes the node's time, or depends on more than the node. */
+/** Reading these costs the node time, or depends on more than the node. */
 const SPECIAL = new Set(['GET /loggers/{exp}', 'GET /pins/check', 'GET /chunks/stream']);
 
-/** The public network's node has no `/v1` there. */
+/** The public network's node has no `/v1` for these. */
 const WITHOUT_PREFIX = new Set([
   '/node',
   '/addresses',

@@ -1,6 +1,6 @@
 /**
- * What is wrong with a request is said: status 400, the source of the parameter, and a reason with its name for each of
- * the texts that its type does not take. Nothing is changed by a request that is refused.
+ * Errors in a request are named: status 400, the source of the parameter, and a reason with its name for each
+ * text that its type does not accept. A refused request changes nothing.
  */
 import type { Level, Row } from '../../row.ts';
 import type { Expectation, ExpectedReason } from '../expectation.ts';
@@ -47,12 +47,12 @@ function paramRows(route: RouteData, list: 'query' | 'headers', names: Names): R
     ]);
 }
 
-/** Parameters that only one of the dialects knows. */
+/** Whether the dialect knows a parameter: some exist in only one of them. */
 function isRead({ method, path }: RouteData, name: string, { isSwarm }: Names): boolean {
   if (!isSwarm) return true;
-  // Without a batch the chunks of a stream bring their stamps.
+  // Without a batch the chunks of a stream carry their stamps.
   if (name === 'all' || (path === '/chunks/stream' && name === 'svc-postage-batch-id')) return false;
-  // Read when the content has been found.
+  // Read only after the content has been found.
   if (name === 'svc-lookahead-buffer-size' && path.startsWith('/svc')) return false;
   return !(name === 'svc-cache' && (method === 'HEAD' || path.startsWith('/grantee')));
 }
@@ -96,7 +96,7 @@ function refusalOf(source: Source, reasons: readonly ExpectedReason[]): Expectat
   return { status: 400, message: MESSAGES[source], reasons };
 }
 
-/** The public network's node reads these headers when it has found the chunk. */
+/** The public network's node reads these headers only after it has found the chunk. */
 const STORED: Readonly<Record<string, (talk: Talk) => Promise<string>>> = {
   'GET /soc/{owner}/{id}': async (talk) => (await storedSoc(talk)).path,
   'GET /feeds/{owner}/{topic}': async (talk) => (await storedFeed(talk)).path,
@@ -129,16 +129,19 @@ function rowOf(route: RouteData, { id, about, request, expected, stored }: Refus
   });
 }
 
-/** Paths below which a request that is taken sends a transaction. */
+/** Paths below which an accepted request sends a transaction. */
 const PAID = /^\/(stake|chequebook|wallet|transactions|stamps\/(\{amount\}|topup|dilute))(\/|$)/;
 
-/** A node that does not refuse would do what was asked. The samples are small, but a transaction has its price. */
+/**
+ * A node that does not refuse would do what was asked. The samples are small, but a transaction costs
+ * something.
+ */
 function levelOf({ method, path }: RouteData): Level {
   if (method === 'GET' || method === 'HEAD') return 'read';
   return PAID.test(path) ? 'money' : 'write';
 }
 
-/** A request of which one parameter is a text, or is left out, and all else is as it must be. */
+/** A request with one parameter set to a text, or left out, and all others valid. */
 function requestOf(
   route: RouteData,
   { source, name, text }: { source: Source; name: string; text: string | undefined },
@@ -166,7 +169,7 @@ function requestOf(
   };
 }
 
-/** Looked at before the parameters by some. */
+/** Some operations check it before the parameters. */
 function bodyOf({ path }: RouteData): string {
   return path.startsWith('/grantee') ? '{"grantees":[]}' : '';
 }

@@ -1,4 +1,4 @@
-/** What holds for every path: methods, slashes, cleaning, prefixes, both interfaces, origins. */
+/** What holds for every path: methods, slashes, path cleaning, prefixes, both interfaces, origins. */
 import type { Row } from '../../row.ts';
 import type { Expectation } from '../expectation.ts';
 import type { HttpRequest, Method, Place } from '../messages.ts';
@@ -8,11 +8,11 @@ import { samplePath } from '../samples.ts';
 import { type HttpSubject, httpRow, type Talk } from '../subject.ts';
 
 const NOT_FOUND: Expectation = { status: 404, json: '{code:int,message:text}', message: 'Not Found' };
-/** HEAD is served beside GET. */
+/** HEAD is served as well as GET. */
 const TECHNICAL = ['/health', '/readiness', '/metrics', '/', '/robots.txt'];
 /** The public network's node answers any method there. */
 const ANY_METHOD = new Set([...TECHNICAL, '/svc/{reference}', '/svc/{reference}/{path}']);
-/** What nothing is done by, should a node serve it. */
+/** Methods that change nothing, should a node serve them. */
 const HARMLESS = new Set<Method>(['GET', 'HEAD', 'OPTIONS']);
 const CANDIDATES: readonly Method[] = ['HEAD', 'GET', 'PUT', 'PATCH', 'POST', 'DELETE'];
 
@@ -120,7 +120,7 @@ function pathRows(names: Names): Row<HttpSubject>[] {
   ];
 }
 
-/** The debug interface serves a part of the paths, and nothing on it is cached. */
+/** The debug interface serves some of the paths, and nothing on it is cached. */
 function interfaceRows(): Row<HttpSubject>[] {
   const here = new Set(ROUTES.filter(({ port }) => port !== 'main').map(({ path }) => path));
   const elsewhere = new Set(ROUTES.map(({ path }) => path).filter((path) => !here.has(path)));

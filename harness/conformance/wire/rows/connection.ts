@@ -22,10 +22,10 @@ import { ANSWER_MS, type Talk } from '../talk.ts';
 import { FLAG, frame, TYPE, YAMUX_HEADER_SIZE } from '../yamux-frame.ts';
 
 const NONSENSE_ID = '/svcnet/no-such-protocol/1.0.0';
-/** A node that has not introduced itself may be a prober: it is let be for a while. */
+/** A node that has not introduced itself may be a prober: it is left alone for a while. */
 const STRANGER_MS = 20_000;
 
-/** That a node may send before it answers. */
+/** Frames that a node may send before it answers. */
 const FRAMES_MAX = 20;
 
 const group = 'connection';
@@ -171,13 +171,13 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
     async check(desk) {
       const stranger = await desk.stranger();
       const talk = await stranger.tryOpen(PINGPONG.id);
-      // Whether the name or the stream is refused is the same to the stranger.
+      // Refusing the name or the stream is the same to the stranger.
       await talk?.expectRefusal('a stranger has not introduced itself');
     },
   },
 ];
 
-/** Waits on purpose: begun with the run, judged by a row. */
+/** Takes long on purpose: begun with the run, judged by a row. */
 export async function strangerStays(desk: Desk): Promise<void> {
   const stranger = await desk.stranger();
   must(!(await stranger.endsWithin(STRANGER_MS)), `the connection ended within ${STRANGER_MS} ms`);
@@ -220,7 +220,7 @@ async function pingAnswer(
 ): Promise<void> {
   const answer = Buffer.from(frame(TYPE.ping, FLAG.ack, 0, value));
   let seen = Buffer.alloc(0);
-  // Nodes measure the round trip themselves first: what is looked for is anywhere among the first frames.
+  // Nodes measure the round trip themselves first: the answer may be anywhere among the first frames.
   while (!seen.includes(answer)) {
     must(
       seen.length < FRAMES_MAX * YAMUX_HEADER_SIZE,
@@ -233,7 +233,7 @@ async function pingAnswer(
   desk.log.received(seen.toString('hex'));
 }
 
-/** @throws Mismatch when it takes too long, or the other side breaks off */
+/** @throws Mismatch when it takes too long, or the other side hangs up */
 export async function within<T>(work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Mismatch(`no answer within ${ANSWER_MS} ms`)), ANSWER_MS);

@@ -26,7 +26,7 @@ const CLOCKS_DIFFER_SECONDS = 60n;
 interface Lie {
   readonly id: string;
   readonly about: string;
-  /** Of one version only. */
+  /** Only for one version. */
   readonly generation?: Generation;
   readonly mayEndIt?: true;
   readonly ack: (
@@ -114,7 +114,7 @@ export const HANDSHAKE_ROWS: readonly WireRow[] = [
     level: 'read',
     about: 'takes a light node as its peer: the handshake ends without a reset, and its streams are served',
     async check(desk) {
-      // Not through `friend`: what does not hold here is what this row is about.
+      // Not through `desk.friend`, because this row is about what would not hold there.
       const friend = await desk.memory.friend(desk.log);
       must(!friend.isClosed, 'the node closed the connection after the handshake');
     },
@@ -132,7 +132,7 @@ export const HANDSHAKE_ROWS: readonly WireRow[] = [
   },
 ];
 
-/** Waits on purpose: begun with the run, judged by a row. */
+/** Takes long on purpose: begun with the run, judged by a row. */
 export async function silentHandshake(desk: Desk): Promise<void> {
   const stranger = await desk.stranger();
   const [generation] = await desk.memory.generations();

@@ -1,4 +1,4 @@
-/** What a node has to survive. Every row ends with a look whether an honest peer is still served. */
+/** What a node has to survive. Every row ends by checking that an honest peer is still served. */
 import { randomBytes } from 'node:crypto';
 import type { Generation } from '../../../../node/p2p/host.ts';
 import { IDENTIFY_ID, PING_ID } from '../../../../node/p2p/libp2p/identify.ts';
@@ -22,11 +22,11 @@ import { ANSWER_MS } from '../talk.ts';
 import { FLAG, frame, opening, TYPE } from '../yamux-frame.ts';
 import { within } from './connection.ts';
 
-/** Enough for a peer that means it, and no load for the machine. */
+/** Enough for a serious peer, and no load for the machine. */
 const PINGS = 10_000;
 const STREAMS = 2_000;
 const SOCKETS = 20;
-/** Yamux ping whose answer tells that everything before it was looked at. */
+/** Yamux ping whose answer shows that everything before it was processed. */
 const MARK = 0x5eed_0001;
 
 const group = 'hostile';
@@ -34,7 +34,7 @@ const level = 'write';
 const hostile = true;
 
 const PROTOCOLS: readonly string[] = [PRICING.id, PINGPONG.id, STATUS.id, PSEUDOSETTLE.id, SWAP.id];
-/** Of full nodes. */
+/** Protocols of full nodes. */
 const CHUNK_PROTOCOLS: readonly string[] = [RETRIEVAL.id, PUSHSYNC.id, CURSORS.id, PULLSYNC.id];
 
 export const HOSTILE_ROWS: readonly WireRow[] = [
@@ -164,7 +164,7 @@ function survives(what: string, attack: (desk: Desk) => Promise<void>): WireRow 
   };
 }
 
-/** Each must end its stream, with whatever the node says before. */
+/** Each must end its stream, whatever the node says before. */
 async function wrongMessages(desk: Desk, protocolId: string): Promise<void> {
   for (const [what, bytes] of NO_MESSAGES) {
     const peer = await desk.fresh();
@@ -205,7 +205,7 @@ async function wrongHandshakes(desk: Desk, generation: Generation): Promise<void
   }
 }
 
-/** An honest peer, which came before or comes now, is answered. */
+/** An honest peer, whether already connected or new, is answered. */
 async function stillServing(desk: Desk): Promise<void> {
   const talk = await (await desk.friend()).converse(PINGPONG.id);
   talk.send(Ping, { greeting: 'still there' }, 'Ping');

@@ -48,7 +48,7 @@ export const PSEUDOSETTLE_ROWS: readonly WireRow[] = [
         if (next.kind === 'reset') return;
         must(next.kind === 'frame', `the node answered with ${next.kind}, expected a reset`);
         talk.end();
-        // The next second had begun, and the node has counted this payment, too.
+        // The next second had begun, and the node counted this payment, too.
         await peer.endsWithin(1_100 - (Date.now() % 1_000));
         must(first.timestamp > 0n, 'Timestamp: 0');
       }
@@ -117,7 +117,7 @@ function checkTime({ timestamp }: MessageOf<typeof PaymentAck>): void {
   );
 }
 
-/** What no node takes for a cheque. */
+/** What no node accepts as a cheque. */
 const NO_CHEQUES: readonly { readonly id: string; readonly about: string; readonly bytes: Uint8Array }[] = [
   { id: 'no cheque', about: 'nothing', bytes: new Uint8Array(0) },
   { id: 'no JSON', about: 'what is no JSON', bytes: text('{"Chequebook":') },
@@ -239,7 +239,9 @@ async function emit(desk: Desk, peer: Counterpart, cheque: SignedCheque): Promis
   await talk.expectEnd(CHAIN_MS / 2);
 }
 
-/** A cheque on a chequebook that was made for this run. @param units how many accounting units it pays for, more each time */
+/**
+ * A cheque on a chequebook made for this run. @param units accounting units that it pays for, more each time
+ */
 async function covered(desk: Desk, units: bigint): Promise<SignedCheque> {
   const funds = desk.funds();
   const { chequebook } = await funds.chequebook();
@@ -249,7 +251,7 @@ async function covered(desk: Desk, units: bigint): Promise<SignedCheque> {
   return signCheque(cheque, funds.signer, await funds.chainId());
 }
 
-/** @throws NotApplicable when it does not take cheques at all */
+/** @throws NotApplicable when the node does not take cheques at all */
 async function opened(desk: Desk, peer: Counterpart) {
   const talk = await peer.tryOpen(SWAP.id);
   if (talk === undefined) throw new NotApplicable('the node does not take part in swap');

@@ -13,7 +13,9 @@ import { must } from '../must.ts';
 import type { Desk, WireRow } from '../subject.ts';
 import { ANSWER_MS, type Talk } from '../talk.ts';
 
-/** What a node of the public network accepts at least, accounting units: twice what it forgives in a second. */
+/**
+ * The least that a node of the public network accepts, accounting units: twice what it forgives in a second.
+ */
 const THRESHOLD_MIN = { full: 9_000_000n, light: 900_000n } as const;
 /** Records that a peer may announce at once. */
 const BUDGET = 128;
@@ -132,7 +134,7 @@ export const STATUS_ROWS: readonly WireRow[] = [
     async check(desk) {
       const peer = await desk.fresh({ fullNode: true });
       let seen = 0n;
-      // It counts once everything that follows a handshake is done.
+      // The peer counts once everything that follows a handshake is done.
       for (let n = 0; n < 20 && seen === 0n; n++) {
         const talk = await peer.converse(STATUS.id);
         talk.send(Get, {}, 'Get');
@@ -145,7 +147,7 @@ export const STATUS_ROWS: readonly WireRow[] = [
   },
 ];
 
-/** Records of nodes that do not exist, which a node takes until it tries to reach them. */
+/** Records of nodes that do not exist, which a node accepts until it tries to reach them. */
 export function strangersRecords(count: number, networkId: bigint, generation: Generation): AddressRecord[] {
   return Array.from({ length: count }, () => Counterpart.unconnected(networkId).record(generation));
 }
@@ -277,7 +279,7 @@ async function heardBy(peers: readonly Counterpart[], withinMs: number) {
 function checkRecord(record: AddressRecord, networkId: bigint, generation: Generation): void {
   try {
     decodeUnderlays(record.underlay);
-    // The older version passes on what is left of the addresses, which nobody has signed.
+    // The older version passes on a subset of the addresses, which is not signed.
     if (generation === '15.0.0') parseRecord(record, networkId, { generation });
   } catch (error) {
     if (!(error instanceof RecordError || error instanceof UnderlayError)) throw error;

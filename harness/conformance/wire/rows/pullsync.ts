@@ -154,7 +154,7 @@ const served: readonly WireRow[] = [
 
 export const PULLSYNC_ROWS: readonly WireRow[] = served.map((row) => ({ ...row, mode: 'full' as const }));
 
-/** A chunk that the node holds, or hands out at least. @throws NotApplicable when it has none to show */
+/** A chunk that the node holds, or at least hands out. @throws NotApplicable when it has none to show */
 export function held(desk: Desk): Promise<Held> {
   return desk.memory.once('held', async () => {
     try {
@@ -178,7 +178,7 @@ async function deliveries(desk: Desk): Promise<Held[]> {
   const got: Held[] = [];
   for (const { address, stampHash: hash } of offered) {
     const { address: delivered, data, stamp } = await talk.receive(Delivery, 'Delivery');
-    // Empty: it left the reserve in between.
+    // Empty: the chunk left the reserve in between.
     if (delivered.length === 0) continue;
     must(equalBytes(delivered, address), `Delivery of ${toHex(delivered)}, expected ${toHex(address)}`);
     valid(address, data);

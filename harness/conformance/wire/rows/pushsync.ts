@@ -17,9 +17,9 @@ import { ANSWER_MS } from '../talk.ts';
 import { overlayOf } from './pullsync.ts';
 import { retrieve } from './retrieval.ts';
 
-/** A push travels, and its timeouts with it. */
+/** A push travels through the network, and so do its timeouts. */
 const PUSH_MS = 35_000;
-/** On the chain first, then ten blocks until nodes take stamps of a batch. */
+/** First the purchase, then ten blocks until nodes accept stamps of the batch. */
 const BUYING_MS = 240_000;
 
 /** Bits that a chunk shares with the node it is pushed to. */
@@ -30,7 +30,7 @@ const group = 'pushsync';
 interface Refused {
   readonly id: string;
   readonly about: string;
-  /** Seen by a node only that would keep the chunk. */
+  /** Only noticed by a node that would keep the chunk. */
   readonly ofStorer?: true;
   readonly change: (honest: Pushed) => Pushed;
 }
@@ -41,7 +41,9 @@ interface Pushed {
   readonly stamp: Uint8Array;
 }
 
-/** Nothing of these needs a batch: they are wrong before the stamp is looked at, or the stamp is nobody's. */
+/**
+ * None of these needs a batch: they are wrong before the stamp is checked, or the stamp is of no known batch.
+ */
 const REFUSED: readonly Refused[] = [
   {
     id: 'stamp too short',
@@ -63,7 +65,7 @@ const REFUSED: readonly Refused[] = [
   },
 ];
 
-/** What a stamp of a batch that exists may have wrong. */
+/** What may be wrong with a stamp of an existing batch. */
 const WRONG_STAMPS: readonly {
   readonly id: string;
   readonly about: string;
@@ -159,7 +161,7 @@ export function someChunk(text: string): Chunk {
   return makeCac(BigInt(payload.length), payload);
 }
 
-/** Of the neighbourhood of the node, so that it keeps the chunk itself, or one that is as near. */
+/** A chunk in the node's neighbourhood, so that the node, or one as near, keeps it. */
 function nearChunk(desk: Desk, text: string): Chunk {
   for (let n = 0; ; n++) {
     const chunk = someChunk(`${text} ${Date.now()} ${n}`);
@@ -168,7 +170,7 @@ function nearChunk(desk: Desk, text: string): Chunk {
 }
 
 export async function push(desk: Desk, chunk: Pushed): Promise<MessageOf<typeof Receipt>> {
-  // Chunks are served on credit, and the shared peer would run out of it.
+  // Chunks are served on credit, which the shared peer would use up.
   const talk = await (await desk.fresh()).converse(PUSHSYNC.id);
   talk.send(Delivery, chunk, 'Delivery');
   const receipt = await talk.receive(Receipt, 'Receipt', PUSH_MS);
@@ -177,7 +179,7 @@ export async function push(desk: Desk, chunk: Pushed): Promise<MessageOf<typeof 
   return receipt;
 }
 
-/** Stamps that the node takes: another one is refused for what is wrong with it. */
+/** Stamps that the node accepts: a wrong one is then refused for what is wrong with it. */
 function provedStamping(desk: Desk): Promise<Stamping> {
   return desk.memory.once('stamping', async () => {
     const stamping = await desk.funds().stamping();

@@ -1,4 +1,4 @@
-/** Asking a node for a chunk, and what it lends its peers by that: `p2p-protocols.md` 4.8 and 5. */
+/** Requesting a chunk from a node, and the credit it gives its peers: `p2p-protocols.md` 4.8 and 5. */
 import { proximityOrder } from '../../../../node/chunk/address.ts';
 import { ADDRESS_SIZE } from '../../../../node/chunk/chunk.ts';
 import { Ack } from '../../../../node/p2p/handshake/wire.ts';
@@ -11,14 +11,14 @@ import { type Desk, needed, type WireRow } from '../subject.ts';
 import { ANSWER_MS } from '../talk.ts';
 import { held, overlayOf, valid } from './pullsync.ts';
 
-/** A search over the network ends after so long, whatever becomes of it. */
+/** A search over the network ends after this time, whatever the result. */
 const SEARCH_MS = 35_000;
 /** Accounting units of one step of proximity. */
 const PRICE_STEP = 10_000n;
 const PRICE_STEPS = 32n;
-/** A row that runs into debt asks no more often than this. */
+/** A row that runs into debt asks at most this often. */
 const REQUESTS_MAX = 200;
-/** Of what is announced a peer may owe this much before it is refused: a quarter more, and what a second forgives. */
+/** Percent of the announced threshold that a peer may owe: a quarter more, and what a second forgives. */
 const LIMIT_PERCENT = 125n;
 
 const group = 'retrieval';
@@ -100,7 +100,7 @@ const served: readonly WireRow[] = [
 
 export const RETRIEVAL_ROWS: readonly WireRow[] = served.map((row) => ({ ...row, mode: 'full' as const }));
 
-/** A peer that was refused comes back under the same overlay. @throws Mismatch when it is let in */
+/** A refused peer comes back with the same overlay. @throws Mismatch when it is let in */
 export async function refusedAgain(desk: Desk, peer: Counterpart): Promise<void> {
   const [generation] = await desk.memory.generations();
   if (generation === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");
@@ -133,7 +133,7 @@ async function tryRetrieve(peer: Counterpart, address: Uint8Array): Promise<bool
   }
 }
 
-/** What a node asks for a chunk, accounting units. */
+/** What a node charges for a chunk, accounting units. */
 export function priceOf(overlay: Uint8Array, address: Uint8Array): bigint {
   return (PRICE_STEPS - BigInt(proximityOrder(overlay, address))) * PRICE_STEP;
 }

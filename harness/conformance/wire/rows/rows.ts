@@ -1,4 +1,4 @@
-/** All rows of the wire, in the order in which a connection comes to them. */
+/** All rows of the wire, in the order in which a connection reaches them. */
 import type { Row } from '../../row.ts';
 import { type Desk, rowOf, type WireRow, type WireSubject } from '../subject.ts';
 import { CONNECTION_ROWS, strangerStays } from './connection.ts';
@@ -12,14 +12,14 @@ import { PUSHSYNC_ROWS } from './pushsync.ts';
 import { RETRIEVAL_ROWS } from './retrieval.ts';
 import { STREAM_ROWS, silentHeaders } from './streams.ts';
 
-/** What takes its time while the other rows run, by the name under which a row waits for it. */
+/** What takes its time while other rows run, by the name under which a row waits for it. */
 export const WAITS: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
   stranger: strangerStays,
   'silent handshake': silentHandshake,
   'silent headers': silentHeaders,
 };
 
-/** Those that wait come late: by then it is over. */
+/** Rows that wait come late, when the wait is over. */
 const table: readonly WireRow[] = [
   ...CONNECTION_ROWS,
   ...HANDSHAKE_ROWS,

@@ -8,15 +8,15 @@ import { must } from '../must.ts';
 import type { Desk, WireRow } from '../subject.ts';
 import { ANSWER_MS, type Talk } from '../talk.ts';
 
-/** What a node gives a peer to send its headers. */
+/** Time that a node gives a peer to send its headers. */
 const HEADERS_MS = 10_000;
-/** Bytes of field tag and length of a greeting as long as this. */
+/** Bytes of field tag and length before a greeting of this length. */
 const GREETING_PREFIX = 4;
 
 const group = 'streams';
 const level = 'read';
 
-/** Ids of which the node knows other versions. */
+/** Ids that the node knows in other versions. */
 const VERSIONS: readonly { readonly id: string; readonly taken: boolean; readonly about: string }[] = [
   { id: '/swarm/status/1.1.2/status', taken: true, about: 'an older patch' },
   { id: '/swarm/status/1.1.9/status', taken: true, about: 'a newer patch' },
@@ -154,7 +154,7 @@ export const STREAM_ROWS: readonly WireRow[] = [
   },
 ];
 
-/** Waits on purpose: begun with the run, judged by a row. */
+/** Takes long on purpose: begun with the run, judged by a row. */
 export async function silentHeaders(desk: Desk): Promise<void> {
   const talk = await (await desk.fresh()).open(PINGPONG.id);
   const next = await talk.next(HEADERS_MS + ANSWER_MS);

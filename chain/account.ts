@@ -1,4 +1,4 @@
-/** A key of the chain's own (the deployer) and the transactions it signs. */
+/** The chain's own key (the deployer's) and the transactions it signs. */
 import { checksumAddress } from '../node/crypto/checksum.ts';
 import { fromHex } from '../node/crypto/hex.ts';
 import { keccak256 } from '../node/crypto/keccak.ts';
@@ -41,7 +41,11 @@ export function createAccount(privateKey: string): Account {
   };
 }
 
-/** Where a contract lies that an account or a contract has created. @param creator 20 bytes @returns 20 bytes */
+/**
+ * Address of a contract that an account or another contract has created.
+ * @param creator 20 bytes
+ * @returns 20 bytes
+ */
 export function createdAddress(creator: Uint8Array, nonce: bigint): Uint8Array {
   return keccak256(encodeRlp([creator, nonce])).subarray(12);
 }

@@ -1,7 +1,7 @@
 /**
- * One Anvil process. It is started directly from its platform package, keeps 64 blocks of state in memory
- * and nothing on disk by itself, and never outlives us: `stop` ends it, leaving this process ends it, and when this
- * process is killed a guard notices the closed pipe, ends it and tidies up.
+ * One Anvil process. It is started directly from its platform package, keeps 64 blocks of state in memory and
+ * nothing on disk by itself, and never outlives us: `stop` ends it, this process's exit ends it, and when
+ * this process is killed a guard notices the closed pipe, ends it and tidies up.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -17,11 +17,11 @@ export const GENESIS_TIMESTAMP_S = 1_700_000_000;
 
 /** Nodes read state up to 12 blocks back and reorganisations go a few blocks deep. */
 const STATE_HISTORY_BLOCKS = 64;
-/** Anvil listens after some 40 ms; a machine under heavy load gets a multiple of it. */
+/** Anvil listens after some 40 ms; a machine under heavy load needs several times that. */
 const START_DEADLINE_MS = 20_000;
 /** It needs some 5 ms to end on SIGTERM. */
 const STOP_DEADLINE_MS = 2_000;
-/** Enough of what it printed to explain a failure to start. */
+/** Enough of its output to explain a failure to start. */
 const OUTPUT_KEPT_CHARS = 16_384;
 
 export interface AnvilOptions {
@@ -29,7 +29,7 @@ export interface AnvilOptions {
   /** 0: any free port. */
   port: number;
   chainId: number;
-  /** What it begins with, in the format of its dumps, as JSON. */
+  /** The state it starts with, in the format of its dumps, as JSON. */
   state?: Uint8Array | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -46,7 +46,7 @@ export interface Anvil {
 const require = createRequire(import.meta.url);
 
 /**
- * Path of the native binary for a platform, which comes as an optional package of its own.
+ * Path of the native binary for a platform; each comes in its own optional package.
  * @throws LocalChainError ANVIL_MISSING
  */
 export function anvilBinary(platform: string = process.platform, arch: string = process.arch): string {
@@ -65,7 +65,7 @@ export function anvilBinary(platform: string = process.platform, arch: string = 
   }
 }
 
-/** Its version: a dump of one is not for another. */
+/** Its version: a dump of one version does not load in another. */
 export function anvilVersion(): string {
   return (require('@foundry-rs/anvil/package.json') as { version: string }).version;
 }
@@ -95,7 +95,7 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
     const listening = await listeningPort(child, exited, options);
     const url = `http://${reachableHost(options.host)}:${listening}`;
     const rpc = createRpcClient(url);
-    // Otherwise it prints a line for every call for ever.
+    // Otherwise it prints a line for every call.
     await rpc.call('anvil_setLoggingEnabled', false);
     return { url, pid: child.pid ?? 0, rpc, exited, stop: () => stop(child, exited, rpc) };
   } catch (error) {
@@ -135,7 +135,7 @@ function anvilArguments(
 
 function exitOf(child: ChildProcess): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  // Not `exit`: what it printed last may then still be in the pipes.
+  // Not `exit`: its last output may still be in the pipes then.
   child.once('close', (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
   child.once('error', (error) => resolve(error.message));
   return promise;

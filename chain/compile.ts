@@ -1,7 +1,7 @@
 /**
  * Compiles contracts/*.sol to artifacts/<Contract>.json (abi, bytecode, deployedBytecode), which are
- * committed: nobody who uses the chain needs the compiler. `node chain/compile.ts` writes the artifacts,
- * with `--check` it only says which of them are not current (exit code 1).
+ * committed: users of the chain do not need the compiler. `node chain/compile.ts` writes the artifacts, with
+ * `--check` it only names those that are out of date (exit code 1).
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ const require = createRequire(import.meta.url);
 const CONTRACTS = new URL('contracts/', import.meta.url);
 const ARTIFACTS = new URL('artifacts/', import.meta.url);
 
-/** Contracts that are deployed; the other sources are parts of them. */
+/** Contracts to deploy; the other sources are parts of them. */
 const DEPLOYED = [
   'TestToken',
   'PostageStamp',

@@ -1,20 +1,20 @@
 /**
- * Commands for a chain that runs as a process of its own, over HTTP. Each answers with the chain's state:
+ * HTTP commands for a chain that runs as its own process. Each answers with the chain's state:
  *
  *   GET  /state
  *   POST /mine?blocks=n        n blocks at once (1); on a steady chain only with &force=true
- *   POST /pause, /resume       stall the chain and let it go on
+ *   POST /pause, /resume       stall the chain and let it continue
  *   POST /block-time?ms=n      0: blocks on demand only
  *   POST /fund?address=A&native=wei&tokens=units
  *   POST /swap-price?price=units&deduction=units          either may be left out
  *   POST /storage-price?price=units
  *   POST /pause-contract?contract=C, /resume-contract?contract=C
- *   POST /reorg?blocks=n       replaces the last n blocks by empty ones
- *   POST /save                 the whole state, for another chain to begin with; the dump is in base 64
- *   POST /rpc-fault?kind=down|error|slow|wrong|lag|frozen|none   what nodes see that use the gate; also:
- *          &client=NAME        one of them alone; &percent=n of an error; &ms=n of slow answers;
- *          &what=number|logs|balance|other of wrong ones; &blocks=n that it lags behind;
- *          &id=ID              beside other faults; without it, in the place of the client's last one without id
+ *   POST /reorg?blocks=n       replaces the last n blocks with empty ones
+ *   POST /save                 the whole state, for another chain to start from; the dump is in base64
+ *   POST /rpc-fault?kind=down|error|slow|wrong|lag|frozen|none   what nodes that use the gate see; also:
+ *          &client=NAME        only this one; &percent=n of an error; &ms=n of slow answers;
+ *          &what=number|logs|balance|other of wrong answers; &blocks=n to lag behind;
+ *          &id=ID              next to other faults; without it, replaces the client's last one without an id
  */
 import { createServer, type ServerResponse } from 'node:http';
 import { pausableContract } from './deployment/administration.ts';
@@ -35,7 +35,7 @@ interface Controlled {
   readonly steady: boolean;
 }
 
-/** @returns what the answer has beside the chain's state */
+/** @returns what the answer contains besides the chain's state */
 type Command = (controlled: Controlled, query: URLSearchParams) => Answered | Promise<Answered>;
 type Answered = void | Record<string, unknown>;
 
@@ -95,7 +95,7 @@ export async function startControl(
   options: { host: string; port: number },
 ): Promise<Control> {
   const server = createServer((request, response) => {
-    // Commands have no body; what comes is read and forgotten.
+    // Commands have no body; whatever arrives is read and discarded.
     request.resume();
     void answer(controlled, `${request.method}`, request.url ?? '/', response);
   });

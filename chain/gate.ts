@@ -1,36 +1,39 @@
 /**
- * A door in front of the chain's JSON-RPC endpoint that can be made to fail, for nodes that shall see it fail. Each
- * client has a path of its own (`/node-0`). A fault is for one client or for all, and several add up. Requests that a
- * fault has met are counted, because a fault without effect proves nothing.
+ * A proxy in front of the chain's JSON-RPC endpoint that can be made to fail for the nodes that use it. Each
+ * client has its own path (`/node-0`). A fault applies to one client or to all, and several add up. Requests
+ * affected by a fault are counted, because a fault without effect proves nothing.
  */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { listen, reachableHost } from './listen.ts';
 import { type WrongAnswer, WrongEndpoint } from './wrong-answers.ts';
 
-/** A client's own limit on its connections is eight; this is for all nodes of a cluster. */
+/** A client's own limit on its connections is eight; this one covers all nodes of a cluster. */
 const CONNECTIONS_MAX = 64;
-/** Of a request's body: the largest is a transaction that claims a round, of some 10 kB. */
+/** Limit on a request's body: the largest is a transaction that claims a round, some 10 kB. */
 const BODY_SIZE_MAX = 1_048_576;
-/** What public endpoints answer when they have had enough. */
+/** Error code of public endpoints when a limit is exceeded. */
 const LIMIT_EXCEEDED = -32_005;
-/** Faults that have ended, kept for those who ask for their effect. */
+/** Ended faults kept, so that their effect can still be queried. */
 const ENDED_KEPT = 1000;
 
-/** `down`: connections break. `error`: that share of the calls is refused. `slow`: answers come late. Others are not true. */
+/**
+ * `down`: connections break. `error`: that share of the calls is refused. `slow`: answers come late. Others
+ * give wrong answers.
+ */
 export type RpcFault =
   | { readonly kind: 'down' }
   | { readonly kind: 'error'; readonly percent: number }
   | { readonly kind: 'slow'; readonly ms: number }
   | WrongAnswer;
 
-/** What a client has met: requests in all, and those that a fault has changed, also by its kind. */
+/** A client's requests: all of them, and those that a fault has affected, in total and by kind. */
 export interface GateCount {
   requests: number;
   met: number;
   readonly byKind: Partial<Record<RpcFault['kind'], number>>;
 }
 
-/** A fault, and whom it is for. */
+/** A fault and the clients it applies to. */
 interface GateFault {
   /** Path without its slash; undefined: all clients. */
   readonly client: string | undefined;
@@ -39,11 +42,11 @@ interface GateFault {
 
 export interface Gate {
   readonly url: string;
-  /** Of each client that has come, by its path. */
+  /** For each client seen so far, by its path. */
   readonly counts: Readonly<Record<string, GateCount>>;
-  /** Requests that each fault has met, by its id; also of those that have ended lately. */
+  /** Requests that each fault has affected, by its id; includes recently ended faults. */
   readonly met: Readonly<Record<string, number>>;
-  /** @param id of the fault; one that is known takes the place of what it was. @param fault undefined: ends it */
+  /** @param id of the fault; a known id replaces that fault @param fault undefined: ends it */
   setFault(id: string, fault: GateFault | undefined): void;
   close(): Promise<void>;
 }
@@ -80,7 +83,7 @@ export async function startGate(endpoint: string, options: { host: string; port:
         return;
       }
       active.set(id, new ActiveFault(of));
-      // What waits on an open connection has met the endpoint as it was.
+      // Requests already waiting on an open connection saw the endpoint before the fault.
       if (of.fault.kind === 'down') server.closeIdleConnections();
     },
     async close() {
@@ -92,7 +95,7 @@ export async function startGate(endpoint: string, options: { host: string; port:
   };
 }
 
-/** A fault that lasts: it remembers what it has done to each client. */
+/** A fault in effect: it remembers what it has done to each client. */
 class ActiveFault {
   readonly of: GateFault;
   met = 0;
@@ -104,8 +107,8 @@ class ActiveFault {
   }
 
   /**
-   * Whether it meets this request, of those that have come as far. Rates are spread evenly, so that a rate has its effect
-   * after a few calls and is the same in every run.
+   * Whether it affects this request, among those that get this far. Rates are spread evenly, so that a rate
+   * takes effect after a few calls and is the same in every run.
    */
   meets(client: string): boolean {
     const { fault } = this.of;
@@ -115,7 +118,7 @@ class ActiveFault {
     return (requests * fault.percent) % 100 < fault.percent;
   }
 
-  /** What answers wrongly for as long as the fault lasts: it remembers what it has said. */
+  /** Gives the wrong answers for as long as the fault lasts: it remembers its earlier answers. */
   wrong(client: string, fault: WrongAnswer): WrongEndpoint {
     const known = this.#wrong.get(client);
     if (known !== undefined) return known;
@@ -128,7 +131,7 @@ class ActiveFault {
 interface Passing {
   readonly client: string;
   readonly count: GateCount;
-  /** In the order of their beginnings. */
+  /** In the order in which they began. */
   readonly faults: readonly ActiveFault[];
   /** The chain's own answer. */
   readonly ask: (body: string) => Promise<string>;

@@ -1,7 +1,7 @@
 /**
  * A chain on this machine, ready for nodes: Anvil, all contracts, funded accounts, batches, and blocks at a
- * steady pace. One call starts it in a fraction of a second; stopping it leaves nothing behind but its state, and that only
- * in a folder that was asked for.
+ * steady pace. One call starts it in a fraction of a second; stopping it leaves nothing behind except its
+ * state, if a folder was given for that.
  */
 
 import { Lock } from '../node/env/turns/lock.ts';
@@ -41,7 +41,7 @@ export const LOCAL_CHAIN_DEFAULTS = {
   host: '127.0.0.1',
   /** Any free port. */
   port: 0,
-  /** Real nodes take it for a private chain. */
+  /** Real nodes treat this id as a private chain. */
   chainId: 31_337,
   blockTimeMs: 1_000,
   /**
@@ -49,7 +49,7 @@ export const LOCAL_CHAIN_DEFAULTS = {
    * expires. The public network's value is 17,280.
    */
   minimumValidityBlocks: 2,
-  /** Token units: the lowest price that the oracle knows. */
+  /** Token units: the lowest price the oracle accepts. */
   storagePrice: 24_000,
   deployerKey: DEPLOYER_KEY,
 } as const;
@@ -79,12 +79,12 @@ export interface LocalChainOptions {
   /** 32 bytes as hex; the contract addresses follow from it. */
   deployerKey?: string;
   /**
-   * Where its state is kept, so that the next chain with the same options goes on with it, also after `kill -9`. Absent:
-   * in memory only.
+   * Where its state is kept, so that the next chain with the same options continues from it, even after
+   * `kill -9`. Absent: in memory only.
    */
   stateFolder?: string | undefined;
   log?: (line: string) => void;
-  /** Gives up the start; a chain that runs is ended with `stop`. */
+  /** Aborts the start; `stop` ends a running chain. */
   signal?: AbortSignal;
 }
 
@@ -99,9 +99,9 @@ export interface LocalChain extends AsyncDisposable {
   readonly blockTimeMs: number;
   readonly paused: boolean;
   readonly anvilPid: number;
-  /** Resolves when Anvil has ended, by `stop` or by itself, with a description of how. */
+  /** Resolves when Anvil has ended, through `stop` or by itself, with a description of how. */
   readonly exited: Promise<string>;
-  /** Mines blocks at once, whatever the block time, all with the present second as their time. */
+  /** Mines blocks at once, whatever the block time, all timestamped with the current second. */
   mine(blocks?: number): Promise<void>;
   setBlockTime(ms: number): void;
   /** Stalls the chain: no blocks until `resume`, except those of `mine`. */
@@ -109,32 +109,36 @@ export interface LocalChain extends AsyncDisposable {
   resume(): void;
   /**
    * Adds native coin (wei) and tokens (units) to an account, and waits for the block with the tokens.
-   * @throws LocalChainError PAUSED when no block would come
+   * @throws LocalChainError PAUSED when no block will come
    */
   fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void>;
   /**
-   * What cheques are worth: token units per accounting unit, and what the first cheque of a peer loses.
+   * What cheques are worth: token units per accounting unit, and what is deducted from a peer's first cheque.
    * @throws LocalChainError PAUSED
    */
   setSwapPrice(change: { price?: bigint; deduction?: bigint }): Promise<void>;
   /** @param price of one chunk and block, token units; not below 24,000 @throws LocalChainError PAUSED, OPTIONS_INVALID */
   setStoragePrice(price: bigint): Promise<void>;
-  /** Transactions of the contract fail until it is resumed. @throws LocalChainError PAUSED, REFUSED when it is so already */
+  /**
+   * Transactions of the contract fail until it is resumed.
+   * @throws LocalChainError PAUSED, REFUSED when it is paused already
+   */
   pauseContract(contract: PausableContract): Promise<void>;
   resumeContract(contract: PausableContract): Promise<void>;
   /**
-   * Replaces the last blocks by as many empty ones; their transactions are lost.
+   * Replaces the last blocks with as many empty ones; their transactions are lost.
    * @throws LocalChainError OPTIONS_INVALID
    */
   reorganise(blocks: number): Promise<void>;
-  /** Everything, for another chain to begin with; what waits for a block is in one. */
+  /** The whole state, for another chain to start from; pending transactions are mined first. */
   save(): Promise<Omit<SavedState, 'blocks'>>;
   head(): Promise<number>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts Anvil, deploys everything or loads what there is, and starts the blocks. After a failure nothing is left running.
+ * Starts Anvil, deploys everything or loads the saved state, and starts mining. After a failure nothing is
+ * left running.
  * @throws LocalChainError with its codes; RpcError; the signal's reason when aborted
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
@@ -214,7 +218,7 @@ class RunningChain implements LocalChain {
   readonly #ticker: Ticker;
   readonly #deployer: Deployer;
   readonly #parts: ChainParts;
-  /** Blocks, and the state on disk: one after the other. */
+  /** Serialises mining and writing the state to disk. */
   readonly #turns = new Lock();
   #stopping: Promise<void> | undefined;
   #gone = false;
@@ -358,7 +362,7 @@ class RunningChain implements LocalChain {
     });
   }
 
-  /** Mines, and writes down what has come of it. */
+  /** Mines, and records the result. */
   #change(mine: () => Promise<unknown>): Promise<void> {
     return this.#turns.run(async () => {
       await mine();
@@ -366,7 +370,7 @@ class RunningChain implements LocalChain {
     });
   }
 
-  /** Transactions that wait for a block are part of no state. */
+  /** Pending transactions are part of no state. */
   async #minePending(): Promise<void> {
     if (this.#ticker.paused) return;
     const { pending } = (await this.#anvil.rpc.call('txpool_status')) as { pending: string };

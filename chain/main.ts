@@ -1,10 +1,10 @@
 /**
- * The local chain as a process of its own: `node chain/main.ts [OPTIONS.json]`, or with the options document
- * in SVC_CHAIN_OPTIONS. When everything is deployed it prints one JSON line on standard output; it ends on
+ * The local chain as its own process: `node chain/main.ts [OPTIONS.json]`, or with the options document in
+ * SVC_CHAIN_OPTIONS. When everything is deployed it prints one JSON line on standard output; it ends on
  * SIGTERM, SIGINT and, if asked to, at the end of its standard input.
  *
- * Exit codes: 0 stopped as asked, 1 could not start or Anvil ended by itself, 2 wrong options, or options that are not
- * those of the state on disk.
+ * Exit codes: 0 stopped as asked, 1 could not start or Anvil ended by itself, 2 wrong options, or options
+ * that do not match the state on disk.
  */
 import { readFileSync } from 'node:fs';
 import { describeChain, startControl } from './control.ts';
@@ -25,7 +25,7 @@ function readOptions(path: string | undefined, environment: string | undefined):
   }
 }
 
-/** A signal that is raised when somebody wants this process to end. */
+/** A signal that is raised when this process is asked to end. */
 function stopRequests(stopOnStdinEnd: boolean): AbortSignal {
   const controller = new AbortController();
   const stop = (): void => controller.abort(new LocalChainError('STOPPED', 'stopped before it was ready'));
@@ -82,5 +82,5 @@ async function main(): Promise<number> {
   }
 }
 
-// Standard input may still be open, and would keep this process.
+// Standard input may still be open, and would keep this process alive.
 process.exit(await main());

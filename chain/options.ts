@@ -12,9 +12,9 @@ export interface ProcessOptions {
   controlPort: number;
   /** Of the gate; 0: any free port. */
   gatePort: number;
-  /** The parent asks for the end by closing standard input, which its own death does too. */
+  /** The parent asks for the end by closing standard input; its own death closes it too. */
   stopOnStdinEnd: boolean;
-  /** A door in front of the endpoint, for nodes that shall see it fail. */
+  /** A proxy in front of the endpoint that can be made to fail for the nodes. */
   gate: boolean;
   /** The control endpoint mines on demand only when forced: nodes tell time by the blocks. */
   steady: boolean;
@@ -54,7 +54,10 @@ const schema = z.strictObject({
   chequebooks: z.array(z.strictObject({ issuer: address, deposit: amount })).default([]),
 });
 
-/** @throws LocalChainError OPTIONS_INVALID: one line that names each wrong key, its value and what is expected */
+/**
+ * @throws LocalChainError OPTIONS_INVALID: one line that names each wrong key, its value and what was
+ * expected
+ */
 export function parseOptions(document: string): ProcessOptions {
   const result = schema.safeParse(parseJson(document), { reportInput: true });
   if (!result.success) {

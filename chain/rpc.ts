@@ -1,5 +1,5 @@
 /**
- * The JSON-RPC client of chain, harness and tests, over kept-alive HTTP connections. A node has its own
+ * The JSON-RPC client of chain, harness and tests, over keep-alive HTTP connections. Nodes have their own
  * (`node/onchain/rpc.ts`), which waits, counts and retries.
  */
 import * as http from 'node:http';
@@ -7,9 +7,9 @@ import * as https from 'node:https';
 
 /** Everything asked here takes milliseconds; a chain that needs longer is stopped or broken. */
 const CALL_DEADLINE_MS = 30_000;
-/** Calls of one HTTP request: bounds the body when hundreds of accounts are set up at once. */
+/** Calls per HTTP request: bounds the body when hundreds of accounts are set up at once. */
 const BATCH_CALLS_MAX = 200;
-/** The ticker and the caller's requests at the same time, with some to spare. */
+/** Enough for the ticker and the caller's requests at the same time, with some to spare. */
 const CONNECTIONS_MAX = 4;
 
 export interface RpcCall {
@@ -41,8 +41,8 @@ export class RpcError extends Error {
 export interface RpcClient {
   call(method: string, ...params: unknown[]): Promise<unknown>;
   /**
-   * Sends all calls together and gives their results in order. The endpoint works on them side by side:
-   * put no call here that depends on another one. @throws also the signal's reason
+   * Sends all calls together and gives their results in order. The endpoint processes them concurrently: no
+   * call may depend on another. @throws also the signal's reason
    */
   batch(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]>;
   close(): void;

@@ -8,7 +8,7 @@ const PHASE_MS = 10;
 
 export interface TickerDeps {
   mineBlock: () => Promise<void>;
-  /** Told about a block that could not be mined; the ticker goes on. */
+  /** Called when a block could not be mined; the ticker continues. */
   onError: (error: unknown) => void;
 }
 
@@ -32,18 +32,21 @@ export class Ticker {
     return this.#paused;
   }
 
-  /** True while blocks come without being asked for. */
+  /** True while blocks are mined automatically. */
   get running(): boolean {
     return this.#blockTimeMs > 0 && !this.#paused && !this.#stopped;
   }
 
-  /** @param blockTimeMs 0: no blocks but those asked for */
+  /** @param blockTimeMs 0: blocks on demand only */
   setBlockTime(blockTimeMs: number): void {
     this.#blockTimeMs = blockTimeMs;
     this.#schedule();
   }
 
-  /** No block is mined after the returned promise has resolved, until `resume`: one may be on its way. */
+  /**
+   * After the returned promise has resolved, no block is mined until `resume`; before that, one may be in
+   * progress.
+   */
   async pause(): Promise<void> {
     this.#paused = true;
     this.#schedule();

@@ -1,17 +1,20 @@
 /**
- * An endpoint that answers, and not with the truth: it is behind, has lost events or money, or mixes its answers up.
- * Every node trusts its endpoint in something; these are the things that it can notice, or has to get over.
+ * An endpoint that answers wrongly: it is behind, has lost events or money, or mixes up its answers. Every
+ * node trusts its endpoint to some extent; these are errors that it can notice or has to survive.
  */
 
-/** What is wrong with an answer. `number`: far ahead. `logs`: none. `balance`: nothing. `other`: that of another request. */
+/**
+ * What is wrong with an answer. `number`: far ahead. `logs`: none. `balance`: nothing. `other`: the answer to
+ * another request.
+ */
 export const WRONG_ANSWERS = ['number', 'logs', 'balance', 'other'] as const;
 
-/** Answers of the endpoint that are not true: other values, an old head, a fork. */
+/** Wrong answers of the endpoint: other values, an old head, a fork. */
 export type WrongAnswer =
   | { readonly kind: 'wrong'; readonly what: (typeof WRONG_ANSWERS)[number] }
-  /** It is so many blocks behind. */
+  /** It is this many blocks behind. */
   | { readonly kind: 'lag'; readonly blocks: number }
-  /** For it there are no new blocks. */
+  /** It sees no new blocks. */
   | { readonly kind: 'frozen' };
 
 /** One call of JSON-RPC. */
@@ -28,25 +31,28 @@ interface Answer {
 
 /** Blocks that a wrong number is ahead of the chain. */
 const AHEAD = 100_000;
-/** Calls by which a client asks what the newest block is. */
+/** Calls by which a client asks for the newest block. */
 const HEAD_METHODS = ['eth_blockNumber', 'eth_getBlockByNumber'];
 const BALANCE_METHOD = 'eth_getBalance';
 
-/** How the endpoint is asked. @returns the text of its answer */
+/** Sends a request to the endpoint. @returns the text of its answer */
 type Upstream = (body: string) => Promise<string>;
 
-/** What one client is told of the chain, for as long as it is told wrong things. */
+/** What one client is told about the chain while its answers are wrong. */
 export class WrongEndpoint {
   readonly fault: WrongAnswer;
   #frozenAt: number | undefined;
-  /** Of an earlier request. */
+  /** Answer to an earlier request. */
   #earlier: Answer | undefined;
 
   constructor(fault: WrongAnswer) {
     this.fault = fault;
   }
 
-  /** @param body of a request, one call or several @returns the text to answer with, and how many answers are not the truth */
+  /**
+   * @param body of a request, one call or several
+   * @returns the text to answer with, and how many answers in it are wrong
+   */
   async answer(body: string, upstream: Upstream): Promise<{ readonly text: string; readonly wrong: number }> {
     const asked = JSON.parse(body) as Call | readonly Call[];
     const calls = isList(asked) ? asked : [asked];
@@ -62,7 +68,7 @@ export class WrongEndpoint {
     return { text: JSON.stringify(isList(asked) ? answers : answers[0]), wrong };
   }
 
-  /** The answer to a call that is not put to the chain as it is; undefined: it is. */
+  /** The answer to a call that does not reach the chain unchanged; undefined: it does. */
   async #told(call: Call, upstream: Upstream): Promise<Answer | undefined> {
     const { fault } = this;
     if (fault.kind === 'wrong' || !HEAD_METHODS.includes(call.method ?? '') || !asksForHead(call))
@@ -70,7 +76,7 @@ export class WrongEndpoint {
     const head = Number((await ask({ method: 'eth_blockNumber' }, upstream)).result);
     this.#frozenAt ??= head;
     const number = fault.kind === 'frozen' ? this.#frozenAt : Math.max(0, head - fault.blocks);
-    // Nothing is wrong as long as the chain stands still.
+    // Nothing is wrong while the chain stands still.
     if (number === head) return undefined;
     if (call.method === 'eth_blockNumber') return { ...answerTo(call), result: hex(number) };
     return ask({ ...call, params: [hex(number), ...(call.params ?? []).slice(1)] }, upstream);

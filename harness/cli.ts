@@ -454,7 +454,7 @@ function fail(error: unknown): number {
     return EXIT.usage;
   }
   if (interruption.signal.aborted) {
-    // One that says what the interruption has left says more than the signal.
+    // An error that reports what the interruption left behind says more than the signal.
     const told =
       error instanceof HarnessError && error.code === 'INTERRUPTED' ? error : interruption.signal.reason;
     printFailure(failureDocument(told));

@@ -1,6 +1,7 @@
 /**
- * The public API of the package: start a network, attach to one, drive its nodes and its chain, break it. What scenarios
- * need beside it is in `svcnet/scenario`, and the matchers of test runners are in `svcnet/matchers`.
+ * The public API of the package: start a network, attach to one, drive its nodes and its chain, inject
+ * faults. What scenarios need besides is in `svcnet/scenario`, and the matchers of test runners are in
+ * `svcnet/matchers`.
  */
 
 export type { GateCount, RpcFault } from '../chain/gate.ts';

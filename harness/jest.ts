@@ -9,7 +9,7 @@ declare module 'expect' {
 }
 
 declare global {
-  // Types of jest's globals, where a project has them instead of imports.
+  // Types of jest's globals, for projects that use them instead of imports.
   namespace jest {
     interface Matchers<R, T = {}> extends SvcnetMatchers {}
   }

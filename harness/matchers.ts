@@ -15,18 +15,18 @@ import { type Witness, witnessesOf } from './trace/witnesses.ts';
 
 /** Chunks that a failure names. */
 const CHUNKS_SHOWN = 5;
-/** A look at every chunk of a large upload takes a while. */
+/** Checking every chunk of a large upload takes a while. */
 const HOLD_TIMEOUT_MS = 60_000;
-/** How long a state that must not be reached is waited for. */
+/** How long to wait for a state that must not be reached. */
 const NOT_REACHED_MS = 1000;
 
-/** What a matcher gives to its runner. */
+/** What a matcher returns to its runner. */
 export interface MatcherResult {
   readonly pass: boolean;
   readonly message: () => string;
 }
 
-/** What a runner tells a matcher. */
+/** What a runner passes to a matcher. */
 export interface MatcherContext {
   /** Whether it was called with `.not`. */
   readonly isNot?: boolean | undefined;
@@ -35,16 +35,22 @@ export interface MatcherContext {
 /** The matchers of this package as methods of what `expect` returns; each has to be awaited. */
 export interface SvcnetMatchers {
   /**
-   * Of a cluster: each chunk below a reference is in the store of a running node. Of a node: each is in its own store.
-   * Looks once, and never asks the network.
+   * For a cluster: each chunk below a reference is in the store of a running node. For a node: each is in its
+   * own store. Checks once, and never asks the network.
    * @param reference 64 hex digits, or 128 of encrypted content
    */
   toHold(reference: string, limits?: WaitLimits): Promise<void>;
-  /** Of a cluster: each chunk of an upload reaches its neighbourhood within the limits, as `cluster.synced` waits for it. */
+  /**
+   * For a cluster: each chunk of an upload reaches its neighbourhood within the limits; waits as
+   * `cluster.synced` does.
+   */
   toHaveDelivered(reference: string, limits?: WaitLimits): Promise<void>;
-  /** Of a cluster: both ends of each link come to count the same within the limits, as `cluster.settled` waits for it. */
+  /**
+   * For a cluster: the accounts at both ends of each link agree within the limits; waits as `cluster.settled`
+   * does.
+   */
   toHaveSettled(limits?: WaitLimits): Promise<void>;
-  /** Of a cluster: its nodes become connected within the limits, as `cluster.meshed` waits for it. */
+  /** For a cluster: its nodes become connected within the limits; waits as `cluster.meshed` does. */
   toBeMeshed(limits?: WaitLimits): Promise<void>;
 }
 
@@ -161,7 +167,7 @@ function verdict(seen: {
   return { pass: false, message: () => lines.join('\n') };
 }
 
-/** Where a chunk belongs first of all. */
+/** The full node closest to a chunk. */
 function closestText(chunk: string, witnesses: readonly Witness[]): string {
   const address = fromHex(chunk);
   const [closest] = witnesses

@@ -1,6 +1,7 @@
 /**
- * What scenarios are made of, those of this package and those of its users: the declaration and its context, waiting,
- * content with the references that it must have, chunks, batches, books, schedules of faults, loads, and figures as text.
+ * The building blocks of scenarios, for this package and its users: the declaration and its context, waiting,
+ * content with its expected references, chunks, batches, books, schedules of faults, loads, and figures as
+ * text.
  */
 
 export { addressPrefix, closerTo, proximityOrder } from '../node/chunk/address.ts';

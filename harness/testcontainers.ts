@@ -22,7 +22,7 @@ import { NODES_MAX } from './plan/schema.ts';
 const IMAGE = 'svcnet';
 const NODES_DEFAULT = 5;
 const SEED_END = 2n ** 64n;
-/** Five nodes take some seconds; a loaded machine, and many nodes, get time. */
+/** Five nodes take some seconds; a loaded machine or many nodes need more. */
 const START_TIMEOUT_MS = 120_000;
 
 /** A network that has not been started. */
@@ -67,7 +67,10 @@ export class StorageNetworkContainer extends GenericContainer {
     return this.withEnvironment({ SVCNET_DIALECT: dialect });
   }
 
-  /** Host names under which the nodes are asked, beside the aliases of the container and the name of its engine's machine. */
+  /**
+   * Host names in requests to the nodes, besides the aliases of the container and the name of its engine's
+   * machine.
+   */
   withAllowedHosts(...names: string[]): this {
     this.#hosts.push(...names);
     return this;
@@ -88,7 +91,7 @@ export class StorageNetworkContainer extends GenericContainer {
   }
 }
 
-/** A network that is usable; nodes are counted from 0. */
+/** A usable network; nodes are counted from 0. */
 export class StartedStorageNetworkContainer extends AbstractStartedContainer {
   readonly #document: ClusterDocument;
 
@@ -117,7 +120,7 @@ export class StartedStorageNetworkContainer extends AbstractStartedContainer {
     return batch.id;
   }
 
-  /** Of a node: 64 hex digits. @throws HarnessError `NODE_NOT_FOUND` */
+  /** Overlay of a node: 64 hex digits. @throws HarnessError `NODE_NOT_FOUND` */
   overlay(index: number): string {
     return this.#node(index).overlay;
   }

@@ -1,4 +1,4 @@
-/** What the deployer, who owns every contract, does to them while the chain runs. */
+/** What the deployer, as the owner of every contract, changes in them while the chain runs. */
 
 import { type AbiValue, encodeCall, selectorOf } from '../../node/onchain/codec/abi.ts';
 import { LocalChainError } from '../errors.ts';
@@ -9,7 +9,7 @@ const GAS_OF_CHANGE = 200_000;
 /** The postage oracle keeps its price in 32 bits, ten of them for small steps (contracts.md 5). */
 export const STORAGE_PRICE_MAX = 2 ** 22 - 1;
 
-/** A call of the owner. */
+/** A call by the owner. */
 export interface OwnerCall {
   /** What failed, should it fail. */
   readonly what: string;
@@ -19,7 +19,7 @@ export interface OwnerCall {
   readonly gas: number;
 }
 
-/** Contracts that can be paused, and how each spells the way back. */
+/** Contracts that can be paused, with the function that resumes each. */
 const RESUMING = {
   token: 'unpause()',
   postageStamp: 'unPause()',
@@ -30,7 +30,7 @@ const RESUMING = {
 
 export type PausableContract = keyof typeof RESUMING;
 
-/** @throws LocalChainError OPTIONS_INVALID with the names there are */
+/** @throws LocalChainError OPTIONS_INVALID, listing the known names */
 export function pausableContract(name: string): PausableContract {
   if (Object.hasOwn(RESUMING, name)) return name as PausableContract;
   const known = Object.keys(RESUMING).join(', ');
@@ -53,7 +53,7 @@ export function swapPriceCall(price: bigint): OwnerCall {
   return change(`swap price ${price}`, 'swapPriceOracle', 'updatePrice(uint256)', price);
 }
 
-/** What the first cheque of a peer loses, token units. */
+/** What is deducted from a peer's first cheque, token units. */
 export function swapDeductionCall(deduction: bigint): OwnerCall {
   const signature = 'updateChequeValueDeduction(uint256)';
   return change(`swap deduction ${deduction}`, 'swapPriceOracle', signature, deduction);

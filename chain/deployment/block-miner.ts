@@ -1,10 +1,10 @@
-/** Mines the transactions of a deployment into blocks whose times are fixed, and says what failed and why. */
+/** Mines a deployment's transactions into blocks with fixed timestamps, and reports what failed and why. */
 import { decodeRevert } from '../../node/onchain/codec/revert.ts';
 import { GENESIS_TIMESTAMP_S } from '../anvil.ts';
 import { LocalChainError } from '../errors.ts';
 import { type RpcClient, RpcError } from '../rpc.ts';
 
-/** Account setups that do not fit into one block go into the next; each takes dozens. */
+/** Account setups that do not fit into one block go into the next; each block holds dozens. */
 const SETUP_BLOCKS_MAX = 1_000;
 
 /** A signed transaction. */
@@ -55,7 +55,7 @@ export class BlockMiner {
   }
 }
 
-/** Repeats a failed step as a call, which says why. */
+/** Repeats a failed step as a call, which returns the reason. */
 export async function reasonOf(
   rpc: RpcClient,
   { from, to, data }: { from: string; to?: string; data: string },
@@ -69,7 +69,7 @@ export async function reasonOf(
   }
 }
 
-/** Did the transaction of this receipt do what it should? */
+/** Whether this receipt's transaction succeeded. */
 export function succeeded(receipt: unknown): boolean {
   return typeof receipt === 'object' && receipt !== null && 'status' in receipt && receipt.status === '0x1';
 }

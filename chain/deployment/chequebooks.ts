@@ -1,4 +1,6 @@
-/** Where the chequebooks of the start will be: the factory clones its master copy to addresses that can be computed. */
+/**
+ * Addresses of the initial chequebooks: the factory clones its master copy to addresses that can be computed.
+ */
 import { checksumAddress } from '../../node/crypto/checksum.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import { keccak256 } from '../../node/crypto/keccak.ts';
@@ -35,7 +37,7 @@ export function chequebookAddress({
   return checksumAddress(address);
 }
 
-/** Salt of the n-th chequebook of the start. */
+/** Salt of the n-th initial chequebook. */
 export function chequebookSalt(index: number): string {
   return hexText(encodeWord(index));
 }

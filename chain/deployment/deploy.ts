@@ -7,7 +7,7 @@
  *   block 2    their roles and limits
  *   block 3    the price, one block after the first one nodes read
  *   block 4-   tokens, native coins, batches and chequebooks of the accounts
- *   then 13 empty blocks at the wall clock: nodes find the history they ask for, and batches old enough to use
+ *   then 13 empty blocks at the wall clock: nodes find the history they ask for and old enough batches
  */
 import { toHex } from '../../node/crypto/hex.ts';
 import { keccak256 } from '../../node/crypto/keccak.ts';
@@ -26,17 +26,17 @@ import type { RpcCall, RpcClient } from '../rpc.ts';
 import { BlockMiner, type Step } from './block-miner.ts';
 import { chequebookAddress, chequebookSalt } from './chequebooks.ts';
 
-/** First block that nodes need to read: the one of PostageStamp's deployment. */
+/** First block that nodes need to read: the one that deploys PostageStamp. */
 export const START_BLOCK = 1;
 /** Blocks after the last deployment block: more than the ten after which a batch is usable. */
 const SETTLING_BLOCKS = 13;
 
 /** Nodes and contracts agree on this number of buckets: 2^16. */
 const BUCKET_DEPTH = 16;
-/** Token units per accounting unit of a cheque, and what the first cheque of a peer loses. */
+/** Token units per accounting unit of a cheque, and what is deducted from a peer's first cheque. */
 const SWAP_PRICE = 10_000;
 const SWAP_DEDUCTION = 0;
-/** 10^9 tokens of 10^16 units; accounts are minted theirs on top. */
+/** 10^9 tokens of 10^16 units; the accounts' tokens are minted on top. */
 const INITIAL_SUPPLY = 10n ** 25n;
 /** Samples of small reserves have large last elements: the game accepts any. */
 const SAMPLE_MAX = 2n ** 256n - 1n;
@@ -46,7 +46,7 @@ const DEPLOYER_BALANCE_WEI = 10n ** 24n;
 /** Upper bounds; a block takes transactions up to 30 million gas by their limits. */
 const GAS_OF_CALL = 150_000;
 const GAS_OF_CREATE_BATCH = 500_000;
-/** What nodes give for it too. */
+/** Nodes use the same limit. */
 const GAS_OF_DEPLOY_CHEQUEBOOK = 175_000;
 const GAS_OF_DEPLOYMENT = { base: 600_000, perByte: 216 };
 const ROLES = {
@@ -79,7 +79,7 @@ export interface GenesisBatch {
   amount: bigint;
   depth: number;
   immutable: boolean;
-  /** 32 bytes as hex: with the deployer's address it gives the batch's id */
+  /** 32 bytes as hex: the batch's id follows from it and the deployer's address */
   nonce: string;
 }
 
@@ -121,12 +121,16 @@ export function contractAddresses(deployer: Account): ContractAddresses {
   };
 }
 
-/** Id that PostageStamp gives to a batch. @param sender who pays for it, not its owner @param nonce 32 bytes as hex */
+/**
+ * Id that PostageStamp gives to a batch.
+ * @param sender the payer, not the batch's owner
+ * @param nonce 32 bytes as hex
+ */
 export function batchId(sender: string, nonce: string): string {
   return hexText(keccak256(encodeWord(sender), encodeWord(nonce)));
 }
 
-/** Token units minted to an account, as a transaction of the deployer. */
+/** Token units minted to an account, as a transaction from the deployer. */
 export function mintCall(to: string, amount: bigint): { data: string; gas: number } {
   return { data: encodeCall(selectorOf('mint(address,uint256)'), to, amount), gas: GAS_OF_CALL };
 }
@@ -157,7 +161,7 @@ class Signing {
 }
 
 /**
- * Brings an empty chain to its start: contracts, accounts, batches, and a head at the wall clock.
+ * Sets up an empty chain: contracts, accounts, batches, and a head at the wall clock.
  * @throws LocalChainError DEPLOYMENT_FAILED, naming the step and the contract's reason
  */
 export async function deploy(
@@ -200,7 +204,7 @@ export async function deploy(
   };
 }
 
-/** Brings the head to the wall clock, with the history that nodes ask for behind it. */
+/** Brings the head to the wall clock, with the history that nodes ask for. */
 export async function settle(rpc: RpcClient): Promise<void> {
   await rpc.call('evm_setTime', Math.floor(Date.now() / 1000));
   await rpc.call('anvil_mine', quantity(SETTLING_BLOCKS), '0x0');
@@ -219,7 +223,7 @@ function placed(
   });
 }
 
-/** Of every contract, 0x-hex. */
+/** Bytecode of every contract, 0x-hex. */
 export function deployedCode(): string[] {
   const contracts = [token, postageStamp, priceOracle, stakeRegistry, redistribution];
   return [...contracts, chequebookFactory, swapPriceOracle].map(({ bytecode }) => bytecode);
@@ -314,7 +318,7 @@ function batchSteps(
   ];
 }
 
-/** Issuers need no coins for it: the deployer pays. */
+/** Issuers need no coins for this: the deployer pays. */
 function chequebookSteps(
   signing: Signing,
   c: ContractAddresses,

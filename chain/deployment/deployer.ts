@@ -1,6 +1,6 @@
 /**
- * Transactions of the deployer on a running chain, one after the other, so that each finds its nonce. Whoever sends one
- * waits for the block that has it.
+ * Transactions from the deployer on a running chain, one at a time so that each gets the next nonce. Sending
+ * one waits for the block that includes it.
  */
 import { Lock } from '../../node/env/turns/lock.ts';
 import { type Account, createAccount } from '../account.ts';
@@ -8,7 +8,7 @@ import { LocalChainError } from '../errors.ts';
 import type { RpcClient } from '../rpc.ts';
 import { reasonOf, succeeded } from './block-miner.ts';
 
-/** How long to wait for a block at most: the chain may be slow on purpose. */
+/** Longest wait for a block: the chain may be slow on purpose. */
 const BLOCK_DEADLINE_MS = 60_000;
 const RECEIPT_POLL_MS = 20;
 
@@ -24,7 +24,7 @@ export interface Sending {
 
 export interface DeployerDeps {
   readonly rpc: RpcClient;
-  /** Whether blocks come by themselves, on demand only, or not at all. */
+  /** Whether blocks are mined automatically, on demand only, or not at all. */
   readonly blocks: () => 'coming' | 'on demand' | 'paused';
   readonly mine: () => Promise<void>;
 }
@@ -41,14 +41,14 @@ export class Deployer {
     this.#deps = deps;
   }
 
-  /** Runs work alone: no other transaction of the deployer is under way. */
+  /** Runs work exclusively: no other transaction of the deployer is in progress. */
   alone<R>(work: () => Promise<R>): Promise<R> {
     return this.#turns.run(work);
   }
 
   /**
-   * To be called from within `alone`.
-   * @throws LocalChainError PAUSED when no block would come or none came, REFUSED with the contract's reason
+   * Call only from within `alone`.
+   * @throws LocalChainError PAUSED when no block will come or none came, REFUSED with the contract's reason
    */
   async send({ what, to, data, gas }: Sending): Promise<void> {
     const { rpc, blocks, mine } = this.#deps;

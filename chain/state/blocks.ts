@@ -1,13 +1,13 @@
-/** A chain's blocks as they are written down, made again, and dumped. */
+/** Recording, rebuilding and dumping a chain's blocks. */
 import { quantity } from '../../node/onchain/codec/hex.ts';
 import { LocalChainError } from '../errors.ts';
 import type { RpcClient } from '../rpc.ts';
 import type { BlockLine } from './state-folder.ts';
 
-/** Dumps until no block comes meanwhile: others may mine as well. */
+/** Attempts at a dump during which no block is mined: other clients may mine too. */
 const TRIES = 5;
 
-/** What of a block's header matters here, and the hashes of its transactions. */
+/** The header fields that matter here, and the hashes of the block's transactions. */
 export interface Block {
   readonly number: number;
   /** Unix seconds. */
@@ -26,7 +26,7 @@ export async function headOf(rpc: RpcClient): Promise<Block> {
   return blockOf((await rpc.call('eth_getBlockByNumber', 'latest', false)) as Answer);
 }
 
-/** Blocks from one to another, both included. */
+/** Blocks of a range, both ends included. */
 export async function blocksBetween(rpc: RpcClient, first: number, last: number): Promise<Block[]> {
   const calls = Array.from({ length: last - first + 1 }, (_, index) => ({
     method: 'eth_getBlockByNumber',
@@ -49,9 +49,9 @@ export async function linesOf(rpc: RpcClient, blocks: readonly Block[]): Promise
 }
 
 /**
- * Makes blocks again behind a dump that has been loaded. The same transactions at the same times on the same parent give
- * the same blocks, so nodes find what they have read.
- * @param log told of a block that came out differently, because of something that is in no block
+ * Rebuilds the blocks that follow a loaded dump. The same transactions at the same times on the same parent
+ * give the same blocks, so nodes find the blocks they have already read.
+ * @param log gets a line for each block that came out differently, because of a change that is in no block
  */
 export async function replay(
   rpc: RpcClient,
@@ -59,7 +59,7 @@ export async function replay(
   log: (line: string) => void,
 ): Promise<void> {
   for (const { number, time, hash, transactions } of blocks) {
-    // One after the other: those of an account have to come in their order.
+    // One at a time: an account's transactions have to arrive in order.
     for (const raw of transactions) await rpc.call('eth_sendRawTransaction', raw);
     await rpc.call('evm_setNextBlockTimestamp', time);
     await rpc.call('evm_mine');

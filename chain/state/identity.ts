@@ -1,17 +1,17 @@
-/** What makes a chain this chain and no other: a state on disk belongs to one of them. */
+/** What distinguishes a chain from all others: a state on disk belongs to exactly one. */
 import { toHex } from '../../node/crypto/hex.ts';
 import { keccak256 } from '../../node/crypto/keccak.ts';
 import { createAccount } from '../account.ts';
 import { type DeploymentOptions, deployedCode } from '../deployment/deploy.ts';
 import { LocalChainError } from '../errors.ts';
 
-/** Raised when states of before can no longer be read. */
+/** Raised when older states can no longer be read. */
 const STATE_VERSION = 1;
 
-/** JSON, a value for each thing that must be equal. */
+/** JSON with a value for each property that must be equal. */
 export type ChainIdentity = Readonly<Record<string, string | number>>;
 
-/** In the words of a refusal. */
+/** How a refusal names them. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   version: 'the version of the state',
   anvil: 'the version of Anvil',
@@ -20,10 +20,10 @@ const DIFFERENCES: Readonly<Record<string, string>> = {
   batches: 'the batches of the start',
   chequebooks: 'the chequebooks of the start',
 };
-/** Digests say nothing to people. */
+/** Digests mean nothing to people, so messages leave them out. */
 const DIGESTS = new Set(['contracts', 'accounts', 'batches', 'chequebooks']);
 
-/** @param anvil its version, as the endpoint names it */
+/** @param anvil its version, as the endpoint reports it */
 export function identityOf(
   anvil: string,
   options: DeploymentOptions & { readonly deployerKey: string },
@@ -44,7 +44,7 @@ export function identityOf(
   };
 }
 
-/** @throws LocalChainError `STATE_REFUSED` naming all that differs */
+/** @throws LocalChainError `STATE_REFUSED` naming all differences */
 export function checkSame(folder: string, saved: ChainIdentity, wanted: ChainIdentity): void {
   const differences = Object.entries(wanted)
     .filter(([key, value]) => saved[key] !== value)

@@ -1,7 +1,8 @@
 /**
- * Keeps the state of a running chain on disk. Every block is written down as soon as it is mined, some hundred bytes; a
- * dump, which takes 20 ms at 400 blocks and 80 ms at 5,000 (160 and 580 KB), follows only after many blocks, and after
- * what is in no block. A transaction is on disk a millisecond or two after its block can be seen.
+ * Keeps the state of a running chain on disk. Every block, some hundred bytes, is recorded as soon as it is
+ * mined; a dump, which takes 20 ms at 400 blocks and 80 ms at 5,000 (160 and 580 KB), follows only after many
+ * blocks, and after changes that are in no block. A transaction is on disk a millisecond or two after its
+ * block can be seen.
  */
 import type { Deployment } from '../deployment/deploy.ts';
 import type { RpcClient } from '../rpc.ts';
@@ -9,9 +10,9 @@ import { type Block, blocksBetween, dumpOf, headOf, linesOf } from './blocks.ts'
 import type { ChainIdentity } from './identity.ts';
 import { type BlockFile, writeState } from './state-folder.ts';
 
-/** Blocks behind a dump: to make them again takes about a millisecond each. */
+/** Blocks since a dump: rebuilding takes about a millisecond each. */
 const BLOCKS_MAX = 250;
-/** Transactions of blocks behind a dump, characters: as much as a dump has itself. */
+/** Transactions of the blocks since a dump, characters: about the size of a dump itself. */
 const TRANSACTIONS_MAX = 500_000;
 
 interface RecorderDeps {
@@ -25,12 +26,12 @@ interface RecorderDeps {
 interface Recorded {
   readonly file: BlockFile;
   readonly head: Block;
-  /** Behind the dump. */
+  /** Since the dump. */
   readonly blocks: number;
   readonly transactionSize: number;
 }
 
-/** Its methods are to be called one after the other, and nobody mines through us meanwhile. */
+/** Its methods must not overlap, neither with each other nor with mining through us. */
 export class StateRecorder {
   readonly #deps: RecorderDeps;
   /** Undefined: only a new dump can follow. */
@@ -40,7 +41,7 @@ export class StateRecorder {
     this.#deps = deps;
   }
 
-  /** Writes down the blocks since the last time. */
+  /** Records the blocks since the last call. */
   async record(): Promise<void> {
     const { rpc } = this.#deps;
     const head = await headOf(rpc);
@@ -52,12 +53,12 @@ export class StateRecorder {
     }
     const blocks = count === 1 ? [head] : await blocksBetween(rpc, before.head.number + 1, head.number);
     if (blocks[0]?.parentHash !== before.head.hash) {
-      // What is on disk has been replaced.
+      // The blocks on disk have been replaced.
       await this.dump();
       return;
     }
     const lines = await linesOf(rpc, blocks);
-    // Half a line would spoil those that follow, so that after a failure everything is written anew.
+    // Half a line would corrupt those that follow, so after a failure everything is written anew.
     this.#recorded = undefined;
     try {
       before.file.append(lines);
@@ -71,7 +72,7 @@ export class StateRecorder {
     if (transactionSize > TRANSACTIONS_MAX) await this.dump();
   }
 
-  /** Writes down everything. */
+  /** Records everything. */
   async dump(): Promise<void> {
     const { rpc, folder, identity, deployment } = this.#deps;
     const { head, dump } = await dumpOf(rpc);

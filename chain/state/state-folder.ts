@@ -1,12 +1,13 @@
 /**
- * The state of a chain on disk: a dump of Anvil's, and the blocks since then, which are made again from it.
+ * The state of a chain on disk: a dump made by Anvil, and the blocks since then, which are rebuilt on top of
+ * it.
  *
  *   FOLDER/state.json      what chain it is, what was deployed on it, and which dump is the valid one
  *   FOLDER/ID.dump         Anvil's own format, compressed
- *   FOLDER/ID.blocks       a line for each block behind the dump: number, time, hash, transactions
+ *   FOLDER/ID.blocks       a line for each block since the dump: number, time, hash, transactions
  *
- * A new dump is written aside; `state.json` is replaced when it is complete. What has been handed to the operating
- * system survives a process that is killed, not a power failure.
+ * A new dump is written aside; `state.json` is replaced when it is complete. Written data survives a killed
+ * process, but not a power failure.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -26,7 +27,7 @@ import type { Deployment } from '../deployment/deploy.ts';
 import { LocalChainError } from '../errors.ts';
 import type { ChainIdentity } from './identity.ts';
 
-/** A block as it can be made again: on the same parent it gets the same hash. */
+/** What is needed to rebuild a block: on the same parent it gets the same hash. */
 export interface BlockLine {
   readonly number: number;
   /** Unix seconds. */
@@ -48,7 +49,7 @@ export interface SavedState {
   readonly deployment: Deployment;
   /** Anvil's state as JSON. */
   readonly dump: Uint8Array;
-  /** Blocks behind it, ascending. */
+  /** Blocks since the dump, ascending. */
   readonly blocks: readonly BlockLine[];
 }
 
@@ -69,7 +70,7 @@ export function readState(folder: string): SavedState | undefined {
   }
 }
 
-/** The last line is half a line when its writer was killed. */
+/** The last line is incomplete if its writer was killed. */
 function wholeLines(text: string): BlockLine[] {
   return text
     .slice(0, text.lastIndexOf('\n') + 1)
@@ -78,13 +79,13 @@ function wholeLines(text: string): BlockLine[] {
     .map((line) => JSON.parse(line) as BlockLine);
 }
 
-/** Where the blocks behind a dump are written down. */
+/** Where the blocks since a dump are recorded. */
 export interface BlockFile {
   append(lines: readonly BlockLine[]): void;
   close(): void;
 }
 
-/** Makes a dump the valid one, and removes the one before. @param dump compressed, as Anvil gives it */
+/** Makes a dump the valid one and removes the previous one. @param dump compressed, as Anvil gives it */
 export function writeState(
   folder: string,
   { identity, deployment, dump }: Omit<SavedState, 'blocks'>,

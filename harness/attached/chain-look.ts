@@ -13,13 +13,13 @@ import { plainHex, prefixed } from '../client/json.ts';
 import type { LookedAt } from './look.ts';
 import type { NetworkFile } from './schema.ts';
 
-/** Headers by which the pace is measured. */
+/** Number of headers used to measure the pace. */
 const PACE_BLOCKS = 20;
-/** No chain that storage nodes use is slower. */
+/** No chain used by storage nodes is slower. */
 const PACE_MAX_S = 600;
 const BATCH_CREATED = 'BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,bool)';
 
-/** The chain as it was found, and how to ask it more. */
+/** The chain as found. */
 export interface LookedAtChain {
   readonly record: ChainRecord;
   readonly height: number;
@@ -31,7 +31,7 @@ interface Header {
   readonly timestamp: string;
 }
 
-/** A chain that none of the nodes has. */
+/** Stands for a network whose nodes have no chain. */
 export const NO_CHAIN: ChainRecord = {
   rpc: '',
   chainId: 0,
@@ -42,7 +42,7 @@ export const NO_CHAIN: ChainRecord = {
   steady: true,
 };
 
-/** @returns what is wrong when the endpoint is no chain's */
+/** @returns the chain, or what is wrong if the endpoint is not a chain's */
 export async function lookAtChain(
   { rpc, control, contracts: given }: NetworkFile['chain'] & { readonly rpc: string },
   nodes: readonly LookedAt[],
@@ -68,7 +68,7 @@ export async function lookAtChain(
         ...(control === undefined ? {} : { control }),
         chainId: Number(chainId),
         contracts,
-        // What happened before is not this tool's to know: a public chain has years of it.
+        // Earlier history is not read: a public chain has years of it.
         startBlock: isSvcnet ? START_BLOCK : height,
         blockTimeMs: await paceOf(chain, latest),
         // Real nodes tell time by blocks, which must come at their pace.
@@ -87,7 +87,7 @@ export async function lookAtChain(
   }
 }
 
-/** A chain of svcnet tells its contracts itself. */
+/** A chain started by svcnet reports its contracts itself. */
 async function contractsOfControl(
   control: string,
 ): Promise<{ readonly contracts: Partial<Contracts> } | { readonly mistake: string }> {
@@ -105,8 +105,8 @@ async function contractsOfControl(
 }
 
 /**
- * Those of a chain of svcnet have the same addresses always. Of others, the token is known to every chequebook, and
- * the contract of batches is the one that has announced a node's batch.
+ * Contracts on a chain started by svcnet always have the same addresses. On other chains, every chequebook
+ * knows the token, and the postage contract is the one that has announced a node's batch.
  */
 async function detectContracts(chain: Chain, nodes: readonly LookedAt[]): Promise<Partial<Contracts>> {
   const own = ownContracts();
@@ -136,7 +136,7 @@ function tokenOf(chain: Chain, postageStamp: string): Promise<string | undefined
   return addressIn(chain, postageStamp, 'bzzToken()');
 }
 
-/** @returns 40 hex digits; undefined when the contract does not know the view, or is none */
+/** @returns 40 hex digits; undefined when the contract lacks the view, or is not a contract */
 async function addressIn(chain: Chain, contract: string, view: string): Promise<string | undefined> {
   try {
     return (await chain.view(contract, view)).toString(16).padStart(40, '0');
@@ -172,7 +172,7 @@ async function withoutCode(chain: Chain, contracts: Partial<Contracts>): Promise
   return known.filter((_, index) => codes[index] === '0x');
 }
 
-/** Milliseconds from block to block, of late; a chain that mines on demand alone has none. */
+/** Recent milliseconds between blocks; a chain that only mines on demand has no pace. */
 async function paceOf(chain: Chain, latest: Header): Promise<number> {
   const height = Number(latest.number);
   const first = Math.max(0, height - PACE_BLOCKS);
@@ -183,7 +183,8 @@ async function paceOf(chain: Chain, latest: Header): Promise<number> {
 }
 
 /**
- * What is usual between blocks. Test chains make some of theirs at once, and begin years ago: neither is a pace.
+ * The usual time between blocks. Test chains mine some blocks at once and start years in the past: neither
+ * counts as pace.
  * @param times of blocks, Unix seconds, ascending @returns milliseconds; 0: none
  */
 export function paceBetween(times: readonly number[]): number {

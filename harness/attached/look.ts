@@ -1,4 +1,4 @@
-/** What one endpoint says of itself when it is asked for the first time: whether it is a storage node, and which. */
+/** What an endpoint reports about itself when first asked: whether it is a storage node, and which. */
 import { messageOf } from '../base/errors.ts';
 import type { TokenSource } from '../base/token.ts';
 import { DIALECTS, type DialectName } from '../client/dialect.ts';
@@ -11,11 +11,14 @@ import type { Addresses, ChainState, Stamp } from '../client/types.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { NetworkFile } from './schema.ts';
 
-/** For all that a node is asked; one that takes longer is of no use for scenarios either. */
+/** For all requests to a node; one that takes longer is of no use for scenarios either. */
 const ANSWER_LIMIT_MS = 15_000;
-/** Ends with the peer id of an Ed25519 key, as our own nodes have them; those of a Bee are on other curves. */
+/** An address with the peer id of an Ed25519 key, as our own nodes have; a Bee's keys are on other curves. */
 const ED25519_PEER = /\/p2p\/12D3Koo\w+$/;
-/** What a Bee calls itself that stores nothing for others, or does without a network. */
+/**
+ * Modes as reported by nodes; a Bee has further names for nodes that store nothing for others or run without
+ * a network.
+ */
 const MODES: Readonly<Record<string, NodeMode>> = {
   full: 'full',
   dev: 'full',
@@ -32,20 +35,20 @@ export interface LookedAt {
   readonly overlay: string;
   /** 40 lower-case hex digits. */
   readonly ethereum: string;
-  /** The multiaddress that others dial; empty when it tells none. */
+  /** The multiaddress that others dial; empty when it reports none. */
   readonly p2p: string;
   /** Overlays of its peers. */
   readonly peers: readonly string[];
-  /** What it knows of its chain; undefined: it has none. */
+  /** What it knows about its chain; undefined: it has none. */
   readonly chain: NodeChain | undefined;
-  /** Those that it may stamp with now. */
+  /** Batches that it may stamp with now. */
   readonly batches: readonly Stamp[];
 }
 
 export interface NodeChain {
   readonly wallet: Wallet;
   readonly state: ChainState;
-  /** 40 hex digits; undefined without. */
+  /** 40 hex digits; undefined: it has none. */
   readonly chequebook: string | undefined;
 }
 
@@ -88,7 +91,7 @@ async function lookWith(client: NodeClient, dialect: DialectName, signal: AbortS
     p2p: addresses.underlay[0] ?? '',
     peers: peers.map(({ address }) => address),
     chain,
-    // The first is the default one: the one that lasts longest.
+    // The first is the default: the one that lasts longest.
     batches: batches.filter(({ usable }) => usable).toSorted((a, b) => b.batchTTL - a.batchTTL),
   };
 }
@@ -127,7 +130,7 @@ async function answers(debug: string, signal: AbortSignal): Promise<void> {
   await (await http.request({ method: 'GET', path: '/health', signal })).bytes();
 }
 
-/** Nodes without a chain refuse to speak of it. */
+/** Nodes without a chain refuse these requests. */
 async function chainOf(client: NodeClient, signal: AbortSignal): Promise<NodeChain | undefined> {
   try {
     const [wallet, state] = await Promise.all([client.wallet.balances(signal), client.chainState(signal)]);
@@ -152,7 +155,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof ClientError && error.status !== undefined;
 }
 
-/** The request, without the name of the node: it stands before it. */
+/** The message without the node's name, which the caller prepends. */
 function inWords(error: unknown): string {
   return messageOf(error).replace(/^[\w.-]+: /, '');
 }

@@ -1,7 +1,7 @@
 /** A network file as people write it: what `Cluster.attachNetwork` accepts. `schema.ts` reads it. */
 import type { Contracts } from '../chain/contracts.ts';
 
-/** Where the token is of nodes that ask for one; one of both. */
+/** The token of nodes that require one; give one of the two. */
 export interface TokenInput {
   readonly token?: string | undefined;
   /** Relative to the network file. */
@@ -18,11 +18,11 @@ export interface NetworkChainInput {
   readonly contracts?: { readonly [Name in keyof Contracts]?: string | undefined } | undefined;
 }
 
-/** A node that somebody else has started. */
+/** A node that svcnet did not start. */
 export interface NetworkNodeInput extends TokenInput {
   /** URL of its API without a path, such as `http://127.0.0.1:1633`. */
   readonly api: string;
-  /** The same of its debug API. Default: the API. */
+  /** The same for its debug API. Default: the API. */
   readonly debug?: string | undefined;
   /** Default: `node-` and its place in the list. */
   readonly name?: string | undefined;
@@ -38,9 +38,9 @@ export interface NetworkBatchInput {
   readonly node: string;
 }
 
-/** A network that somebody else has started. What it leaves out is asked of the nodes. */
+/** A network that svcnet did not start. Omitted values are requested from the nodes. */
 export interface NetworkInput extends TokenInput {
-  /** Default: that of the file, without its extension, or `network`. */
+  /** Default: the file's name without its extension, or `network`. */
   readonly name?: string;
   readonly chain?: NetworkChainInput | undefined;
   /** 1 to 1000. */

@@ -1,6 +1,6 @@
 /**
- * A network that somebody else has started, as it was found: what its file says, what its nodes and its chain say, and
- * everything about it that cannot be.
+ * A network that svcnet did not start, as found: what its file, its nodes and its chain say, and every
+ * contradiction between them.
  */
 
 import { allAtMost } from '../base/all-at-most.ts';
@@ -14,7 +14,10 @@ import { type LookedAt, lookAtNode } from './look.ts';
 import type { NetworkFile } from './schema.ts';
 
 const NODES_AT_ONCE = 32;
-/** A node and the chain are asked at different moments, and a node may be some blocks behind. */
+/**
+ * Allowed difference in height: node and chain are asked at different moments, and a node may be some blocks
+ * behind.
+ */
 const HEIGHT_TOLERANCE = 100;
 
 export interface Network {
@@ -32,8 +35,8 @@ interface Found {
 }
 
 /**
- * Asks all nodes and the chain who they are.
- * @param source names the file in messages @throws HarnessError `NETWORK_INVALID` with every mistake in a line of its own
+ * Asks all nodes and the chain for their identities.
+ * @param source names the file in messages @throws HarnessError `NETWORK_INVALID` with one line per mistake
  */
 export async function findNetwork(file: NetworkFile, source: string, signal?: AbortSignal): Promise<Network> {
   const looks = await allAtMost(
@@ -113,7 +116,10 @@ function strangers(found: readonly Found[]): string[] {
   );
 }
 
-/** Nodes that do not belong to the chain of the file: another id, another height, accounts and chequebooks it does not know. */
+/**
+ * Nodes that do not belong to the chain of the file: a different id or height, or accounts and chequebooks
+ * that it does not know.
+ */
 async function aliens({ record, height }: LookedAtChain, found: readonly Found[]): Promise<string[]> {
   if (record.rpc === '') return [];
   const chain = new Chain(record);
@@ -189,7 +195,7 @@ function recordOf({ node, seen }: Found): NodeRecord {
   };
 }
 
-/** Those of the file, else all that the nodes have. */
+/** Batches named in the file, or else all that the nodes have. */
 function batchesOf({ batches }: NetworkFile, found: readonly Found[]): BatchRecord[] {
   return found.flatMap(({ node, seen }) =>
     seen.batches

@@ -1,6 +1,6 @@
 /**
- * The file of a network that somebody else has started: what `svcnet attach -f network.yaml` reads and what
- * `Cluster.attachNetwork` accepts. What it leaves out is asked of the nodes.
+ * The file of a network that svcnet did not start: what `svcnet attach -f network.yaml` reads and what
+ * `Cluster.attachNetwork` accepts. Omitted values are requested from the nodes.
  */
 import { basename, dirname, extname, resolve } from 'node:path';
 import { z } from 'zod';
@@ -13,7 +13,7 @@ import { clusterName, privateKey } from '../plan/fields.ts';
 const NODES_MAX = 1000;
 
 const ORIGIN_EXPECTED = 'an http or https URL without a path, such as http://127.0.0.1:1633';
-/** Base of a node's API, without a slash at its end. */
+/** Base URL of a node's API, without a trailing slash. */
 const origin = z
   .string({ error: ORIGIN_EXPECTED })
   .refine((text) => isUrl(text) && ['', '/'].includes(new URL(text).pathname + new URL(text).search), {
@@ -42,7 +42,7 @@ const nodeName = z
   .regex(/^[a-zA-Z0-9][\w.-]{0,39}$/, { error: NAME_EXPECTED })
   .refine((text) => text !== 'chain', { error: "another name than 'chain', which is that of the chain" });
 
-/** Where the token of nodes is that ask for one. */
+/** The token of nodes that require one. */
 const TOKEN_FIELDS = {
   token: z.string({ error: TOKEN_EXPECTED }).regex(TOKEN, { error: TOKEN_EXPECTED }).optional(),
   /** Relative to the network file. */
@@ -61,7 +61,7 @@ const chain = z.strictObject(
   {
     /** JSON-RPC endpoint of the chain that the nodes use; may be left out when none of them has one. */
     rpc: url.optional(),
-    /** Control endpoint, of a chain that svcnet has started. */
+    /** Control endpoint, for a chain that svcnet has started. */
     control: origin.optional(),
     contracts: contracts.default({}),
   },
@@ -86,7 +86,7 @@ const node = z.strictObject(
 const batch = z.strictObject({ id: batchId, node: nodeName }, { error: 'a map with id and node' });
 
 const NODES_EXPECTED = 'a list of nodes, each with its api';
-/** Its input is what `NetworkInput` declares. */
+/** `NetworkInput` declares the type of its input. */
 export const schema = z.strictObject(
   {
     name: clusterName,
@@ -95,7 +95,7 @@ export const schema = z.strictObject(
       .array(node, { error: NODES_EXPECTED })
       .min(1, { error: 'at least one node' })
       .max(NODES_MAX, { error: `at most ${NODES_MAX} nodes` }),
-    /** Default: the usable ones of each node. */
+    /** Default: each node's usable batches. */
     batches: z.array(batch, { error: 'a list of batches, each with id and node' }).optional(),
     ...TOKEN_FIELDS,
   },
@@ -103,15 +103,16 @@ export const schema = z.strictObject(
 );
 
 type Parsed = z.output<typeof schema>;
-/** The same with names for all. */
+/** The same, with names filled in. */
 export interface NetworkFile extends Omit<Parsed, 'nodes' | 'token' | 'tokenFile'> {
   readonly nodes: readonly (Parsed['nodes'][number] & { readonly name: string; readonly debug: string })[];
 }
 
 /**
- * @param about.name of the network, instead of that in the document @param about.fallback its name where there is no other
+ * @param about.name of the network, instead of the one in the document @param about.fallback its name if
+ * there is no other
  * @param about.folder that paths are relative to
- * @throws HarnessError `DEFINITION_INVALID` with every mistake in a line of its own
+ * @throws HarnessError `DEFINITION_INVALID` with one line per mistake
  */
 export function parseNetwork(
   document: unknown,
@@ -162,7 +163,7 @@ function tokenSource({ token, tokenFile }: TokenSource, folder: string): TokenSo
   return token === undefined ? {} : { token };
 }
 
-/** Wherever it is from, a name is checked like any other value. */
+/** Adds the name to the document, so that it is checked like any other value. */
 function withName(document: unknown, name: string | undefined, fallback: string): unknown {
   if (document === null || typeof document !== 'object' || Array.isArray(document)) return document;
   return { name: fallback, ...document, ...(name === undefined ? {} : { name }) };
@@ -172,7 +173,7 @@ function defaultName(index: number): string {
   return `node-${index}`;
 }
 
-/** What each value allows by itself, but not together with the others. */
+/** Values that are allowed by themselves, but not in combination. */
 function contradictions({ nodes, batches = [], ...network }: Parsed): string[] {
   const names = nodes.map((one, index) => one.name ?? defaultName(index));
   const twice = (what: 'name' | 'api', values: readonly string[]) =>
@@ -203,7 +204,7 @@ function contradictions({ nodes, batches = [], ...network }: Parsed): string[] {
   ];
 }
 
-/** Keys that a place of the document may have. */
+/** Keys allowed at a path of the document. */
 function keysAt([top, second]: readonly PropertyKey[]): string[] {
   if (top === 'nodes') return Object.keys(node.shape);
   if (top === 'batches') return Object.keys(batch.shape);

@@ -1,17 +1,17 @@
 /**
- * What the library's methods are given. A mistake is told at the door, by method, value and what was expected, instead
- * of by whatever it breaks further in.
+ * Checks of the arguments of the library's methods. A mistake is reported at the call, with method, value and
+ * what was expected, instead of by whatever it breaks further in.
  */
 import { HarnessError } from './errors.ts';
 
-/** Letters shown of a text. */
+/** Characters of a text that are shown. */
 const SHOWN_MAX = 40;
 
-/** Hex digits of what is named by them. */
+/** Number of hex digits of each kind of value. */
 export const DIGITS = {
   /** Address of a chunk, id of a batch, overlay, hash. */
   hash: [64],
-  /** With the key of encrypted content behind it. */
+  /** The longer one ends with the key of encrypted content. */
   reference: [64, 128],
   /** Address on the chain. */
   account: [40],
@@ -19,12 +19,12 @@ export const DIGITS = {
   publicKey: [66, 130],
 } as const;
 
-/** @throws HarnessError `ARGUMENT_INVALID` @param where method, and parameter where it has several */
+/** @throws HarnessError `ARGUMENT_INVALID` @param where the method, and the parameter if it has several */
 export function expectHex(where: string, value: unknown, digits: readonly number[]): void {
   if (!isHex(value, digits)) throw argumentError(where, value, `${digits.join(' or ')} hex digits`);
 }
 
-/** The same of what the chain writes with 0x and we write without. */
+/** The same for values that the chain writes with 0x and we write without. */
 export function expectChainHex(where: string, value: unknown, digits: readonly number[]): void {
   const plain = typeof value === 'string' ? value.replace(/^0x/, '') : value;
   if (!isHex(plain, digits)) throw argumentError(where, value, `${digits.join(' or ')} hex digits`);
@@ -65,7 +65,7 @@ export function expectText(where: string, value: unknown): void {
   if (typeof value !== 'string') throw argumentError(where, value, 'a string');
 }
 
-/** Longer than a timer of Node.js can run would be no time at all. */
+/** A Node.js timer set to longer than this fires at once. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** @throws HarnessError `ARGUMENT_INVALID` */

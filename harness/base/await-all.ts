@@ -1,7 +1,7 @@
 /**
- * Like `Promise.all`, but a failure is told only when every work has ended: nothing goes on behind the back of what
- * tidies up after it.
- * @throws the first failure in the order of the works
+ * Like `Promise.all`, but rejects only when every task has ended: nothing is still running when the caller
+ * tidies up.
+ * @throws the first failure in the order of the tasks
  */
 export async function awaitAll<T>(works: readonly Promise<T>[]): Promise<T[]> {
   const outcomes = await Promise.allSettled(works);

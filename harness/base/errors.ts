@@ -1,4 +1,4 @@
-/** What can go wrong in the testbed itself, apart from the answers of a node (`client/errors.ts`). */
+/** What can go wrong in the testbed itself; `client/errors.ts` has the errors that nodes answer with. */
 import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -55,7 +55,7 @@ export class HarnessError extends Error {
   }
 }
 
-/** `thresholdBreached` is that of k6: all that a load has failed are conditions on how fast and how well it went. */
+/** `thresholdBreached` is k6's code: the load ran, but missed its thresholds on speed or errors. */
 export const EXIT = {
   success: 0,
   checkFailed: 1,
@@ -64,7 +64,10 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** What did not come true in time, or is not true any more, is a failed check; all else is usage or environment. */
+/**
+ * A condition that was not met in time, or no longer holds, is a failed check; all else is usage or
+ * environment.
+ */
 export function exitCodeOf(error: unknown): number {
   if (!(error instanceof HarnessError)) return EXIT.usage;
   if (error.code === 'WAIT_TIMEOUT' || error.code === 'CLUSTER_GONE') return EXIT.checkFailed;
@@ -76,7 +79,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Rejects with an `INTERRUPTED` error as soon as the signal says so. */
+/** Throws an `INTERRUPTED` error if the signal is aborted. */
 export function throwIfInterrupted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw interrupted(signal);
 }
@@ -87,7 +90,7 @@ export function interrupted(signal: AbortSignal): HarnessError {
     : new HarnessError('INTERRUPTED', 'interrupted', { cause: signal.reason });
 }
 
-/** What the system says, in words. */
+/** The system's error codes in words. */
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'operation not permitted',
@@ -104,9 +107,9 @@ const REASONS: Readonly<Record<string, string>> = {
 const WRITING = new Set(['mkdir', 'open', 'write', 'rename', 'copyfile', 'cp', 'fsync', 'access']);
 
 /**
- * The one place that says why a folder could not be written to.
- * @param error whatever was thrown there; its causes are looked at as well
- * @param remedy what a person can do @returns the error itself when it is about something else
+ * Explains why a folder could not be written to; nothing else does.
+ * @param error whatever was thrown there; its causes are examined too
+ * @param remedy what a person can do @returns the error itself if it is about something else
  */
 export function cannotWrite(
   folder: string,
@@ -139,7 +142,7 @@ function isBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
-/** Why the folder, or the nearest one above that exists, cannot be written to; undefined when it can. */
+/** Why the folder, or its nearest existing ancestor, cannot be written to; undefined when it can. */
 function accessFailure(folder: string): NodeJS.ErrnoException | undefined {
   const parent = dirname(folder);
   if (!existsSync(folder) && parent !== folder) return accessFailure(parent);
@@ -152,7 +155,7 @@ function accessFailure(folder: string): NodeJS.ErrnoException | undefined {
 }
 
 /**
- * Why a program that has ended could not write its log, if so: it cannot have said that there.
+ * Why a program that has ended could not write its log, if that is so: the log itself cannot say it.
  * @param log path of the file
  */
 export function logFailure(log: string): HarnessError | undefined {

@@ -1,4 +1,4 @@
-/** JSON files that other processes read at any time: replaced as a whole. */
+/** JSON files that other processes may read at any time: each is replaced as a whole. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { HarnessError, messageOf } from './errors.ts';
@@ -6,7 +6,7 @@ import { HarnessError, messageOf } from './errors.ts';
 export function writeJson(path: string, value: unknown): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = `${path}.${process.pid}.tmp`;
-  // A cluster's token is in it, by which its nodes can be controlled.
+  // It may hold a cluster's token, which gives control over the cluster's nodes.
   writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
   renameSync(temporary, path);
 }

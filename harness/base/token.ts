@@ -1,8 +1,8 @@
-/** The token by which a node lets a client in. It is sent, and shown nowhere. */
+/** The token with which a node admits a client. It is sent, but never shown. */
 import { readFileSync } from 'node:fs';
 import { HarnessError, messageOf } from './errors.ts';
 
-/** Where a token is: here, or in a file. Neither: the node asks for none. */
+/** Where a token is: here, or in a file. Neither: the node requires none. */
 export interface TokenSource {
   readonly token?: string | undefined;
   /** Absolute path. */
@@ -12,7 +12,7 @@ export interface TokenSource {
 export const TOKEN = /^[\w.~+/=-]+$/;
 export const TOKEN_EXPECTED = 'a token: letters, digits and - . _ ~ + / =';
 
-/** Reads a file when it is needed first: a cluster is forgotten also when its token is gone. */
+/** Reads the file on first use: a cluster can be forgotten even when its token file is gone. */
 export class Authorization {
   readonly #source: TokenSource;
   #read: string | undefined;
@@ -21,7 +21,10 @@ export class Authorization {
     this.#source = source;
   }
 
-  /** Of a request. @throws HarnessError `DEFINITION_INVALID` when the file cannot be read or holds no token */
+  /**
+   * Headers of a request.
+   * @throws HarnessError `DEFINITION_INVALID` when the file cannot be read or holds no token
+   */
   headers(): Readonly<Record<string, string>> {
     const { token, tokenFile } = this.#source;
     if (token === undefined && tokenFile === undefined) return {};

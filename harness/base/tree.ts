@@ -1,4 +1,6 @@
-/** Folders of the disk as what is uploaded of them: their files in the order of their paths, and a tar archive of these. */
+/**
+ * Folders on disk prepared for upload: their files in the order of their paths, and a tar archive of these.
+ */
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { pack } from 'tar-stream';
@@ -11,10 +13,13 @@ export interface TreeFile {
   readonly data: Uint8Array;
 }
 
-/** More than this is not held in memory at once. */
+/** Most that is held in memory at once. */
 const TREE_BYTES_MAX = 512 * 2 ** 20;
 
-/** Regular files below a folder in the order of their paths. @throws HarnessError `USAGE` when there are none or too many bytes */
+/**
+ * Regular files below a folder in the order of their paths.
+ * @throws HarnessError `USAGE` when there are none, or too many bytes
+ */
 export async function readTree(folder: string): Promise<TreeFile[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
     (error: NodeJS.ErrnoException) => {

@@ -1,20 +1,25 @@
-/** Commands of svcnet as the person at the terminal types them: a clone runs them by an npm script, npx needs its name. */
+/**
+ * svcnet commands as the person at the terminal types them: a clone runs them through an npm script, npx
+ * needs its name.
+ */
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A command in a text: the program's name, alone, and a word in lower case behind it. */
+/** A command in a text: the program's name on its own, followed by a word in lower case. */
 const COMMAND = /(?<![\w./-])svcnet (?=[a-z])/g;
 
 /**
  * The command line as it was called here.
- * @param args behind the program's name
+ * @param args what follows the program's name
  * @param env npm sets `npm_lifecycle_event` to the name of the script, or to `npx`
  */
 export function typed(args: string, env: Environment = process.env): string {
   return `${prefix(env)} ${args}`;
 }
 
-/** The same, with nothing on standard output but the command's own: npm tells which script it runs. */
+/**
+ * The same, with only the command's own output on standard output: npm otherwise prints which script it runs.
+ */
 export function typedForOutput(args: string, env: Environment = process.env): string {
   return typed(args, env).replace('npm run ', 'npm run -s ');
 }

@@ -1,6 +1,6 @@
 /**
- * Waiting for a condition: polled with a growing pause, bounded by a deadline, and when the deadline passes the
- * error says what was still missing. There is no fixed sleep anywhere in the testbed.
+ * Waiting for a condition: polled with a growing pause and bounded by a deadline; when the deadline passes,
+ * the error says what was still missing. There is no fixed sleep anywhere in the testbed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expectTimeout } from './arguments.ts';
@@ -13,16 +13,16 @@ const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 200;
 const GROWTH = 1.3;
 
-/** A look at what is waited for. */
+/** Checks the awaited condition. */
 export type Probe<T> = (signal: AbortSignal) => Promise<Seen<T>>;
-/** Either the value, or what is missing in words that name node, peer or batch. */
+/** Either the value, or what is missing, in words that name the node, peer or batch. */
 export type Seen<T> = { readonly done: T } | { readonly missing: string };
 
 /** How long to wait. */
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** For a look that costs much. Default: 200 ms. */
+  /** For expensive probes. Default: 200 ms. */
   readonly longestPauseMs?: number;
 }
 
@@ -44,7 +44,7 @@ export async function until<T>(what: string, probe: Probe<T>, options: WaitOptio
       signal.throwIfAborted();
       const seen = await probe(signal);
       if ('done' in seen) return seen.done;
-      // A look that the deadline has cut off says less than the one before.
+      // A probe cut off by the deadline says less than the one before.
       if (missing === undefined || !deadline.aborted) missing = seen.missing;
       await sleep(pauseMs, undefined, { signal });
     } catch (error) {
@@ -58,7 +58,7 @@ export async function until<T>(what: string, probe: Probe<T>, options: WaitOptio
   }
 }
 
-/** Waits so long, or until the signal; who has to know which looks at the signal. */
+/** Waits for this time or until the signal; a caller that needs to know which checks the signal. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0 || signal.aborted) return;
   try {
@@ -68,7 +68,7 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** A request that fails is a thing not seen yet: its message becomes what is missing. */
+/** A request that fails counts as not seen yet: its message becomes what is missing. */
 export async function seenOr<T>(prefix: string, look: () => Promise<Seen<T>>): Promise<Seen<T>> {
   try {
     return await look();

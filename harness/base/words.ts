@@ -22,7 +22,7 @@ export function formatMs(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** Groups of three digits, also of amounts that no number holds. */
+/** Groups of three digits, also for amounts beyond the range of a number. */
 export function grouped(value: number | bigint | string): string {
   const [whole = '', fraction] = String(value).split('.');
   const text = whole.replace(/\B(?=(\d{3})+$)/g, ',');
@@ -33,14 +33,14 @@ export function grouped(value: number | bigint | string): string {
 export const NATIVE_DECIMALS = 18;
 export const TOKEN_DECIMALS = 16;
 
-/** Base units as whole ones with all their decimals and no zeros behind: 15 with one decimal is `1.5`. */
+/** Base units as whole units, with all decimals and no trailing zeros: 15 with one decimal is `1.5`. */
 export function inUnits(amount: bigint, decimals: number): string {
   const digits = amount.toString().padStart(decimals + 1, '0');
   const fraction = digits.slice(-decimals).replace(/0+$/, '');
   return `${digits.slice(0, -decimals)}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** Token amounts to stand below each other: each with as many decimals as the finest of them needs. */
+/** Token amounts for a column: all with as many decimals as the finest of them needs. */
 export function tokenColumn(amounts: readonly bigint[]): string[] {
   const texts = amounts.map((amount) => inUnits(amount, TOKEN_DECIMALS).split('.'));
   const decimals = Math.max(0, ...texts.map(([, fraction = '']) => fraction.length));
@@ -61,7 +61,7 @@ export function parseDurationMs(text: string): number | undefined {
   );
 }
 
-/** The same the other way, as a person would write it: `1m30s`. @param ms whole milliseconds */
+/** The inverse, as a person would write it: `1m30s`. @param ms whole milliseconds */
 export function durationText(ms: number): string {
   let left = ms;
   const parts = Object.entries(DURATION_UNITS_MS)
@@ -84,7 +84,7 @@ export function parseSizeBytes(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** The same the other way, in the largest unit that needs no fraction: `256 MiB`. */
+/** The inverse, in the largest unit that needs no fraction: `256 MiB`. */
 export function sizeText(bytes: number): string {
   const [unit, size] = Object.entries(SIZE_UNITS).findLast(([, of]) => bytes % of === 0) ?? ['B', 1];
   return `${bytes / size} ${unit}`;

@@ -1,6 +1,6 @@
 /**
- * The chain of a cluster, reached by JSON-RPC and, where svcnet has started it (`start/chain-start.ts`), by a control
- * endpoint.
+ * The chain of a cluster, reached through JSON-RPC and, if svcnet started it (`start/chain-start.ts`),
+ * through a control endpoint.
  */
 import { createAccount } from '../../chain/account.ts';
 import type { GateCount, RpcFault } from '../../chain/gate.ts';
@@ -24,31 +24,31 @@ const OWNER_WORD = 2;
 /** Blocks may be slow on purpose. */
 const SEND_TIMEOUT_MS = 60_000;
 
-/** An event as the endpoint tells it, all hex with `0x`. */
+/** An event as the endpoint returns it, all hex with `0x`. */
 export interface ChainEvent {
   readonly address: string;
   /** The event's kind, and its indexed values. */
   readonly topics: readonly string[];
-  /** The others, a word each. */
+  /** The other values, one word each. */
   readonly data: string;
-  /** Of its block. */
+  /** Number of its block. */
   readonly blockNumber: string;
   readonly transactionHash: string;
 }
 
-/** What tests and commands may do to the chain. */
+/** Operations on the chain for tests and commands. */
 export class Chain {
   /** URL of the JSON-RPC endpoint; empty when the nodes have no chain. */
   readonly rpc: string;
   readonly chainId: number;
-  /** 0: not known, of a network that was attached. */
+  /** 0: unknown, for an attached network. */
   readonly networkId: number;
-  /** @throws HarnessError `CONTRACT_UNKNOWN` by the getter of an address that is not known */
+  /** @throws HarnessError `CONTRACT_UNKNOWN` from the getter of an unknown address */
   readonly contracts: Contracts;
   readonly startBlock: number;
   /** As the cluster was defined; `setBlockTime` changes the chain's pace, not this. */
   readonly blockTimeMs: number;
-  /** A node tells time by the blocks, so they come at the wall clock's pace and never on demand. */
+  /** Some node tells time by the blocks, so they are mined in real time and never on demand. */
   readonly steady: boolean;
   readonly #faults = new ChainFaults();
   readonly #rpc: RpcClient | undefined;
@@ -68,17 +68,20 @@ export class Chain {
       record.control === undefined ? undefined : new HttpClient({ node: 'chain', base: record.control });
   }
 
-  /** Whether it can be made to mine, to fund and to fail. */
+  /** Whether it can be made to mine, fund and fail. */
   get controlled(): boolean {
     return this.#control !== undefined;
   }
 
-  /** What has been done to it here. */
+  /** Faults that this process has injected into it. */
   get faults(): readonly ChainFault[] {
     return this.#faults.list;
   }
 
-  /** @throws HarnessError `CHAIN_FAILED` with the method and the endpoint's message, also when it cannot be reached */
+  /**
+   * @throws HarnessError `CHAIN_FAILED` with the method and the endpoint's message, including when it cannot
+   * be reached
+   */
   async call<T = unknown>(method: string, params: readonly unknown[] = [], signal?: AbortSignal): Promise<T> {
     if (this.#rpc === undefined) throw new HarnessError('CHAIN_FAILED', `${method}: the nodes have no chain`);
     try {
@@ -98,7 +101,7 @@ export class Chain {
   }
 
   /**
-   * Mines at once, whatever the block time is.
+   * Mines at once, whatever the block time.
    * @param options.force even on a steady chain, whose nodes then lose track of it unless none runs yet
    * @throws HarnessError `CHAIN_STEADY`, `CHAIN_UNCONTROLLED`
    */
@@ -154,7 +157,7 @@ export class Chain {
   }
 
   /**
-   * What a contract says, as numbers.
+   * Calls a view of a contract and returns numbers.
    * @param signature of a view without texts and lists @param at block number, of the last sixty or so; default: the head
    * @returns its first word @throws HarnessError `CHAIN_FAILED` with the contract's reason
    */
@@ -167,7 +170,7 @@ export class Chain {
     return (await this.words(contract, signature, values, at))[0] as bigint;
   }
 
-  /** The same with all of its words. */
+  /** The same, returning all words. */
   async words(
     contract: string,
     signature: string,
@@ -195,7 +198,7 @@ export class Chain {
     return this.call<readonly ChainEvent[]>('eth_getLogs', [filter]);
   }
 
-  /** Who may stamp with a batch, 40 hex digits, and the block that it is of; undefined: there is no such batch. */
+  /** Owner of a batch, 40 hex digits, and the block that created it; undefined: there is no such batch. */
   async batch(id: string): Promise<{ readonly owner: string; readonly block: number } | undefined> {
     const { postageStamp: contract } = this.contracts;
     const created = await this.events(BATCH_CREATED, { contract });
@@ -208,8 +211,8 @@ export class Chain {
   }
 
   /**
-   * Calls a contract as the owner of a key, beside the node whose account it may be, and waits for the block.
-   * @param key 32 bytes @throws HarnessError `CHAIN_FAILED` when it fails there
+   * Calls a contract as the owner of a key, which may also be a node's account, and waits for the block.
+   * @param key 32 bytes @throws HarnessError `CHAIN_FAILED` when the transaction fails
    */
   async send(
     key: Uint8Array,
@@ -234,13 +237,19 @@ export class Chain {
     return hash;
   }
 
-  /** Token units per accounting unit of a cheque, and what the first cheque of a peer loses. Nodes read it now and then. */
+  /**
+   * Token units per accounting unit of a cheque, and what is deducted from a peer's first cheque. Nodes read
+   * both periodically.
+   */
   async setSwapPrice(change: { price?: bigint; deduction?: bigint }): Promise<void> {
     const query = Object.entries(change).map(([name, value]) => `${name}=${value}`);
     await command(this.#controlled('prices cannot be set'), `/swap-price?${query.join('&')}`);
   }
 
-  /** What a batch costs from now on: the price of one chunk and block, token units, and how often it is paid. */
+  /**
+   * What a batch costs from now on: the price of one chunk and block, token units, and the interval at which
+   * it is paid.
+   */
   async batchTerms(): Promise<{ readonly storagePrice: bigint; readonly blockTimeMs: number }> {
     const storagePrice = await this.view(this.contracts.postageStamp, 'lastPrice()');
     return { storagePrice, blockTimeMs: this.blockTimeMs };
@@ -251,7 +260,10 @@ export class Chain {
     await command(this.#controlled('prices cannot be set'), `/storage-price?price=${price}`);
   }
 
-  /** As its owner: its transactions fail until it is resumed. @throws ClientError `http.409` when it is so already */
+  /**
+   * As its owner: its transactions fail until it is resumed.
+   * @throws ClientError `http.409` when it is paused already
+   */
   async pauseContract(contract: keyof Contracts): Promise<void> {
     await command(this.#controlled('contracts cannot be paused'), `/pause-contract?contract=${contract}`);
     this.#faults.begin(`the contract ${contract} was paused`, contract);
@@ -262,16 +274,18 @@ export class Chain {
     this.#faults.end(contract);
   }
 
-  /** Replaces the last blocks by as many empty ones: what they did is undone, their transactions are lost. */
+  /**
+   * Replaces the last blocks with as many empty ones: their effects are undone, their transactions are lost.
+   */
   async reorganise(blocks: number): Promise<void> {
     await command(this.#controlled('blocks cannot be replaced'), `/reorg?blocks=${blocks}`);
     this.#faults.begin(`the last ${plural(blocks, 'block')} of the chain were replaced`);
   }
 
   /**
-   * What a node sees of the endpoint, or every node. Only with `chain.gate` in the definition.
-   * @param fault `none` ends it @param id of a fault that adds to others; without it there is one for each node, and one
-   * for all @throws ClientError `http.400` without gate
+   * Sets the endpoint fault that one node, or every node, sees. Only with `chain.gate` in the definition.
+   * @param fault `none` ends it @param id of a fault that adds to others; without it there is one fault per
+   * node, and one for all nodes @throws ClientError `http.400` without gate
    */
   async setRpcFault(fault: RpcFault | { readonly kind: 'none' }, node?: string, id?: string): Promise<void> {
     const { kind, ...more } = fault;
@@ -284,8 +298,8 @@ export class Chain {
   }
 
   /**
-   * Everything that is on it, for another chain to begin with.
-   * @param folder for its `stateFolder`; nothing is there yet
+   * Saves the whole state, for another chain to start from.
+   * @param folder for that chain's `stateFolder`; does not exist yet
    */
   async save(folder: string): Promise<void> {
     const control = this.#controlled('its state cannot be saved');
@@ -296,12 +310,15 @@ export class Chain {
     writeState(folder, { ...saved, dump: Buffer.from(saved.dump, 'base64') }).close();
   }
 
-  /** Calls of each node that went through the gate, and those that a fault has met. */
+  /** Each node's calls through the gate, and those affected by a fault. */
   async rpcCalls(): Promise<Readonly<Record<string, GateCount>>> {
     return (await this.#gateState()).clients ?? {};
   }
 
-  /** Calls that each fault has met, by its id, also of those that have ended lately; undefined: there is no gate. */
+  /**
+   * Calls that each fault has affected, by its id, including recently ended faults; undefined: there is no
+   * gate.
+   */
   async rpcCallsMet(): Promise<Readonly<Record<string, number>> | undefined> {
     return (await this.#gateState()).rpcFaults;
   }
@@ -320,7 +337,7 @@ export class Chain {
     await this.#control?.close();
   }
 
-  /** @param without what cannot be done without it */
+  /** @param without what is impossible without a control endpoint */
   #controlled(without: string): HttpClient {
     if (this.#control !== undefined) return this.#control;
     throw new HarnessError('CHAIN_UNCONTROLLED', `this chain has no control endpoint: ${without}`, {

@@ -22,8 +22,9 @@ export const CONTRACT_NAMES = [
 ] as const satisfies readonly (keyof Contracts)[];
 
 /**
- * Contracts of a network that somebody else deployed: who asks for an address that is not known is told so by name.
- * @returns an object that lists the known ones only
+ * Contracts of a network that svcnet did not deploy: reading an unknown address fails with an error that
+ * names the contract.
+ * @returns an object that enumerates only the known ones
  */
 export function knownContracts(known: Partial<Contracts>): Contracts {
   const contracts = { ...known };

@@ -1,11 +1,11 @@
-/** What this process has done to a chain, for those who tell what happened. */
+/** A fault that this process has injected into a chain, for reports. */
 
 export interface ChainFault {
   /** For people: `the chain was paused`. */
   readonly text: string;
   /** Ms since the epoch. */
   readonly at: number;
-  /** Absent: it took no time, or goes on. */
+  /** Absent: it took no time, or still lasts. */
   readonly endAt?: number;
 }
 
@@ -13,15 +13,15 @@ const FAULTS_MAX = 1000;
 
 export class ChainFaults {
   #faults: readonly ChainFault[] = [];
-  /** Those that go on, by what they are done to. */
+  /** Faults that still last, by target. */
   readonly #open = new Map<string, ChainFault>();
 
-  /** In the order of their beginnings. */
+  /** In the order in which they began. */
   get list(): readonly ChainFault[] {
     return this.#faults;
   }
 
-  /** @param target what it is done to, until `end`; absent: it takes no time */
+  /** @param target what it affects, until `end`; absent: it takes no time */
   begin(text: string, target?: string): void {
     if (target !== undefined) this.end(target);
     const fault = { text, at: Date.now() };

@@ -1,30 +1,33 @@
-/** A chain as the state on disk has it, and the document that starts one. */
+/** The record of a chain in the state on disk, and the document that starts a chain. */
 import type { Contracts } from './contracts.ts';
 
 export interface ChainRecord {
-  /** Empty: nodes without a chain were attached. */
+  /** Empty: an attached network without a chain. */
   readonly rpc: string;
-  /** Endpoint that mines, funds and sets prices; absent on a chain that svcnet has not started. */
+  /** Endpoint that mines, funds and sets prices; absent on a chain that svcnet did not start. */
   readonly control?: string;
-  /** Endpoint that the nodes use when it shall be made to fail; each adds its name as a path. */
+  /** Endpoint that the nodes use if it can be made to fail; each adds its name as a path. */
   readonly gate?: string;
   readonly chainId: number;
   /** 0: not known. */
   readonly networkId: number;
-  /** Those that are known; all of them on a chain that svcnet has started. */
+  /** The known contracts; all of them on a chain that svcnet started. */
   readonly contracts: Partial<Contracts>;
   readonly startBlock: number;
   readonly blockTimeMs: number;
-  /** Blocks come at the wall clock's pace alone: a node tells time by them. */
+  /** Blocks are mined only in real time: a node tells time by them. */
   readonly steady: boolean;
 }
 
-/** Options document of `chain/main.ts`; amounts are decimal strings. How it ends with its parent is added. */
+/**
+ * Options document of `chain/main.ts`; amounts are decimal strings. Whether it ends with its parent is added
+ * later.
+ */
 export interface ChainOptions {
-  /** Address that the JSON-RPC endpoint listens at. */
+  /** Address that the JSON-RPC endpoint listens on. */
   readonly host: string;
   readonly port: number;
-  /** The same of the control endpoint and the gate, which only the testbed and the nodes use. */
+  /** The same for the control endpoint and the gate, which only the testbed and the nodes use. */
   readonly controlHost: string;
   readonly chainId: number;
   readonly networkId: number;
@@ -33,9 +36,9 @@ export interface ChainOptions {
   readonly storagePrice: number;
   /** No blocks on demand. */
   readonly steady: boolean;
-  /** A door in front of its endpoint that can be made to fail. */
+  /** A proxy in front of its endpoint that can be made to fail. */
   readonly gate: boolean;
-  /** Where its state is kept, and begun with when there is one. */
+  /** Where its state is kept; it starts from an existing one. */
   readonly stateFolder?: string;
   readonly accounts: readonly {
     readonly address: string;

@@ -16,7 +16,7 @@ export function failureDocument(error: unknown): FailureDocument {
   return { error: { code: codeOf(error), message: messageOf(error), hint } };
 }
 
-/** Of a usage error: the message of Commander, `error: …`, followed by its suggestion. */
+/** The document of a usage error. @param text Commander's message `error: …`, then its suggestion */
 export function usageDocument(text: string): FailureDocument {
   const [first = '', ...more] = text.replace(/^error: /, '').split('\n');
   const hint = more.join('\n');

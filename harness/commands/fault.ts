@@ -91,7 +91,7 @@ async function begin(request: FaultRequest, flags: ClusterFlags, context: Comman
   try {
     context.signal.addEventListener(
       'abort',
-      // An interrupted process has some seconds only.
+      // An interrupted process has only a few seconds.
       () =>
         context.note(
           `undoing what has begun; should this end before, run svcnet heal --name ${cluster.name}\n`,

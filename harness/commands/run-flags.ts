@@ -107,8 +107,8 @@ export async function chooseClusters(
 const LANES_MAX = 4;
 
 /**
- * How many clusters run at once. By default as many as there are cores where scenarios choose what their clusters are;
- * one that was described, and may be large, is started once.
+ * How many clusters run at once. By default one per core if scenarios choose their clusters; a cluster
+ * described by options or a file may be large, so only one is started.
  * @throws HarnessError `USAGE`
  */
 export function lanesOf(flags: RunFlags): number {

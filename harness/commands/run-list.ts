@@ -5,7 +5,7 @@ import type { ParameterSpec } from '../run/scenario.ts';
 import { type Chosen, SUITES } from '../run/suites.ts';
 import { answer, type CommandContext } from './context.ts';
 
-/** @param chosen none: all of the package, and its suites */
+/** @param chosen none: all scenarios of the package, and its suites */
 export async function listScenarios(chosen: readonly Chosen[], context: CommandContext): Promise<void> {
   const all = chosen.length === 0;
   const scenarios = all
@@ -48,7 +48,7 @@ function defaultText(kind: ParameterSpec['kind'], value: ParameterSpec['default'
   return kind === 'sizes' ? (value as readonly number[]).map(sizeText).join(',') : String(value);
 }
 
-/** As it can be given: `1MiB`, `4096`. */
+/** In the form that an option accepts: `1MiB`, `4096`. */
 function sizeText(bytes: number): string {
   if (bytes >= 2 ** 20 && bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20}MiB`;
   return bytes > 2 ** 13 && bytes % 2 ** 10 === 0 ? `${bytes / 2 ** 10}KiB` : String(bytes);

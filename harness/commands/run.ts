@@ -74,7 +74,7 @@ async function chosenBy(
   ];
 }
 
-/** @throws HarnessError `USAGE`, with the option for what is a suite or a tag */
+/** @throws HarnessError `USAGE`, naming the option to use for a suite or a tag */
 async function scenarioOf(name: string): Promise<Scenario> {
   if (!bundledScenarios().includes(name)) {
     if (Object.hasOwn(SUITES, name))

@@ -73,7 +73,7 @@ export async function stamp(
   }
 }
 
-/** A batch that was bought, and what the output says about its owner. */
+/** A purchased batch, and its owner as shown in the output. */
 interface Bought {
   readonly whose: { readonly node?: string; readonly owner?: string };
   /** Name of the node that owns it. */

@@ -1,4 +1,7 @@
-/** Runs side by side: each figure of the first side with those of the others, and what is better, the same or worse. */
+/**
+ * Compares runs: each figure of the first side with those of the others, and whether it is better, the same
+ * or worse.
+ */
 import type { RunResult } from '../report/result.ts';
 import { estimateOf, isShare, pooled } from './estimate.ts';
 import { costFigures, type FigureKey, figuresOf, keyText, type Reading, type RunFigure } from './figures.ts';
@@ -6,7 +9,10 @@ import { commonScenarios, differencesOf, type Side } from './sides.ts';
 import type { Estimate, Interval } from './statistics.ts';
 import { CONFIDENCE, judge, type Verdict, verdictOfAll } from './verdict.ts';
 
-/** Errors have no tolerance: more of them is worse. As long as fewer than this share may be more, they are the same. */
+/**
+ * Errors have no tolerance: more of them is worse. They are the same if their difference surely stays within
+ * this share.
+ */
 const ERRORS_UNSEEN = 0.01;
 
 export interface ComparedSide {
@@ -15,13 +21,13 @@ export interface ComparedSide {
   readonly runs: readonly string[];
 }
 
-/** A figure of one side beside that of the first one. */
+/** A figure of one side compared with that of the first. */
 export interface Compared {
   /** Name of the side. */
   readonly side: string;
-  /** Side to base; null of errors, and when one of them has none. */
+  /** Side to base; null for errors, and when one of the two has no value. */
   readonly ratio: number | null;
-  /** Of errors: side minus base, percentage points. */
+  /** For errors: side minus base, percentage points. */
   readonly difference: number | null;
   /** 95 %, of the ratio or the difference; null when there are too few samples. */
   readonly interval: Interval | null;
@@ -29,9 +35,9 @@ export interface Compared {
 }
 
 export interface ComparedFigure extends FigureKey {
-  /** Of each side, the first one among them: the median of its runs, of errors over all its runs. */
+  /** For each side, including the first: the median of its runs; for errors, the share over all its runs. */
   readonly values: readonly (number | null)[];
-  /** Of each side but the first. */
+  /** For each side except the first. */
   readonly compared: readonly Compared[];
 }
 
@@ -40,13 +46,13 @@ export interface Comparison {
   readonly tolerance: number;
   readonly confidence: number;
   readonly sides: readonly ComparedSide[];
-  /** What else is different about the sides, a line each. */
+  /** Other differences between the sides, one line each. */
   readonly differences: readonly string[];
   readonly figures: readonly ComparedFigure[];
 }
 
 /**
- * @param sides at least two; the first one is what the others are compared with
+ * @param sides at least two; the others are compared with the first
  * @param tolerance share by which a figure may differ and still be the same
  * @throws HarnessError `RUNS_DIFFER`
  */
@@ -95,7 +101,7 @@ type Table = ReadonlyMap<string, { readonly key: FigureKey; readonly readings: r
 function readingsOf({ runs }: Side, scenarios: readonly string[]): Table {
   const table = new Map<string, { key: FigureKey; readings: RunFigure[] }>();
   for (const run of runs) {
-    // Those of a whole run say nothing about a part of it.
+    // The costs of a whole run say nothing about a part of it.
     const costs = run.scenarios.length === scenarios.length ? costFigures(run) : [];
     for (const figure of [...scenarios.flatMap((scenario) => figuresOf(run, scenario)), ...costs]) {
       const text = keyText(figure);
@@ -104,7 +110,7 @@ function readingsOf({ runs }: Side, scenarios: readonly string[]): Table {
       table.set(text, row);
     }
   }
-  // A figure that some runs lack, such as an operation that was not reached, is none of the side.
+  // A figure that some runs lack, such as an operation that was not reached, is left out.
   return new Map([...table].filter(([, { readings }]) => readings.length === runs.length));
 }
 
@@ -113,7 +119,8 @@ function keyOf({ scenario, what, of, figure, unit, better }: RunFigure): FigureK
 }
 
 /**
- * Of runs that took turns, in the order of time one of either side in every two: whether each two began with the other side.
+ * For runs that took turns, one of either side in every two in the order of time: whether each pair began
+ * with the other side.
  * @returns undefined when they did not
  */
 export function turnsTaken(base: Side, other: Side): boolean[] | undefined {
@@ -177,7 +184,7 @@ function scaled([low, high]: Interval, scale: (value: number) => number): Interv
   return [scale(low), scale(high)];
 }
 
-/** Runs whose numbers are those of a part of the work. */
+/** Runs whose numbers cover only part of the work. */
 function unfinished({ name, runs }: Side): string[] {
   return runs.flatMap((run: RunResult) =>
     run.scenarios

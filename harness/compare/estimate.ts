@@ -1,4 +1,4 @@
-/** How far a figure of one side is from that of another, by as much as their runs tell. */
+/** Estimates from runs how far a figure of one side is from that of another. */
 import { type FigureKey, type Reading, type WindowSeries } from './figures.ts';
 import {
   blockBootstrapError,
@@ -12,30 +12,30 @@ import {
   standardDeviation,
 } from './statistics.ts';
 
-/** From so many runs of each side on, their spread is measured; before, it is assumed. */
+/** With at least this many runs of each side their spread is measured; with fewer, it is assumed. */
 export const REPEATS_MIN = 4;
 /**
- * Standard deviation of the logarithm between runs of the same program on the same machine, as long as it cannot be
- * measured: single runs differ by up to 7 % for no reason.
+ * Standard deviation of the logarithm between runs of the same program on the same machine, used while it
+ * cannot be measured: single runs differ by up to 7 % for no reason.
  */
 const BETWEEN_RUNS = 0.025;
-/** Whole windows of a run below which their spread says nothing. */
+/** With fewer complete windows in a run, their spread says nothing. */
 const WINDOWS_MIN = 10;
 
-/** Of the same figure, one reading per run in the order of time. */
+/** Readings of one figure, one per run, in the order of time. */
 export interface Readings {
   readonly base: readonly Reading[];
   readonly other: readonly Reading[];
   /**
-   * Of runs that took turns, so that each has a partner that saw the same machine: whether the pair began with the other
-   * side. Undefined: they did not.
+   * For runs that took turns, so that each has a partner under the same machine conditions: whether the pair
+   * began with the other side. Undefined: they did not take turns.
    */
   readonly turned: readonly boolean[] | undefined;
 }
 
 /**
- * Of errors the difference of their shares, of everything else the logarithm of the ratio; other to base.
- * @returns undefined when there are too few samples for any
+ * For errors the difference of their shares, for everything else the logarithm of the ratio; other to base.
+ * @returns undefined when there are too few samples
  */
 export function estimateOf(key: FigureKey, readings: Readings): Estimate | undefined {
   return isShare(key) ? shareEstimate(readings) : ratioEstimate(readings);
@@ -62,7 +62,7 @@ function logsOf(readings: readonly Reading[]): number[] | undefined {
   return values.length === 0 || values.some((value) => value <= 0) ? undefined : values.map(Math.log);
 }
 
-/** Where runs took turns, what disturbed both of a pair cancels out. */
+/** If runs took turns, what disturbed both runs of a pair cancels out. */
 function repeatedEstimate(
   a: readonly number[],
   b: readonly number[],
@@ -75,7 +75,7 @@ function repeatedEstimate(
   );
 }
 
-/** Standard error of the mean logarithm by what happened within the runs; undefined when one is too short. */
+/** Standard error of the mean logarithm from the spread within the runs; undefined when one is too short. */
 function errorWithin(readings: readonly Reading[]): number | undefined {
   const errors = readings.map(({ windows }) => (windows === undefined ? undefined : windowsError(windows)));
   const known = errors.filter((error) => error !== undefined);
@@ -90,7 +90,7 @@ function shareEstimate({ base, other, turned }: Readings): Estimate | undefined 
   const [a, b] = [sharesOf(base), sharesOf(other)];
   if (a === undefined || b === undefined) return undefined;
   const [aPooled, bPooled] = [pooled(a), pooled(b)];
-  // Errors come in bursts: where there are any, the runs tell how differently often.
+  // Errors come in bursts: if there are any, the spread between runs shows how much their rate varies.
   if (Math.min(a.length, b.length) >= REPEATS_MIN && aPooled.count + bPooled.count > 0) {
     const rates = (shares: readonly Share[]) => shares.map(({ count, total }) => count / total);
     return repeatedEstimate(rates(a), rates(b), turned);

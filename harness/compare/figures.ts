@@ -1,6 +1,6 @@
 /**
- * The figures of a run that can be compared, each a number with its unit and the direction in which it is better: of every
- * operation over all nodes and on each node, and what the run cost.
+ * The comparable figures of a run, each a number with its unit and the direction in which it is better: for
+ * every operation over all nodes and on each node, and the costs of the run.
  */
 import { Distribution } from '../metrics/distribution.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
@@ -10,7 +10,7 @@ import { mean, type Share, weightedMedian } from './statistics.ts';
 
 export interface FigureKey {
   readonly scenario: string;
-  /** Operation, or what a cost is called. */
+  /** Operation, or name of a cost. */
   readonly what: string;
   /** Node or link; absent: all. */
   readonly of?: string;
@@ -19,17 +19,17 @@ export interface FigureKey {
   readonly better: 'higher' | 'lower';
 }
 
-/** What one run says of a figure. */
+/** A figure's value in one run. */
 export interface Reading {
-  /** Null when there are too few samples to tell it. */
+  /** Null when there are too few samples. */
   readonly value: number | null;
-  /** Of errors: how many out of how many. */
+  /** For errors: how many out of how many. */
   readonly share?: Share;
-  /** The same number in windows of equal length, where the run has kept them. */
+  /** The same figure in windows of equal length, if the run has kept them. */
   readonly windows?: WindowSeries;
 }
 
-/** Windows of a run and a statistic of any of them that moves as the figure does. */
+/** Windows of a run, and a statistic of any selection of them that moves as the figure does. */
 export interface WindowSeries {
   readonly windows: readonly Window[];
   readonly statistic: (windows: readonly Window[]) => number;
@@ -148,7 +148,7 @@ function typicalTail(windows: readonly Window[]): number {
   return weightedMedian(windows.map(({ p99Ms, count }) => [p99Ms ?? 0, count]));
 }
 
-/** Without the first and the last one, which are not whole. */
+/** Without the first and the last window, which are incomplete. */
 function windowsOf({ count, bytes, p50Ms, p99Ms }: OperationTimeline): Window[] {
   return count
     .map((n, i) => ({
@@ -160,7 +160,7 @@ function windowsOf({ count, bytes, p50Ms, p99Ms }: OperationTimeline): Window[] 
     .slice(1, -1);
 }
 
-/** The same for the same figure of another run. */
+/** A key that is equal for the same figure of different runs. */
 export function keyText({ scenario, what, of = '', figure, unit }: FigureKey): string {
   return JSON.stringify([scenario, what, of, figure, unit]);
 }

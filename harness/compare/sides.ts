@@ -1,6 +1,6 @@
 /**
- * What is compared: sides, each a run or several repeats of one, read from their folders. Runs that cannot be compared are
- * refused, and what else is different about them is said.
+ * The sides of a comparison, each a run or several repeats of one, read from their folders. Runs that cannot
+ * be compared are refused; their other differences are reported.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,15 +10,15 @@ import { findRun, foldersIn, readRun } from '../report/read-run.ts';
 import type { RunResult, ScenarioResult } from '../report/result.ts';
 
 export interface Side {
-  /** As it was given. */
+  /** As given by the caller. */
   readonly name: string;
   /** At least one, in the order of time. */
   readonly runs: readonly RunResult[];
 }
 
 /**
- * @param given paths of folders, or names of runs below the state directory; a folder is that of a run, or holds those of
- * repeats
+ * @param given paths of folders, or names of runs below the state directory; a folder is a run's own, or
+ * holds those of its repeats
  * @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `RUNS_DIFFER`
  */
 export function readSides(given: readonly string[], stateDir: string): Side[] {
@@ -58,7 +58,7 @@ function shown(value: unknown): string {
 
 /** Something that is not the same on two sides. */
 export interface Difference {
-  /** What of, such as `upload: concurrency`. */
+  /** What differs, such as `upload: concurrency`. */
   readonly what: string;
   readonly text: string;
 }
@@ -75,7 +75,7 @@ export function commonScenarios(base: Side, other: Side): string[] {
   );
 }
 
-/** What makes two sides less than a repeat of each other, besides what is compared. */
+/** Differences, apart from the figures, that keep two sides from being repeats of each other. */
 export function differencesOf(base: Side, other: Side): Difference[] {
   const [a, b] = [base.runs[0] as RunResult, other.runs[0] as RunResult];
   const machine = (['cpu', 'cores', 'memory', 'platform', 'node'] as const).flatMap((key) =>
@@ -84,7 +84,7 @@ export function differencesOf(base: Side, other: Side): Difference[] {
   return [...workDifferences(a, b), ...differenceOf('driver', a.driver, b.driver), ...machine];
 }
 
-/** In scenarios and their parameters. */
+/** Differences in scenarios and their parameters. */
 function workDifferences(a: RunResult, b: RunResult): Difference[] {
   const names = ({ scenarios }: RunResult) => scenarios.map(({ name }) => name).join(', ');
   return [

@@ -1,27 +1,29 @@
 /**
- * How far apart two sets of measurements are, and how sure that is. Everything is a pure function; what is drawn follows
- * from a fixed seed, so that the same runs always give the same answer.
+ * How far apart two sets of measurements are, and how certain that is. Everything is a pure function; random
+ * draws use a fixed seed, so that the same runs always give the same answer.
  *
- * - Repeated runs: Student's t interval of the mean logarithm of the ratio, a tenth of the runs trimmed at either end
- *   (Tukey and McLaughlin 1963): one run that the machine disturbed does not decide. Of pairs in either order, what the
- *   order does is taken out first (a two-period crossover: Hills and Armitage 1979).
- * - Single runs: seconds of one run depend on each other, so blocks of seconds are resampled (circular block bootstrap,
- *   Politis and Romano 1992). What differs between runs cannot be seen in one of them and is added as a fixed floor.
+ * - Repeated runs: Student's t interval of the mean logarithm of the ratio, a tenth of the runs trimmed at
+ *   either end (Tukey and McLaughlin 1963): a single run disturbed by the machine does not decide. For pairs
+ *   in either order, the effect of the order is removed first (a two-period crossover: Hills and Armitage
+ *   1979).
+ * - Single runs: seconds of one run depend on each other, so blocks of seconds are resampled (circular block
+ *   bootstrap, Politis and Romano 1992). Variation between runs cannot be seen in a single run and is added
+ *   as a fixed floor.
  * - Shares of errors: Newcombe's interval of a difference (1998, method 10), which holds for shares of zero.
  */
 
 /** Lower and upper end. */
 export type Interval = readonly [low: number, high: number];
 
-/** An estimate with its interval for any confidence, a share of 1. */
+/** An estimate with its interval for any confidence (a share of 1). */
 export interface Estimate {
   readonly value: number;
   readonly interval: (confidence: number) => Interval;
 }
 
-/** Of either end of sorted repeats. */
+/** Share trimmed at either end of the sorted repeats. */
 const TRIMMED = 0.1;
-/** Pairs of each order below which nothing tells what the order does. */
+/** With fewer pairs of each order, the effect of the order cannot be estimated. */
 const EACH_ORDER_MIN = 2;
 const REPLICATES = 500;
 const SEED = 0x5eed;
@@ -33,10 +35,10 @@ export function trimmedMean(values: readonly number[]): Estimate {
 }
 
 /**
- * The mean of differences within pairs, some of which began with one side and some with the other. Whatever comes second
- * may meet what the first one has left behind, such as caches that are full or a disk that still writes: half of what the
- * two orders differ by is that, and costs one degree of freedom.
- * @param differences at least two @param turned of each, whether its pair began with the other side
+ * The mean of differences within pairs, some of which began with one side and some with the other. The second
+ * run may be affected by what the first has left behind, such as full caches or a disk still writing: that
+ * effect is half of the difference between the two orders, and removing it costs one degree of freedom.
+ * @param differences at least two @param turned for each, whether its pair began with the other side
  */
 export function crossoverMean(differences: readonly number[], turned: readonly boolean[]): Estimate {
   const [ahead, back] = [false, true].map((is) => differences.filter((_, i) => turned[i] === is)) as [
@@ -52,13 +54,13 @@ export function crossoverMean(differences: readonly number[], turned: readonly b
   return { value: mean, interval: (confidence) => around(mean, wider, freedom - 1, confidence) };
 }
 
-/** Mean of `b` minus mean of `a`, which need not be as many nor as widely spread (Welch). @param a, b at least two each */
+/** Mean of `b` minus mean of `a`; sizes and variances may differ (Welch). @param a, b at least two each */
 export function differenceOfMeans(a: readonly number[], b: readonly number[]): Estimate {
   const [before, after] = [trimmed(a), trimmed(b)];
   const value = after.mean - before.mean;
   const [va, vb] = [before.error ** 2, after.error ** 2];
   const error = Math.sqrt(va + vb);
-  // Welch and Satterthwaite; two sides without any spread have it for sure.
+  // Welch and Satterthwaite; without any spread on either side the difference is certain.
   const freedom =
     error === 0 ? before.freedom : (va + vb) ** 2 / (va ** 2 / before.freedom + vb ** 2 / after.freedom);
   return { value, interval: (confidence) => around(value, error, freedom, confidence) };
@@ -99,8 +101,8 @@ function wilson({ count, total }: Share, confidence: number): Interval {
 }
 
 /**
- * Standard error of the logarithm of a statistic of a time series, from blocks of it drawn again and again.
- * @param series in the order of time @param statistic of any windows of it; above zero
+ * Standard error of the logarithm of a statistic of a time series, from repeatedly drawn blocks of it.
+ * @param series in the order of time @param statistic of any selection of its windows; above zero
  * @returns undefined when the statistic is not above zero for some draw
  */
 export function blockBootstrapError<W>(
@@ -109,7 +111,8 @@ export function blockBootstrapError<W>(
 ): number | undefined {
   const random = seeded(SEED);
   const { length } = series;
-  // As long as what depends on each other, and many enough to be drawn from; the cube root is the usual middle.
+  // Blocks must be as long as the dependence, yet numerous enough to draw from; the cube root is the usual
+  // compromise.
   const block = Math.ceil(Math.cbrt(length));
   const logs: number[] = [];
   for (let replicate = 0; replicate < REPLICATES; replicate++) {
@@ -141,7 +144,7 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** Of a sample: n - 1 below. */
+/** Of a sample: divides by n - 1. */
 export function standardDeviation(values: readonly number[]): number {
   const middle = mean(values);
   return Math.sqrt(values.reduce((sum, value) => sum + (value - middle) ** 2, 0) / (values.length - 1));
@@ -207,7 +210,7 @@ function nonZero(value: number): number {
   return Math.abs(value) < 1e-300 ? 1e-300 : value;
 }
 
-/** Stirling's series, shifted to where it is exact to the last digits. @param x above zero */
+/** Stirling's series, shifted to where it is accurate to the last digits. @param x above zero */
 function logGamma(x: number): number {
   let shift = 0;
   let z = x;

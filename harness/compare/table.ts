@@ -1,4 +1,4 @@
-/** A comparison for people: whom it compares, the figures side by side, and what to make of them. */
+/** A comparison for people: the sides, their figures side by side, and the conclusions. */
 import { formatMs, plural } from '../base/words.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';
 import { type Column, renderTable } from '../terminal/table.ts';
@@ -10,9 +10,9 @@ const COLOURS = { worse: 'red', better: 'green', 'too few samples': 'dim' } as c
 
 export interface TableOptions {
   readonly style: ConsoleStyle;
-  /** Columns; infinite when nobody sees them on a terminal. */
+  /** Columns; infinite when the output is not a terminal. */
   readonly width: number;
-  /** The rows of single nodes as well; else only those that are better or worse. */
+  /** Also shows the rows of single nodes; otherwise only those that are better or worse. */
   readonly wide: boolean;
 }
 
@@ -122,7 +122,7 @@ function summaryOf({ verdict, figures }: Comparison, style: ConsoleStyle): strin
   return `${paint(style, colour, verdict)}: of ${plural(all.length, 'figure')} ${counts.join(', ')}`;
 }
 
-/** What would tell more. */
+/** How to get more conclusive results. */
 function adviceOf({ sides, figures }: Comparison): string[] {
   const open = figures.some(({ compared }) => compared.some(({ verdict }) => verdict === 'too few samples'));
   const repeats = Math.min(...sides.map(({ runs }) => runs.length));

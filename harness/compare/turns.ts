@@ -8,8 +8,8 @@ export interface Turn<S> {
 }
 
 /**
- * Each side once per round, every other round backwards (A B, B A, …): what changes steadily, such as a machine that
- * warms up, meets all sides alike.
+ * Each side once per round, every other round backwards (A B, B A, …): a steady change, such as a machine
+ * warming up, affects all sides alike.
  */
 export function turnsOf<S>(sides: readonly S[], rounds: number): Turn<S>[] {
   return Array.from({ length: rounds }, (_, round) => {

@@ -1,17 +1,20 @@
-/** What is said of a figure: better, the same, worse, or that there are too few samples to say. */
+/** The verdict on a figure: better, the same, worse, or too few samples to say. */
 import type { Estimate, Interval } from './statistics.ts';
 
 export const VERDICTS = ['worse', 'better', 'same', 'too few samples'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** By how much a ratio may differ and still be the same: short runs on a machine that has other work do so for no reason. */
+/**
+ * By how much a ratio may differ and still count as the same: short runs on a busy machine vary that much for
+ * no reason.
+ */
 export const TOLERANCE_DEFAULT = 0.1;
 
-/** Of the intervals that are shown and judged. */
+/** Confidence of the intervals that are shown and judged. */
 export const CONFIDENCE = 0.95;
 
 export interface Judgement {
-  /** By how much it may differ and still be the same; in the estimate's own measure. */
+  /** By how much it may differ and still count as the same; in the estimate's own measure. */
   readonly tolerance: number;
   /** By how much it must differ to be worse or better; usually the tolerance. */
   readonly beyond: number;
@@ -21,9 +24,9 @@ export interface Judgement {
 }
 
 /**
- * Worse and better: the whole 95 % interval lies beyond, and it is not by chance even though so many figures are looked
- * at: widened to hold for all of them at once (Bonferroni), the interval still leaves out no difference at all. Same: the
- * whole 95 % interval lies within the tolerance. Everything else cannot be told.
+ * Worse and better: the whole 95 % interval lies beyond the limit, and not merely by chance because many
+ * figures are judged: even when widened to hold for all of them at once (Bonferroni), the interval excludes
+ * zero difference. Same: the whole 95 % interval lies within the tolerance. Everything else is undecided.
  */
 export function judge(estimate: Estimate | undefined, judgement: Judgement): Verdict {
   if (estimate === undefined) return 'too few samples';

@@ -1,19 +1,19 @@
 /**
- * Whether the network of this container is usable, for the image's health check (`node/health.sh`): one HTTP answer on a
- * loopback port, asked for anew each time, so that a network that hangs is not healthy either.
+ * Whether the network of this container is usable, for the image's health check (`node/health.sh`): one HTTP
+ * answer on a loopback port, determined anew each time, so that a hanging network is not healthy either.
  */
 import { createServer } from 'node:http';
 import { messageOf } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { checkPortsFree } from '../machine/ports.ts';
 
-/** Below the nodes' ports; `node/health.sh` has it, too. */
+/** Below the nodes' ports; repeated in `node/health.sh`. */
 const HEALTH_PORT = 1632;
-/** Less than a health check may take. */
+/** Shorter than a health check may take. */
 const LOOK_MS = 3000;
 
 export interface Health {
-  /** The start has come to its end. */
+  /** Call when the start is complete. */
   usable(cluster: Cluster): void;
   close(): Promise<void>;
 }

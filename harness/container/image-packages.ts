@@ -1,16 +1,17 @@
 /**
- * Takes from `node_modules` what the image never loads; the build of the image runs it (`node/Dockerfile`):
- * `node harness/container/image-packages.ts [FOLDER]`, the folder with package.json, its lock file and node_modules.
+ * Removes from `node_modules` what the image never loads; the build of the image runs this
+ * (`node/Dockerfile`): `node harness/container/image-packages.ts [FOLDER]`, the folder with package.json, its
+ * lock file and node_modules.
  */
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Drives engines from outside of containers. */
+/** Used only outside containers, to drive engines. */
 const NOT_INSIDE = ['dockerode'];
-/** Needed for another runtime, for types, or to compile what is there compiled. */
+/** Needed only for other runtimes, for types, or to compile what is already compiled. */
 const NEVER_LOADED = /^(bare-.*|@types\/.*|node-addon-api|nan)$/;
-/** Folders and files of a package that are not code, below whichever folder; licences stay. */
+/** Folders and files of a package that are not code, below any folder; licences stay. */
 const ASIDE =
   /(^|\/)(tests?|docs|examples?|benchmarks?|\.github)$|\.(d\.[cm]?ts|map|md)$|^zod\/src$|^(lmdb|secp256k1)\/(src|dict|dependencies)$/;
 /** Compiled for other systems, or other versions of Node.js than 24. */
@@ -37,7 +38,7 @@ export function neededPackages({ packages }: LockFile): Set<string> {
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
       if (NEVER_LOADED.test(name) || (path === '' && NOT_INSIDE.includes(name))) continue;
       const found = resolvedFrom(path, name, packages);
-      // One of another platform is optional, and not installed.
+      // A package for another platform is optional and not installed.
       if (found === undefined || needed.has(found)) continue;
       needed.add(found);
       waiting.push(found);
@@ -46,7 +47,7 @@ export function neededPackages({ packages }: LockFile): Set<string> {
   return needed;
 }
 
-/** The nearest one above, as Node.js looks for it. */
+/** The nearest one in a parent folder, as Node.js resolves it. */
 function resolvedFrom(path: string, name: string, packages: LockFile['packages']): string | undefined {
   for (let folder = path; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))) {
     const candidate = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`;

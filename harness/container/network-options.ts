@@ -1,4 +1,6 @@
-/** The definition of a network in one container: what its command line, its environment and a mounted file say. */
+/**
+ * The definition of a network in one container, from its command line, its environment and a mounted file.
+ */
 import { Command, CommanderError } from 'commander';
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
@@ -10,7 +12,7 @@ import { oneOf, seed, whole } from '../plan/fields.ts';
 import { NODES_MAX } from '../plan/schema.ts';
 import { PORT_RANGE, RPC_PORT } from './ports.ts';
 
-/** Neither containers in a container, nor nodes of somebody else. */
+/** Neither containers inside a container, nor attached nodes. */
 const DRIVERS: readonly StartingDriver[] = ['embedded', 'process'];
 
 export const NETWORK_HELP = `A whole storage network in one container.
@@ -28,7 +30,7 @@ The API of node i is at port 1633 + 10 i, the chain's JSON-RPC endpoint at 8545.
 is healthy, and its document is the only line on standard output and in /data/network.json.
 `;
 
-/** How each key is given, and what is expected. */
+/** How each key is given, and what is valid. */
 const KEYS = {
   nodes: { flag: '--nodes', variable: 'SVCNET_NODES', kind: whole(1, NODES_MAX), number: true },
   seed: { flag: '--seed', variable: 'SVCNET_SEED', kind: seed, number: false },
@@ -95,7 +97,7 @@ function parse(argv: readonly string[]): Flags | undefined {
   }
 }
 
-/** The definition says what is wrong with one of them. */
+/** The check of the definition reports mistakes in them. */
 function hostNames(
   { allowedHosts }: Flags,
   environment: Readonly<Record<string, string | undefined>>,

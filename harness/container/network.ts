@@ -1,7 +1,7 @@
 /**
- * A whole network in one container, as its main process: the nodes live in this process, the chain is its child. It ends
- * when it is asked to, and when the network is not whole any more: who watches the container must not be told that all
- * is well.
+ * A whole network in one container, as its main process: the nodes live in this process, the chain is its
+ * child. It ends when asked to, and when the network is no longer whole, so that the container does not
+ * appear healthy.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ export async function network(argv: readonly string[], environment: Environment)
   try {
     return await run(argv, environment, stopping.signal);
   } catch (error) {
-    // Asked to stop before it was up: that is what it did.
+    // Asked to stop before it was up, it did so.
     if (stopping.signal.aborted) return EXIT.success;
     say(messageOf(error));
     if (error instanceof HarnessError && error.hint !== undefined) say(error.hint);
@@ -69,7 +69,7 @@ async function startShown(options: ClusterOptions): Promise<Cluster> {
   }
 }
 
-/** Until it is asked to stop, or something of the network is gone. */
+/** Runs until it is asked to stop, or a part of the network is gone. */
 async function serve(cluster: Cluster, health: Health, signal: AbortSignal): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<Incident | undefined>();
   cluster.membership.onIncident((incident) => {
@@ -88,7 +88,7 @@ async function serve(cluster: Cluster, health: Health, signal: AbortSignal): Pro
   return incident === undefined ? EXIT.success : EXIT.checkFailed;
 }
 
-/** @returns path of the document, where that of an earlier start of this container is no more */
+/** @returns path of the document, after removing that of an earlier start of this container */
 function forgotten(folder: string): string {
   const path = join(folder, 'network.json');
   try {

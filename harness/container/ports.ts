@@ -1,10 +1,10 @@
-/** Where a network in one container is found: always at the same ports inside. */
+/** Ports of a network in one container: always the same inside it. */
 import type { NodePorts } from '../flavours/flavour.ts';
 import { fixedPorts } from '../plan/ports.ts';
 
-/** Of node-0's API: the usual one of a storage node. */
+/** Port of node-0's API: the usual one of a storage node. */
 const FIRST = 1633;
-/** Of the chain's JSON-RPC endpoint: the usual one of a local chain. */
+/** Port of the chain's JSON-RPC endpoint: the usual one of a local chain. */
 export const RPC_PORT = 8545;
 export const PORT_RANGE = { first: FIRST, stride: 10, debug: 'range' } as const;
 

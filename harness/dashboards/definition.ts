@@ -1,4 +1,4 @@
-/** How the two servers are started, whatever runs them. */
+/** How the two servers are started, as a program or in a container. */
 import { basename, join } from 'node:path';
 import type { ContainerCreateOptions } from 'dockerode';
 import type { Command } from '../machine/processes.ts';
@@ -6,13 +6,13 @@ import { labelsOf, type Owner } from '../places/docker/names.ts';
 import { CONFIG, HOME_BOARD, PROVISIONING } from './files.ts';
 import { grafanaHome, SERVERS, type ServerName } from './programs.ts';
 
-/** They are for this machine. */
+/** The servers are for this machine only. */
 export const HOST = '127.0.0.1';
 
 export interface ServerPlan {
   readonly name: ServerName;
   readonly port: number;
-  /** Folder of the files, and of their data. */
+  /** Folder of their files and their data. */
   readonly folder: string;
 }
 
@@ -46,7 +46,7 @@ function grafanaStart({ port, folder }: ServerPlan): Start {
   };
 }
 
-/** Anyone who reaches it may look and change nothing; it asks nothing of the internet. */
+/** Anyone who can reach it may view but not change anything; it makes no requests to the internet. */
 export function grafanaEnvironment(folder: string): Record<string, string> {
   return {
     GF_PATHS_PROVISIONING: `${folder}/${PROVISIONING}`,
@@ -72,14 +72,15 @@ function startOf(plan: ServerPlan): Start {
 export function serverCommand(plan: ServerPlan, program: string): Command {
   const { args, env } = startOf(plan);
   if (plan.name === 'prometheus') return { file: program, args, env };
-  // One program with commands since version 9; before, and beside it since, one for the server.
+  // Since version 9 there is one program with commands; the separate server program existed before and still
+  // does.
   const command = basename(program).startsWith('grafana-server') ? [] : ['server'];
   return { file: program, args: [...command, '--homepath', grafanaHome(program), ...args], env };
 }
 
 /**
- * It shares the network of its machine, where nodes and harness listen on loopback only; and the folder, at the same
- * place, as the user who has started it. It goes when it stops.
+ * It shares the machine's network, because nodes and harness listen on loopback only, and the folder, under
+ * the same path and user. The container is removed when it stops.
  */
 export function serverContainer(
   plan: ServerPlan,

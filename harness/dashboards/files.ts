@@ -2,7 +2,7 @@
  * What Prometheus and Grafana read, as files of one folder:
  *
  *   prometheus/prometheus.yml       prometheus/rules.yml
- *   prometheus/targets/nodes.json   targets/testbed-*.json   what is scraped; read again when it changes
+ *   prometheus/targets/nodes.json   targets/testbed-*.json   what is scraped; reread when it changes
  *   grafana/provisioning/           grafana/boards/*.json
  */
 import { readdirSync, readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { stringify } from 'yaml';
 /** Written by `dashboards/write.ts`. */
 const GENERATED = fileURLToPath(new URL('../../dashboards/generated', import.meta.url));
 const RULES = 'rules.yml';
-/** Rules are evaluated this often. */
+/** Interval at which rules are evaluated. */
 const EVALUATION_MS = 5000;
 
 export const NODE_TARGETS = 'prometheus/targets/nodes.json';
@@ -27,7 +27,7 @@ export interface DashboardFile {
   readonly content: string;
 }
 
-/** A node as far as its metrics go. */
+/** The properties of a node that matter for its metrics. */
 export interface ScrapedPlace {
   readonly name: string;
   /** URL of its debug API. */
@@ -38,7 +38,7 @@ export interface ScrapedPlace {
 
 export interface DashboardOptions {
   readonly nodes: readonly ScrapedPlace[];
-  /** Between two scrapes. */
+  /** Time between two scrapes. */
   readonly intervalMs: number;
   /** URL of Prometheus as Grafana reaches it. */
   readonly prometheus: string;
@@ -92,7 +92,7 @@ export function dashboardFiles({ nodes, intervalMs, prometheus, folder }: Dashbo
   ];
 }
 
-/** Paths of it are relative to the file. */
+/** Its paths are relative to the file. */
 function prometheusConfig(intervalMs: number): string {
   const duration = `${intervalMs}ms`;
   return stringify({
@@ -104,13 +104,13 @@ function prometheusConfig(intervalMs: number): string {
     rule_files: [RULES],
     scrape_configs: [
       { job_name: 'nodes', file_sd_configs: [{ files: ['targets/nodes.json'] }] },
-      // Labels such as node are those of what is measured, not of the harness.
+      // Labels such as node describe what is measured, not the harness.
       { job_name: 'testbed', honor_labels: true, file_sd_configs: [{ files: ['targets/testbed-*.json'] }] },
     ],
   });
 }
 
-/** The group of a node is that of the harness's own series. */
+/** A node's group is the same as in the harness's own series. */
 export function nodeTargets(nodes: readonly ScrapedPlace[]): string {
   return targetFile(
     nodes.map(({ name, debug, flavour, mode }) => ({

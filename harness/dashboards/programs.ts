@@ -1,4 +1,4 @@
-/** Where Prometheus and Grafana come from: a program of this machine, or an image. */
+/** Where Prometheus and Grafana come from: a program on this machine, or an image. */
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
@@ -34,7 +34,7 @@ export const SERVERS: Readonly<Record<ServerName, Known>> = {
 };
 
 /**
- * The program that a flag, else a variable names, else the first one on the path.
+ * The program named by a flag, or else by a variable, or else the first one on the path.
  * @returns undefined when there is none @throws HarnessError `BINARY_INVALID` when a named one cannot be run
  */
 export function findProgram(
@@ -63,16 +63,16 @@ function isRunnable(path: string): boolean {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile();
   } catch {
-    // It is not there, or not ours to run.
+    // It does not exist, or may not be run.
     return false;
   }
 }
 
-/** Where packages put what belongs to Grafana. */
+/** Where packages put Grafana's own files. */
 const GRAFANA_PACKAGED = '/usr/share/grafana';
 
 /**
- * The folder with what belongs to a program of Grafana.
+ * The folder with the files that belong to a Grafana program.
  * @throws HarnessError `BINARY_INVALID` when there is none
  */
 export function grafanaHome(program: string, packaged = GRAFANA_PACKAGED): string {

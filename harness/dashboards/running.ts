@@ -1,6 +1,6 @@
 /**
- * What of the dashboards of a cluster runs, as a file of its folder, so that any process can end it: the command that has
- * started it, another one, and the end of the cluster.
+ * The running dashboards of a cluster, as a file in its folder, so that any process can end them: the command
+ * that started them, another one, or the end of the cluster.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -11,10 +11,10 @@ import { stopContainer } from '../places/docker/removal.ts';
 import { NODE_TARGETS, testbedTargets } from './files.ts';
 import type { ServerName } from './programs.ts';
 
-/** They write what they have in memory. */
+/** Time for the servers to write what they have in memory. */
 const GRACE_MS = 5000;
 
-/** One of them: a process of this machine, or a container of its engine. */
+/** One server: a process on this machine, or a container on its engine. */
 export interface RunningServer {
   readonly name: ServerName;
   readonly url: string;
@@ -46,13 +46,14 @@ export function writeRunning(folder: string, running: RunningDashboards): void {
   writeJson(runningFile(folder), running);
 }
 
-/** Whether the command that has started them is still there. */
+/** Whether the command that started them is still running. */
 function isOwned({ owner }: RunningDashboards): boolean {
   return isAlive(owner);
 }
 
 /**
- * Ends the servers, no matter which command started them; their data stays. The command that watches them sees that it was meant.
+ * Ends the servers, no matter which command started them; their data stays. The command that watches them can
+ * tell that it was intended.
  * @param folder of the cluster @returns what ran @throws HarnessError `ENGINE_FAILED`
  */
 export async function endDashboards(folder: string): Promise<RunningDashboards | undefined> {
@@ -62,7 +63,7 @@ export async function endDashboards(folder: string): Promise<RunningDashboards |
   try {
     await Promise.all(running.servers.map(endServer));
   } catch (error) {
-    // What still runs has to be found again.
+    // Servers still running must remain recorded.
     writeRunning(folder, running);
     throw error;
   }
@@ -81,16 +82,16 @@ export function hasDashboards(folder: string): boolean {
   return running !== undefined && isOwned(running);
 }
 
-/** What the Prometheus of a cluster was told of. */
+/** Series announced to a cluster's Prometheus. */
 export interface Announcement {
-  /** Whether one still runs that could read it. */
+  /** Whether a Prometheus that could read them is still running. */
   isHeard(): boolean;
   withdraw(): void;
 }
 
 /**
- * Tells the Prometheus of a cluster, which has dashboards, of series of the harness.
- * @param folder of the cluster @param who such as the name of a run @param url of their endpoint
+ * Announces series of the harness to the Prometheus of a cluster with dashboards.
+ * @param folder of the cluster @param who for example the name of a run @param url of their endpoint
  */
 export function announceTestbed(folder: string, who: string, url: string): Announcement {
   const file = join(

@@ -29,9 +29,9 @@ export interface ServerRequest extends ServerPlan {
 }
 
 /**
- * A program of this machine, else an image when an engine of this machine answers and has it, or can get it.
- * @param note is told what takes long
- * @throws HarnessError `BINARY_INVALID`, `PROGRAM_NOT_FOUND` with the way to get it
+ * A program on this machine, or else an image if this machine's engine answers and has it or can get it.
+ * @param note receives notes about what takes long
+ * @throws HarnessError `BINARY_INVALID`, `PROGRAM_NOT_FOUND` saying how to get it
  */
 export async function findServer(
   name: ServerName,
@@ -57,7 +57,10 @@ export async function findServer(
   return { kind: 'container', image };
 }
 
-/** Starts it, and waits until it answers. @throws HarnessError `PROCESS_FAILED` with its last words, `INTERRUPTED` */
+/**
+ * Starts it, and waits until it answers.
+ * @throws HarnessError `PROCESS_FAILED` with its last log lines, `INTERRUPTED`
+ */
 export async function startServer(request: ServerRequest, signal: AbortSignal): Promise<RunningServer> {
   const { name, port } = request;
   const url = `http://${HOST}:${port}`;
@@ -121,7 +124,7 @@ async function unreadiness(url: string, signal: AbortSignal): Promise<string | u
   }
 }
 
-/** @returns the error of a server that has ended by itself, with its last words */
+/** @returns the error for a server that has ended by itself, with its last log lines */
 export async function ended({
   name,
   source,
@@ -131,7 +134,7 @@ export async function ended({
   if (source.kind === 'container') {
     return new HarnessError('PROCESS_FAILED', `the container of ${title} has ended by itself`);
   }
-  // Its last words may be on their way to the file.
+  // Its last lines may still be on their way to the file.
   await sleep(50);
   const lines = await fileLog(log).tail(LOG_LINES_SHOWN);
   return new HarnessError('PROCESS_FAILED', `${title} has ended by itself`, {

@@ -49,7 +49,7 @@ export function exportCompose(request: ExportRequest): Exported {
       {
         path: COMPOSE_FILE,
         content: composeText(request, network.nodes),
-        // The definition is part of it.
+        // It includes the definition.
         secret: request.definition.nodes.some(({ keys }) => keys !== undefined),
       },
       {
@@ -73,7 +73,7 @@ function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): s
   const document = new Document({}, { aliasDuplicateObjects: false });
   const node = (value: object) =>
     document.createNode(value, { aliasDuplicateObjects: false }) as unknown as YAMLMap;
-  // Merged into every node: what they share is written once.
+  // Merged into every node, so that what they share is written once.
   const shared = node({
     image,
     entrypoint: NODE_PROGRAM,
@@ -136,7 +136,7 @@ function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): s
   return annotatedYaml(document, notes(request));
 }
 
-/** Only with the profile. They read what the first container has written, and cannot read the keys beside it. */
+/** Only with the profile. They read what the first container has written, but not the keys beside it. */
 function dashboardServices(): object {
   const shared = {
     profiles: ['dashboards'],
@@ -144,7 +144,7 @@ function dashboardServices(): object {
     volumes: VOLUMES.map((volume) => `${volume}:ro`),
     restart: 'on-failure',
   };
-  // Whatever the APIs listen at, these are for this machine.
+  // Wherever the APIs listen, these ports are for this machine only.
   const published = (variable: string, port: number) => [`127.0.0.1:\${${variable}:-${port}}:${port}`];
   return {
     prometheus: {
@@ -162,12 +162,12 @@ function dashboardServices(): object {
   };
 }
 
-/** It has ended before anything else starts. */
+/** It ends before anything else starts. */
 function initService({ input, seed, image: chosen, sources }: ExportRequest, image: string): object {
   const { seed: _seed, ...definition } = input;
   return {
     image,
-    // An image that somebody chose is there already, or comes from a registry.
+    // A chosen image is already present, or comes from a registry.
     ...(chosen === undefined
       ? {
           build: {
@@ -179,7 +179,7 @@ function initService({ input, seed, image: chosen, sources }: ExportRequest, ima
       : {}),
     entrypoint: PREPARE_PROGRAM,
     environment: {
-      // A dollar sign would begin a variable.
+      // A single dollar sign would start a variable.
       SVCNET_DEFINITION: stringify(definition).replaceAll('$', '$$$$'),
       SVCNET_SEED: `\${SVCNET_SEED:-${seedToJson(seed)}}`,
     },

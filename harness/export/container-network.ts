@@ -1,6 +1,6 @@
 /**
- * A network whose chain and nodes are containers: the files that they read at their start. All of it follows from
- * the definition and the seed, so nothing has to be asked from a running chain.
+ * A network whose chain and nodes are containers: the files that they read at their start. Everything follows
+ * from the definition and the seed, so no running chain has to be asked.
  */
 import { isIPv4 } from 'node:net';
 import { type Account, createAccount } from '../../chain/account.ts';
@@ -38,7 +38,7 @@ interface Surroundings {
   /** Where the chain keeps its state, as its container sees it. */
   readonly chainFolder: string;
   readonly nodeHost: (node: string) => string;
-  /** Other names under which its API is asked; addresses may be among them. */
+  /** Other host names in requests to its API; may include addresses. */
   readonly otherHosts?: (node: string, index: number) => readonly string[];
   /** Data directory of a node, as its container sees it. */
   readonly dataDir: (node: string) => string;
@@ -76,7 +76,7 @@ function chainDocument({ chain }: ClusterPlan, stateFolder: string): string {
 `;
 }
 
-/** The chain does not run yet: its addresses follow from those of its deployer. */
+/** The chain is not running yet: contract addresses follow from the deployer's address. */
 function chainFacts({ chain }: ClusterPlan, deployer: Account, host: string): ChainFacts {
   const contracts = contractAddresses(deployer);
   return {

@@ -1,6 +1,6 @@
 /**
- * `svcnet export kubernetes`: manifests for `kubectl apply`. A group of the definition is a StatefulSet, and a node one
- * of its pods: the pod's name says which configuration and which keys are its own.
+ * `svcnet export kubernetes`: manifests for `kubectl apply`. A group of the definition is a StatefulSet, and
+ * a node one of its pods: the pod's name selects its configuration and keys.
  */
 import type {
   V1ConfigMap,
@@ -45,12 +45,15 @@ const NODES_SERVICE = 'nodes';
 const CHAIN = 'chain';
 const NODES_CONFIG = 'nodes';
 const NODES_KEYS = 'node-keys';
-/** What is asked of a cluster for each pod where the definition has no limits. */
+/** Resources requested for each pod if the definition has no limits. */
 const REQUESTS = { cpu: '50m', memory: '128Mi' };
 const CHAIN_REQUESTS = { cpu: '100m', memory: '256Mi' };
 /** A node keeps its chunks, the chain its state. */
 const VOLUME_SIZE = '2Gi';
-/** Seconds between two probes, and how many of a start may fail: ten minutes, for images that are large and disks that are slow. */
+/**
+ * Seconds between two probes, and how many may fail during a start: ten minutes, for large images and slow
+ * disks.
+ */
 const PROBE_SECONDS = 5;
 const STARTUP_FAILURES = 120;
 
@@ -72,7 +75,7 @@ export function exportKubernetes(request: ExportRequest): Exported {
     chainHost: CHAIN,
     chainFolder: CHAIN_FOLDER,
     nodeHost: hostOf,
-    // Its service, and what pods of other namespaces call both.
+    // Its service, and the names that pods of other namespaces use for both.
     otherHosts: (node) => [
       node,
       ...['', '.svc', '.svc.cluster.local'].flatMap((end) =>
@@ -107,7 +110,7 @@ export function exportKubernetes(request: ExportRequest): Exported {
 
 type Pods = ReadonlyMap<string, { readonly set: string; readonly pod: string }>;
 
-/** @param counts of the groups @returns by the node's name */
+/** @param counts of the groups @returns keyed by the node's name */
 function podNames(counts: readonly number[]): Pods {
   const pods = counts.flatMap((count, group) => {
     const set = counts.length === 1 ? 'node' : `group-${group}`;
@@ -142,7 +145,7 @@ function manifests(request: ExportRequest, network: ContainerNetwork, pods: Pods
     configMap(kit, NODES_CONFIG, Object.fromEntries(nodes.map(({ pod, config }) => [`${pod}.yaml`, config]))),
     keysSecret(kit, nodes),
     headlessService(kit, { name: CHAIN, component: 'chain', ports: CHAIN_PORTS, early: false }),
-    // Nodes find each other before they are ready: they are only once they have.
+    // Nodes must find each other before they are ready: readiness requires peers.
     headlessService(kit, { name: NODES_SERVICE, component: 'node', ports: NODE_PORTS, early: true }),
     ...nodes.map((node) => nodeService(kit, node)),
     chainSet(kit),
@@ -272,7 +275,7 @@ function nodeSet(kit: Kit, { name, nodes }: NodeSet): V1StatefulSet {
     volumeMounts: [
       { name: 'config', mountPath: CONFIG_FOLDER, readOnly: true },
       { name: 'data', mountPath: DATA_FOLDER },
-      // Of all keys a container sees its own.
+      // Each container sees only its own keys.
       { name: 'keys', mountPath: `${DATA_FOLDER}/keys`, subPathExpr: '$(POD_NAME)', readOnly: true },
       { name: 'tmp', mountPath: '/tmp' },
     ],
@@ -302,7 +305,7 @@ function nodeSet(kit: Kit, { name, nodes }: NodeSet): V1StatefulSet {
   });
 }
 
-/** A folder for each pod: a mount can name no more than that by the pod's name. */
+/** A folder for each pod: by the pod's name a mount can select only a folder. */
 function keyItems(nodes: readonly SetNode[]): { key: string; path: string }[] {
   return nodes.flatMap(({ pod, keys }) =>
     keys.map(({ path }) => ({ key: keyName(pod, path), path: path.replace(/^keys/, pod) })),
@@ -333,7 +336,7 @@ function containerBasics({ image }: Kit): Pick<V1Container, 'image' | 'imagePull
   };
 }
 
-/** What pods of nodes and of the chain do not share. */
+/** The parts in which node pods and the chain's pod differ. */
 type PodParts = Pick<V1PodSpec, 'containers' | 'initContainers' | 'topologySpreadConstraints' | 'volumes'>;
 
 const TMP_VOLUME = { name: 'tmp', emptyDir: {} };
@@ -355,14 +358,14 @@ function statefulSet(
     spec: {
       serviceName: of.service,
       replicas: of.replicas,
-      // Nobody waits for the one before.
+      // No pod waits for the previous one.
       podManagementPolicy: 'Parallel',
       selector: { matchLabels: of.labels },
       template: {
         metadata: { labels: of.labels },
         spec: {
           automountServiceAccountToken: false,
-          // A variable for every port of every service otherwise.
+          // Otherwise there is a variable for every port of every service.
           enableServiceLinks: false,
           terminationGracePeriodSeconds: STOP_GRACE_SECONDS,
           securityContext: {
@@ -386,7 +389,7 @@ const DATA_CLAIM: V1PersistentVolumeClaim = {
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: VOLUME_SIZE } } },
 };
 
-/** @param failures in a row that count */
+/** @param failures in a row that count as unhealthy */
 function probeOf(port: string, path: string, failures = 3): V1Probe {
   return {
     httpGet: { path, port },
@@ -396,7 +399,7 @@ function probeOf(port: string, path: string, failures = 3): V1Probe {
   };
 }
 
-/** A pod that has limits is given as much from the beginning. */
+/** A pod with limits requests that amount from the start. */
 function resourcesOf(resources: ContainerNode['resources']): V1ResourceRequirements {
   const limits = {
     ...(resources?.cpus === undefined ? {} : { cpu: String(resources.cpus) }),
@@ -408,7 +411,7 @@ function resourcesOf(resources: ContainerNode['resources']): V1ResourceRequireme
   };
 }
 
-/** Machines are emptied one node at a time. */
+/** Machines are drained one node at a time. */
 function budget(kit: Kit, { name }: NodeSet): V1PodDisruptionBudget {
   return {
     apiVersion: 'policy/v1',
@@ -418,7 +421,7 @@ function budget(kit: Kit, { name }: NodeSet): V1PodDisruptionBudget {
   };
 }
 
-/** All of them end with the shell that they run in. */
+/** All of them end with the shell in which they run. */
 function forwardCommands({ definition }: ExportRequest): string[] {
   const { chain, nodes } = publishedPorts(definition);
   const forward = (service: string, ports: string) =>

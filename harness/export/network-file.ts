@@ -1,4 +1,4 @@
-/** The file with which `svcnet attach -f network.yaml` drives a network that another engine runs. */
+/** The file with which `svcnet attach -f network.yaml` attaches to a network that another engine runs. */
 import type { ContainerNetwork } from './container-network.ts';
 import type { Doors } from './published.ts';
 import { annotatedYaml } from './yaml-text.ts';

@@ -1,11 +1,11 @@
-/** What a definition asks of the testbed that no other engine does for it. */
+/** Parts of a definition that only the testbed can provide, not another engine. */
 import type { Definition, NodeGroup } from '../plan/schema.ts';
 import { nameOf, type PublishedPorts, publishedPorts } from './published.ts';
 
 export const TARGETS = ['compose', 'stack', 'kubernetes'] as const;
 export type Target = (typeof TARGETS)[number];
 
-/** @returns a line for each, with key, value, and why it cannot be exported */
+/** @returns one line for each, with key, value and why it cannot be exported */
 export function obstacles(definition: Definition, target: Target): string[] {
   const { chain, driver, linkFaults, listen, machineFaults, ports, prepare, topology } = definition;
   const lines = definition.nodes.flatMap((group, index) => groupObstacles(group, `nodes[${index}]`));

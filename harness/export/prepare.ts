@@ -1,15 +1,16 @@
 /**
- * Prepares a containerised network: writes what its chain and its nodes read at their start, before any of them runs.
- * An exported compose file runs this once, on the volume that all containers share:
+ * Prepares a containerised network: writes what its chain and nodes read at their start, before any of them
+ * runs. An exported compose file runs this once, on the volume that all containers share:
  *
  *   FOLDER/chain.json            options document of `chain/main.ts`
  *   FOLDER/node-0/config.yaml    options of `node/main.ts`, with its key files beside it
  *   FOLDER/env                   batch ids, ready to use in a shell
- *   FOLDER/network.yaml          where the network is reached, for `svcnet attach`
+ *   FOLDER/network.yaml          URLs of the network, for `svcnet attach`
  *   FOLDER/dashboards            what Prometheus and Grafana read
  *   FOLDER/chain                 state of the chain, written by itself
  *
- * A folder that was prepared for the same network stays as it is: the network goes on. Any other is emptied first.
+ * A folder prepared for the same network is left unchanged: the network continues. Any other is emptied
+ * first.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -51,12 +52,12 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
     },
   );
   const said = `${network.nodes.length} nodes in ${folder}, seed ${seed}`;
-  // Accounts and batches are part of the chain's options: they tell seeds apart.
+  // Accounts and batches are part of the chain's options, so the seed is covered.
   const described = [VERSION, network.chain, ...network.nodes.map(({ config }) => config)].join('\n');
   const preparedFile = join(folder, 'prepared');
   const known = existsSync(preparedFile) && readFileSync(preparedFile, 'utf8') === described;
   if (!known) clear(folder);
-  // Published ports are no part of what the containers read.
+  // Written every time: published ports are not among what the containers read.
   write(join(folder, 'network.yaml'), networkFile(network, localDoors(definition)));
   writeDashboards(folder, network);
   if (known) {
@@ -69,12 +70,12 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
     for (const { path, content } of keys) write(join(folder, name, path), content);
   }
   write(join(folder, 'env'), envText(network));
-  // The last: what was interrupted is prepared anew.
+  // Written last: an interrupted preparation is redone.
   write(preparedFile, described);
   return `prepared ${said}`;
 }
 
-/** For containers of other users, which must not read the keys beside it. */
+/** For containers with other users, which must not read the keys beside it. */
 function writeDashboards(folder: string, { nodes }: ContainerNetwork): void {
   const files = dashboardFiles({
     nodes: nodes.map(({ name, mode }) => ({
@@ -90,7 +91,7 @@ function writeDashboards(folder: string, { nodes }: ContainerNetwork): void {
   for (const { path, content } of files) write(join(folder, 'dashboards', path), content, 0o644);
 }
 
-/** Containers that are made again have other addresses than before. */
+/** Recreated containers have new addresses. */
 async function forgetPeers(dataDirs: readonly string[]): Promise<void> {
   const options = { compileCache: undefined, timeoutMs: FORGET_TIMEOUT_MS };
   if (await runProgram(svcFlavour.forgetPeers(dataDirs), options)) return;

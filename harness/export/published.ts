@@ -1,10 +1,10 @@
-/** Where an exported network is reached from outside: ports that belong to one node each, on whichever machine. */
+/** Where an exported network is reached from outside: each port belongs to one node, on any machine. */
 
 import { CHAIN_PORTS } from '../flavours/inside-image.ts';
 import { fixedPorts, type PortRange } from '../plan/ports.ts';
 import type { Definition } from '../plan/schema.ts';
 
-/** The ports that a node takes by itself are those of the first one. */
+/** The first node gets the default ports of a node. */
 const DEFAULT_RANGE: PortRange = { first: 1633, stride: 10, debug: 'range' };
 
 export interface PublishedPorts {
@@ -32,7 +32,7 @@ export interface Doors {
   readonly nodes: readonly { readonly api: string; readonly debug: string }[];
 }
 
-/** @param hosts of the chain, of its control endpoint where that can be reached, and of the nodes */
+/** @param hosts of the chain, of its control endpoint if that can be reached, and of the nodes */
 export function doorsOf(
   definition: Definition,
   hosts: { readonly chain: string; readonly control?: string; node(index: number): string },
@@ -52,7 +52,10 @@ export function doorsOf(
   };
 }
 
-/** Who reaches the control endpoint owns the chain: it is for its machine alone, whatever the nodes listen at. */
+/**
+ * Access to the control endpoint means control of the chain: it is for its machine alone, wherever the nodes
+ * listen.
+ */
 export const CONTROL_HOST = '127.0.0.1';
 
 /** Everything on this machine, at the address that the definition chooses. */
@@ -61,7 +64,7 @@ export function localDoors(definition: Definition): Doors {
   return doorsOf(definition, { chain: host, control: CONTROL_HOST, node: () => host });
 }
 
-/** Of networks that nobody names. */
+/** Name of networks without one. */
 const DEFAULT_NAME = 'svcnet';
 
 export function nameOf({ name }: Definition): string {

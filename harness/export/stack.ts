@@ -1,7 +1,7 @@
 /**
- * `svcnet export stack`: a stack of Docker Swarm, for one machine or many. Every node is a service of its own. Tasks of
- * one replicated service would share their secrets and their published port, so none of them could have keys or an
- * API of its own.
+ * `svcnet export stack`: a stack of Docker Swarm, for one machine or many. Every node is a separate service:
+ * the tasks of one replicated service would share secrets and a published port, so none could have its own
+ * keys or API.
  */
 import { createHash } from 'node:crypto';
 import { Document, type YAMLMap } from 'yaml';
@@ -35,7 +35,7 @@ const CHAIN_CONFIG = `${CONFIG_FOLDER}/chain.json`;
 /** Digits of a digest in the name of a secret or config. */
 const DIGEST_DIGITS = 10;
 
-/** A secret or config of the swarm with the file that it is made from. */
+/** A secret or config of the swarm, with the file it is created from. */
 interface StackFile extends ExportedFile {
   /** Key in the stack. */
   readonly key: string;
@@ -45,7 +45,7 @@ interface StackFile extends ExportedFile {
 
 const LOOPBACK = '127.0.0.1';
 
-/** What a stack has for one node. */
+/** The parts of a stack for one node. */
 interface StackNode {
   readonly node: ContainerNode;
   readonly config: StackFile;
@@ -85,14 +85,15 @@ export function exportStack(request: ExportRequest): Exported {
   };
 }
 
-/** The chain is where the first nodes are. */
+/** The chain runs on the first node's machine. */
 function stackDoors({ definition, machines }: ExportRequest): Doors {
   const address = (index: number) => machineOf(machines, index)?.address ?? LOOPBACK;
-  // A published port cannot be kept to one interface, and this one can change everything about the chain.
+  // Without the control endpoint: a published port cannot be limited to one interface, and this one can
+  // change everything about the chain.
   return doorsOf(definition, { chain: address(0), node: address });
 }
 
-/** Nodes are dealt out in turn, so that neighbours in the list are on different machines. */
+/** Nodes are assigned in turn, so that neighbours in the list are on different machines. */
 function machineOf(machines: readonly Machine[], index: number): Machine | undefined {
   return machines[index % machines.length];
 }
@@ -119,15 +120,15 @@ function stackText(request: ExportRequest, chain: StackFile, nodes: readonly Sta
   const document = new Document({ version: '3.8' }, { aliasDuplicateObjects: false });
   const yaml = (value: object) =>
     document.createNode(value, { aliasDuplicateObjects: false }) as unknown as YAMLMap;
-  // Merged into every node: what they share is written once.
+  // Merged into every node, so that what they share is written once.
   const shared = yaml({
     image,
     entrypoint: NODE_PROGRAM,
     command: nodeArguments(NODE_CONFIG),
     networks: ['network'],
     stop_grace_period: `${STOP_GRACE_SECONDS}s`,
-    // The name of a container is known to the others from its first healthy answer on. A node is ready only once it
-    // has found peers, so that readiness would wait for itself.
+    // Other containers can resolve a container's name only once it is healthy. A node is ready only once it
+    // has found peers, so a readiness check would wait for itself.
     healthcheck: {
       test: ['CMD', ...probe(NODE_PORTS.api, NODE_HEALTH_PATH)],
       interval: '5s',
@@ -187,7 +188,7 @@ function chainService(of: {
       start_period: '30s',
       retries: 30,
     },
-    // Without machines to choose from, one that stays: its volume is there.
+    // Without named machines, pinned to a manager: its volume is there.
     deploy: deploy(of.machine === undefined ? 'node.role == manager' : onMachine(of.machine), undefined),
   };
 }
@@ -215,18 +216,18 @@ function deploy(constraint: string | undefined, resources: ContainerNode['resour
     ...(resources?.memory === undefined ? {} : { memory: `${resources.memory}b` }),
   };
   return {
-    // Its name leads to the container itself: connections between nodes stay open for hours, and a balancer in between
-    // forgets those that are quiet for a while.
+    // Its name resolves to the container itself: connections between nodes stay open for hours, and a load
+    // balancer drops those that are quiet for a while.
     endpoint_mode: 'dnsrr',
     ...(constraint === undefined ? {} : { placement: { constraints: [constraint] } }),
     ...(Object.keys(limits).length === 0 ? {} : { resources: { limits } }),
     restart_policy: { condition: 'any', delay: '2s' },
-    // Two tasks of one identity must not run beside each other, nor can they have the same port.
+    // Two tasks with one identity must not run at the same time, nor can they share a port.
     update_config: { parallelism: 1, order: 'stop-first', failure_action: 'pause' },
   };
 }
 
-/** On the machine where the container runs: the port of a node leads to this node alone. */
+/** Published on the machine where the container runs: a node's port leads to that node alone. */
 function published(port: number, target: number): object {
   return { target, published: port, protocol: 'tcp', mode: 'host' };
 }
@@ -236,7 +237,7 @@ function mount({ key, target, secret = false }: StackFile): object {
   return { source: key, target, ...(secret ? { uid: owner, gid: owner, mode: 0o400 } : {}) };
 }
 
-/** Their content can never be changed; so a name is that of one content. */
+/** Their content can never be changed, so the name includes a digest of it. */
 function declared(stack: string, files: readonly StackFile[]): Record<string, object> {
   return Object.fromEntries(
     files.map(({ key, path, content }) => {

@@ -1,8 +1,8 @@
 import { Document, isMap, isScalar, visit } from 'yaml';
 
 /**
- * A document as people write it: lists of words on one line, and its parts apart from each other.
- * @param value data, or a document of the `yaml` package @param notes for people, above it, a line each
+ * A document as people write it: lists of words on one line, with blank lines between its parts.
+ * @param value data, or a document of the `yaml` package @param notes for people, above it, one line each
  */
 export function annotatedYaml(value: unknown, notes: readonly string[]): string {
   const document = readable(value);
@@ -17,7 +17,7 @@ export function annotatedYaml(value: unknown, notes: readonly string[]): string 
   return `${header}\n${document.toString(LAYOUT)}`;
 }
 
-/** The same of one part alone. */
+/** The same for one part alone. */
 export function yamlText(value: unknown): string {
   return readable(value).toString(LAYOUT);
 }

@@ -1,12 +1,13 @@
 /**
- * A program that is said to be a Bee: whether this machine can run it, whether it is one, and which options it knows.
- * The options are those of its own `start --help`: a version's text says less, and one unknown key ends its start.
+ * Checks a program that is supposed to be a Bee: whether this machine can run it, whether it is one, and
+ * which options it knows. The options come from its own `start --help`: the version number says less, and a
+ * single unknown key makes it exit.
  */
 import { type ExecFileException, execFile } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { HarnessError, messageOf } from '../base/errors.ts';
 
-/** It answers in some hundredths of a second; a program that takes this long waits for something. */
+/** A Bee answers in some hundredths of a second; a program that takes this long is waiting for something. */
 const HELP_TIMEOUT_MS = 10_000;
 const HELP_BYTES_MAX = 1024 * 1024;
 /** No other program has all of these. */
@@ -38,7 +39,7 @@ export function beeOptions(binary: string, where = 'bee'): Promise<ReadonlySet<s
 }
 
 /**
- * The same of the program of a container's image.
+ * The same for the program in a container's image.
  * @param run runs it to its end @throws HarnessError `BINARY_INVALID`
  */
 export function imageOptions(
@@ -51,7 +52,7 @@ export function imageOptions(
   );
 }
 
-/** Of an image that was asked before. */
+/** Options of an image that was asked before. */
 export function knownOptions(image: string): Promise<ReadonlySet<string>> {
   const asked = known.get(image);
   if (asked === undefined) throw new TypeError(`image ${image} is asked for its options before it is used`);
@@ -104,7 +105,7 @@ function checkRunnable(binary: string): void {
   }
 }
 
-/** Processor that a program is for; undefined when its header does not say. */
+/** Processor that a program was built for; undefined when its header does not say. */
 function machineOf(binary: string): string | undefined {
   const header = Buffer.alloc(ELF_MACHINE_AT + 2);
   const file = openSync(binary, 'r');
@@ -125,7 +126,7 @@ function startHelp(binary: string): Promise<string> {
       START_HELP,
       { timeout: HELP_TIMEOUT_MS, maxBuffer: HELP_BYTES_MAX, encoding: 'utf8' },
       (error, stdout, stderr) => {
-        // A program that is no Bee may end with any status; what it says decides.
+        // A program that is not a Bee may end with any status; its output decides.
         const said = `${stdout}\n${stderr}`;
         if (error === null || typeof error.code === 'number') resolve(said);
         else reject(invalid(`${binary} cannot be run: ${howItFailed(error)}`, { cause: error }));

@@ -21,7 +21,9 @@ export interface P256Identity {
   readonly peerId: string;
 }
 
-/** @param seed 32 bytes, taken as the private key; one in 2^32 is none, and is hashed until it is */
+/**
+ * @param seed 32 bytes, taken as the private key; one in 2^32 is not a valid key and is hashed until it is
+ */
 export function p256Identity(seed: Uint8Array): P256Identity {
   const scalar = validScalar(seed);
   const ecdh = createECDH('prime256v1');

@@ -1,7 +1,7 @@
 /**
- * A real Bee, of whatever version its program is: configured by one file in its data directory, which names only
- * options that the program knows. Its keys follow from the seed like all others, so that overlay and peer id are
- * known before it runs. Sources: contracts.md 2.1 and 12, node-behaviour.md 1 and 14.
+ * A real Bee of any version: configured by one file in its data directory, which names only options that the
+ * program knows. Its keys follow from the seed like all others, so its overlay and peer id are known before
+ * it runs. Sources: contracts.md 2.1 and 12, node-behaviour.md 1 and 14.
  */
 import { encryptKey } from '../../node/crypto/keystore.ts';
 import { systemRandom } from '../../node/env/random.ts';
@@ -18,12 +18,14 @@ const PASSWORD = 'svcnet';
 /** The cheapest parameters that the key file format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
-/** Of a Jaeger agent, UDP. */
+/** UDP port of a Jaeger agent. */
 const JAEGER_PORT = 6831;
-/** Its API closes gracefully within 15 s, its workers within 10 s; a stop of an idle one takes about a second. */
+/**
+ * Its API closes gracefully within 15 s, its workers within 10 s; stopping an idle one takes about a second.
+ */
 const STOP_GRACE_MS = 30_000;
 
-/** From the first peer to the first look at the network; by default it may take five minutes. */
+/** Time from the first peer to the first check of the network; by default up to five minutes. */
 const WARMUP_TIME = { fast: '1s', production: '5s' } as const;
 
 /** What suits a local cluster; a definition may choose otherwise. */
@@ -82,7 +84,7 @@ export const beeFlavour: Flavour = {
   stopGraceMs: STOP_GRACE_MS,
 
   async check({ where, binary, image, options, runImage }) {
-    // What an image knows is asked where it runs.
+    // An image's options are asked for where it runs.
     if (image !== undefined && runImage === undefined) return;
     const known =
       image === undefined || runImage === undefined
@@ -106,7 +108,7 @@ export const beeFlavour: Flavour = {
     env: {},
   }),
 
-  // Its image knows its program, and whether that is well.
+  // Its image defines the program and the health check.
   containerCommand: ({ dataDir }) => ({ args: ['start', '--config', `${dataDir}/${CONFIG_FILE}`], env: {} }),
 
   underlay: ({ identity, port, host }) =>
@@ -135,7 +137,10 @@ function keyFiles({ identity }: NodePlan): PlannedFile[] {
   }));
 }
 
-/** What belongs to the testbed: a definition that set one of these would point the node outside of its cluster. */
+/**
+ * Options reserved for the testbed: a definition that set one of these would point the node outside its
+ * cluster.
+ */
 function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknown> {
   const { network, listen, ports } = plan;
   const { contracts } = network;
@@ -164,7 +169,7 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
   };
 }
 
-/** As of ours: a boot node neither owes nor is owed. */
+/** As for our own nodes: a boot node neither owes nor is owed. */
 function swapOptions({ network, mode }: NodePlan): Record<string, boolean> {
   return mode === 'boot'
     ? { 'swap-enable': false, 'chequebook-enable': false }
@@ -172,8 +177,8 @@ function swapOptions({ network, mode }: NodePlan): Record<string, boolean> {
 }
 
 /**
- * Up to 2.8.1 it sends traces to an agent of Jaeger, over UDP, which is expected where the receiver is; later ones send
- * OTLP. Either way the context of a trace travels on with its streams.
+ * Up to 2.8.1 it sends traces over UDP to a Jaeger agent, expected on the receiver's host; later versions
+ * send OTLP. Either way the trace context is passed on with its streams.
  */
 function tracingOptions({ name, otlp }: NodePlan, known: ReadonlySet<string>): Record<string, unknown> {
   if (otlp === undefined) return {};
@@ -186,7 +191,7 @@ function tracingOptions({ name, otlp }: NodePlan, known: ReadonlySet<string>): R
   };
 }
 
-/** Older programs lack some options, and do without; what the definition names was checked before. */
+/** Older programs lack some options and do without them; those in the definition were checked before. */
 async function configFile(plan: NodePlan): Promise<string> {
   const known = await (plan.image === undefined ? beeOptions(programOf(plan)) : knownOptions(plan.image));
   const options: Record<string, unknown> = {
@@ -205,8 +210,8 @@ async function configFile(plan: NodePlan): Promise<string> {
 }
 
 /**
- * After its warm-up a Bee asks its full peers for their status; until one has answered, uploads and downloads hang
- * (node-behaviour.md 1.5, network radius gate). The rounds are counted in its metrics.
+ * After its warm-up a Bee asks its full peers for their status; until one has answered, uploads and downloads
+ * hang (node-behaviour.md 1.5, network radius gate). Its metrics count the results of these rounds.
  */
 async function lacking(client: NodeClient, signal: AbortSignal): Promise<string | undefined> {
   if ((await client.status(signal)).isWarmingUp) return 'is warming up';

@@ -7,7 +7,7 @@ import type { Command } from '../machine/processes.ts';
 import type { Tampered } from '../tampered/settings.ts';
 import type { Credit, Profile } from './profiles.ts';
 
-/** Those that keep to the rules, and can be compared with each other. */
+/** Flavours that keep to the rules and can be compared with each other. */
 export const HONEST_FLAVOURS = ['svc', 'bee'] as const;
 export type HonestFlavour = (typeof HONEST_FLAVOURS)[number];
 export const FLAVOUR_NAMES = [...HONEST_FLAVOURS, 'dishonest'] as const;
@@ -20,27 +20,27 @@ export function isHonest({ flavour }: { readonly flavour: FlavourName }): boolea
 }
 
 /**
- * Roles of a node in the network. Full: stores and forwards. Light: uploads and downloads, serves nobody. Boot:
- * introduces the others to each other, and that is all.
+ * Roles of a node in the network. Full: stores and forwards. Light: uploads and downloads, serves no one.
+ * Boot: only introduces the others to each other.
  */
 export const NODE_MODES = ['full', 'light', 'boot'] as const;
 /** What a node does for the network. */
 export type NodeMode = (typeof NODE_MODES)[number];
 
-/** A network as one of its nodes has to know it. */
+/** What a node has to know about its network. */
 interface NetworkFacts {
   readonly networkId: number;
   readonly rpc: string;
   readonly contracts: Contracts;
   readonly startBlock: number;
   readonly blockTimeMs: number;
-  /** Multiaddresses of the nodes to begin with. */
+  /** Multiaddresses of the nodes to contact first. */
   readonly bootnodes: readonly string[];
-  /** Path of a file with address records of peers to begin with; undefined: it learns of them by gossip. */
+  /** Path of a file with address records of its first peers; undefined: it learns of them by gossip. */
   readonly peerRecords?: string | undefined;
-  /** Multiaddresses of its only peers; undefined: any it meets. */
+  /** Multiaddresses of the only peers it may have; undefined: any. */
   readonly onlyPeers: readonly string[] | undefined;
-  /** They are boot nodes, not the first full ones. */
+  /** Whether the bootnodes are boot nodes, rather than the first full nodes. */
   readonly dedicatedBootnodes: boolean;
   readonly credit: Credit;
   /** Whether debts are paid by cheques, and what a chequebook starts with, token units. */
@@ -53,12 +53,12 @@ export interface NodePorts {
   readonly debug: number;
 }
 
-/** Keys and addresses of a node, as far as a flavour writes or names them. */
+/** The keys and addresses of a node that a flavour writes or names. */
 export interface NodeKeys {
   readonly keys: { readonly swarm: Uint8Array; readonly pss: Uint8Array; readonly libp2p: Uint8Array };
   /** 40 lower-case hex digits. */
   readonly ethereum: string;
-  /** Base58 libp2p identity of a node that has an Ed25519 key. */
+  /** Base58 libp2p identity of a node with an Ed25519 key. */
   readonly peerId: string;
 }
 
@@ -67,7 +67,7 @@ export interface NodePlan {
   readonly mode: NodeMode;
   /** Names and values of its HTTP API. */
   readonly dialect: DialectName;
-  /** Path of its program, of flavours that need one. */
+  /** Path of its program, for flavours that need one. */
   readonly binary?: string | undefined;
   /** Image of its container, instead of the one that this package builds. */
   readonly image?: string | undefined;
@@ -77,12 +77,12 @@ export interface NodePlan {
     | undefined;
   readonly identity: NodeKeys;
   readonly ports: NodePorts;
-  /** Address that its listeners take. */
+  /** Address that it listens on. */
   readonly listen: string;
-  /** `host:port` that it tells its peers; undefined: the addresses of its interfaces. */
+  /** `host:port` that it advertises to peers; undefined: the addresses of its interfaces. */
   readonly advertised?: string | undefined;
   readonly profile: Profile;
-  /** Host names that its API is asked by, beside addresses and localhost; options may name more. */
+  /** Host names in requests to its API, besides addresses and localhost; options may name more. */
   readonly allowedHosts: readonly string[];
   /** Origins that browsers may call its API from; options may name others. */
   readonly cors: readonly string[];
@@ -91,7 +91,7 @@ export interface NodePlan {
   /** Node options of the definition; they win over the profile's. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly dataDir: string;
-  /** It runs on surroundings that can fail, or breaks rules; undefined: it is an honest node on a machine that works. */
+  /** Its environment can fail, or it breaks rules; undefined: an honest node on a working machine. */
   readonly tampered?: Tampered | undefined;
   /** Address of the chequebook that was deployed for it; undefined: it deploys its own, or needs none. */
   readonly chequebook?: string | undefined;
@@ -104,7 +104,7 @@ export interface PlannedFile {
   readonly content: string;
 }
 
-/** What a node needs that runs inside another process. */
+/** What a node that runs inside another process needs. */
 export interface EmbeddedSettings {
   readonly options: Readonly<Record<string, unknown>>;
   /** Secrets, 32 bytes each. */
@@ -113,38 +113,43 @@ export interface EmbeddedSettings {
 
 /** How a node is run in a container. */
 export interface ContainerCommand {
-  /** Of images of this package; undefined: the image knows. */
+  /** For this package's images; undefined: the image defines it. */
   readonly entrypoint?: readonly string[];
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Program that ends with status 0 when the node is ready; undefined: the image knows. */
+  /** Program that ends with status 0 when the node is ready; undefined: the image defines it. */
   readonly health?: readonly string[];
 }
 
 export interface Flavour {
   readonly name: FlavourName;
-  /** The one that it speaks; undefined: the one that the cluster has chosen. */
+  /** The dialect that it speaks; undefined: the one chosen for the cluster. */
   readonly dialect?: DialectName;
   /** Roles that it can take. */
   readonly modes: readonly NodeMode[];
   /** Options of a node that the testbed sets itself, so that a definition cannot. */
   readonly reserved: readonly string[];
-  /** Variable that names its program where a definition does not; undefined: the program is part of this package. */
+  /**
+   * Environment variable that names its program if the definition does not; undefined: the program is part of
+   * this package.
+   */
   readonly binaryVariable?: string;
   /**
-   * Its constants are those of the public network: it needs blocks at the wall clock's pace, and peers that share its
-   * credit limits.
+   * Whether its constants are those of the public network: it needs blocks in real time, and peers with the
+   * same credit limits.
    */
   readonly public: boolean;
-  /** Whether it has a debug API beside its API. */
+  /** Whether it has a debug API besides its API. */
   readonly debugApi: boolean;
-  /** Whether it finds peers by the bootnodes of its plan; else it is introduced to them over its API. */
+  /**
+   * Whether it finds peers through the bootnodes of its plan; if not, it is introduced to them over its API.
+   */
   readonly bootstraps: boolean;
   /** Whether it can be told the only peers that it may have. */
   readonly takesLinks: boolean;
-  /** Whether it can be given address records of its peers to begin with. */
+  /** Whether it can be started with address records of its peers. */
   readonly takesRecords: boolean;
-  /** Whether it learns from a peer where that really listens, and may dial there instead of where the peer says it is. */
+  /** Whether it learns where a peer really listens, and may dial that instead of the advertised address. */
   readonly learnsListeners: boolean;
   /** Whether it takes a chequebook that was deployed for it. */
   readonly adoptsChequebook: boolean;
@@ -152,9 +157,9 @@ export interface Flavour {
   readonly watchesParent: boolean;
   /** Folders of its data directory with what it has stored; its keys and configuration are elsewhere. */
   readonly stored: readonly string[];
-  /** How long a stop may take, milliseconds. */
+  /** Time that a stop may take, milliseconds. */
   readonly stopGraceMs: number;
-  /** What is wrong with options that a definition gives, where they are known without its program; a line each. */
+  /** Mistakes in the options of a definition, if they can be checked without its program; one line each. */
   optionMistakes?(options: Readonly<Record<string, unknown>>): string[];
   /** Whether its program and options fit each other. @throws HarnessError naming the group */
   check?(group: {
@@ -162,23 +167,23 @@ export interface Flavour {
     binary: string | undefined;
     image: string | undefined;
     options: Readonly<Record<string, unknown>>;
-    /** Runs the image's program to its end. @returns what it has printed */
+    /** Runs the image's program to its end. @returns its output */
     runImage?: ((image: string, args: readonly string[]) => Promise<string>) | undefined;
   }): Promise<void>;
-  /** Of a program that is compiled when it is loaded: loads what a node loads, and ends. */
+  /** For a program that is compiled when loaded: loads what a node loads, and ends. */
   compile?(): Command;
   files(plan: NodePlan): PlannedFile[] | Promise<PlannedFile[]>;
   /**
-   * Removes from the data of stopped nodes where their peers were, so that copies find those of their own cluster. Absent:
-   * nodes of this flavour cannot be copied.
+   * Removes peers' addresses from the data of stopped nodes, so that copies find the peers of their own
+   * cluster. Absent: nodes of this flavour cannot be copied.
    */
   forgetPeers?(dataDirs: readonly string[]): Command;
-  /** Of a flavour whose nodes can run inside another process of this package. */
+  /** For a flavour whose nodes can run inside another process of this package. */
   embedded?(plan: NodePlan): EmbeddedSettings;
   command(plan: { dataDir: string; binary?: string | undefined }): Command;
   containerCommand(plan: { dataDir: string; apiPort: number }): ContainerCommand;
   /** Multiaddress under which peers dial it. @param plan.host IPv4 address or name */
   underlay(plan: { identity: NodeKeys; port: number; host: string }): string;
-  /** What a connected node still lacks before it serves; undefined when nothing. */
+  /** What a connected node still lacks before it can serve; undefined when nothing. */
   lacking?(client: NodeClient, signal: AbortSignal): Promise<string | undefined>;
 }

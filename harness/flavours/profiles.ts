@@ -4,8 +4,8 @@ export const PROFILES = ['fast', 'production'] as const;
 export type Profile = (typeof PROFILES)[number];
 
 /**
- * How much peers lend each other: `high` so much that nobody is ever paid by cheque, `network` as much as on the public
- * network, `low` so little that a few dozen chunks are paid by cheque at once.
+ * How much peers lend each other: `high` so much that no cheque is ever sent, `network` as much as on the
+ * public network, `low` so little that a few dozen chunks are paid by cheque at once.
  */
 export const CREDITS = ['high', 'network', 'low'] as const;
 /** How much peers lend each other: see `CREDITS`. */

@@ -1,8 +1,11 @@
-/** Options that a definition may give to our own nodes, as the option table of the node has them. */
+/** Options that a definition may give to our own nodes, according to the node's option table. */
 import { OPTIONS, type OptionName, optionNames } from '../../node/options.ts';
 import { suggestion } from '../base/words.ts';
 
-/** What belongs to the testbed: a definition that set one of these would point the node outside of its cluster. */
+/**
+ * Options reserved for the testbed: a definition that set one of these would point the node outside its
+ * cluster.
+ */
 export const OWN_OPTIONS = [
   'data-dir',
   'password',
@@ -44,7 +47,7 @@ export const RESERVED_OPTIONS = [
   'debug-api-token-file',
 ] as const satisfies readonly OptionName[];
 
-/** @returns one line for each option that a node would refuse; what is reserved is not looked at */
+/** @returns one line for each option that a node would refuse; reserved options are not checked */
 export function optionMistakes(options: Readonly<Record<string, unknown>>): string[] {
   const reserved: readonly string[] = RESERVED_OPTIONS;
   const choosable = optionNames().filter((name) => !reserved.includes(name));

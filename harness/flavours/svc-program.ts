@@ -1,35 +1,36 @@
-/** How the program of our own node is run. Imports next to nothing: a command starts with it. */
+/** How our own node's program is run. Imports almost nothing, because every command loads it. */
 
 import type { Command } from '../machine/processes.ts';
 import { programPath } from '../machine/programs.ts';
 import type { ContainerCommand } from './flavour.ts';
 
 /**
- * Megabytes of a half of the young generation, which V8 lets grow to 64: chunks in flight fill whatever there is, and
- * a node that uploads becomes 90 MB larger than it need be. Can only be given on the command line; see also the Dockerfile.
+ * Megabytes of one half of the young generation, which V8 otherwise lets grow to 64: chunks in flight fill
+ * whatever there is, making an uploading node 90 MB larger than necessary. Can only be set on the command
+ * line; see also the Dockerfile.
  */
 const YOUNG_GENERATION = '--max-semi-space-size=8';
 /**
- * Growth of the old generation, in percent of what lives, before V8 looks for garbage in it: by default it more than
- * doubles, and holds on to chunk buffers all the time. Measured while 48 MiB stream in and out: 65 MiB less for the
- * uploader, 35 MiB for the reader, at the same processor time per chunk pushed.
+ * Growth of the old generation, in percent of live data, before V8 collects garbage in it: by default it more
+ * than doubles, and holds on to chunk buffers all the time. Measured while streaming 48 MiB in and out: 65
+ * MiB less for the uploader, 35 MiB for the reader, at the same processor time per chunk pushed.
  */
 const OLD_GENERATION = '--heap-growing-percent=60';
 /**
- * One heap of the C library, given back to the system above a megabyte: by default every thread of Node.js keeps
- * freed chunk buffers in a heap of its own. Measured on uploads and downloads: 75 MiB less per node.
+ * One C library heap, returned to the system above a megabyte: by default every Node.js thread keeps freed
+ * chunk buffers in its own heap. Measured on uploads and downloads: 75 MiB less per node.
  */
 const ALLOCATOR = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '1048576' } as const;
 
-/** Of the process of one node, wherever it runs. */
+/** Flags for the process of one node, wherever it runs. */
 export const NODE_FLAGS = [YOUNG_GENERATION, OLD_GENERATION] as const;
 
-/** Always with the same flags: code that was compiled under others is not used. */
+/** Always with the same flags: code compiled under different flags is not used. */
 export function svcProgram(...args: string[]): Command {
   return program('node/main', args);
 }
 
-/** The same node with surroundings that can fail, or manners that it should not have. */
+/** The same node in an environment that can fail, or with behaviour that breaks rules. */
 export function tamperedProgram(...args: string[]): Command {
   return program('harness/tampered/main', args);
 }
@@ -47,7 +48,7 @@ export function svcContainer(...args: string[]): ContainerCommand {
   };
 }
 
-/** The process that nodes of a cluster in the background share; its young generation is shared by all of them. */
+/** The process shared by the nodes of a background cluster; they also share its young generation. */
 export function holderProgram(cluster: string): Command {
   return {
     file: process.execPath,

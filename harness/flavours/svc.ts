@@ -1,4 +1,4 @@
-/** Our own node: `node/main.ts` in a process of its own, configured by one file in its data directory. */
+/** Our own node: `node/main.ts` in its own process, configured by one file in its data directory. */
 import { createHash } from 'node:crypto';
 import { encryptKey } from '../../node/crypto/keystore.ts';
 import { isTampered, TAMPERED_FILE } from '../tampered/settings.ts';
@@ -13,7 +13,9 @@ const PASSWORD = 'svcnet';
 /** The cheapest parameters that the key file format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
-/** Low waits and high credit: clusters that are usable in seconds. `production` leaves the network's values. */
+/**
+ * Short waits and high credit: clusters that are usable in seconds. `production` keeps the network's values.
+ */
 const PROFILE_OPTIONS = {
   fast: {
     'usable-blocks': 1,
@@ -28,12 +30,15 @@ const PROFILE_OPTIONS = {
   },
   production: {},
 } as const;
-/** `network` leaves the node's own, which are the public network's: a Bee blocks whoever settles at another rate. */
+/**
+ * `network` keeps the node's own values, which are the public network's: a Bee blocklists peers that settle
+ * at another rate.
+ */
 const CREDIT_OPTIONS = {
   high: { 'payment-threshold': 13_500_000_000, 'refresh-rate': 4_500_000_000 },
   network: {},
-  // A chunk costs up to 320,000: of a few dozen, time forgives next to nothing, and the rest is paid by cheque. Whoever
-  // is refused for a debt waits as long as time would take to forgive it.
+  // A chunk costs up to 320,000: for a few dozen, time-based settlement covers almost nothing, and the rest
+  // is paid by cheque. A node refused for its debt waits as long as time would take to settle it.
   low: {
     'payment-threshold': 8_000_000,
     'refresh-rate': 100_000,
@@ -41,7 +46,7 @@ const CREDIT_OPTIONS = {
     'payment-retry-pause': '1s',
   },
 } as const;
-/** A node stops in some ten milliseconds; one that does not is hanging. */
+/** A node stops in some ten milliseconds; one that takes longer hangs. */
 const STOP_GRACE_MS = 1500;
 
 export const svcFlavour = {
@@ -91,7 +96,7 @@ function keyFiles(identity: NodeKeys): PlannedFile[] {
   }));
 }
 
-/** Salts that follow from the key: the same network has the same files, however often they are written. */
+/** Salts derived from the key: the same network gets the same files, however often they are written. */
 function bytesFrom(key: Uint8Array): (length: number) => Uint8Array {
   let drawn = 0;
   return (length) => {
@@ -140,7 +145,8 @@ function optionsOf(plan: NodePlan): Record<string, unknown> {
     'block-time': Math.max(1, Math.round(plan.network.blockTimeMs / 1000)),
     ...PROFILE_OPTIONS[plan.profile],
     ...CREDIT_OPTIONS[plan.network.credit],
-    // A boot node serves nobody, so it neither owes nor is owed. A group may do without, beside others that do not.
+    // A boot node serves no one, so it neither owes nor is owed. A group's options may turn swap off for that
+    // group alone.
     'swap-enable': plan.network.swap !== false && plan.mode !== 'boot',
     ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
     ...(plan.otlp === undefined ? {} : { 'tracing-enable': true, 'tracing-endpoint': plan.otlp }),
@@ -150,7 +156,7 @@ function optionsOf(plan: NodePlan): Record<string, unknown> {
   };
 }
 
-/** A group may name more of them. */
+/** A group's options may name further hosts. */
 function allowedHosts({ allowedHosts: known, options }: NodePlan): { 'allowed-hosts'?: readonly unknown[] } {
   const hosts = [...known, ...[options['allowed-hosts'] ?? []].flat()];
   return hosts.length === 0 ? {} : { 'allowed-hosts': hosts };

@@ -1,6 +1,6 @@
 /**
- * A process that ends without stopping its ephemeral clusters, because nobody told it to or because something threw,
- * takes them along: synchronously, as nothing else runs at that moment.
+ * When a process ends without stopping its ephemeral clusters, for example because something threw, they are
+ * removed with it: synchronously, since nothing else runs at that moment.
  */
 import { messageOf } from '../base/errors.ts';
 import type { Driver } from '../places/driver.ts';

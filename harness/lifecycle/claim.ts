@@ -1,6 +1,6 @@
 /**
- * Taking the name of a cluster. A prepared folder is moved to the name's place, which exactly one process can do;
- * what a cluster that is gone has left there is moved aside first.
+ * Taking the name of a cluster. A prepared folder is moved to the name's place, which exactly one process can
+ * do; what a dead cluster has left there is moved aside first.
  */
 import { randomUUID } from 'node:crypto';
 import { renameSync, rmSync } from 'node:fs';
@@ -27,7 +27,7 @@ import { driverOf, isInUse, partsOf } from './drivers.ts';
 export async function claimCluster(
   stateDir: string,
   options: Pick<ClusterRecord, 'name' | 'ephemeral'> & {
-    /** Absent: nothing of it follows from a seed. */
+    /** Absent: nothing in it follows from a seed. */
     readonly seed?: bigint;
     readonly definition: Pick<ClusterRecord, 'driver' | 'profile'>;
   },
@@ -62,7 +62,9 @@ export async function claimCluster(
   return record;
 }
 
-/** A folder moves onto a name only when nothing, or an empty folder, is there: exactly one of two claims succeeds. */
+/**
+ * A folder can take a name only if nothing, or an empty folder, has it: exactly one of two claims succeeds.
+ */
 function moveInto(prepared: string, path: string): boolean {
   try {
     renameSync(prepared, path);
@@ -77,21 +79,21 @@ async function removeAbandoned(stateDir: string, name: string): Promise<void> {
   const { path } = clusterFolder(stateDir, name);
   const before = readRecord(stateDir, name);
   if (before !== undefined && (await isInUse(stateDir, before))) throw takenError(stateDir, name);
-  // Its folder is the last that knows of it: containers outlive a machine that was switched off.
+  // Its folder is the last record of it: containers survive switching off the machine.
   if (before !== undefined) await disposeOf(stateDir, before);
   const aside = setAside(stateDir, name);
-  // Somebody else removed it between our look and our move.
+  // Another process removed it between our check and our move.
   if (aside === undefined) return;
   const moved = readJson(join(aside, 'cluster.json')) as ClusterRecord | undefined;
   if (moved?.token !== before?.token) {
-    // Somebody else took the name in between: it is theirs.
+    // Another process took the name in between: leave it to that one.
     moveInto(aside, path);
     throw takenError(stateDir, name);
   }
   removeFolder(aside);
 }
 
-/** Whatever its record does not name, too. */
+/** Removes everything of a cluster, including what its record does not name. */
 async function disposeOf(stateDir: string, record: ClusterRecord): Promise<void> {
   const driver = driverOf(stateDir, record, { stopWithParent: false });
   try {

@@ -1,4 +1,4 @@
-/** The driver of a cluster that has a record: to start it, to look at it, to remove it. */
+/** The driver of a recorded cluster: to start, observe or remove it. */
 import { isAlive } from '../machine/processes.ts';
 import { createAttachedDriver } from '../places/attached.ts';
 import type { ClusterParts, Driver, Observed } from '../places/driver.ts';
@@ -13,7 +13,7 @@ import {
   runRecords,
 } from '../state/state.ts';
 
-/** @param stopWithParent what it starts ends with this process */
+/** @param stopWithParent whether what it starts ends with this process */
 export function driverOf(
   stateDir: string,
   { driver, token, name, definition }: Pick<ClusterRecord, 'driver' | 'token' | 'name' | 'definition'>,
@@ -25,7 +25,7 @@ export function driverOf(
     embedded: compileCacheDir(stateDir, 'embedded'),
     tools: compileCacheDir(stateDir, 'tools'),
   };
-  // Written by a parsed definition, of this version.
+  // Written from a parsed definition, by this version.
   const planned = definition as Definition;
   return createDriver(driver, {
     token,
@@ -44,7 +44,7 @@ export function driverOf(
   });
 }
 
-/** What is on disk of the cluster itself; one that has its name since has parts of its own. */
+/** The recorded parts of this cluster, not of a later one with the same name. */
 export function partsOf(
   stateDir: string,
   { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
@@ -53,14 +53,17 @@ export function partsOf(
   return { token, parts: isIts ? runRecords(stateDir, name) : [] };
 }
 
-/** Whether a part of the cluster runs, or the process that starts it; what was attached is in use until it is forgotten. */
+/**
+ * Whether a part of the cluster, or the process that starts it, is running; an attached network is in use
+ * until it is forgotten.
+ */
 export async function isInUse(stateDir: string, record: ClusterRecord): Promise<boolean> {
   if ((record.phase === 'starting' || record.ephemeral) && isAlive(record.owner)) return true;
   if (record.driver === 'attached') return record.phase === 'running';
   return (await statesOf(stateDir, record)).some((state) => state !== 'gone');
 }
 
-/** `gone`: nothing of it is left. `silent`: it was attached, and none of its nodes answers. */
+/** `gone`: nothing of it is running. `silent`: it is attached, and none of its nodes answers. */
 export type ClusterState = ClusterRecord['phase'] | 'gone' | 'silent';
 
 export async function stateOf(stateDir: string, record: ClusterRecord): Promise<ClusterState> {

@@ -9,7 +9,7 @@ import { asideFolders, type ClusterRecord, listClusters, readRecord, removeFolde
 import { driverOf } from './drivers.ts';
 import { tearDown } from './teardown.ts';
 
-/** Clusters that were to end with a process that is gone, and those whose start was never finished. */
+/** Clusters tied to a process that is gone, and those whose start was never finished. */
 export function leftovers(stateDir: string): ClusterRecord[] {
   return listClusters(stateDir)
     .map((name) => readable(stateDir, name))
@@ -17,7 +17,7 @@ export function leftovers(stateDir: string): ClusterRecord[] {
     .filter(({ ephemeral, phase, owner }) => (ephemeral || phase === 'starting') && !isAlive(owner));
 }
 
-/** Folders that were on their way out, or in, when their process was killed. */
+/** Removes folders that were being removed or claimed when their process was killed. */
 function removeAside(stateDir: string): void {
   for (const path of asideFolders(stateDir)) {
     const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
@@ -25,7 +25,7 @@ function removeAside(stateDir: string): void {
   }
 }
 
-/** What another version wrote is not ours to judge. */
+/** Records of other versions are left alone. */
 function readable(stateDir: string, name: string): ClusterRecord | undefined {
   try {
     return readRecord(stateDir, name);
@@ -35,7 +35,7 @@ function readable(stateDir: string, name: string): ClusterRecord | undefined {
   }
 }
 
-/** @returns names of the clusters that are gone now */
+/** @returns names of the removed clusters */
 export async function removeLeftovers(stateDir: string): Promise<string[]> {
   const records = leftovers(stateDir);
   const removed: string[] = [];
@@ -45,7 +45,7 @@ export async function removeLeftovers(stateDir: string): Promise<string[]> {
       await tearDown(stateDir, record, driver);
       removed.push(record.name);
     } catch (error) {
-      // What cannot be removed, such as another user's, is no reason not to start.
+      // A cluster that cannot be removed, such as another user's, must not prevent a start.
       process.emitWarning(
         `cluster '${record.name}', whose owner is gone, could not be removed: ${messageOf(error)}`,
       );

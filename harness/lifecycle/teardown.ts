@@ -1,4 +1,7 @@
-/** Stopping a cluster and removing what it made: from its records alone, so that half a cluster can be removed too. */
+/**
+ * Stops a cluster and removes what it made, using only its records, so that half a cluster can be removed
+ * too.
+ */
 import { endDashboards } from '../dashboards/running.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Disposed, Driver } from '../places/driver.ts';
@@ -6,8 +9,8 @@ import { type ClusterRecord, clusterFolder, removeCluster } from '../state/state
 import { partsOf } from './drivers.ts';
 
 /**
- * The chain and our nodes stop in some ten milliseconds, and `down` promises two seconds in all. What takes longer has
- * nothing to save: its data is removed.
+ * The chain and our nodes stop in some ten milliseconds, and `down` promises two seconds in total. Parts that
+ * take longer have nothing to save: their data is removed.
  */
 const GRACE_MS = 1500;
 
@@ -18,9 +21,9 @@ export interface Teardown {
   readonly forced: readonly string[];
 }
 
-/** Everything is asked at once; the folder goes when nothing writes into it any more. */
+/** Asks all parts to stop at once; removes the folder when nothing writes into it any more. */
 export async function tearDown(stateDir: string, record: ClusterRecord, driver: Driver): Promise<Teardown> {
-  // They write into the folder as well.
+  // They write into the folder too.
   await endDashboards(clusterFolder(stateDir, record.name).path);
   const disposed = await driver.dispose(partsOf(stateDir, record), GRACE_MS);
   removeCluster(stateDir, record);

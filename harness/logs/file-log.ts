@@ -1,11 +1,11 @@
-/** What a part of a cluster has said, wherever that is kept; here as a file of this machine. */
+/** The log of a part of a cluster, wherever it is kept; here as a file on this machine. */
 import { type HarnessError, logFailure } from '../base/errors.ts';
 import { follow, linesSince, logSize, tail } from './logs.ts';
 
 /** A place in a log. Opaque to everything but the log itself. */
 export type LogPosition = number | string;
 
-/** What was said by a part of a cluster, oldest line first. */
+/** The log of a part of a cluster, oldest line first. */
 export interface PartLog {
   /** Path of the file, or the command that prints it. */
   readonly where: string;
@@ -16,7 +16,7 @@ export interface PartLog {
   since(position: LogPosition | undefined): Promise<string[]>;
   /** Every line added from now on, until the signal aborts. */
   follow(signal: AbortSignal): AsyncIterable<string>;
-  /** Why nothing can be written to it, if so. */
+  /** Why nothing can be written to it; undefined if it can. */
   failure(): HarnessError | undefined;
 }
 

@@ -1,15 +1,15 @@
-/** One line of a log as fields: JSON as our nodes write it, or quoted pairs as a Bee does. */
+/** One line of a log as fields: JSON as our own nodes write it, or quoted pairs as a Bee does. */
 
 export interface LogEntry {
   readonly time: string;
   readonly level: string;
   readonly module: string;
   readonly message: string;
-  /** Everything else, in its order. */
+  /** Everything else, in order. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** @returns undefined for what is no entry: a line that was cut off, the text of a crash, a greeting */
+/** @returns undefined for a line that is not an entry: one cut off, the text of a crash, a greeting */
 export function logEntry(line: string): LogEntry | undefined {
   const values = line.startsWith('{') ? jsonOf(line) : pairsOf(line);
   if (values === undefined || !('msg' in values)) return undefined;
@@ -23,7 +23,7 @@ export function logEntry(line: string): LogEntry | undefined {
   };
 }
 
-/** The line for a program: its fields, or the text as it is. */
+/** The line for a program: its fields, or else the text itself. */
 export function logValue(line: string): unknown {
   return (line.startsWith('{') ? jsonOf(line) : pairsOf(line)) ?? line;
 }
@@ -46,7 +46,7 @@ function pairsOf(line: string): Record<string, unknown> | undefined {
   return Object.fromEntries(pairs);
 }
 
-/** What is quoted as Go does it is nearly always JSON too. */
+/** Text quoted by Go is nearly always valid JSON too. */
 function plain(quoted = ''): string {
   if (!quoted.startsWith('"')) return quoted;
   try {

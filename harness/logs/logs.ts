@@ -1,8 +1,8 @@
-/** Reading the logs of nodes and of the chain: their last lines, and what is added to them. */
+/** Reading the logs of nodes and of the chain: their last lines, and lines added later. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** The tail is looked for in so much of the end of a file; log lines are some hundred bytes. */
+/** The tail is sought in this much of the end of a file; log lines are some hundred bytes. */
 const TAIL_BYTES = 1024 * 1024;
 const FOLLOW_BYTES = 256 * 1024;
 const FOLLOW_PAUSE_MS = 100;
@@ -12,13 +12,13 @@ export function tail(path: string, lines: number): string[] {
   const size = logSize(path);
   const from = Math.max(0, size - TAIL_BYTES);
   const all = readRange(path, from, size).toString('utf8').split('\n');
-  // A tail that begins inside a line is not a line.
+  // The first line may be incomplete.
   if (from > 0) all.shift();
   if (all.at(-1) === '') all.pop();
   return all.slice(-lines);
 }
 
-/** Size of the file now, to read on from later. */
+/** Current size of the file, to continue reading from later. */
 export function logSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -30,7 +30,9 @@ export function linesSince(path: string, from: number): string[] {
   return text.split('\n').filter((line) => line !== '');
 }
 
-/** Every line added from now on, until the signal aborts. A file that was moved aside is read anew. */
+/**
+ * Every line added from now on, until the signal aborts. A file that was moved aside is read from the start.
+ */
 export async function* follow(path: string, signal: AbortSignal): AsyncGenerator<string> {
   let at = logSize(path);
   let unfinished = '';

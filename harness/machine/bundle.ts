@@ -1,6 +1,7 @@
 /**
- * A program of this package as one bundle. Loading some hundred modules one by one is most of what the start of a node
- * costs, compiled or not; packages stay outside, because they find their native parts beside them.
+ * A program of this package as one bundle. Loading some hundred modules one by one is most of the cost of
+ * starting a node, compiled or not; packages stay outside the bundle, because they look for their native
+ * parts beside them.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -9,30 +10,33 @@ import { pathToFileURL } from 'node:url';
 import type { Plugin } from 'esbuild';
 import { programPath, programSuffix } from './programs.ts';
 
-/** Size in bytes and time of the last change, in milliseconds, of each file that went into a bundle. */
+/** Size in bytes and modification time in milliseconds of each file that went into a bundle. */
 export type Inputs = Readonly<Record<string, readonly [size: number, changedAt: number]>>;
 
 export interface Bundle {
-  /** Folder of its own, named by its content. */
+  /** Its own folder, named after its content. */
   readonly folder: string;
-  /** What is run instead of the program's source. */
+  /** The file to run instead of the program's source. */
   readonly main: string;
   readonly inputs: Inputs;
 }
 
-/** @param folder of all bundles @throws Error of esbuild, of a folder that cannot be written, of a source that has just changed */
+/**
+ * @param folder of all bundles
+ * @throws Error from esbuild, for a folder that cannot be written, for a source that has just changed
+ */
 export async function bundleProgram(source: string, folder: string): Promise<Bundle> {
   const { build } = await import('esbuild');
   const startedAt = Date.now();
   const { metafile, outputFiles } = await build({
     entryPoints: [{ in: source, out: 'main' }],
     inject: [programPath('harness/machine/source-positions')],
-    // As deep as where it will lie: maps name the sources from there.
+    // At the same depth as its final place: source maps hold relative paths.
     outdir: join(folder, 'bundle'),
     bundle: true,
     write: false,
     metafile: true,
-    // What a program loads late, it loads late.
+    // Modules that a program loads lazily stay separate.
     splitting: true,
     platform: 'node',
     format: 'esm',
@@ -56,7 +60,7 @@ export async function bundleProgram(source: string, folder: string): Promise<Bun
   };
 }
 
-/** Whether every file is as it was. */
+/** Whether every file is unchanged. */
 export function areUnchanged(inputs: Inputs): boolean {
   return Object.entries(inputs).every(([path, [size, changedAt]]) => {
     const now = statSync(path, { throwIfNoEntry: false });
@@ -74,7 +78,7 @@ function inputsOf(paths: readonly string[], startedAt: number): Inputs {
   );
 }
 
-/** Another process may make the same at the same time. */
+/** Another process may write the same bundle at the same time. */
 function writeWhole(folder: string, files: readonly { name: string; contents: Uint8Array }[]): void {
   const temporary = `${folder}.${randomUUID()}`;
   mkdirSync(temporary, { recursive: true });
@@ -87,7 +91,9 @@ function writeWhole(folder: string, files: readonly { name: string; contents: Ui
   }
 }
 
-/** The bundle lies elsewhere: packages are found, and files beside a source are named, from where the source is. */
+/**
+ * The bundle is in another folder: packages, and files beside a source, are resolved from the source's place.
+ */
 const PLACES: Plugin = {
   name: 'places',
   setup(build) {

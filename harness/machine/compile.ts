@@ -1,4 +1,7 @@
-/** Code that all nodes read, made once: their program as a bundle, and compiled, by a run that loads all of it and ends. */
+/**
+ * Code that all nodes read, produced once: their program as a bundle, compiled by a run that loads all of it
+ * and ends.
+ */
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SingleFlight } from '../../node/env/turns/single-flight.ts';
@@ -6,28 +9,36 @@ import { readJson, writeJson } from '../base/json-file.ts';
 import { areUnchanged, type Bundle, bundleProgram } from './bundle.ts';
 import { type Command, runProgram } from './processes.ts';
 
-/** It takes a second on an idle machine, many on a loaded one; without it the nodes start all the same, slower. */
+/**
+ * It takes a second on an idle machine, many on a loaded one; without it the nodes still start, but more
+ * slowly.
+ */
 const TIMEOUT_MS = 60_000;
-/** Written when all is there. The folder looks full while it is filled, and after a run that was killed. */
+/**
+ * Written when everything is there. The folder also looks full while being filled, and after a killed run.
+ */
 const RECORD = 'compiled.json';
-/** Nodes that run load the rarely used parts of theirs when they need them. */
+/** Running nodes load rarely used parts of their bundle only when they need them. */
 const BUNDLES_KEPT = 4;
 
 interface CompiledRecord {
-  /** Of the runtime, which reads what no other has compiled. */
+  /** Version of the runtime, which reads only its own compiled code. */
   readonly version: string;
-  /** The command's, up to and with the program: code that was compiled under other flags is not used. */
+  /** The command's arguments up to and including the program: code compiled under other flags is not used. */
   readonly args: readonly string[];
   readonly bundle: Bundle;
 }
 
-/** A command as it is run: from the bundle, where that is made and current, or from the sources without compiled code. */
+/**
+ * A command as it is run: from the bundle if there is a current one, else from the sources without compiled
+ * code.
+ */
 export interface Launch {
   readonly command: Command;
   readonly compileCache: string | undefined;
 }
 
-/** What is being made, by folder. */
+/** Bundles being made, by folder. */
 const making = new SingleFlight<boolean>();
 
 export function launchOf(command: Command, bundle: Bundle | undefined): Launch {
@@ -37,7 +48,11 @@ export function launchOf(command: Command, bundle: Bundle | undefined): Launch {
   return { command: { ...command, args }, compileCache: join(bundle.folder, 'compiled') };
 }
 
-/** Looks at every source. @param folder of the bundles @returns undefined when there is none, or sources have changed since */
+/**
+ * Checks every source file.
+ * @param folder of the bundles
+ * @returns undefined if there is none, or sources have changed since
+ */
 export function currentBundle(command: Command, folder: string): Bundle | undefined {
   const record = readRecord(folder);
   if (record === undefined || record.version !== process.version) return undefined;
@@ -46,16 +61,17 @@ export function currentBundle(command: Command, folder: string): Bundle | undefi
 }
 
 /**
- * Makes what is not there yet, or not current. Callers that ask while it is being made wait for the same; another process
- * makes it too. It ends early when nobody waits for it any more.
- * @returns whether it could be made, never an error; nothing depends on it but time
+ * Makes the bundle if it is missing or out of date. Concurrent callers in this process share one run; another
+ * process does its own. The run ends early when no caller waits for it any more.
+ * @returns whether it could be made, never an error: only start-up time depends on it
  */
 export async function compile(command: Command, folder: string, signal?: AbortSignal): Promise<boolean> {
   if (currentBundle(command, folder) !== undefined) return true;
   try {
     return await making.join(folder, signal, (shared) => make(command, folder, shared));
   } catch {
-    // A folder that cannot be written, a system without room for one more process: the nodes' starts will tell.
+    // A folder that cannot be written, a system without room for another process: the nodes' starts will
+    // report it.
     return false;
   }
 }
@@ -75,12 +91,12 @@ export function isSameProgram(one: Command, other: Command): boolean {
   return programArgs(one).join('\n') === programArgs(other).join('\n');
 }
 
-/** The runtime's flags and the program, which is the first argument that is none. */
+/** The runtime's flags and the program, which is the first argument that is not a flag. */
 function programArgs({ args }: Command): readonly string[] {
   return args.slice(0, args.findIndex((arg) => !arg.startsWith('-')) + 1);
 }
 
-/** What cannot be read is as good as not made. */
+/** An unreadable record counts as none. */
 function readRecord(folder: string): CompiledRecord | undefined {
   try {
     return readJson(join(folder, RECORD)) as CompiledRecord | undefined;

@@ -1,10 +1,14 @@
-/** Opening a page in the browser of the person at this machine. */
+/** Opens a page in the browser of this machine's user. */
 import { spawn } from 'node:child_process';
 import { HarnessError } from '../base/errors.ts';
 
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: 'open', win32: 'explorer' };
 
-/** Returns when it is under way. @param page path or URL @throws HarnessError `USAGE` when nothing can open it */
+/**
+ * Returns once the browser has been started.
+ * @param page path or URL
+ * @throws HarnessError `USAGE` when nothing can open it
+ */
 export async function openInBrowser(page: string): Promise<void> {
   const program = process.env['BROWSER'] ?? OPENERS[process.platform] ?? 'xdg-open';
   const opener = spawn(program, [page], { detached: true, stdio: 'ignore' });

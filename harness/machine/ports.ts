@@ -1,7 +1,7 @@
 /**
- * Free ports for processes that must know them before they listen. They are picked below the range from which
- * systems take the ports of outgoing connections (Linux 32768, others 49152), so that a node which is down for a
- * while finds its ports free again; what is taken all the same is found out by binding.
+ * Free ports for processes that must know them before they listen. They are picked below the range that
+ * systems use for outgoing connections (Linux 32768, others 49152), so that a node that is down for a while
+ * finds its ports free again; binding reveals ports that are taken anyway.
  */
 import { randomInt } from 'node:crypto';
 import { createServer, type Server } from 'node:net';
@@ -27,8 +27,8 @@ export async function pickFreePorts(count: number, host: string = LOOPBACK): Pro
 }
 
 /**
- * @throws HarnessError `DEFINITION_INVALID` when the address is not one of this machine; `PORT_IN_USE` naming the first
- * port that something else listens on, what wanted it, and who has it
+ * @throws HarnessError `DEFINITION_INVALID` when the address is not one of this machine; `PORT_IN_USE` naming
+ * the first port that something else listens on, the part that wants it, and the process that has it
  */
 export async function checkPortsFree(
   wanted: readonly { readonly port: number; readonly by: string }[],

@@ -1,7 +1,7 @@
 /**
- * Operating-system processes that may outlive their starter. A process is known by its pid and its start time, so
- * that a pid which the system has given to somebody else is never signalled. Every program is started as leader of
- * its own process group: a signal reaches what it started as well, and a Ctrl-C of the terminal reaches neither.
+ * Operating-system processes that may outlive their starter. A process is identified by its pid and its start
+ * time, so that a reused pid is never signalled. Every program is started as leader of its own process group:
+ * a signal also reaches what it started, and Ctrl-C in the terminal reaches neither.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
@@ -15,18 +15,18 @@ export interface Command {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A process that can be recognised again from any other process of this machine. */
+/** Identifies a process for any other process on this machine. */
 export interface ProcessId {
   readonly pid: number;
   /** Opaque; differs between two processes that had the same pid. */
   readonly startedAt: string;
 }
 
-/** Variable that tells which processes belong together. */
+/** Environment variable that marks processes that belong together. */
 const LABEL = 'SVCNET_LABEL';
-/** A log is moved aside at the next start once it is this large; one older file is kept. */
+/** A log that is this large is moved aside at the next start; one older file is kept. */
 const LOG_ROTATE_BYTES = 32 * 1024 * 1024;
-/** Exits are looked for this often; a loopback node takes some tens of milliseconds to stop. */
+/** How often to check for an exit; a loopback node takes some tens of milliseconds to stop. */
 const EXIT_POLL_MS = 5;
 
 export interface SpawnOptions {
@@ -36,7 +36,7 @@ export interface SpawnOptions {
   readonly stopWithParent: boolean;
   /** Folder of compiled code; undefined: the program neither reads nor writes any. */
   readonly compileCache: string | undefined;
-  /** Found again by `labelled`, on the program and on all it starts. */
+  /** Put on the program and on all it starts; `labelled` finds them by it. */
   readonly label?: string;
 }
 
@@ -46,14 +46,14 @@ export interface Spawned {
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 }
 
-/** @throws Error of the system when the program cannot be started */
+/** @throws the system's Error when the program cannot be started */
 export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
   const log = openLog(options.logFile);
   let child: ChildProcess;
   try {
     child = spawn(options.command.file, [...options.command.args], {
       detached: true,
-      // Standard input is the life line: its end is the end of the parent. The parent never writes to it.
+      // Standard input is the lifeline: it closes when the parent ends. The parent never writes to it.
       stdio: [options.stopWithParent ? 'pipe' : 'ignore', log, log],
       env: {
         ...inheritedEnvironment(),
@@ -73,7 +73,7 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
     child.once('spawn', resolve);
     child.once('error', reject);
   });
-  // Writing to a process that has gone fails later; nobody writes, so there is nothing to learn from it.
+  // Writing to a process that has ended fails later; nothing is written, so the error means nothing.
   child.stdin?.on('error', () => child.stdin?.destroy());
   child.unref();
   const pid = child.pid as number;
@@ -81,8 +81,8 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
 }
 
 /**
- * Runs a program to its end, unseen.
- * @returns whether it ended by itself and well; false also when it could not be started
+ * Runs a program to its end without its output.
+ * @returns whether it ended by itself and successfully; also false if it could not be started
  */
 export function runProgram(
   command: Command,
@@ -108,15 +108,17 @@ function compileCacheOf({ compileCache }: Pick<SpawnOptions, 'compileCache'>): R
     : { NODE_COMPILE_CACHE: compileCache };
 }
 
-/** What a caller's shell may have set for a node of its own. */
+/** Variables that a caller's shell may have set for its own node. */
 const NODE_VARIABLES = /^(SVC|BEE)_/;
 
-/** Options of a node come from its file alone: what the caller's shell has set for its own node must not leak in. */
+/**
+ * A node's options come from its file alone: what the caller's shell sets for its own node must not leak in.
+ */
 function inheritedEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !NODE_VARIABLES.test(name)));
 }
 
-/** Opens a log to be added to; a large one is moved aside first. */
+/** Opens a log for appending; a large one is moved aside first. */
 export function openLog(path: string): number {
   mkdirSync(dirname(path), { recursive: true });
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -134,7 +136,10 @@ export function stateOf(id: ProcessId): 'running' | 'paused' | 'gone' {
   return statusOf(id.pid)?.startsWith('T') === true ? 'paused' : 'running';
 }
 
-/** Processor time in milliseconds and memory of its own in bytes; undefined when it is gone or the system does not say. */
+/**
+ * Processor time in milliseconds and unshared memory in bytes; undefined if it is gone or the system does not
+ * say.
+ */
 export function usageOf(id: ProcessId): { cpuMs: number; memoryBytes: number } | undefined {
   if (process.platform !== 'linux' || !isAlive(id)) return undefined;
   const fields = linuxStat(id.pid);
@@ -146,7 +151,7 @@ export function usageOf(id: ProcessId): { cpuMs: number; memoryBytes: number } |
   return { cpuMs: ticks * 10, memoryBytes: Number(anonymous) * 1024 };
 }
 
-/** Every process of this user that was started under the label, by whomever, with all those have started. */
+/** Every process of this user that was started under the label, by any process, and all their descendants. */
 export function labelled(label: string): ProcessId[] {
   const mark = `${LABEL}=${label}`;
   const pids =
@@ -193,9 +198,12 @@ function send(target: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Asks to stop; after `graceMs` no longer asks. Resolves when the process is gone. @returns whether it was asked in vain */
+/**
+ * Asks it to stop; after `graceMs` ends it by force. Resolves when the process is gone.
+ * @returns whether force was needed
+ */
 export async function endProcess(id: ProcessId, graceMs: number): Promise<{ forced: boolean }> {
-  // What the process has started is its own to stop; only force reaches all of it.
+  // The process stops what it has started itself; only force reaches all of it.
   if (isAlive(id)) send(id.pid, 'SIGTERM');
   // A paused process sees the request only when it runs again.
   signalGroup(id, 'SIGCONT');
@@ -219,7 +227,7 @@ async function gone(id: ProcessId, withinMs: number): Promise<boolean> {
   return true;
 }
 
-/** When the process started, in whatever words the system has; undefined when there is no such process. */
+/** When the process started, in the system's own format; undefined if there is no such process. */
 function startTimeOf(pid: number): string | undefined {
   return process.platform === 'linux' ? linuxStartTime(pid) : psStartTime(pid);
 }
@@ -227,7 +235,7 @@ function startTimeOf(pid: number): string | undefined {
 function linuxStartTime(pid: number): string | undefined {
   const fields = linuxStat(pid);
   if (fields === undefined) return undefined;
-  // A zombie has ended and waits for its parent to look. We look soon; others may never do.
+  // A zombie has ended and waits for its parent to collect it. We do so soon; others may never do.
   const [state, parent] = fields;
   if (state === 'X' || (state === 'Z' && Number(parent) !== process.pid)) return undefined;
   return `${bootId()}/${fields[19]}`;
@@ -250,14 +258,14 @@ function readProc(path: string): string | undefined {
   }
 }
 
-/** State letters as the system shows them. */
+/** State letters as the system reports them. */
 function statusOf(pid: number): string | undefined {
   return process.platform === 'linux' ? linuxStat(pid)?.[0] : psField(pid, 'stat=');
 }
 
 let knownBootId: string | undefined;
 
-/** Ticks are counted from boot, so the boot belongs to the identity. */
+/** Ticks are counted from boot, so the boot id is part of the identity. */
 function bootId(): string {
   knownBootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   return knownBootId;

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 
-/** Of the files of this package: `.js` where it was compiled to be published. */
+/** Suffix of this package's files: `.js` where it was compiled for publication. */
 export const programSuffix = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 
 /** Absolute path of a program of this package, such as `node/main`; the suffix follows how the package runs. */

@@ -1,6 +1,6 @@
 /**
- * TCP sockets of this machine and whose they are, as Linux tells it: `/proc/net/tcp`, and the open files of processes.
- * Other systems, and processes of other people, tell nothing.
+ * TCP sockets of this machine and their owners, from Linux's `/proc/net/tcp` and the open files of processes.
+ * Other systems, and other users' processes, reveal nothing.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
@@ -10,7 +10,7 @@ const [LOCAL, REMOTE, STATE, INODE] = [1, 2, 3, 9];
 
 export interface TcpSocket {
   readonly localPort: number;
-  /** 0 of one that listens. */
+  /** 0 for a listening socket. */
   readonly remotePort: number;
   readonly listens: boolean;
   readonly inode: string;
@@ -32,7 +32,7 @@ export function tcpSockets(): TcpSocket[] {
   );
 }
 
-/** All processes; of those of other people nothing more can be seen. */
+/** All processes; nothing more can be seen of other users' ones. */
 export function allPids(): number[] {
   return entries('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -51,7 +51,7 @@ export function socketsOf(pid: number): string[] {
   });
 }
 
-/** Nothing where there is no such file, or it is not ours to read. */
+/** Empty if there is no such file, or it may not be read. */
 export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -1,4 +1,4 @@
-/** Which commit of this repository runs, where it is one. */
+/** The commit of this repository that is running, if it is a repository. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,10 @@ import { promisify } from 'node:util';
 const ROOT = join(import.meta.dirname, '..', '..');
 const TIMEOUT_MS = 5000;
 
-/** @returns its first digits, with `+changes` behind when files differ from it; undefined in a package, or without git */
+/**
+ * @returns its first digits, followed by `+changes` if files differ from it; undefined in a package, or
+ * without git
+ */
 export async function sourceCommit(): Promise<string | undefined> {
   if (!existsSync(join(ROOT, '.git'))) return undefined;
   const arguments_ = ['describe', '--always', '--dirty=+changes', '--abbrev=12', '--exclude=*'];

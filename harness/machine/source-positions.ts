@@ -1,13 +1,13 @@
 /**
- * Put in front of a bundled program: the stacks of its errors name the files and lines of the sources. A map is read when
- * the first such stack is looked at, which most processes never do; the runtime's own `--enable-source-maps` reads all of
- * them at the start, which costs half a start again and 15 MiB.
+ * Prepended to a bundled program, so that its stack traces name files and lines of the sources. A map is read
+ * when the first such trace is formatted, which never happens in most processes; the runtime's own
+ * `--enable-source-maps` reads all maps at the start, which makes it half as long again and costs 15 MiB.
  */
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** Large and seldom wanted: the next stack reads it again. */
+/** Large and rarely needed: the next stack trace reads them again. */
 const maps = new Map<string, WeakRef<SourceMap>>();
 
 function mapOf(file: string): SourceMap {
@@ -18,7 +18,7 @@ function mapOf(file: string): SourceMap {
   return map;
 }
 
-/** One line of a stack, with every position of a bundle replaced; as it is when the bundle is gone. */
+/** One line of a stack trace with every position in a bundle replaced; unchanged if the bundle is gone. */
 function inSources(line: string): string {
   return line.replace(
     /(file:\/\/\S+\.mjs):(\d+):(\d+)/g,

@@ -10,7 +10,10 @@ export interface ProcessUsage {
   readonly residentBytes: number;
 }
 
-/** Cheap enough to be read every second for every node; undefined when it is gone, or the system does not say. */
+/**
+ * Cheap enough to read every second for every node; undefined if the process is gone or the system does not
+ * say.
+ */
 export function processUsage(pid: number): ProcessUsage | undefined {
   if (process.platform !== 'linux') return undefined;
   try {

@@ -1,7 +1,7 @@
 /**
- * How long many operations of one kind took. The whole distribution is kept (HDR histogram, 1 µs to 1 h, three digits),
- * so that those of nodes, of runs and of load generators merge without averaging percentiles; the extremes are exact.
- * Source: `scenarios.md` 8.1.
+ * How long many operations of one kind took. The whole distribution is kept (HDR histogram, 1 µs to 1 h,
+ * three digits), so that distributions of nodes, runs and load generators merge without averaging
+ * percentiles; the extremes are exact. Source: `scenarios.md` 8.1.
  */
 import {
   build,
@@ -14,20 +14,20 @@ import {
 const MICROSECONDS_PER_MS = 1000;
 const LATENCY_MICROSECONDS_MAX = 3_600_000_000;
 
-/** Percentiles that are reported, each as a share of 100. */
+/** Reported percentiles, each as a share of 100. */
 export const PERCENTILES = { p50Ms: 50, p75Ms: 75, p90Ms: 90, p95Ms: 95, p99Ms: 99, p999Ms: 99.9 } as const;
-/** Percentiles that reports have. */
+/** Percentiles in reports. */
 export type PercentileName = keyof typeof PERCENTILES;
 
 /**
- * A distribution as JSON, ms. Percentiles are null when there are too few samples to tell them (`enoughFor`), the other
- * figures when there is none.
+ * A distribution as JSON, ms. Percentiles are null when there are too few samples for them (`enoughFor`), the
+ * other figures when there are none.
  */
 export interface LatencySummary extends Readonly<Record<PercentileName, number | null>> {
   readonly minMs: number | null;
   readonly meanMs: number | null;
   readonly maxMs: number | null;
-  /** All samples, µs: HDR histogram V2, compressed, base64; empty when there is none. */
+  /** All samples, µs: HDR histogram V2, compressed, base64; empty when there are none. */
   readonly histogram: string;
 }
 
@@ -52,7 +52,7 @@ export class Distribution {
     );
   }
 
-  /** @throws Error when the histogram is not one */
+  /** @throws Error when the histogram is invalid */
   static of(summary: LatencySummary): Distribution {
     const all = Distribution.empty();
     if (summary.histogram === '') return all;
@@ -65,7 +65,7 @@ export class Distribution {
     return all;
   }
 
-  /** One distribution of all samples of several. */
+  /** One distribution with the samples of several. */
   static merged(parts: Iterable<Distribution>): Distribution {
     const all = Distribution.empty();
     for (const part of parts) {
@@ -82,7 +82,7 @@ export class Distribution {
     return this.#count;
   }
 
-  /** @param ms 0 or more; what is above an hour counts as an hour in the percentiles, never in the maximum */
+  /** @param ms 0 or more; values above an hour count as an hour in the percentiles, but not in the maximum */
   add(ms: number): void {
     const microseconds = Math.round(ms * MICROSECONDS_PER_MS);
     this.#histogram.recordValue(Math.min(LATENCY_MICROSECONDS_MAX, Math.max(1, microseconds)));
@@ -92,7 +92,7 @@ export class Distribution {
     this.#maxMs = Math.max(this.#maxMs, ms);
   }
 
-  /** @param percent 0 to 100 @returns ms; null when there are too few samples to tell it */
+  /** @param percent 0 to 100 @returns ms; null when there are too few samples for it */
   percentileMs(percent: number): number | null {
     if (!enoughFor(percent, this.#count)) return null;
     // The histogram gives the upper edge of a bucket, which may lie above the largest sample.
@@ -113,8 +113,8 @@ export class Distribution {
 }
 
 /**
- * Whether a percentile means anything: at least one sample must lie above it, so p50 needs 2, p95 20, p99 100 and
- * p99.9 1000.
+ * Whether a percentile is meaningful: at least one sample must lie above it, so p50 needs 2, p95 20, p99 100
+ * and p99.9 1000.
  */
 export function enoughFor(percent: number, count: number): boolean {
   // Rounded, because 1 - 0.999 is a little more than a thousandth.

@@ -3,13 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import type { TestbedMetrics } from './testbed.ts';
 
-/** Only programs of this machine scrape a run. */
+/** Only programs on this machine scrape a run. */
 const HOST = '127.0.0.1';
 
 export interface MetricsEndpoint extends AsyncDisposable {
   /** Such as `http://127.0.0.1:9464/metrics`. */
   readonly url: string;
-  /** Resolves when the series have been read once more. */
+  /** Resolves at the next scrape. */
   scraped(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export async function serveTestbed(testbed: TestbedMetrics, port: number): Promi
   });
   server.listen(port, HOST, resolve);
   await promise;
-  // Those who only look must not keep a run alive.
+  // The endpoint alone must not keep a run alive.
   server.unref();
   return {
     url: `http://${HOST}:${(server.address() as AddressInfo).port}/metrics`,
@@ -60,7 +60,7 @@ async function answer(
     const text = await testbed.expose();
     response.writeHead(200, { 'content-type': testbed.contentType }).end(text);
   } catch (error) {
-    // Who looks must not end what is looked at.
+    // A failed scrape must not end the run.
     response.writeHead(500).end(`${messageOf(error)}\n`);
   }
 }

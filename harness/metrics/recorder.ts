@@ -1,26 +1,26 @@
 /**
- * What a run measured: per operation and node how many, how many bytes, how long, which errors; per operation how all of
- * that went over time, and the slowest ones.
+ * What a run measured: counts, bytes, latencies and errors per operation and node; their course over time per
+ * operation; and the slowest operations.
  */
 import { Distribution, type LatencySummary } from './distribution.ts';
 import { type OperationTimeline, TimelineRecorder } from './timeline.ts';
 
-/** Of an operation over all nodes. */
+/** Slow operations kept over all nodes. */
 const SLOWEST_KEPT = 20;
-/** Of a message that stands for its class; the rest is in the logs. */
+/** Length of a message that stands for its class; the rest is in the logs. */
 const EXAMPLE_LENGTH_MAX = 500;
 
-/** Name of an operation and of the node that it was done on; a row of the report. */
+/** Name of an operation and of the node it was sent to; identifies a row of the report. */
 export interface OperationKey {
   /** What was done, such as `upload file`. */
   readonly operation: string;
-  /** Name of the node it was asked of. */
+  /** Name of the node it was sent to. */
   readonly node: string;
 }
 
 /** One row of the result table. Rates are null when nothing was moved. */
 export interface OperationSummary extends OperationKey, LatencySummary {
-  /** Operations that succeeded: those that the latencies are of. */
+  /** Operations that succeeded: the latencies cover only these. */
   readonly count: number;
   readonly bytes: number;
   readonly errors: number;
@@ -38,14 +38,14 @@ export interface SlowOperation extends OperationKey {
   readonly ms: number;
   /** When it ended, ms since the epoch. */
   readonly endMs: number;
-  /** What it was about, such as a reference. */
+  /** What it operated on, such as a reference. */
   readonly subject?: string;
 }
 
-/** An operation that somebody else has timed. Times are ms since the epoch. */
+/** An operation timed elsewhere. Times are ms since the epoch. */
 export interface Measured {
   readonly endMs: number;
-  /** From the intended start, where that is known. */
+  /** From the intended start, if known. */
   readonly latencyMs: number;
   readonly bytes: number;
   readonly subject?: string;
@@ -69,12 +69,15 @@ interface Series extends OperationKey {
 
 /** Collects the durations and errors of operations. */
 export interface Recorder {
-  /** Runs and times one operation; its errors are counted by class and thrown on. @returns what `work` returned */
+  /**
+   * Runs and times one operation; its errors are counted by class and rethrown.
+   * @returns what `work` returned
+   */
   measure<T>(key: OperationKey, work: () => Promise<T>, bytesOf: (result: T) => number): Promise<T>;
   succeeded(key: OperationKey, measured: Measured): void;
   failed(key: OperationKey, mistake: Mistake): void;
   summaries(): OperationSummary[];
-  /** In the order in which operations came first. */
+  /** In the order in which the operations first occurred. */
   timelines(): OperationTimeline[];
   /** Longest first. */
   slowest(): SlowOperation[];
@@ -82,7 +85,7 @@ export interface Recorder {
 
 /**
  * @param classify error → class of the taxonomy (`scenarios.md` 8.4)
- * @param listener is told of every operation
+ * @param listener receives every operation
  */
 export function createRecorder(
   classify: (error: unknown) => string,
@@ -143,7 +146,7 @@ export function createRecorder(
       const startMs = performance.now();
       const series = seriesOf(key);
       span(series, startedAt, startedAt);
-      // The wall clock may jump: the end is the start and what a monotonic clock has counted since.
+      // The wall clock may jump: the end is the start plus the time that a monotonic clock has counted since.
       try {
         const result = await work();
         const latencyMs = performance.now() - startMs;

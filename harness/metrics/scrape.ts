@@ -1,12 +1,12 @@
 /**
- * One reading of all series of a cluster. Each series has a number, given when it is met first; a reading has the values by
- * number. What did not answer has no values: a gap, not an error.
+ * One reading of all series of a cluster. Each series gets a number when first seen; a reading maps these
+ * numbers to values. A node that did not answer has no values: a gap, not an error.
  */
 import { parseExposition } from './exposition.ts';
 import { isKept, keptName } from './kept.ts';
 import type { SeriesId } from './series.ts';
 
-/** All values of one moment. */
+/** All values at one moment. */
 export interface Scrape {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -14,10 +14,10 @@ export interface Scrape {
   readonly values: ReadonlyMap<number, number>;
 }
 
-/** Numbers series, once and for good. */
+/** Assigns permanent numbers to series. */
 export class SeriesNumbers {
   readonly ids: SeriesId[] = [];
-  /** By node, then by the series as it is exposed; -1: not kept. */
+  /** By node, then by the series as exposed; -1: not kept. */
   readonly #numbers = new Map<string, Map<string, number>>();
 
   /** Adds the values of one exposition. @param node undefined: the harness @throws SyntaxError */
@@ -25,13 +25,13 @@ export class SeriesNumbers {
     let known = this.#numbers.get(node ?? '');
     if (known === undefined) this.#numbers.set(node ?? '', (known = new Map()));
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-    // Only an exposition with something new in it is parsed: that is one in hundreds.
+    // Only an exposition with a new series is parsed: one in hundreds.
     if (lines.some((line) => !known.has(seriesText(line)))) this.#learn(node, text, lines, known);
     for (const line of lines) {
       const series = seriesText(line);
       const number = known.get(series) as number;
       const value = Number(line.slice(series.length + 1));
-      // What a gauge says before it knows is no value.
+      // A gauge that has no value yet reports NaN.
       if (number >= 0 && Number.isFinite(value)) values.set(number, value);
     }
   }
@@ -57,7 +57,7 @@ export class SeriesNumbers {
   }
 }
 
-/** A line without its value. Neither Bee nor we write timestamps behind values. */
+/** A line without its value. Neither a Bee nor our own node writes timestamps after values. */
 function seriesText(line: string): string {
   return line.slice(0, line.lastIndexOf(' '));
 }

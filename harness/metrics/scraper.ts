@@ -1,7 +1,7 @@
 /**
- * Reads the metrics of all nodes of a cluster again and again, together with what the harness knows of their processes,
- * and hands each reading on: to the file of a run, to a page that shows it. What it costs is bounded: the more nodes, and
- * the longer a reading takes, the rarer it is.
+ * Periodically reads the metrics of all nodes of a cluster, together with what the harness knows about their
+ * processes, and passes each reading on: to the file of a run, to a page that shows it. The cost is bounded:
+ * the more nodes there are and the longer a reading takes, the less often it happens.
  */
 import { allAtMost } from '../base/all-at-most.ts';
 import { messageOf } from '../base/errors.ts';
@@ -13,14 +13,14 @@ import type { NodeFigures, TestbedMetrics } from './testbed.ts';
 
 const INTERVAL_PER_NODE_MS = 100;
 const INTERVAL_MIN_MS = 1000;
-/** The pause after a reading is at least so many times as long as the reading was. */
+/** The pause after a reading is at least this many times as long as the reading. */
 const REST_FACTOR = 4;
 const AT_ONCE = 8;
-/** A node that takes longer is a gap. */
+/** A node that takes longer leaves a gap. */
 const ANSWER_LIMIT_MS = 5000;
-/** What a process of this machine is called that holds several nodes. */
+/** Name of a process on this machine that holds several nodes. */
 const SHARED = { node: 'all', group: 'embedded' } as const;
-/** States that somebody has brought a node into, and what was done. */
+/** Node states caused on purpose, and the fault behind each. */
 const FAULTS: Readonly<Record<string, string>> = { killed: 'kill', paused: 'pause', stopped: 'stop' };
 
 /** A node as a scraper sees it; `ClusterNode` is one. */
@@ -30,30 +30,30 @@ export interface ScrapedNode {
   readonly mode: string;
   readonly state: string;
   readonly running: boolean;
-  /** Process of this machine that it runs in. */
+  /** Process on this machine that it runs in. */
   readonly pid: number | undefined;
   readonly client: { metrics(signal?: AbortSignal): Promise<string> };
   stats(): Promise<{ readonly cpuMs?: number; readonly memoryBytes?: number }>;
 }
 
 export interface ScraperOptions {
-  /** Gets what the nodes' processes use, and is read with the nodes. */
+  /** Receives the resource usage of the nodes' processes, and is read together with the nodes. */
   readonly testbed: TestbedMetrics;
-  /** Gets every reading, one after the other. A failure ends the watch, and is thrown by `release`. */
+  /** Receives every reading, one at a time. A failure ends the watch and is thrown by `release`. */
   readonly onScrape: (scrape: Scrape, ids: readonly SeriesId[]) => Promise<void> | void;
   /** Default: by the number of nodes. */
   readonly intervalMs?: number;
-  /** Ends what is under way, and the last reading is left out. */
+  /** Aborts a reading in progress; the last reading is skipped. */
   readonly signal?: AbortSignal;
 }
 
-/** Milliseconds between two readings of so many nodes. */
+/** Milliseconds between two readings of this many nodes. */
 export function scrapeIntervalMs(nodes: number): number {
   return Math.max(INTERVAL_MIN_MS, nodes * INTERVAL_PER_NODE_MS);
 }
 
 export class Scraper implements AsyncDisposable {
-  /** Why a node that runs has given no metrics, the last time of each. */
+  /** Why a running node gave no metrics; the latest failure of each. */
   readonly failures = new Map<string, string>();
   /** Nodes that have given metrics at least once. */
   readonly answered = new Set<string>();
@@ -68,7 +68,7 @@ export class Scraper implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Begins to read a cluster. The numbers of series go on when another one was read before. */
+  /** Starts reading a cluster. Series numbers continue from a cluster read before. */
   watch(nodes: readonly ScrapedNode[]): void {
     if (this.#watch !== undefined) throw new TypeError('a cluster is watched already');
     const closing = new AbortController();
@@ -76,7 +76,7 @@ export class Scraper implements AsyncDisposable {
     this.#watch = { closing, ended };
   }
 
-  /** Reads the cluster once more, and lets go of it. @throws what `onScrape` has thrown */
+  /** Reads the cluster once more, then stops. @throws what `onScrape` has thrown */
   async release(): Promise<void> {
     const { closing, ended } = this.#watch ?? {};
     this.#watch = undefined;
@@ -89,7 +89,7 @@ export class Scraper implements AsyncDisposable {
     await this.release();
   }
 
-  /** @returns what has ended it early */
+  /** @returns the error that ended it early */
   async #run(
     nodes: readonly ScrapedNode[],
     closing: AbortSignal,
@@ -132,7 +132,7 @@ export class Scraper implements AsyncDisposable {
     await onScrape({ at, values }, this.#numbers.ids);
   }
 
-  /** @returns whether it has answered: one that does not may be about to die, and is a gap */
+  /** @returns whether it has answered: one that does not may be about to die and leaves a gap */
   async #read(node: ScrapedNode, values: Map<number, number>): Promise<boolean> {
     if (!node.running) return false;
     try {
@@ -174,7 +174,7 @@ async function usageOf(nodes: readonly ScrapedNode[]): Promise<NodeFigures[]> {
   return figures.flat();
 }
 
-/** Of a node that is no process of this machine, what its driver tells. */
+/** Usage of a node that is not a process on this machine, as reported by its driver. */
 async function statsOf(node: ScrapedNode): Promise<NodeFigures> {
   const [stats] = await Promise.allSettled([node.stats()]);
   const { cpuMs, memoryBytes } = stats.status === 'fulfilled' ? stats.value : {};

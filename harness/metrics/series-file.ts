@@ -1,9 +1,9 @@
 /**
- * `metrics.jsonl` of a run's folder: all series of all scrapes, without any server. Lines in the order of their writing:
+ * `metrics.jsonl` in a run's folder: all series of all scrapes, without a metrics server. Lines in order:
  *
  *   {"schema":1}
  *   {"series":[["node-0","pushsync_total_sent",{},"counter"],…]}   new ones; numbered from 0 through the whole file
- *   {"at":1700000000000,"values":[0,17,3,0.25],"gone":[5]}         number, value, number, value: what has changed
+ *   {"at":1700000000000,"values":[0,17,3,0.25],"gone":[5]}         number, value, …: changed values
  *
  * A series keeps its value until another line changes it, or says that it is gone. So a quiet series costs nothing, and
  * fifty busy nodes write about 25 MB in an hour.
@@ -16,7 +16,7 @@ import type { Series, SeriesColumns, SeriesId } from './series.ts';
 
 export const METRICS_FILE = 'metrics.jsonl';
 const SCHEMA = 1;
-/** Of what is no whole number; the rest of a duration's digits is noise. */
+/** Digits of values that are not whole numbers; the rest of a duration's digits is noise. */
 const DIGITS = 7;
 
 type SeriesRow = readonly [
@@ -77,7 +77,7 @@ function rowOf({ node, name, labels, kind }: SeriesId): SeriesRow {
 
 /**
  * Series of a run as columns. A last line that was cut off when the run was killed is left out.
- * @param folder of the run @param wanted leaves out what nobody needs: an hour of fifty nodes is some millions of values
+ * @param folder of the run @param wanted selects series: an hour of fifty nodes is some millions of values
  * @returns undefined when the run has kept none @throws HarnessError `STATE_INVALID` naming the line
  */
 export async function readSeries(

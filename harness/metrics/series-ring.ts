@@ -1,7 +1,7 @@
 import type { Scrape } from './scrape.ts';
 import type { Series, SeriesColumns, SeriesId } from './series.ts';
 
-/** The latest scrapes in memory, at most a number of them, for those who look at a cluster while it works. */
+/** The latest scrapes in memory, up to a given number, for watching a cluster while it works. */
 export class SeriesRing {
   readonly #capacity: number;
   readonly #wanted: (id: SeriesId) => boolean;

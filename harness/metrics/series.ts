@@ -2,26 +2,26 @@
 import type { MetricFamily, Sample } from './exposition.ts';
 
 export interface SeriesId extends Omit<Sample, 'value'> {
-  /** Name of the node that says so; absent: the harness. */
+  /** Name of the node it comes from; absent: the harness. */
   readonly node?: string;
   readonly kind: MetricFamily['kind'];
 }
 
-/** The name is without the prefix of a dialect, so that nodes of all flavours share it: `pushsync_total_sent`. */
+/** The name lacks the dialect's prefix, so that nodes of all flavours share it: `pushsync_total_sent`. */
 export interface Series extends SeriesId {
-  /** As many as there are times. `NaN`: the node did not answer, or did not say. */
+  /** One per time. `NaN`: the node did not answer, or did not report it. */
   readonly values: Float64Array;
 }
 
 export interface SeriesColumns {
-  /** Of the scrapes, ms since the epoch, ascending. */
+  /** Times of the scrapes, ms since the epoch, ascending. */
   readonly times: Float64Array;
   readonly series: readonly Series[];
 }
 
 /**
- * What a counter gained per second, for every scrape since the one before that has a value: `NaN` at gaps and at the first
- * value. A counter that has fallen began again at zero.
+ * What a counter gained per second, for every scrape since the previous one with a value: `NaN` at gaps and
+ * at the first value. A counter that has fallen was restarted at zero.
  * @param times ms
  */
 export function rate(times: ArrayLike<number>, values: ArrayLike<number>): Float64Array {
@@ -38,7 +38,7 @@ export function rate(times: ArrayLike<number>, values: ArrayLike<number>): Float
   return rates;
 }
 
-/** What a counter gained from its first value to its last, over all its new beginnings; `NaN` when it has no value. */
+/** What a counter gained from its first value to its last, across restarts; `NaN` when it has no value. */
 export function increase(values: ArrayLike<number>): number {
   let total = Number.NaN;
   let before: number | undefined;
@@ -51,7 +51,7 @@ export function increase(values: ArrayLike<number>): number {
   return total;
 }
 
-/** Between two values of a counter. */
+/** Gain between two values of a counter. */
 export function gained(before: number, after: number): number {
   return after < before ? after : after - before;
 }

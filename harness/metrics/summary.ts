@@ -1,4 +1,4 @@
-/** The metrics of one node or of many at one moment: what counters come to together, and between which values gauges lie. */
+/** The metrics of one or many nodes at one moment: the sums of counters and the ranges of gauges. */
 import { type Exposition, type MetricFamily, type Sample, seriesKey } from './exposition.ts';
 import { keptName } from './kept.ts';
 import { gained } from './series.ts';
@@ -6,7 +6,7 @@ import { gained } from './series.ts';
 export type Unit = 's' | 'ns' | 'bytes' | 'accounting units' | 'token units' | '';
 
 export interface MetricRow {
-  /** Without the prefix of a dialect. */
+  /** Without the dialect's prefix. */
   readonly name: string;
   readonly labels: Sample['labels'];
   readonly kind: MetricFamily['kind'];
@@ -14,19 +14,19 @@ export interface MetricRow {
   readonly unit: Unit;
   /** Nodes that have it. */
   readonly nodes: number;
-  /** Sum over the nodes; of a histogram, how many values it holds; of a gauge, null. */
+  /** Sum over the nodes; for a histogram, its number of values; for a gauge, null. */
   readonly total: number | null;
-  /** Over the nodes; of a histogram, how many values each holds. */
+  /** Over the nodes; for a histogram, by the number of values each holds. */
   readonly min: number;
   readonly median: number;
   readonly max: number;
-  /** Of a histogram with any value: their mean. */
+  /** For a histogram with any values: their mean. */
   readonly mean: number | null;
-  /** Growth of the total between two looks; null for gauges, and after one look. */
+  /** Growth of the total between two readings; null for gauges, and after a single reading. */
   readonly perSecond: number | null;
 }
 
-/** All of a node at one moment. */
+/** All metrics of a node at one moment. */
 export interface Look {
   readonly node: string;
   readonly exposition: Exposition;
@@ -39,8 +39,9 @@ interface Value {
 type Row = Pick<MetricRow, 'name' | 'labels' | 'kind' | 'help'>;
 
 /**
- * @param looks one of each node @param before the looks some seconds earlier, for rates; nodes without one count from zero
- * @returns in the order of the names
+ * @param looks one per node @param before readings from some seconds earlier, for rates; nodes without one
+ * count from zero
+ * @returns sorted by name
  */
 export function summarise(
   looks: readonly Look[],
@@ -95,7 +96,7 @@ function medianOf(sorted: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] as number) + upper) / 2;
 }
 
-/** One value per series; the parts of a histogram or a summary are one: its count, with the mean. */
+/** One value per series; the parts of a histogram or a summary count as one: its count, with the mean. */
 function* valuesOf({ families, samples }: Exposition): Iterable<{ key: string; row: Row; value: Value }> {
   const sums = new Map<string, number>();
   for (const { name, labels, value } of samples) {
@@ -113,12 +114,12 @@ function* valuesOf({ families, samples }: Exposition): Iterable<{ key: string; r
     if (isPart && part?.[2] === 'sum') sums.set(key, value);
     if (isPart && part?.[2] === 'count')
       yield { key, row, value: { value, mean: value === 0 ? 0 : (sums.get(key) ?? 0) / value } };
-    // The quantiles of a summary are no values of their own.
+    // The quantiles of a summary are not values of their own.
     if (!isPart && row.kind !== 'summary' && row.kind !== 'histogram') yield { key, row, value: { value } };
   }
 }
 
-/** By the words of the name, and for the few whose names have none. */
+/** From the words in the name; the few names without such words are listed. */
 function unitOf(name: string): Unit {
   if (/^postage_listener_(page|event)_duration$/.test(name)) return 'ns';
   if (/_bytes(_total)?$|^api_(up|down)load_speed$/.test(name)) return 'bytes';

@@ -1,6 +1,6 @@
 /**
- * What the harness itself says, as Prometheus series: `testbed_*` of `scenarios.md` 8.5, each with the label `run`. Of
- * a series whose source is not there, such as the processor time of attached nodes, there are no samples.
+ * The harness's own metrics as Prometheus series: `testbed_*` of `scenarios.md` 8.5, each with the label
+ * `run`. A series without a source, such as the processor time of attached nodes, has no samples.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Mistake, OperationKey } from './recorder.ts';
@@ -9,7 +9,7 @@ import type { Mistake, OperationKey } from './recorder.ts';
 const FILE_SECONDS = [
   0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 600, 1200, 1800, 3600,
 ];
-/** Upper limits, bytes, of `size_class`. */
+/** Upper limits of `size_class`, bytes. */
 const SIZE_CLASSES = [
   [0, 'none'],
   [4096, '4KiB'],
@@ -19,7 +19,10 @@ const SIZE_CLASSES = [
 ] as const;
 const SIZE_CLASS_LARGEST = 'above';
 
-/** Of a node's process. One that holds several nodes has the name `all`: its figures are theirs together. */
+/**
+ * Figures of a node's process. A process that holds several nodes has the name `all`: its figures are their
+ * sum.
+ */
 export interface NodeFigures {
   readonly node: string;
   readonly group: string;
@@ -27,23 +30,23 @@ export interface NodeFigures {
   readonly residentBytes?: number | undefined;
 }
 
-/** What nodes have counted, summed over the cluster; never falls, whatever restarts. */
+/** What nodes have counted, summed over the cluster; never falls, even across restarts. */
 export interface NetworkFigures {
   readonly networkBytes: readonly { readonly protocol: string; readonly direction: string; value: number }[];
   readonly cheques: Readonly<Record<string, number>>;
   readonly settlements: Readonly<Record<string, number>>;
 }
 
-/** A node as the gauges of a moment have it. */
+/** A node at one moment, for the gauges. */
 export interface NodeMoment {
   readonly node: string;
   readonly group: string;
   readonly up: boolean;
-  /** What was done to it on purpose and lasts, such as `kill`; undefined: nothing. */
+  /** An injected fault that still lasts, such as `kill`; undefined: none. */
   readonly fault: string | undefined;
 }
 
-/** A ledger as far as its counts go. */
+/** The counts of a ledger. */
 interface Counted {
   result(): { readonly acknowledged: number; readonly missing: number };
 }
@@ -54,12 +57,12 @@ export class TestbedMetrics {
   readonly #ledgers: Counted[] = [];
   readonly #m;
 
-  /** @param run name of the run, or of what watches instead of one */
+  /** @param run name of the run, or of what watches outside runs */
   constructor(run: string) {
     this.#registry.setDefaultLabels({ run });
     this.contentType = this.#registry.contentType;
     this.#m = declare(this.#registry);
-    // Before it is known it is not zero.
+    // It is not zero before it is known.
     this.#m.ready.remove();
   }
 
@@ -79,7 +82,7 @@ export class TestbedMetrics {
     this.#m.scenario.set({ name, seed }, 1);
   }
 
-  /** Its counts from here on. */
+  /** Includes a ledger's counts from now on. */
   ledger(ledger: Counted): void {
     this.#ledgers.push(ledger);
   }
@@ -110,7 +113,7 @@ export class TestbedMetrics {
     this.#m.ready.set(seconds);
   }
 
-  /** All nodes of the cluster, those that do not run as well. */
+  /** All nodes of the cluster, including those not running. */
   nodes(moments: readonly NodeMoment[]): void {
     this.#m.up.reset();
     this.#m.faults.reset();
@@ -120,7 +123,7 @@ export class TestbedMetrics {
     }
   }
 
-  /** All that can be told of their processes. */
+  /** Everything known about their processes. */
   usage(figures: readonly NodeFigures[]): void {
     this.#m.cpu.reset();
     this.#m.resident.reset();
@@ -143,7 +146,7 @@ function sizeClass(bytes: number): string {
   return SIZE_CLASSES.find(([limit]) => bytes <= limit)?.[1] ?? SIZE_CLASS_LARGEST;
 }
 
-/** A counter whose value somebody else keeps. */
+/** Sets a counter whose value is kept elsewhere. */
 function setTotal(counter: Counter, labels: Record<string, string>, value: number): void {
   counter.remove(labels);
   counter.inc(labels, value);

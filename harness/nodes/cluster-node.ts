@@ -1,4 +1,4 @@
-/** One node of a cluster: what it is called and where it is, its client, and what can be done to its process. */
+/** One node of a cluster: its name and addresses, its client, and the operations on its process. */
 
 import { HarnessError } from '../base/errors.ts';
 import { type Seen, until } from '../base/wait.ts';
@@ -24,21 +24,21 @@ import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } fro
 import { introduce, introducers } from './introductions.ts';
 
 const READY_TIMEOUT_MS = 60_000;
-/** One look at a node that does not answer yet. */
+/** Time limit of one request to a node that does not answer yet. */
 const READINESS_REQUEST_MS = 2000;
 const LOG_LINES_DEFAULT = 200;
 const LOG_LINES_SHOWN = 15;
 const DEEDS_MAX = 1000;
 
-/** `crashed`: it should run, but nothing of it does. `silent`: svcnet has not started it, and it does not answer. */
+/** `crashed`: it should run, but does not. `silent`: svcnet did not start it, and it does not answer. */
 export type NodeState = RunState | 'crashed' | 'silent' | 'new';
 
-/** A node as a look found it. */
+/** A node as last observed. */
 export interface NodeSight {
   readonly state: NodeState;
-  /** Which start of it this is; undefined before the first. */
+  /** Identifies the current start; undefined before the first. */
   readonly handle: Handle | undefined;
-  /** Process of this machine that it runs in. */
+  /** Process on this machine that it runs in. */
   readonly pid: number | undefined;
   /** How it ended; known only to the process that started it. */
   readonly exit: Exit | undefined;
@@ -48,7 +48,7 @@ export interface NodeSight {
 
 const NEVER_STARTED: NodeSight = { state: 'new', handle: undefined, pid: undefined, exit: undefined };
 
-/** What this process has made of a node. */
+/** A state change that this process has made to a node. */
 export interface Deed {
   readonly state: RunState;
   /** Ms since the epoch. */
@@ -64,15 +64,18 @@ export interface ClusterNodeDeps {
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
   /** All nodes of the cluster. */
   readonly all: () => readonly ClusterNode[];
-  /** Whether the cluster is still there, and not another one of its name. */
+  /** Whether the cluster still exists, rather than another one of the same name. */
   readonly exists: () => boolean;
-  /** Removes what a launch has left of a cluster that is gone. */
+  /** Removes what a launch has left behind after the cluster has gone. */
   readonly removed: () => void;
   /** Why this process must not start nodes, if so. */
   readonly mayStart: () => HarnessError | undefined;
 }
 
-/** A node of a cluster: its addresses, its API, and what can be done to its process. From `cluster.nodes` or `cluster.node`. */
+/**
+ * A node of a cluster: its addresses, its API, and the operations on its process. From `cluster.nodes` or
+ * `cluster.node`.
+ */
 export class ClusterNode {
   readonly index: number;
   readonly name: string;
@@ -80,41 +83,41 @@ export class ClusterNode {
   readonly mode: NodeMode;
   /** Names and values of its API. */
   readonly dialect: DialectName;
-  /** Path of its program, of flavours that need one. */
+  /** Path of its program, for flavours that need one. */
   readonly binary: string | undefined;
-  /** Image of its container, where that is not the one of this package. */
+  /** Image of its container, unless it is this package's own. */
   readonly image: string | undefined;
   /** 64 hex digits. */
   readonly overlay: string;
   /** 40 hex digits. */
   readonly ethereum: string;
-  /** Key of its account, 64 hex digits; undefined: nobody has said it. */
+  /** Key of its account, 64 hex digits; undefined: unknown. */
   readonly privateKey: string | undefined;
   /** URLs. */
   readonly api: string;
   readonly debug: string;
-  /** Multiaddress with peer id; empty when it tells none. */
+  /** Multiaddress with peer id; empty when it reports none. */
   readonly p2p: string;
-  /** The one that other nodes dial. */
+  /** The multiaddress that other nodes dial. */
   readonly underlay: string;
-  /** Name of its container, where it has one. */
+  /** Name of its container, if it has one. */
   readonly container: string | undefined;
-  /** As the node sees it; empty where svcnet has not started it. */
+  /** As the node sees it; empty if svcnet did not start it. */
   readonly dataDir: string;
   /** Path of the log file, or the command that prints it. */
   readonly log: string;
-  /** Names of its only peers; undefined: any it meets. */
+  /** Names of the only peers it may have; undefined: any. */
   readonly peers: readonly string[] | undefined;
   readonly client: NodeClient;
   readonly #deps: ClusterNodeDeps;
   readonly #flavour: Flavour;
   #sight: NodeSight = NEVER_STARTED;
-  /** The state this process put it into; a difference from what is seen is the work of others. */
+  /** The state this process put it into; if the observed state differs, something else changed it. */
   #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
   #deeds: readonly Deed[] = [];
   #changing = 0;
   #retired = false;
-  /** Where its log ended when it was launched last. */
+  /** Where its log ended at its last launch. */
   #launchedAt: LogPosition | undefined;
 
   /** @internal */
@@ -199,12 +202,12 @@ export class ClusterNode {
   get transactions(): NodeClient['transactions'] {
     return this.client.transactions;
   }
-  /** Its default batch: the first that it got. */
+  /** Its default batch: the first one it got. */
   get batch(): string | undefined {
     return this.#deps.batch();
   }
 
-  /** Process of this machine that it runs in, as last seen; undefined when it runs in none. */
+  /** Process on this machine that it runs in, as last seen; undefined when it runs in none. */
   get pid(): number | undefined {
     return this.#sight.pid;
   }
@@ -219,7 +222,7 @@ export class ClusterNode {
     return this.state === 'running';
   }
 
-  /** Looks at it now. @internal */
+  /** Observes it now. @internal */
   async observe(): Promise<NodeSight> {
     const run = this.#run();
     this.#sight =
@@ -228,51 +231,51 @@ export class ClusterNode {
   }
 
   /**
-   * What this process wants it to be, which differs from what is seen when somebody else changed it; undefined while
-   * this process changes it, and before anything is known.
+   * The state this process wants it in, which differs from the observed one if something else changed it;
+   * undefined while this process changes it, and before anything is known.
    * @internal
    */
   get wanted(): Pick<NodeSight, 'state' | 'handle'> | undefined {
     return this.#changing > 0 ? undefined : this.#wanted;
   }
 
-  /** What this process has made of it, the last ones, oldest first. @internal */
+  /** The latest changes that this process made to it, oldest first. @internal */
   get deeds(): readonly Deed[] {
     return this.#deeds;
   }
 
-  /** Takes it as it is now: what happens to it from here on is news. @internal */
+  /** Accepts its present state: only later changes are reported. @internal */
   accept({ state, handle }: NodeSight): void {
     this.#wanted = { state, handle };
   }
 
-  /** No start from here on: the cluster is being stopped. @internal */
+  /** Refuses all further starts: the cluster is being stopped. @internal */
   retire(): void {
     this.#retired = true;
   }
 
-  /** Nothing of it runs any more, and nobody looks at it again: its cluster has been torn down. @internal */
+  /** Marks it as stopped for good: its cluster has been torn down. @internal */
   tornDown(): void {
     this.#sight = { ...this.#sight, state: 'stopped', pid: undefined };
   }
 
-  /** Whether its place can do that to it. */
+  /** Whether its driver has that capability. */
   can(capability: Capability): boolean {
     return this.#deps.driver.capabilities.has(capability);
   }
 
-  /** What it has used since it started; what the driver cannot tell is absent. */
+  /** Its resource usage since it started; values the driver cannot determine are absent. */
   stats(): Promise<Stats> {
     const run = this.#run();
     return run === undefined ? Promise.resolve({}) : this.#deps.driver.stats(run.handle);
   }
 
-  /** Why this process could not start it once it is stopped; undefined: it can. */
+  /** Why this process could not start it again once stopped; undefined: it could. */
   get startRefusal(): HarnessError | undefined {
     return this.#deps.mayStart();
   }
 
-  /** Starts it where it was left, and waits until it is ready. @throws HarnessError */
+  /** Starts it with the data it has, and waits until it is ready. @throws HarnessError */
   start(options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<void> {
     return this.#change(async () => {
       this.#expectOurs('start');
@@ -288,18 +291,18 @@ export class ClusterNode {
     });
   }
 
-  /** What a node with peers still lacks before it serves; undefined when nothing. @internal */
+  /** What a node with peers still lacks before it can serve; undefined when nothing. @internal */
   lacking(signal: AbortSignal): Promise<string | undefined> {
     return this.#flavour.lacking?.(this.client, signal) ?? Promise.resolve(undefined);
   }
 
-  /** Starts it and returns where; `ready` waits for the rest. @internal */
+  /** Starts it and returns its handle; `ready` waits for the rest. @internal */
   launch(): Promise<Handle> {
     return this.#change(async () => {
       if (this.#retired) throw this.#wrongState('start', 'the cluster is being stopped');
       this.#launchedAt = await this.said.end();
       const { handle } = await this.#deps.driver.start(this.#part());
-      // What nobody has a record of nobody could find again.
+      // A process without a record could never be found again.
       if (this.#retired || !this.#deps.exists()) {
         await this.#deps.driver.kill(handle);
         this.#deps.removed();
@@ -310,7 +313,10 @@ export class ClusterNode {
     });
   }
 
-  /** @throws HarnessError `PROCESS_FAILED` when it ended, `PORT_IN_USE` when that was why, `WAIT_TIMEOUT` */
+  /**
+   * @throws HarnessError `PROCESS_FAILED` when it ended, `PORT_IN_USE` when that was the reason,
+   * `WAIT_TIMEOUT`
+   */
   async ready(options: { timeoutMs?: number; signal?: AbortSignal | undefined } = {}): Promise<void> {
     await until<true>(`${this.name} is not ready`, (signal) => this.#readiness(signal), {
       timeoutMs: options.timeoutMs ?? READY_TIMEOUT_MS,
@@ -329,7 +335,7 @@ export class ClusterNode {
     });
   }
 
-  /** Ends it at once, as a power cut would: nothing is flushed, no peer is told. */
+  /** Ends it at once, as a power cut would: nothing is flushed and no peer is notified. */
   kill(): Promise<void> {
     return this.#change(async () => {
       const { handle } = await this.#there('kill', 'kill');
@@ -356,21 +362,21 @@ export class ClusterNode {
     });
   }
 
-  /** Removes all that it has stored while it was stopped; its keys stay. @throws HarnessError `NODE_STATE` */
+  /** Removes everything that the stopped node has stored; its keys stay. @throws HarnessError `NODE_STATE` */
   async wipe(): Promise<void> {
     const stored = await this.#stored('wipe');
     await this.#deps.driver.wipe?.(stored);
   }
 
-  /** Flips a bit in so many chunks that it has stored, while it was stopped. @returns in how many there were */
+  /** Flips a bit in this many stored chunks of the stopped node. @returns how many chunks were damaged */
   async damage(chunks: number): Promise<number> {
     const stored = await this.#stored('damage');
     return (await this.#deps.driver.damage?.(stored, chunks)) ?? 0;
   }
 
   /**
-   * Also while it does not run.
-   * @param bytes that it may use from now on @returns what it might before @throws HarnessError `NODE_STATE`
+   * Works even while it is not running.
+   * @param bytes that it may use from now on @returns its previous limit @throws HarnessError `NODE_STATE`
    */
   async limitMemory(bytes: number): Promise<number> {
     const action = 'limit the memory of';
@@ -385,12 +391,12 @@ export class ClusterNode {
     return this.#deps.driver.logs(this);
   }
 
-  /** Last lines of its log, oldest first. */
+  /** The last lines of its log, oldest first. */
   logs(options: { lines?: number } = {}): Promise<string[]> {
     return this.said.tail(options.lines ?? LOG_LINES_DEFAULT);
   }
 
-  /** What it has complained about since its log ended at `since` (`said.end()`); by default ever. */
+  /** Errors it has logged since the position `since` (`said.end()`); by default all. */
   async loggedErrors(since?: LogPosition): Promise<LogEntry[]> {
     return (await this.said.since(since)).flatMap((line) => {
       const entry = logEntry(line);
@@ -410,7 +416,7 @@ export class ClusterNode {
     }
   }
 
-  /** Only among others can it take part. */
+  /** A node without others to join has nothing to wait for. */
   async #participation(signal: AbortSignal): Promise<Seen<true>> {
     const { state } = await this.observe();
     if (state === 'paused') return { missing: `${this.name} is paused` };
@@ -445,7 +451,7 @@ export class ClusterNode {
     return program === undefined ? '' : ` (${this.flavour}, ${program})`;
   }
 
-  /** What runs of it. @throws HarnessError `NODE_STATE` */
+  /** The record of its running process. @throws HarnessError `NODE_STATE` */
   async #there(action: string, needed?: Capability): Promise<RunRecord> {
     this.#expectCan(action, needed);
     const sight = await this.observe();
@@ -477,7 +483,7 @@ export class ClusterNode {
     if (this.#deps.driver.name === 'attached') throw this.#wrongState(action, 'it was not started by svcnet');
   }
 
-  /** What is seen meanwhile is of our own making. */
+  /** State changes observed meanwhile are our own doing. */
   async #change<T>(work: () => Promise<T>): Promise<T> {
     this.#changing++;
     try {
@@ -500,13 +506,16 @@ export class ClusterNode {
     return readRun(this.#deps.stateDir, this.#deps.cluster, this.name);
   }
 
-  /** Written down before it happens: another process that looks meanwhile must not see a node that died by itself. */
+  /**
+   * Recorded before it happens: another process looking meanwhile must not conclude that the node died by
+   * itself.
+   */
   #intend(run: RunRecord): void {
     this.#done(run.state);
     writeRun(this.#deps.stateDir, this.#deps.cluster, this.name, run);
   }
 
-  /** Written down for other processes, and wanted from here on by this one. */
+  /** Recorded for other processes; from here on also the state this process wants. */
   async #write(run: RunRecord): Promise<void> {
     writeRun(this.#deps.stateDir, this.#deps.cluster, this.name, run);
     this.#wanted = run;
@@ -520,7 +529,7 @@ export class ClusterNode {
   }
 }
 
-/** Whether anything of it runs. */
+/** Whether its process exists, running or paused. */
 function isThere({ state }: NodeSight): boolean {
   return state === 'running' || state === 'paused';
 }

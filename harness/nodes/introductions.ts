@@ -1,6 +1,6 @@
 /**
- * Nodes that know no bootnodes are connected over their API. One link each is enough: gossip makes the others, and a
- * second connect while gossip is at work would only meet a connection that exists.
+ * Nodes that know no bootnodes are connected over their API. One link each is enough: gossip makes the
+ * others, and a second connect while gossip is at work would only find an existing connection.
  */
 
 import { messageOf } from '../base/errors.ts';
@@ -9,14 +9,14 @@ import type { NodeClient } from '../client/node-client.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 
-/** A node as far as it matters whom it can be introduced to. */
+/** The properties of a node that determine which nodes it can be introduced to. */
 export interface Acquaintance {
   readonly name: string;
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
-  /** Path of its program, of flavours that need one. */
+  /** Path of its program, for flavours that need one. */
   readonly binary: string | undefined;
-  /** Image that has it, of containers. */
+  /** Image that has its program, for containers. */
   readonly image: string | undefined;
   readonly running: boolean;
   /** Multiaddress. */
@@ -24,12 +24,12 @@ export interface Acquaintance {
   readonly client: Pick<NodeClient, 'connect' | 'peers'>;
 }
 
-/** Whether two nodes of the cluster are able to speak with each other: programs of one flavour may be too far apart. */
+/** Whether two nodes of the cluster can talk to each other: programs of one flavour may be too far apart. */
 export function understand(one: Acquaintance, other: Acquaintance): boolean {
   return one.flavour !== other.flavour || (one.binary === other.binary && one.image === other.image);
 }
 
-/** Full nodes that run and that the node can speak with; those that have bootnodes of their own come first. */
+/** Running full nodes that the node can talk to; those with bootnodes of their own come first. */
 export function introducers<N extends Acquaintance>(node: Acquaintance, others: readonly N[]): N[] {
   const own = ({ flavour }: Acquaintance) => Number(FLAVOURS[flavour].bootstraps);
   return others
@@ -37,7 +37,7 @@ export function introducers<N extends Acquaintance>(node: Acquaintance, others: 
     .toSorted((a, b) => own(b) - own(a));
 }
 
-/** Gives the node a first peer, unless it has one, finds peers by itself, or there is nobody. */
+/** Gives the node a first peer, unless it has one, finds peers by itself, or there is no candidate. */
 export async function introduce(
   node: Acquaintance,
   others: readonly Acquaintance[],
@@ -59,7 +59,7 @@ export async function introduce(
   return { missing: `${node.name} could be introduced to nobody: ${refusals[0]}` };
 }
 
-/** It knows bootnodes, or others that do will come; nobody comes to a light node. */
+/** It knows bootnodes, or nodes that do will dial it; no node dials a light node. */
 function findsPeers(node: Acquaintance, others: readonly Acquaintance[]): boolean {
   const bootstraps = ({ flavour }: Acquaintance) => FLAVOURS[flavour].bootstraps;
   if (node.mode !== 'light') return bootstraps(node);

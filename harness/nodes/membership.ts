@@ -1,6 +1,7 @@
 /**
- * What happens to the members of a cluster that nobody in this process has done: a node dies, is paused or started
- * again from outside, the chain ends. Nodes are looked at several times a second, which also keeps `node.state` true.
+ * Changes to the members of a cluster that this process did not make: a node dies, is paused or restarted
+ * from outside, the chain ends. Nodes are observed several times a second, which also keeps `node.state`
+ * current.
  */
 import { messageOf } from '../base/errors.ts';
 import {
@@ -14,12 +15,12 @@ import {
 } from '../places/driver.ts';
 import type { ClusterNode, NodeSight } from './cluster-node.ts';
 
-/** A dead node is noticed while the requests that it broke are still failing. */
+/** Short enough to notice a dead node while the requests that it broke are still failing. */
 const LOOK_PAUSE_MS = 200;
 /** Incidents kept for the next listener. */
 const UNTOLD_MAX = 100;
 
-/** Something that happened to a node or the chain, unasked. */
+/** An unrequested change to a node or the chain. */
 export interface Incident {
   /** Name of a node, `chain` or `link-proxy`. */
   readonly part: string;
@@ -34,7 +35,7 @@ export interface Incident {
     | 'stopped answering'
     | 'answers again'
     | 'cannot be seen';
-  /** How it ended, where that is known, or why it cannot be seen or does not answer. */
+  /** How it ended, if known, or why it cannot be seen or does not answer. */
   readonly how?: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -49,7 +50,7 @@ export interface MembershipDeps {
   readonly driver: Pick<Driver, 'observe'>;
   /** Where the chain runs; absent: there is none to watch. */
   readonly chain?: () => Handle | undefined;
-  /** The same of the link proxy. */
+  /** The same for the link proxy. */
   readonly linkProxy?: () => Handle | undefined;
 }
 
@@ -61,9 +62,9 @@ export class Membership {
   readonly #deps: MembershipDeps;
   readonly #listeners = new Set<(incident: Incident) => void>();
   readonly #unseen = new Set<string>();
-  /** What happened while nobody listened. */
+  /** Incidents from before there was a listener. */
   #untold: Incident[] = [];
-  /** Of parts that are no nodes. */
+  /** States of parts that are not nodes. */
   readonly #others = new Map<string, PartState>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
@@ -76,16 +77,16 @@ export class Membership {
     this.#schedule();
   }
 
-  /** Tells also what happened while nobody listened. @returns stops telling */
+  /** Also reports incidents from before there was a listener. @returns removes the listener */
   onIncident(listener: (incident: Incident) => void): () => void {
     this.#listeners.add(listener);
     for (const incident of this.#untold.splice(0)) listener(incident);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Looks at all members now; every incident until then has been told when it resolves. */
+  /** Observes all members now; when it resolves, every incident until then has been reported. */
   async look(): Promise<void> {
-    // One that has begun may have passed the member that is meant.
+    // A round in progress may already have passed the member in question.
     await this.#looking;
     await this.#lookOnce();
   }
@@ -117,7 +118,7 @@ export class Membership {
     ]);
   }
 
-  /** A member that cannot be seen is an incident, once. */
+  /** A member that cannot be seen is reported once. */
   async #guarded(part: string, look: () => Promise<void>): Promise<void> {
     try {
       await look();
@@ -132,11 +133,11 @@ export class Membership {
   async #lookAtNode(node: Watched): Promise<void> {
     const before = node.wanted;
     const seen = await node.observe();
-    // Changed by this process while we looked: nothing can be said yet.
+    // This process changed it in the meantime: no conclusion yet.
     if (before === undefined || node.wanted !== before) return;
     const what = incidentOf(before, seen);
     if (what === undefined) return;
-    // It is as it is now; only the next change is news.
+    // This state is accepted; only the next change is reported.
     node.accept(seen);
     const how = what === 'stopped answering' ? seen.silence : endOf(what === 'died' ? seen.exit : undefined);
     this.#tell({ part: node.name, what, ...howText(how), at: Date.now() });

@@ -1,4 +1,4 @@
-/** The nodes of a record as objects: those of a start, and those of a cluster that runs already. */
+/** Makes `ClusterNode` objects from records, for a cluster being started and for one already running. */
 
 import { HarnessError } from '../base/errors.ts';
 import type { Uploaded } from '../client/types.ts';

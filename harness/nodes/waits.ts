@@ -1,4 +1,7 @@
-/** The states of a cluster that can be awaited. Each is looked at from outside, over the API, and says what is missing. */
+/**
+ * The states of a cluster that can be awaited. Each is checked from outside, over the API, and reports what
+ * is missing.
+ */
 import { proximityOrder } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import { HarnessError } from '../base/errors.ts';
@@ -12,12 +15,18 @@ import type { BatchRecord } from '../state/state.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { introducers } from './introductions.ts';
 
-/** So many full nodes are all connected to each other: their bins have no more than fill them (p2p-protocols.md 6.1). */
+/**
+ * Up to this many full nodes are all connected to each other: none of their bins exceeds saturation
+ * (p2p-protocols.md 6.1).
+ */
 const FULL_MESH_NODES = 9;
-/** In a larger cluster a node connects to all peers of a bin up to this many, which fill it at radius 0; beyond, it is free to choose. */
+/**
+ * In a larger cluster a node connects to all peers of a bin up to this many, which saturate it at radius 0;
+ * beyond that, it is free to choose.
+ */
 const SATURATION_PEERS = 4;
 const BINS = 32;
-/** Names shown of a longer list of missing peers. */
+/** How many names of a longer list of missing peers are shown. */
 const NAMES_SHOWN = 3;
 
 /** Directed links between nodes of the cluster. */
@@ -27,16 +36,16 @@ export interface Mesh {
 }
 
 /**
- * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to saturation (a
- * light one to those that tell it of each other), and none of them lacks anything before it serves. Clusters of up to nine full
- * nodes are meshed when each is connected to every other. Where a topology names the links, it is exactly these that are
- * expected. Dishonest nodes do not count.
+ * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to
+ * saturation (a light node: to those that tell it about each other), and none of them lacks anything it needs
+ * to serve. Clusters of up to nine full nodes are meshed when each is connected to every other. Where a
+ * topology names the links, exactly these are expected. Dishonest nodes do not count.
  */
 export async function lookAtMesh(
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
 ): Promise<Seen<Mesh> & { readonly mesh: Mesh; readonly lacking?: string }> {
-  // Those that break the rules are refused sooner or later.
+  // Nodes that break the rules are refused sooner or later.
   const running = nodes.filter((node) => node.running && isHonest(node));
   const full = nodes.filter(({ mode }) => mode !== 'light').length;
   const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
@@ -54,8 +63,8 @@ export async function lookAtMesh(
 }
 
 /**
- * Of a network that svcnet has not started nobody knows who has to be connected to whom: every running node shall have a
- * peer, listed or not, and lack nothing before it serves. Links are counted between the listed nodes.
+ * In a network that svcnet did not start, the expected links are unknown: every running node must have a
+ * peer, listed or not, and lack nothing it needs to serve. Links are counted between the listed nodes.
  */
 export async function lookAtNetwork(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<Seen<Mesh>> {
   const running = nodes.filter((node) => node.running);
@@ -71,7 +80,7 @@ export async function lookAtNetwork(nodes: readonly ClusterNode[], signal: Abort
   return lacking === undefined ? { done: { links, expected: links } } : { missing: lacking };
 }
 
-/** Full peers of the nodes that are none of them. @returns overlays */
+/** Full nodes among the nodes' peers that are not in the list. @returns overlays */
 export async function unlistedPeers(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<string[]> {
   const overlays = new Set(nodes.map(({ overlay }) => overlay));
   const peers = await Promise.all(
@@ -81,7 +90,7 @@ export async function unlistedPeers(nodes: readonly ClusterNode[], signal: Abort
   return [...new Set(full.map(({ address }) => address))];
 }
 
-/** A node alone has nobody to take part with. */
+/** What the first node that is not ready to serve lacks; a node on its own has no network to join. */
 async function firstLacking(
   running: readonly ClusterNode[],
   signal: AbortSignal,
@@ -123,8 +132,9 @@ async function linksOf(
 }
 
 /**
- * Full nodes that it is bound to meet. Nobody has to come to a boot node once it knows others. Nobody dials a light node
- * either, and a Bee tells it only of those that dialled the Bee: where there is no other, one peer is enough.
+ * Full nodes that it must end up connected to. No node has to dial a boot node once it knows others. No node
+ * dials a light node either, and a Bee tells it only of nodes that dialled the Bee: with Bees alone, one peer
+ * is enough.
  */
 function expectedPeers(
   node: ClusterNode,
@@ -212,7 +222,7 @@ async function lookAtOwnBatch(
   });
 }
 
-/** A batch that may belong to nobody here: every running node has seen its creation. */
+/** A batch whose owner may be outside the cluster: every running node has seen its creation. */
 export async function lookAtForeignBatch(
   { id, block }: CreatedBatch,
   nodes: readonly ClusterNode[],
@@ -233,7 +243,7 @@ export async function lookAtForeignBatch(
   return missing === undefined ? { done: true } : { missing };
 }
 
-/** All batches at once, with one question to each node; what is missing is told of the first. */
+/** All batches at once, with one request to each node; reports what is missing for the first one. */
 export async function lookAtBatches(
   batches: readonly BatchRecord[],
   nodes: readonly ClusterNode[],
@@ -254,7 +264,7 @@ export async function lookAtBatches(
   if (first !== undefined) return { missing: first.missing, usable };
   const [youngest] = created.toSorted((a, b) => b.block - a.block);
   if (youngest === undefined) return { done: usable, usable };
-  // Who has read the block of the youngest has read those of all.
+  // A node that has read the newest batch's block has read those of all.
   const seen = await lookAtForeignBatch(youngest, nodes, signal);
   return 'missing' in seen ? { missing: seen.missing, usable } : { done: usable, usable };
 }
@@ -289,14 +299,15 @@ function isSynced(tag: Tag): boolean {
   return tag.split > 0 && tag.synced + tag.seen >= tag.split;
 }
 
-/** One look at one node. */
+/** Time limit of one request to one node. */
 const SEARCH_LIMIT_MS = 2000;
-/** Address part of a reference: encrypted ones carry a key behind it. */
+/** Address part of a reference: in encrypted references a key follows it. */
 const ADDRESS_DIGITS = 64;
 
 /**
- * The sessions whose root is `reference`, on any node that runs.
- * @throws HarnessError `UPLOAD_UNKNOWN` when all of them have answered and none knows it: it will not come by waiting
+ * The sessions whose root is `reference`, on any running node.
+ * @throws HarnessError `UPLOAD_UNKNOWN` when all of them have answered and none knows it: waiting would not
+ * help
  */
 export async function findTags(
   reference: string,
@@ -322,7 +333,7 @@ export async function findTags(
 
 /**
  * The node that may stamp with a batch.
- * @throws HarnessError `BATCH_UNKNOWN` when all that run have answered and none of them owns it
+ * @throws HarnessError `BATCH_UNKNOWN` when all running nodes have answered and none of them owns it
  */
 export async function findOwner(
   batch: string,
@@ -345,14 +356,14 @@ export async function findOwner(
   });
 }
 
-/** What the running nodes have of something. `silent` is why one of them could not be asked. */
+/** What a search of the running nodes finds. `silent` says why one of them could not be asked. */
 async function searched<T>(
   nodes: readonly ClusterNode[],
   look: (node: ClusterNode, signal: AbortSignal) => Promise<readonly T[]>,
   signal: AbortSignal,
 ): Promise<{ readonly found: readonly T[]; readonly silent?: string }> {
   const running = nodes.filter((node) => node.running);
-  // One that hangs must not keep what another one knows.
+  // A node that hangs must not hold up the answers of others.
   const limit = AbortSignal.any([signal, AbortSignal.timeout(SEARCH_LIMIT_MS)]);
   const looks = await Promise.all(
     running.map((node) =>

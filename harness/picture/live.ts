@@ -1,9 +1,9 @@
 /**
- * A network while it is watched, as the server of the live page tells it: a snapshot at the beginning of each connection,
- * then what has changed since. Plain JSON without imports, for browsers too.
+ * A live network as the server of the live page describes it: a snapshot at the beginning of each connection,
+ * then the changes. Plain JSON without imports, for browsers too.
  */
 
-/** Per node and look; the order of the numbers in a row. */
+/** Figures per node and row, in the order of the numbers in a row. */
 export const FIGURES = [
   /** Chunks per second: pushed by the node for its own uploads, retrieved by it, taken into its reserve. */
   'pushed',
@@ -22,22 +22,22 @@ export const FIGURES = [
 ] as const;
 export type FigureName = (typeof FIGURES)[number];
 
-/** Of all nodes together, milliseconds; `null`: nothing has happened since the look before. */
+/** Of all nodes together, milliseconds; `null`: nothing has happened since the previous row. */
 export const LATENCIES = ['pushP50', 'pushP95', 'retrievalP50', 'retrievalP95'] as const;
 export type LatencyName = (typeof LATENCIES)[number];
 
-/** What one look has found, for the charts. */
+/** The findings of one round, for the charts. */
 export interface Row {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Per node in the order of the cluster, per figure; `null`: the node has not said. */
+  /** Per node in the order of the cluster, per figure; `null`: the node has not reported it. */
   readonly nodes: readonly (readonly (number | null)[] | null)[];
   readonly latencies: readonly (number | null)[];
-  /** Of a process that holds several nodes, percent of one core and bytes; `null`: there is none. */
+  /** Usage of a process that holds several nodes, percent of one core and bytes; `null`: there is none. */
   readonly shared: { readonly cpu: number | null; readonly memory: number } | null;
 }
 
-/** A node; `null` stands for what it has not said. */
+/** A node; `null` stands for what it has not reported. */
 export interface NodeView {
   readonly name: string;
   readonly flavour: string;
@@ -46,22 +46,22 @@ export interface NodeView {
   readonly overlay: string;
   /** 40 hex digits. */
   readonly ethereum: string;
-  /** URLs, and the multiaddress; empty where it has none. */
+  /** URLs and the multiaddress; empty if it has none. */
   readonly api: string;
   readonly debug: string;
   readonly p2p: string;
   readonly container: string | null;
-  /** `running`, or what else it is: `crashed`, `killed`, `paused`, `silent`, … */
+  /** `running`, or another state: `crashed`, `killed`, `paused`, `silent`, … */
   readonly state: string;
-  /** Why it does not answer though it runs. */
+  /** Why it does not answer although it is running. */
   readonly problem: string | null;
   readonly version: string | null;
   readonly depth: number | null;
   readonly storageRadius: number | null;
-  /** Chunks, and how many it takes. */
+  /** Chunks in its reserve, and its capacity. */
   readonly reserve: number | null;
   readonly capacity: number | null;
-  /** Chunks of uploads that wait, and what the node says about the longest wait. */
+  /** Waiting chunks of uploads, and the reason that the node reports for the longest wait. */
   readonly waiting: number | null;
   readonly waitingFor: string | null;
   readonly peers: number | null;
@@ -98,7 +98,7 @@ export interface UiEvent {
   readonly text: string;
 }
 
-/** A chunk that goes from one node to another. */
+/** A chunk that moves from one node to another. */
 export interface ChunkMove {
   readonly kind: 'push' | 'retrieval' | 'pull';
   /** Places in the list of nodes. */
@@ -108,25 +108,25 @@ export interface ChunkMove {
   readonly chunk: string;
 }
 
-/** Whether single chunks can be seen. `off`: no node has been told to remember them. */
+/** Whether single chunks can be seen. `off`: no node records chunk events. */
 export type ChunkSight = 'on' | 'off';
 
-/** What there is beside nodes and links. */
+/** Facts about the cluster apart from nodes and links. */
 export interface ClusterView {
   readonly name: string;
   readonly driver: string;
-  /** As text; `null`: nothing of it follows from a seed. */
+  /** As text; `null`: nothing in it follows from a seed. */
   readonly seed: string | null;
-  /** `gone`: the cluster has been removed; nothing is looked at any more. */
+  /** `gone`: the cluster has been removed and is no longer watched. */
   readonly phase: 'here' | 'gone';
-  /** Of the chain; `null`: it does not answer, or there is none. */
+  /** Height of the chain; `null`: it does not answer, or there is none. */
   readonly height: number | null;
   readonly hasChain: boolean;
   /** Whether logs can be read. */
   readonly logged: boolean;
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two rounds. */
   readonly intervalMs: number;
-  /** End of the last look, milliseconds since the epoch; `null`: there was none. */
+  /** End of the last round, milliseconds since the epoch; `null`: there was none. */
   readonly lookedAt: number | null;
   readonly chunkSight: ChunkSight;
 }
@@ -140,14 +140,14 @@ export interface Snapshot {
   readonly events: readonly UiEvent[];
 }
 
-/** What has changed: whole entries in place of those before. */
+/** Changes: whole entries that replace the previous ones. */
 export interface Delta {
   readonly cluster?: ClusterView;
   readonly nodes?: readonly NodeView[];
   readonly links?: readonly LinkView[];
   readonly row?: Row;
   readonly events?: readonly UiEvent[];
-  /** A sample of what went by since the message before. */
+  /** A sample of the moves since the previous message. */
   readonly moves?: readonly ChunkMove[];
 }
 
@@ -155,10 +155,10 @@ export interface Delta {
 export interface LogAnswer {
   /** Path or command that prints it. */
   readonly where: string;
-  /** Oldest first; the last ones when there were too many. */
+  /** Oldest first; only the last ones if there were too many. */
   readonly lines: readonly LogLine[];
   readonly leftOut: number;
-  /** Where to go on. */
+  /** Where to continue. */
   readonly position: string;
 }
 

@@ -1,16 +1,16 @@
-/** A network as it looked at one moment: what its pages draw. Plain JSON without imports, for browsers too. */
+/** A network at one moment, as drawn by the pages. Plain JSON without imports, for browsers too. */
 
-/** `null` stands for what a node has not said. */
+/** `null` stands for what a node has not reported. */
 export interface NetworkPicture {
   /** ISO 8601. */
   readonly at: string;
   readonly cluster: string;
-  /** Block of the chain's head; `null` without a chain, or one that does not answer. */
+  /** Block of the chain's head; `null` if there is none or it does not answer. */
   readonly height: number | null;
   readonly nodes: readonly PictureNode[];
-  /** Pairs of nodes that are connected, or that count something about each other. */
+  /** Pairs of nodes that are connected, or that keep accounts about each other. */
   readonly links: readonly PictureLink[];
-  /** Links in all, where not all of them are here. */
+  /** Total number of links, if not all are included. */
   readonly linksInAll?: number;
 }
 
@@ -20,7 +20,7 @@ export interface PictureNode {
   readonly overlay: string;
   readonly flavour: string;
   readonly mode: string;
-  /** `running`, or what else it is: `crashed`, `killed`, `paused`, `silent`, … */
+  /** `running`, or another state: `crashed`, `killed`, `paused`, `silent`, … */
   readonly state: string;
   /** Whether it answered anything. */
   readonly answers: boolean;
@@ -35,13 +35,16 @@ export interface PictureNode {
   readonly waiting: number | null;
   /** Last block it has read. */
   readonly block: number | null;
-  /** Of its chequebook, token units as text. */
+  /** Balances of its chequebook, token units as text. */
   readonly chequebook: { readonly total: string; readonly available: string } | null;
   /** Connected peers; those of other networks by the first digits of their overlay. */
   readonly peers: readonly string[] | null;
 }
 
-/** Two nodes by name, `a` before `b`. Amounts are digits, because a number may not hold them. */
+/**
+ * Two nodes by name, `a` before `b`. Amounts are strings of digits, because they may exceed the range of a
+ * number.
+ */
 export interface PictureLink {
   readonly a: string;
   readonly b: string;

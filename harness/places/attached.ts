@@ -1,16 +1,16 @@
 /**
- * Nodes that somebody else has started, wherever they are: svcnet knows their URLs and nothing else, so it can see
- * whether they answer, and that is all. Nothing is started, stopped or changed by it.
+ * Nodes that svcnet did not start, wherever they are: it knows only their URLs, so all it can see is whether
+ * they answer. It starts, stops and changes nothing.
  */
 import { request } from 'undici';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import type { Capability, Driver, Handle, Observed } from './driver.ts';
 
 export const ATTACHED_CAPABILITIES: ReadonlySet<Capability> = new Set();
-/** Clusters look at their members several times a second; an endpoint far away is asked this often. */
+/** Clusters observe their members several times a second; a remote endpoint is asked only this often. */
 const LOOK_PAUSE_MS = 1500;
 const LOOK_DEADLINE_MS = 4000;
-/** A node that restarts or a network that stutters is no news; one that has not answered for this long is. */
+/** A node that restarts or a short network outage is not reported; silence for this long is. */
 const SILENCE_MS = 6000;
 
 /** An endpoint of an attached network: the API of a node, or the JSON-RPC endpoint of the chain. */
@@ -66,7 +66,7 @@ function notOurs(action: string): never {
   throw new HarnessError('NODE_STATE', `a node that svcnet has not started cannot ${action}`);
 }
 
-/** Asks one endpoint now and then, once at a time, and remembers what it was like. */
+/** Polls one endpoint, one request at a time, and remembers the outcome. */
 class Endpoint {
   readonly #ask: (signal: AbortSignal) => Promise<void>;
   readonly #closed: AbortSignal;
@@ -80,7 +80,7 @@ class Endpoint {
     this.#closed = closed;
   }
 
-  /** Waits for an answer only where nothing is known yet. */
+  /** Waits for an answer only if nothing is known yet. */
   async observe(): Promise<Observed> {
     const isFirst = this.#lookedAt === Number.NEGATIVE_INFINITY;
     if (performance.now() - this.#lookedAt >= LOOK_PAUSE_MS) this.#looking ??= this.#look();

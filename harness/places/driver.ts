@@ -1,23 +1,23 @@
 /**
- * A driver decides where the parts of a cluster run: its nodes, its chain. It knows places, not what a node does;
- * flavours know that. What runs is known by a handle, which only its driver reads: other processes find it in the
- * state on disk and give it to a driver of their own.
+ * A driver decides where the parts of a cluster run: its nodes, its chain. It knows places, not what a node
+ * does; flavours know that. A running part is identified by a handle that only its driver reads: other
+ * processes find it in the state on disk and pass it to their own driver.
  */
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import type { LinkControl } from '../links/rules.ts';
 import type { PartLog } from '../logs/file-log.ts';
 
-/** They need nothing but this package. */
+/** Drivers that need nothing but this package. */
 export const LOCAL_DRIVERS = ['process', 'embedded'] as const;
-/** Those that a definition can choose. */
+/** Drivers that a definition can choose. */
 export const DRIVER_NAMES = [...LOCAL_DRIVERS, 'docker'] as const;
-/** Where a definition can have its nodes run. */
+/** A driver that a definition can choose. */
 export type StartingDriver = (typeof DRIVER_NAMES)[number];
 export const DRIVER_DEFAULT: StartingDriver = 'process';
-/** `attached`: somebody else has started the nodes. */
+/** `attached`: svcnet did not start the nodes. */
 export type DriverName = StartingDriver | 'attached';
 
-/** What can be done to a node from outside, where it runs. */
+/** What can be done to a node from outside. */
 export const CAPABILITIES = [
   'kill',
   'pause',
@@ -32,7 +32,10 @@ export const CAPABILITIES = [
 /** What a driver can do to a node from outside. */
 export type Capability = (typeof CAPABILITIES)[number];
 
-/** What a driver can do for a cluster that was started for faults of links, or of clocks and disks. */
+/**
+ * What a driver can do for a cluster that was started with support for faults of links, or of clocks and
+ * disks.
+ */
 export function capabilitiesWith(
   capabilities: ReadonlySet<Capability>,
   { linkFaults, machineFaults }: { readonly linkFaults: boolean; readonly machineFaults: boolean },
@@ -45,25 +48,27 @@ export function capabilitiesWith(
   ]);
 }
 
-/** Whether a cluster of that driver lacks it only because it was started without a link proxy. */
+/**
+ * Whether a cluster with that driver lacks the capability only because it was started without a link proxy.
+ */
 export function lacksProxy(driver: DriverName, capability: Capability): boolean {
   return capability === 'linkFaults' && LOCAL_DRIVERS.some((local) => local === driver);
 }
 
-/** Whether a cluster of that driver lacks it only because its nodes were not started for it. */
+/** Whether a cluster with that driver lacks the capability only because its nodes were not started for it. */
 export function lacksTampering(driver: DriverName, capability: Capability): boolean {
   const isOfNodes = capability === 'clock' || capability === 'disk';
   return isOfNodes && LOCAL_DRIVERS.some((local) => local === driver);
 }
 
-/** JSON that survives the process which wrote it. Opaque to everything but the driver. */
+/** JSON that outlives the process that wrote it. Opaque to everything but the driver. */
 export type Handle = { readonly [field: string]: string | number };
 
 /** How a part ended by itself. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: string | null;
-  /** The error it died of, where the driver saw it. */
+  /** The error it died of, if the driver saw it. */
   readonly reason?: string;
 }
 
@@ -72,13 +77,13 @@ export function exitText({ code, signal, reason }: Exit): string {
   return reason ?? signal ?? `exit code ${code}`;
 }
 
-/** `gone`: nothing of it runs. `silent`: it does not answer, and more cannot be seen from here. */
+/** `gone`: it is not running. `silent`: it does not answer, and more cannot be seen from here. */
 export type PartState = 'running' | 'paused' | 'silent' | 'gone';
 
-/** What a look at a part shows. */
+/** The observed state of a part. */
 export interface Observed {
   readonly state: PartState;
-  /** Process of this machine that it runs in. */
+  /** Process on this machine that it runs in. */
   readonly pid?: number;
   /** How it ended; known only to the process that started it. */
   readonly exit?: Exit;
@@ -86,11 +91,11 @@ export interface Observed {
   readonly silence?: string;
 }
 
-/** What a part has used since it started; absent: the driver cannot tell it from its neighbours. */
+/** A part's resource usage since it started; absent: the driver cannot tell it apart from other parts'. */
 export interface Stats {
   /** Processor time, milliseconds. */
   readonly cpuMs?: number;
-  /** Bytes that nothing else shares. */
+  /** Bytes not shared with anything else. */
   readonly memoryBytes?: number;
   /** Bytes through its sockets. */
   readonly receivedBytes?: number;
@@ -118,7 +123,7 @@ export interface ChainPart {
   readonly log: string;
 }
 
-/** The proxy that nodes reach each other by. */
+/** The proxy through which nodes reach each other. */
 export interface LinkProxyPart {
   readonly kind: 'link-proxy';
   readonly name: typeof LINK_PROXY;
@@ -130,25 +135,25 @@ export const LINK_PROXY = 'link-proxy';
 
 export type Part = NodePart | ChainPart | LinkProxyPart;
 
-/** A node that has run, and does not now. */
+/** A node that has run before and is stopped now. */
 export type StoredPart = Pick<NodePart, 'name' | 'dataDir' | 'flavour'> & { readonly handle: Handle };
 
-/** A part that runs. */
+/** A running part. */
 export interface Started {
   readonly handle: Handle;
 }
 
-/** Host is an IPv4 address or a name. */
+/** The host is an IPv4 address or a name. */
 interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-/** A node before it is created: its ports on this machine, and what is its own on this machine's disk. */
+/** A node before it is created: its ports and its data directory on this machine. */
 export interface Site {
   readonly name: string;
   readonly ports: NodePorts;
-  /** p2p port of a node behind a link proxy, which has the one of `ports`. */
+  /** p2p port of a node behind a link proxy; the proxy has the one in `ports`. */
   readonly behind?: number;
   readonly dataDir: string;
 }
@@ -158,16 +163,16 @@ export interface Place {
   /** URLs for this machine. */
   readonly api: string;
   readonly debug: string;
-  /** That this machine dials, and that other nodes do. */
+  /** The address that this machine dials, and the one that other nodes dial. */
   readonly p2p: Address;
   readonly peers: Address;
-  /** What it is told of itself: address and ports of its listeners, and where its data is. */
+  /** What it is told about itself: address and ports to listen on, and where its data is. */
   readonly listen: string;
   readonly ports: NodePorts;
   readonly dataDir: string;
-  /** Names under which its API is asked; absent: by addresses alone. */
+  /** Host names in requests to its API; absent: addresses only. */
   readonly hosts?: readonly string[];
-  /** Name of its container, where it has one. */
+  /** Name of its container, if it has one. */
   readonly container?: string;
 }
 
@@ -178,16 +183,16 @@ export interface ChainUrls {
   readonly gate?: string;
 }
 
-/** What containers need before any of them can be made. */
+/** Observes the preparation of images, before any container can be created. */
 export interface ImageWatch {
   readonly signal?: AbortSignal | undefined;
   /** What is being done, in words. */
   readonly onProgress: (detail: string) => void;
 }
 
-/** All of a cluster that may run, as its records have it. */
+/** All parts of a cluster that may be running, according to its records. */
 export interface ClusterParts {
-  /** Every part was started under it: it finds what no record names. */
+  /** Every part was started under it, so it also identifies parts that no record names. */
   readonly token: string;
   readonly parts: readonly { readonly name: string; readonly handle: Handle }[];
 }
@@ -202,27 +207,28 @@ export interface Disposed {
 export interface Driver {
   readonly name: DriverName;
   readonly capabilities: ReadonlySet<Capability>;
-  /** Whether a link proxy stands before every node, as a part of the cluster. */
+  /** Whether a link proxy stands in front of every node, as a part of the cluster. */
   readonly proxied?: boolean;
   /**
-   * Of drivers that can make links bad: by whom it is done.
+   * Only for drivers that can degrade links: what controls them.
    * @param proxy where the link proxy runs, if there is one
    */
   links?(proxy: Handle | undefined): LinkControl;
-  /** @throws HarnessError when this machine could not reach it there */
+  /** @throws HarnessError when this machine could not reach it at that place */
   place(site: Site): Place;
-  /** A chain that says it is at these URLs: where it is for this machine, and where for the nodes. */
+  /** For a chain that reports these URLs: its URLs for this machine and for the nodes. */
   placeChain(said: ChainUrls): Promise<{ readonly here: ChainUrls; readonly nodes: ChainUrls }>;
   /**
-   * Of drivers whose parts are containers: makes sure that the engine is there and has the image of this package and the
-   * named ones. @returns what is there, in words @throws HarnessError `ENGINE_FAILED`, `IMAGE_FAILED`
+   * Only for drivers whose parts are containers: makes sure that the engine is available and has this
+   * package's image and the named ones. @returns what is available, in words @throws HarnessError
+   * `ENGINE_FAILED`, `IMAGE_FAILED`
    */
   images?(names: readonly string[], watch: ImageWatch): Promise<string>;
-  /** Of the same: runs a program of an image to its end. @returns what it has printed */
+  /** Only for the same drivers: runs a program in an image to its end. @returns its output */
   runImage?(image: string, args: readonly string[]): Promise<string>;
   /**
-   * Does once what every node of the flavour would otherwise do at its first start, if it was not done before. Nothing
-   * depends on it but time, so a failure is left to those starts.
+   * Does once, if not done before, what every node of the flavour would otherwise do at its first start. It
+   * only saves time, so a failure is left to those starts.
    */
   prepare(flavour: Flavour, signal?: AbortSignal): Promise<void>;
   /**
@@ -232,7 +238,7 @@ export interface Driver {
   create(plan: NodePlan, flavour: Flavour, ports: NodePorts): Promise<void>;
   /** @throws HarnessError `PROCESS_FAILED` */
   start(part: Part): Promise<Started>;
-  /** Asks to stop, and ends it when it has not after `graceMs`. */
+  /** Asks it to stop, and ends it by force after `graceMs`. */
   stop(handle: Handle, graceMs: number): Promise<{ forced: boolean }>;
   /** Ends it at once, as a power cut would. */
   kill(handle: Handle): Promise<void>;
@@ -241,25 +247,28 @@ export interface Driver {
   resume(handle: Handle): Promise<boolean>;
   observe(handle: Handle): Promise<Observed>;
   /**
-   * Writes what a stopped node keeps outside of its data directory into a copy of that, so that it can be started from there.
-   * Absent: a driver whose nodes keep nothing elsewhere, or that cannot copy them.
+   * Writes what a stopped node keeps outside its data directory into a copy of that directory, so that it can
+   * be started from the copy. Absent: a driver whose nodes keep nothing elsewhere, or that cannot copy them.
    */
   completeCopy?(handle: Handle, dataDir: string): Promise<void>;
-  /** Removes what a stopped node has stored, and leaves its keys and its configuration. Absent: it cannot be had. */
+  /** Removes what a stopped node has stored, but not its keys and configuration. Absent: not supported. */
   wipe?(part: StoredPart): Promise<void>;
-  /** Flips a bit in so many chunks that a stopped node has stored. Absent as above. @returns in how many there were */
+  /**
+   * Flips a bit in this many stored chunks of a stopped node. Absent: not supported.
+   * @returns how many chunks were damaged
+   */
   damage?(part: StoredPart, chunks: number): Promise<number>;
-  /** Of containers. @param bytes that one may use from now on @returns what it might before */
+  /** Only for containers. @param bytes that it may use from now on @returns its previous limit */
   limitMemory?(handle: Handle, bytes: number): Promise<number>;
   stats(handle: Handle): Promise<Stats>;
-  /** @param part its log is a path of this machine, where the driver writes to any */
+  /** @param part its log is a path on this machine, if the driver writes log files */
   logs(part: { readonly name: string; readonly log: string }): PartLog;
-  /** Brings logs that are kept elsewhere into the cluster's folder, for those who keep the folder. */
+  /** Copies logs that are kept elsewhere into the cluster's folder, in case the folder is kept. */
   gatherLogs(): Promise<void>;
-  /** Ends everything of the cluster that runs, named in a record or not. */
+  /** Ends every running part of the cluster, named in a record or not. */
   dispose(cluster: ClusterParts, graceMs: number): Promise<Disposed>;
-  /** The same at once and by force, where nothing can be awaited: this process is about to end. */
+  /** The same, at once and by force, when nothing can be awaited: this process is about to end. */
   disposeNow(cluster: ClusterParts): void;
-  /** Lets go of what stays. */
+  /** Releases the driver's own resources; parts keep running. */
   close(): Promise<void>;
 }

@@ -1,26 +1,26 @@
-/** What a driver is told of the one cluster that it is for. */
+/** What a driver is told about its one cluster. */
 export interface DriverOptions {
   /** Parts stop when this process ends, however it ends. */
   readonly stopWithParent: boolean;
-  /** Folders of compiled code: that all nodes share, that embedded ones have instead, and that the chain reads. */
+  /** Folders of compiled code: shared by all nodes, used by embedded nodes instead, and read by the chain. */
   readonly compileCache: { readonly nodes: string; readonly embedded: string; readonly tools: string };
-  /** Of the cluster; every process is started under it. */
+  /** The cluster's token; every process is started under it. */
   readonly token: string;
-  /** Of the cluster. */
+  /** Name of the cluster. */
   readonly name: string;
-  /** Everything the cluster keeps. */
+  /** Folder of everything the cluster keeps. */
   readonly folder: string;
-  /** IPv4 address of this machine that the nodes and the chain listen at. */
+  /** IPv4 address of this machine that the nodes and the chain listen on. */
   readonly listen: string;
-  /** Whether the clocks and disks of nodes of our own can be made to fail. */
+  /** Whether the clocks and disks of our own nodes can be made to fail. */
   readonly machineFaults: boolean;
-  /** Nodes with sockets reach each other by a proxy. */
+  /** Whether nodes with sockets reach each other through a proxy. */
   readonly linkFaults: boolean;
   readonly embedded: {
-    /** Where the peers of embedded nodes are: TCP when one of them is a process. */
+    /** How embedded nodes reach their peers: over TCP if one of them is a process. */
     readonly transport: 'memory' | 'tcp';
     readonly store: 'memory' | 'disk';
-    /** Whether what one node has found out about some bytes, such as who signed them, is not computed again by others. */
+    /** Whether nodes share results computed from the same bytes, such as who signed them. */
     readonly shareResults: boolean;
   };
 }

@@ -42,7 +42,9 @@ type ProcessDriverOptions = Pick<
   'stopWithParent' | 'listen' | 'compileCache' | 'token' | 'linkFaults' | 'machineFaults'
 >;
 
-/** No clock or disk of a process can be had without privileges, and its links only through a proxy. */
+/**
+ * A process's clock and disk cannot be manipulated without privileges, and its links only through a proxy.
+ */
 export const PROCESS_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
   'kill',
   'pause',
@@ -50,7 +52,7 @@ export const PROCESS_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>
   'copy',
 ]);
 const PROXY_START_MS = 30_000;
-/** For helpers of programs that were killed: they tidy up and end by themselves. */
+/** For helpers of killed programs: they tidy up and end by themselves. */
 const HELPER_GRACE_MS = 300;
 
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
@@ -58,15 +60,17 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
   const exits = new Map<string, Exit>();
   let bundle: Bundle | undefined;
 
-  /** Only the chain writes what it has compiled when it ends; nodes read what one run of their program has left. */
+  /**
+   * Only the chain writes its compiled code when it ends; nodes read what one run of their program has left.
+   */
   function launchOfPart(part: Part): Launch {
     const command = commandOf(part);
     if (part.kind !== 'node') return { command, compileCache: options.compileCache.tools };
     const compiled = part.flavour.compile?.();
-    // What is tampered with is another program: few nodes are, and they run from the sources.
+    // A tampered node is a different program: few nodes are tampered with, and they run from the sources.
     if (compiled === undefined || !isSameProgram(command, compiled))
       return { command, compileCache: undefined };
-    // Once there is one, it is that of all nodes which this process starts.
+    // Once there is a bundle, all nodes that this process starts use it.
     bundle ??= currentBundle(command, options.compileCache.nodes);
     return launchOf(command, bundle);
   }
@@ -219,7 +223,7 @@ interface ProxyLine {
   readonly message: string;
 }
 
-/** @returns port by which it is told what to do @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED` */
+/** @returns port of its control endpoint @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED` */
 function proxyPort({ exited }: Spawned, log: PartLog, since: LogPosition): Promise<number> {
   let hasEnded = false;
   void exited.then(() => (hasEnded = true));
@@ -253,12 +257,15 @@ function commandOf(part: Part): Command {
   return {
     file: process.execPath,
     args: [programPath('chain/main'), optionsFile],
-    // What Anvil writes aside goes with the cluster's folder.
+    // Anvil's temporary files are removed with the cluster's folder.
     env: { TMPDIR: dirname(optionsFile) },
   };
 }
 
-/** Whatever no record names: of a start that was killed, or of a part that was killed before what it had started. */
+/**
+ * Ends processes that no record names: left by a killed start, or by a part that was killed before its
+ * children.
+ */
 async function endLabelled(token: string): Promise<void> {
   await Promise.all(labelled(token).map((id) => endProcess(id, HELPER_GRACE_MS)));
 }
@@ -274,12 +281,12 @@ function processOfHandle(handle: Handle): ProcessId {
 function keyOf({ pid, startedAt }: ProcessId): string {
   return `${pid} ${startedAt}`;
 }
-/** Between asking and forcing a node whose parent has died. */
+/** Time between asking a node whose parent has died to stop and forcing it. */
 const ORPHAN_GRACE_S = 5;
 
 /**
- * A program that does not watch its parent is watched by a shell that does: its standard input ends with this process.
- * It goes with the program, so that it never signals a pid which the system has given to somebody else.
+ * A program that does not watch its parent is watched by a shell that does: its standard input closes when
+ * this process ends. The shell ends with the program, so that it never signals a pid that has been reused.
  */
 function guardOrphan({ id, exited }: Spawned): void {
   const script = `read -r _; kill -s TERM -- -${id.pid}; sleep ${ORPHAN_GRACE_S}; kill -s KILL -- -${id.pid}`;
@@ -292,8 +299,8 @@ function guardOrphan({ id, exited }: Spawned): void {
 }
 
 /**
- * A paused node cannot notice that its parent has died. A shell, whose standard input ends with this process,
- * wakes it up then, and the node stops like all others.
+ * A paused node cannot notice that its parent has died. A shell whose standard input closes when this process
+ * ends then resumes it, and the node stops like all others.
  */
 function guardPaused(id: ProcessId): ChildProcess {
   return spawnGuard(`read -r _; kill -s CONT -- -${id.pid}`);

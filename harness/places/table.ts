@@ -22,13 +22,13 @@ const DRIVERS: Readonly<Record<StartingDriver, Row>> = {
   docker: { capabilities: DOCKER_CAPABILITIES, create: createDockerDriver },
 };
 
-/** One that starts what it drives. */
+/** Creates a driver that starts its nodes itself. */
 export function createDriver(name: StartingDriver, options: DriverOptions): Driver {
   return DRIVERS[name].create(options);
 }
 
 /**
- * Of every driver of that name.
+ * Capabilities of every driver of that name.
  * @param options.linkFaults as in the definition @param options.inMemory whether all nodes could share one process
  */
 export function capabilitiesOf(

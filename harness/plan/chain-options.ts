@@ -8,7 +8,7 @@ import { chainPort } from './ports.ts';
 import type { Definition } from './schema.ts';
 import { batchNonce, spareAccounts } from './seed.ts';
 
-/** The chain of a cluster as its definition and seed describe it. */
+/** The chain options that follow from a cluster's definition and seed. */
 export function chainOptions(
   definition: Definition,
   seed: bigint,

@@ -1,4 +1,4 @@
-/** What each key of a definition allows by itself, but not together with the others. */
+/** Values that each key of a definition allows by itself, but not in combination with others. */
 import { DEPLOYER_KEY } from '../../chain/deployer-key.ts';
 import { plural } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
@@ -13,7 +13,7 @@ import { topologyMistakes } from './topology.ts';
 const PORT_MAX = 65_535;
 /** API, p2p and debug API. */
 const PORTS_WITH_DEBUG = 3;
-/** Keys that mining the overlays of a cluster may take on average: about ten seconds. */
+/** Keys that mining a cluster's overlays may take on average: about ten seconds. */
 const MINED_KEYS_MAX = 200_000;
 
 /** @returns a line for each, with key, value and what was expected */
@@ -45,7 +45,7 @@ function storeContradictions({ driver, store }: Definition): string[] {
     : [];
 }
 
-/** Their program is not part of the image. */
+/** The image lacks the program of tampered nodes. */
 function tamperingContradictions({ driver, machineFaults, nodes }: Definition): string[] {
   if (driver !== 'docker') return [];
   const lines = nodes.flatMap(({ flavour }, index) =>
@@ -82,7 +82,7 @@ function groupContradictions({ flavour: name, mode, options, dishonest }: NodeGr
   return lines;
 }
 
-/** Containers run images; all else runs programs of this machine. */
+/** Containers run images; the other drivers run programs on this machine. */
 function programContradictions(entry: NodeGroup, { driver }: Definition): string[] {
   const { flavour: name, binary, image, resources } = entry;
   const variable = FLAVOURS[name].binaryVariable;
@@ -128,7 +128,7 @@ function nodesContradictions(definition: Definition): string[] {
   return lines;
 }
 
-/** Of private keys only the last digits are shown: they may be worth something elsewhere. */
+/** Only the last digits of private keys are shown: they may control funds elsewhere. */
 function keyContradictions({ nodes }: Definition): string[] {
   const seen = new Map([[DEPLOYER_KEY.slice(2), 'the account that deploys the contracts']]);
   return nodes.flatMap(({ keys, count }, index) => {

@@ -1,7 +1,7 @@
 /**
- * A cluster's definition as people write it: the options of `Cluster.start` and the keys of a cluster file. Durations are
- * text such as `500ms`, `5s` or `2m`, sizes text such as `64KiB`, amounts whole numbers of their smallest unit, as text or
- * bigint when above 2^53. `schema.ts` reads it and fills in the defaults.
+ * A cluster's definition as people write it: the options of `Cluster.start` and the keys of a cluster file.
+ * Durations are text such as `500ms`, `5s` or `2m`, sizes text such as `64KiB`, amounts whole numbers of the
+ * smallest unit, as text or bigint when above 2^53. `schema.ts` reads it and fills in the defaults.
  */
 import type { DialectName } from '../client/dialect.ts';
 import type { NodeMode } from '../flavours/flavour.ts';
@@ -23,7 +23,7 @@ export interface BatchInput {
   readonly immutable?: boolean | undefined;
 }
 
-/** `false`: none. Of a list, the first one is the default batch of the node's uploads. */
+/** `false`: none. The first of a list is the default batch of the node's uploads. */
 export type BatchesInput = false | BatchInput | readonly BatchInput[];
 
 /** Limits of a container. */
@@ -34,7 +34,7 @@ export interface ResourcesInput {
   readonly memory?: string | undefined;
 }
 
-/** What groups of every kind have. */
+/** Keys of every kind of group. */
 export interface GroupKeys {
   /** Default: `full`. */
   readonly mode?: NodeMode;
@@ -61,7 +61,7 @@ export interface SvcGroupInput extends GroupKeys {
 /** Nodes of this package that break rules of the protocols. */
 export interface DishonestGroupInput extends GroupKeys {
   readonly flavour?: 'dishonest';
-  /** What they do that no honest node does; at least one. */
+  /** Their rule-breaking behaviours; at least one. */
   readonly dishonest: readonly BehaviourName[];
   readonly options?: NodeOptionsInput;
 }
@@ -73,7 +73,7 @@ export interface BeeGroupInput extends GroupKeys {
   readonly binary?: string;
   /** Image of their containers. */
   readonly image?: string;
-  /** Options by name, as the program has them. */
+  /** Options by name, as the program defines them. */
   readonly options?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
 }
 
@@ -84,9 +84,9 @@ export type GroupInput = SvcGroupInput | DishonestGroupInput | BeeGroupInput;
 export interface ChainInput {
   /** Time between two blocks; `0s`: blocks are mined on demand only. Default: `1s`. */
   readonly blockTime?: string | undefined;
-  /** Not that of a public chain. Default: 31337. */
+  /** Must not be that of a public chain. Default: 31337. */
   readonly chainId?: number | undefined;
-  /** Not that of a public network. Default: 4020. */
+  /** Must not be that of a public network. Default: 4020. */
   readonly networkId?: number | undefined;
   /** Port of the JSON-RPC endpoint; 0: a free one. Default: 0. */
   readonly port?: number | undefined;
@@ -100,41 +100,41 @@ export interface ChainInput {
 export interface PortsInput {
   /** Port of the first node's API, 1024 to 65,000; its p2p listener is one above. */
   readonly first: number;
-  /** From one node to the next, 2 to 1000. Default: 10. */
+  /** Distance from one node to the next, 2 to 1000. Default: 10. */
   readonly stride?: number | undefined;
   /** Port of the debug API: two above the API, or any free one. Default: `range`. */
   readonly debug?: 'range' | 'free' | undefined;
 }
 
-/** Which nodes are connected. `mesh` leaves it to the nodes; the others are exactly the links that there are. */
+/** Which nodes are connected. `mesh` leaves it to the nodes; the others fix the links exactly. */
 export type TopologyInput =
   | 'mesh'
   | 'ring'
   | 'star'
-  /** Each node has at least that many peers, drawn from the seed. */
+  /** Each node has at least this many peers, drawn from the seed. */
   | { readonly random: number }
   /** Pairs of node names. */
   | { readonly links: readonly (readonly [string, string])[] };
 
-/** Data that a node has uploaded before the cluster is handed over. */
+/** Data that a node uploads before the start completes. */
 export type PreparedUploadInput =
   /** Bytes that follow from the seed; size such as `64KiB`. */
   | { readonly node: string; readonly size: string }
   /** A file or folder. */
   | { readonly node: string; readonly path: string };
 
-/** What has happened on a cluster before it is handed over. */
+/** History that a cluster gets before its start completes. */
 export interface PrepareInput {
   readonly uploads?: readonly PreparedUploadInput[] | undefined;
-  /** Cheques that one node has sent to another, by node name. */
+  /** Cheques that one node sends to another, by node name. */
   readonly cheques?: readonly { readonly from: string; readonly to: string }[] | undefined;
-  /** Blocks that the chain has at least. */
+  /** Minimum block height of the chain. */
   readonly height?: number | undefined;
 }
 
 /** Definition of a cluster. Every key has a default: `{}` is five nodes, a chain, and a batch for each node. */
 export interface DefinitionInput {
-  /** Source of every key that is not given: `factory` is the five-node stack of the ecosystem. */
+  /** Source of every key not given here: `factory` is the ecosystem's five-node stack. */
   readonly preset?: 'factory' | undefined;
   /** At most 40 lower-case letters, digits and hyphens. Default: `net-` and eight random digits. */
   readonly name?: string | undefined;
@@ -145,7 +145,10 @@ export interface DefinitionInput {
   readonly chain?: ChainInput | undefined;
   /** Where the nodes run: a process each, all in this process, or a container each. Default: `process`. */
   readonly driver?: StartingDriver | undefined;
-  /** Where nodes of this package keep their data. Default: `memory` for embedded nodes, which alone can, else `disk`. */
+  /**
+   * Where nodes of this package keep their data. Default: `memory` for embedded nodes, which alone support
+   * it, else `disk`.
+   */
   readonly store?: 'memory' | 'disk' | undefined;
   /** Embedded nodes verify the same bytes once for all of them. Default: true. */
   readonly shareResults?: boolean | undefined;
@@ -153,9 +156,9 @@ export interface DefinitionInput {
   readonly machineFaults?: boolean | undefined;
   /** Timing of the nodes: `fast` for tests, `production` as on the public network. Default: `fast`. */
   readonly profile?: Profile | undefined;
-  /** Names and values that nodes of this package use on HTTP; `swarm` is that of a Bee. Default: `svc`. */
+  /** Names and values that nodes of this package use on HTTP; `swarm` is a Bee's. Default: `svc`. */
   readonly dialect?: DialectName | undefined;
-  /** IPv4 address that the APIs and the chain listen at. Default: `127.0.0.1`. */
+  /** IPv4 address that the APIs and the chain listen on. Default: `127.0.0.1`. */
   readonly listen?: string | undefined;
   /** Default: `mesh`. */
   readonly topology?: TopologyInput | undefined;
@@ -167,7 +170,7 @@ export interface DefinitionInput {
   readonly ports?: 'free' | number | PortsInput | undefined;
   /** Web origins that browsers may call the nodes from, `*` for all. Default: none. */
   readonly cors?: string | readonly string[] | undefined;
-  /** Host names that the APIs answer to, beside addresses and localhost, `*` for all. Default: none. */
+  /** Host names that the APIs answer to, besides addresses and localhost, `*` for all. Default: none. */
   readonly allowedHosts?: readonly string[] | undefined;
   /** URL of a receiver for the nodes' traces, OTLP over HTTP. Default: the nodes do not trace. */
   readonly otlp?: string | undefined;

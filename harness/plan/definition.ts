@@ -1,6 +1,6 @@
 /**
- * The definition of a cluster: what `svcnet up -f cluster.yaml` reads and what `Cluster.start` accepts.
- * Every mistake is answered with the key, the value, what was expected and the nearest known word.
+ * The definition of a cluster: what `svcnet up -f cluster.yaml` reads and what `Cluster.start` accepts. Every
+ * mistake is reported with the key, the value, what was expected and the nearest known word.
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -22,7 +22,7 @@ export function parseDefinition(input: unknown, source: string): Definition {
   );
 }
 
-/** The definition, or every mistake of it in a line of its own. @param given with or without a preset */
+/** The definition, or all its mistakes, one per line. @param given with or without a preset */
 export function checkDefinition(
   given: unknown,
 ): { readonly definition: Definition } | { readonly mistakes: readonly string[] } {
@@ -38,7 +38,7 @@ export function checkDefinition(
   return { mistakes: [...mistakes, ...(rest.success ? contradictions(withPrograms(rest.data)) : [])] };
 }
 
-/** What the schema finds nothing wrong with: it may still contradict itself, which is to be told at the same time. */
+/** The keys that the schema accepts: contradictions among them are reported at the same time. */
 function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<string, unknown> {
   if (input === null || typeof input !== 'object') return {};
   const wrong = new Set(
@@ -50,7 +50,7 @@ function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<strin
 }
 
 /**
- * Programs that the definition leaves to the environment: the first of the list that the flavour's variable holds.
+ * Fills in programs that the definition leaves to the environment: the first in the flavour's variable.
  * Containers run none of this machine's programs.
  */
 function withPrograms(definition: Definition): Definition {
@@ -65,7 +65,8 @@ function withPrograms(definition: Definition): Definition {
 
 /**
  * Reads the file without checking its keys, so that flags can override it first.
- * @param argument how the path was given, for messages @param scalars `failsafe`: all are texts, also what looks like a number
+ * @param argument how the path was given, for messages @param scalars `failsafe`: all are texts, even what
+ * looks like a number
  */
 export async function readDefinitionFile(
   path: string,
@@ -80,7 +81,8 @@ export async function readDefinitionFile(
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
       throw new HarnessError('DEFINITION_INVALID', `${argument}: no file '${path}'`, { cause: error });
     }
-    // The first line says what and where. Those below show the text there, which may be a key or a token.
+    // The first line says what is wrong and where. The lines below quote the text there, which may be a key
+    // or a token.
     const [what = ''] = messageOf(error).trim().split('\n', 1);
     throw new HarnessError('DEFINITION_INVALID', `${path}: ${what.replace(/:$/, '')}`);
   }
@@ -92,7 +94,7 @@ export async function readDefinitionFile(
 }
 
 /**
- * Per chunk, so that the batch lasts `ttlMs` as long as the price stays.
+ * Amount per chunk with which a batch lasts `ttlMs` at an unchanged price.
  * @param chain.storagePrice of one chunk and block, token units
  */
 export function batchAmount(
@@ -105,7 +107,7 @@ export function batchAmount(
 
 type Issue = z.core.$ZodIssue;
 
-/** @param known keys that a place of the document may have */
+/** @param known the keys allowed at a path of the document */
 export function explain(issue: Issue, input: unknown, known = keysAt): string[] {
   const at = pathText(issue.path);
   if (issue.code === 'unrecognized_keys') {
@@ -130,15 +132,15 @@ export function explain(issue: Issue, input: unknown, known = keysAt): string[] 
   return [`${at === '' ? 'document' : at}: got ${got}, expected ${issue.message}${near}`];
 }
 
-/** Keys whose values stand in no message. */
+/** Keys whose values appear in no message. */
 const SECRETS: ReadonlySet<PropertyKey> = new Set(['key', 'keys', 'token', 'password']);
 
-/** One of the contracts is a token, too. */
+/** The exception: one of the contracts is called `token`. */
 function isSecret(path: readonly PropertyKey[]): boolean {
   return path.some((part) => SECRETS.has(part)) && !path.includes('contracts');
 }
 
-/** Of a union's branches the one that was meant: the one that got further into the value than its kind. */
+/** The intended branch of a union: the one that got further into the value than its type. */
 function meantBranch(issue: z.core.$ZodIssueInvalidUnion): Issue[] {
   const inside = (inner: Issue) => inner.path.length > 0 || inner.code === 'unrecognized_keys';
   return issue.errors.find((branch) => branch.some(inside)) ?? [];

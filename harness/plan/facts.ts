@@ -4,14 +4,17 @@ import type { Credit } from '../flavours/profiles.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 
-/** What the definition says, or else what suits its profile, its nodes, and the cheques that it asks for. */
+/** What the definition says, or else what suits its profile, its nodes and the cheques it asks for. */
 export function creditOf(definition: Definition): Credit {
   const { credit, profile, prepare } = definition;
   const asOnTheNetwork = profile === 'production' || hasPublicNode(definition) || prepare.cheques.length > 0;
   return credit ?? (asOnTheNetwork ? 'network' : 'high');
 }
 
-/** Whether a node of the public network's constants takes part: real time for the chain, its credit limits for all. */
+/**
+ * Whether a node with the public network's constants takes part: the chain then runs in real time, and all
+ * nodes use its credit limits.
+ */
 export function hasPublicNode(definition: Definition): boolean {
   return definition.nodes.some(({ flavour }) => FLAVOURS[flavour].public);
 }
@@ -25,12 +28,12 @@ export function storeOf({ driver, store }: Pick<Definition, 'driver' | 'store'>)
   return store ?? (driver === 'embedded' ? 'memory' : 'disk');
 }
 
-/** Whether all nodes could share one process, and so a network in memory. */
+/** Whether all nodes could share one process, and thus an in-memory network. */
 export function isEmbeddable({ nodes }: Pick<Definition, 'nodes'>): boolean {
   return nodes.every(({ flavour }) => FLAVOURS[flavour].embedded !== undefined);
 }
 
-/** What a node, or each of a group, starts with; a boot node uploads nothing. */
+/** Batches that a node, or each node of a group, starts with; a boot node uploads nothing. */
 export function batchesOf(
   definition: Pick<Definition, 'batches'>,
   { mode, batches }: Pick<NodeGroup, 'mode' | 'batches'>,

@@ -1,4 +1,4 @@
-/** The single values that a cluster's definition is made of, each with what was expected where something else is given. */
+/** The kinds of value in a cluster's definition, each with a message saying what was expected. */
 import { z } from 'zod';
 import { parseDurationMs, parseSizeBytes } from '../base/words.ts';
 
@@ -64,7 +64,7 @@ export const sizeBytes = z.string({ error: SIZE_EXPECTED }).transform((text, con
 });
 
 const KEY_EXPECTED = 'a private key: 64 hex digits, 0x optional';
-/** Of the secp256k1 group: private keys are below it. */
+/** Order of the secp256k1 group: private keys are below it. */
 const GROUP_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
 /** @returns 64 lower-case hex digits */
 export const privateKey = z
@@ -77,7 +77,7 @@ export const privateKey = z
 
 const PREFIX_BITS_MAX = 16;
 const PREFIX_EXPECTED = `the first bits of an overlay as text, such as '0110', at most ${PREFIX_BITS_MAX}`;
-/** A neighbourhood, as the bits that the overlays of its nodes begin with. */
+/** A neighbourhood, as the leading bits of its nodes' overlays. */
 export const prefix = z
   .string({ error: PREFIX_EXPECTED })
   .regex(new RegExp(`^[01]{1,${PREFIX_BITS_MAX}}$`), { error: PREFIX_EXPECTED });

@@ -1,6 +1,6 @@
 /**
- * The plan of a cluster: everything that follows from its definition and its seed, before anything runs. Where nodes
- * listen and keep their data is for the caller to choose, and what the chain answers is for the chain to say.
+ * The plan of a cluster: everything that follows from its definition and its seed, before anything runs. The
+ * caller chooses where nodes listen and keep their data; facts about the chain come from the running chain.
  */
 
 import { isIPv4 } from 'node:net';
@@ -30,7 +30,7 @@ export interface ClusterPlan {
 
 /**
  * @param seed 64 bits; all keys follow from it
- * @throws HarnessError `DEFINITION_INVALID` when links drawn from the seed leave out what the definition needs
+ * @throws HarnessError `DEFINITION_INVALID` when links drawn from the seed lack one that the definition needs
  */
 export function planCluster(definition: Definition, seed: bigint): ClusterPlan {
   const [mistake] = chequeLinkContradictions(definition, seed);
@@ -57,7 +57,7 @@ export function planCluster(definition: Definition, seed: bigint): ClusterPlan {
   return { definition, nodes, chain: chainOptions(definition, seed, nodes) };
 }
 
-/** The nodes of a definition without what follows from a seed, which may take a while to mine. */
+/** The nodes of a definition, without what follows from the seed, which may take a while to mine. */
 export function plannedMembers(definition: Definition): Omit<PlannedNode, 'identity' | 'peers'>[] {
   const members = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
   return members.map(({ flavour, mode, binary, image, options, batches, resources, dishonest }, index) => ({
@@ -74,7 +74,7 @@ export function plannedMembers(definition: Definition): Omit<PlannedNode, 'ident
   }));
 }
 
-/** Only a node of our own can be. */
+/** Only our own nodes can be tampered with. */
 function tamperedIn(
   { machineFaults }: Definition,
   { flavour, dishonest: behaviours = [] }: Pick<NodeGroup, 'flavour' | 'dishonest'>,
@@ -97,14 +97,14 @@ export interface NodePlace {
   readonly ports: NodePorts;
   /** IPv4 address or name, and port, that its peers dial. */
   readonly reached: { readonly host: string; readonly port: number };
-  /** Address that its listeners take. */
+  /** Address that it listens on. */
   readonly listen: string;
-  /** Names under which its API is asked; absent: by addresses alone. */
+  /** Host names in requests to its API; absent: addresses only. */
   readonly hosts?: readonly string[];
   readonly dataDir: string;
 }
 
-/** What nodes have to know of their chain. */
+/** What nodes have to know about their chain. */
 export interface ChainFacts {
   readonly contracts: Contracts;
   readonly startBlock: number;
@@ -122,7 +122,7 @@ export interface PlacedNode {
 
 /**
  * @param places one for each node of the plan, in its order
- * @param facts.peerRecords path of a file with the records that nodes begin with
+ * @param facts.peerRecords path of a file with the address records that nodes start with
  */
 export function placeNodes(
   { definition, nodes, chain }: ClusterPlan,
@@ -177,14 +177,14 @@ export function placeNodes(
 }
 
 /**
- * A name outlives the addresses that stand behind it: they change whenever a container is made anew. A port that is not the
- * node's own is that of a proxy.
+ * A name outlives the addresses it resolves to, which change whenever a container is recreated. A port that
+ * is not the node's own is a proxy's.
  */
 function advertisedAt({ reached: { host, port }, ports }: NodePlace): string | undefined {
   return isIPv4(host) && port === ports.p2p ? undefined : `${host}:${port}`;
 }
 
-/** The boot nodes, or else the first full nodes: all others ask these for more peers. */
+/** The boot nodes, or else the first full nodes: all other nodes ask these for more peers. */
 function bootnodesOf(nodes: readonly (PlannedNode & { readonly underlay: string })[]): string[] {
   const boot = nodes.filter(({ mode }) => mode === 'boot');
   const full = nodes.filter(

@@ -10,19 +10,19 @@ export interface PlannedNode {
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
   readonly dialect: DialectName;
-  /** Path of its program, of flavours that need one. */
+  /** Path of its program, for flavours that need one. */
   readonly binary: string | undefined;
   /** Name of a container's image; absent: the one that this package builds. */
   readonly image: string | undefined;
   /** Node options of its group. */
   readonly options: NodeGroup['options'];
-  /** What it owns at the start, where that is not what all nodes do. */
+  /** The batches it owns at the start, if they differ from those of the cluster. */
   readonly batches: NodeGroup['batches'];
   /** Limits of its container. */
   readonly resources: NodeGroup['resources'];
   /** Its surroundings can fail, or it breaks rules; undefined: neither. */
   readonly tampered: Tampered | undefined;
   readonly identity: NodeIdentity;
-  /** Names of its only peers; undefined: any it meets. */
+  /** Names of the only peers it may have; undefined: any. */
   readonly peers: readonly string[] | undefined;
 }

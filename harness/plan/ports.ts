@@ -1,23 +1,27 @@
 /**
- * Ports of a cluster with a fixed range: by default ten for each node; it uses the first three. The last port of the
- * first ten is that of the chain's JSON-RPC endpoint, so that it is the same however many nodes there are.
+ * Ports of a cluster with a fixed range: by default ten for each node, which uses the first three. The last
+ * port of the first ten is that of the chain's JSON-RPC endpoint, so that it does not depend on the number of
+ * nodes.
  */
 import type { NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Definition } from './schema.ts';
 
-/** Of the first node's range, where it is that wide. */
+/** Offset in the first node's range, if it is that wide. */
 const CHAIN_PORT_OFFSET = 9;
 
 export type PortRange = Exclude<Definition['ports'], 'free'>;
 
-/** The part of a cluster that wants a port, in words: `the API of node-0`. */
+/** A port and the part of a cluster that wants it, in words: `the API of node-0`. */
 export interface WantedPort {
   readonly port: number;
   readonly by: string;
 }
 
-/** Ports of a node in a fixed range; a debug API that is not part of it is at 0. What has none shows its API instead. */
+/**
+ * Ports of a node in a fixed range; 0 for a debug API outside the range. Nodes without a debug API use their
+ * API's port instead.
+ */
 export function fixedPorts({ first, stride, debug }: PortRange, index: number): NodePorts {
   const api = first + index * stride;
   return { api, p2p: api + 1, debug: debug === 'range' ? api + 2 : 0 };
@@ -29,7 +33,7 @@ export function chainPort({ chain, ports }: Definition): number {
   return ports.stride > CHAIN_PORT_OFFSET ? ports.first + CHAIN_PORT_OFFSET : 0;
 }
 
-/** Every port that is known before the start, in the order in which they should be named. */
+/** Every port known before the start, in the order in which to name them. */
 export function wantedPorts(definition: Definition): WantedPort[] {
   const { ports, nodes } = definition;
   const port = chainPort(definition);

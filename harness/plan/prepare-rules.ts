@@ -49,8 +49,8 @@ function chequeContradictions(definition: Definition): string[] {
 }
 
 /**
- * Nodes owe only to those that they are connected to.
- * @param seed undefined while none is drawn: links that follow from it are not looked at then
+ * Nodes owe only to nodes that they are connected to.
+ * @param seed undefined while none is drawn: links that follow from it are then not checked
  */
 export function chequeLinkContradictions(definition: Definition, seed: bigint | undefined): string[] {
   const { topology, prepare } = definition;
@@ -74,7 +74,10 @@ function isNode(name: string, count: number): boolean {
   return Array.from({ length: count }, (_, index) => `node-${index}`).includes(name);
 }
 
-/** A payer needs a chequebook, and stamps for the chunks that it is to owe for, from its own batch or from another node's. */
+/**
+ * A payer needs a chequebook, and stamps for the chunks that put it in debt, from its own batch or another
+ * node's.
+ */
 function payerProblems(definition: Definition, group: NodeGroup): string[] {
   const off = SWAP_OPTIONS.filter((option) => isOff(group, option));
   return [

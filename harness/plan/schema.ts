@@ -1,4 +1,4 @@
-/** The shape of a cluster's definition: its keys, their defaults, and what was expected where something else is given. */
+/** The shape of a cluster's definition: its keys, their defaults, and messages saying what was expected. */
 import { z } from 'zod';
 import { OPTIONS } from '../../node/options.ts';
 import { DIALECT_NAMES } from '../client/dialect.ts';
@@ -24,22 +24,22 @@ import { PRESET_NAMES } from './presets/names.ts';
 
 /** More do not fit on one machine: each is a process of about 100 MB. */
 export const NODES_MAX = 200;
-/** Networks that real nodes treat as public; a test cluster must not be taken for one. */
+/** Networks that real nodes treat as public; a test cluster must not be mistaken for one. */
 const PUBLIC_NETWORK_IDS = [1, 5, 10];
 const PUBLIC_CHAIN_IDS = [100, 11_155_111];
-/** The lowest that the price oracle knows. */
+/** The lowest price the oracle accepts. */
 const STORAGE_PRICE_MIN = 24_000;
-/** It keeps ten of its 32 bits for steps between two prices. */
+/** The oracle reserves ten of its 32 bits for fractions of a price. */
 const STORAGE_PRICE_MAX = 2 ** 22 - 1;
-/** Ports of each node in a fixed range: room for those of the chain, and numbers that people can read. */
+/** Ports of each node in a fixed range: leaves room for the chain's, and gives readable numbers. */
 const PORT_STRIDE = 10;
 const UINT32_MAX = 4_294_967_295;
-/** Smallest depth a batch may have: one more than its 16 buckets bits. */
+/** Smallest depth a batch may have: one more than its 16 bucket bits. */
 const BATCH_DEPTH_MIN = 17;
 const BATCH_DEPTH_MAX = 40;
 
 const DEFAULT_BATCH_TTL_MS = 86_400_000;
-/** Of a chequebook, token units: 50 tokens (contracts.md 12). */
+/** Deposit of a chequebook, token units: 50 tokens (contracts.md 12). */
 const DEFAULT_DEPOSIT = 500_000_000_000_000_000n;
 
 const BATCHES_EXPECTED = 'false, a map with depth, ttl and immutable, or a list of such maps';
@@ -78,7 +78,7 @@ const group = z.strictObject(
     flavour: oneOf(FLAVOUR_NAMES).default('svc'),
     mode: oneOf(NODE_MODES).default('full'),
     count: whole(1, NODES_MAX).default(1),
-    /** Path of the program, of flavours that are not part of this package. */
+    /** Path of the program, for flavours that are not part of this package. */
     binary: z.string({ error: 'path of a program' }).min(1, { error: 'path of a program' }).optional(),
     /** Image of a container, instead of the one that this package builds. */
     image: z.string({ error: 'name of an image' }).min(1, { error: 'name of an image' }).optional(),
@@ -94,7 +94,7 @@ const group = z.strictObject(
     /** Instead of those of the cluster. */
     batches: batches.optional(),
     resources: resources.optional(),
-    /** What nodes of flavour dishonest do; naming it makes the group one of these. */
+    /** What nodes of flavour dishonest do; giving it makes the group dishonest. */
     dishonest: z
       .array(oneOf(BEHAVIOUR_NAMES), { error: BEHAVIOURS_EXPECTED })
       .min(1, { error: BEHAVIOURS_EXPECTED })
@@ -135,7 +135,7 @@ const chain = z.strictObject(
       })
       .default(4020),
     port: whole(0, 65_535).default(0),
-    /** Nodes reach it through a door that can be made to fail. */
+    /** Nodes reach the chain through a proxy that can be made to fail. */
     gate: z.boolean({ error: 'true or false' }).default(false),
     /** Of one chunk and block, token units. */
     storagePrice: whole(STORAGE_PRICE_MIN, STORAGE_PRICE_MAX).default(STORAGE_PRICE_MIN),
@@ -144,7 +144,7 @@ const chain = z.strictObject(
 );
 
 const SWAP_EXPECTED = 'true, false, or a map with deposit';
-/** Debts are paid by cheques, each node from a chequebook of its own. */
+/** Debts are paid by cheques, each node from its own chequebook. */
 const swap = z
   .union(
     [z.boolean(), z.strictObject({ deposit: amount.default(DEFAULT_DEPOSIT) }, { error: SWAP_EXPECTED })],
@@ -207,10 +207,10 @@ const funds = z.strictObject(
 );
 
 const UPLOAD_EXPECTED = 'a map with node and either size or path';
-/** What has happened on the cluster before it is given out. */
+/** History that the cluster gets before its start completes. */
 const prepare = z.strictObject(
   {
-    /** Data that follows from the seed, or files and folders of the disk. */
+    /** Data that follows from the seed, or files and folders on disk. */
     uploads: z
       .array(
         z.union(
@@ -226,13 +226,13 @@ const prepare = z.strictObject(
         { error: 'a list of uploads' },
       )
       .default([]),
-    /** Cheques that one node has sent to another for chunks. */
+    /** Cheques that one node sends to another for chunks. */
     cheques: z
       .array(z.strictObject({ from: nodeName, to: nodeName }, { error: 'a map with from and to' }), {
         error: 'a list of cheques',
       })
       .default([]),
-    /** Blocks that the chain has at least, mined after everything else. */
+    /** Minimum block height of the chain; mined after everything else. */
     height: whole(1, 1_000_000).optional(),
   },
   { error: 'a map with uploads, cheques and height' },
@@ -263,35 +263,39 @@ const otlp = z
 
 const STORES = ['memory', 'disk'] as const;
 
-/** Its input is what `DefinitionInput` declares. */
+/** `DefinitionInput` declares the type of its input. */
 export const schema = z.strictObject(
   {
-    /** What all keys that are not given are taken from. */
+    /** Source of all keys that are not given. */
     preset: oneOf(PRESET_NAMES).optional(),
     name: clusterName.optional(),
     seed: seed.optional(),
     nodes: nodes.prefault(5),
     chain: chain.prefault({}),
     driver: oneOf(DRIVER_NAMES).default(DRIVER_DEFAULT),
-    /** Where nodes of our own keep their data; only embedded ones can do without a disk, and by default do. */
+    /**
+     * Where our own nodes keep their data; only embedded ones can do without a disk, and do so by default.
+     */
     store: oneOf(STORES).optional(),
-    /** Whether embedded nodes share results of pure functions; nodes in processes of their own cannot. */
+    /** Whether embedded nodes share results of pure functions; nodes in separate processes cannot. */
     shareResults: z.boolean({ error: 'true or false' }).default(true),
-    /** Clocks and disks of nodes of our own, and the chain's endpoint, can be made to fail. */
+    /** Clocks and disks of our own nodes, and the chain's endpoint, can be made to fail. */
     machineFaults: z.boolean({ error: 'true or false' }).default(false),
     profile: oneOf(PROFILES).default('fast'),
-    /** Names and values that nodes of our own use on HTTP. */
+    /** Names and values that our own nodes use on HTTP. */
     dialect: oneOf(DIALECT_NAMES).default('svc'),
-    /** Address that the nodes' APIs and the chain listen at. */
+    /** Address that the nodes' APIs and the chain listen on. */
     listen: ipv4.default('127.0.0.1'),
     topology: topology.default('mesh'),
-    /** Nodes of our own begin without their peers' addresses, also where the testbed could tell them. */
+    /** Our own nodes start without their peers' addresses, even if the testbed could provide them. */
     coldGossip: z.boolean({ error: 'true or false' }).default(false),
-    /** What nodes say to each other passes through a proxy, where it can be delayed, held back or broken. */
+    /** Traffic between nodes passes through a proxy, where it can be delayed, held back or broken. */
     linkFaults: z.boolean({ error: 'true or false' }).default(false),
     ports: ports.default('free'),
     cors: cors.prefault([]),
-    /** Host names that the APIs of nodes of our own answer to, beside addresses, localhost and their own. */
+    /**
+     * Host names that our own nodes' APIs answer to, besides addresses, localhost and the nodes' own names.
+     */
     allowedHosts: z.array(hostName, { error: 'a list of host names' }).default([]),
     otlp: otlp.optional(),
     batches: batches.prefault({}),
@@ -308,7 +312,7 @@ export const schema = z.strictObject(
 export type Definition = z.output<typeof schema>;
 export type NodeGroup = Definition['nodes'][number];
 
-/** Keys that a place of the document may have. */
+/** Keys allowed at a path of the document. */
 export function keysAt(path: readonly PropertyKey[]): string[] {
   const [top] = path;
   if (top === 'nodes') return keysOfGroup(path);

@@ -1,7 +1,7 @@
 /**
- * Everything of a cluster that looks random is derived from one 64-bit seed: key files, and through them accounts,
- * overlays and peer ids, and the nonces of batches, and through them batch ids. The chain's deployer is the standard
- * development account, so contract addresses are equal for every seed.
+ * Everything in a cluster that looks random is derived from one 64-bit seed: key files, which determine
+ * accounts, overlays and peer ids, and batch nonces, which determine batch ids. The chain's deployer is the
+ * standard development account, so contract addresses are the same for every seed.
  */
 import { createCipheriv, createHash, createPrivateKey, createPublicKey, randomInt } from 'node:crypto';
 import { toBase58 } from '../../node/crypto/base58.ts';
@@ -10,12 +10,12 @@ import { overlayAddress } from '../../node/crypto/overlay.ts';
 import { createSigner } from '../../node/crypto/signer.ts';
 import { HarnessError } from '../base/errors.ts';
 
-/** Bound of `randomInt`; such a seed is short to type and exact as a JSON number. */
+/** Bound for `randomInt`; such a seed is short to type and exact as a JSON number. */
 const DRAWN_SEED_BOUND = 2 ** 32;
 const SEED_BITS = 64n;
-/** Nonce of every overlay: where one is mined, it is by its key, which nodes of every flavour take. */
+/** Nonce of every overlay: overlays are mined by varying the key, which nodes of every flavour accept. */
 export const OVERLAY_NONCE = new Uint8Array(32);
-/** All of them fail with a chance of e^-40. */
+/** All tries fail with a probability of e^-40. */
 const TRIES_PER_EXPECTED = 40;
 
 /** Keys and addresses of one node. */
@@ -25,7 +25,7 @@ export interface NodeIdentity {
   readonly ethereum: string;
   /** 64 lower-case hex digits. */
   readonly overlay: string;
-  /** Base58 libp2p identity of a node that has an Ed25519 key. */
+  /** Base58 libp2p identity of a node with an Ed25519 key. */
   readonly peerId: string;
 }
 
@@ -79,13 +79,13 @@ export interface NodeOrigin {
   readonly seed: bigint;
   readonly index: number;
   readonly networkId: number;
-  /** Of its account, 64 hex digits, instead of the one that follows from the seed. */
+  /** Private key of its account, 64 hex digits, instead of the one that follows from the seed. */
   readonly privateKey?: string | undefined;
   /** First bits of its overlay, at most 16. */
   readonly neighbourhood?: string | undefined;
 }
 
-/** A hash is a valid secp256k1 scalar but for a chance of 2^-128. */
+/** A hash is a valid secp256k1 scalar except with a probability of 2^-128. */
 export function deriveNode(origin: NodeOrigin): NodeIdentity {
   const key = (kind: string) => derive(origin.seed, 'node', origin.index, kind);
   const account =
@@ -110,7 +110,7 @@ function accountOf(key: Uint8Array, { networkId }: NodeOrigin): NodeAccount {
   return { key, address, overlay: overlayAddress(address, BigInt(networkId), OVERLAY_NONCE) };
 }
 
-/** The first key whose overlay lies in the neighbourhood; without one, the first key. */
+/** The first key whose overlay is in the neighbourhood; without a neighbourhood, the first key. */
 function minedAccount(origin: NodeOrigin): NodeAccount {
   const { seed, index, neighbourhood = '' } = origin;
   const triesMax = TRIES_PER_EXPECTED * expectedTries(neighbourhood);
@@ -126,7 +126,7 @@ function minedAccount(origin: NodeOrigin): NodeAccount {
   );
 }
 
-/** Keys to look at until one has an overlay that begins with these bits, on average; about 50 µs each. */
+/** Keys to try, on average, until an overlay begins with these bits; about 50 µs each. */
 export function expectedTries(neighbourhood: string): number {
   return 2 ** neighbourhood.length;
 }
@@ -144,10 +144,10 @@ export interface SpareAccount {
   readonly ethereum: string;
 }
 
-/** As many as one application needs to have two parties and somebody who pays. */
+/** Enough for an application with two parties and a payer. */
 const SPARE_ACCOUNTS = 3;
 
-/** Funded on every chain of the seed. */
+/** Accounts funded on every chain with this seed. */
 export function spareAccounts(seed: bigint): SpareAccount[] {
   return Array.from({ length: SPARE_ACCOUNTS }, (_, index) => {
     const key = derive(seed, 'account', index);
@@ -155,7 +155,7 @@ export function spareAccounts(seed: bigint): SpareAccount[] {
   });
 }
 
-/** `0x` and 64 hex digits: the nonce a batch of `up` is created with. */
+/** `0x` and 64 hex digits: the nonce with which `up` creates a batch. */
 export function batchNonce(seed: bigint, node: number, batch: number): string {
   return `0x${toHex(derive(seed, 'batch', node, batch))}`;
 }

@@ -1,4 +1,7 @@
-/** Which nodes of a cluster are connected, where its definition does not leave that to them. Nodes are told by their index. */
+/**
+ * Which nodes of a cluster are connected, if its definition does not leave that to them. Nodes are identified
+ * by index.
+ */
 import type { NodeMode } from '../flavours/flavour.ts';
 import type { Definition } from './schema.ts';
 import { derive } from './seed.ts';
@@ -7,14 +10,14 @@ type Topology = Definition['topology'];
 /** Both ends, the lower index first. */
 export type Link = readonly [number, number];
 
-/** @returns undefined where all nodes may connect */
+/** @returns undefined if all nodes may connect */
 export function linksOf(topology: Topology, nodes: number, seed: bigint): Link[] | undefined {
   if (topology === 'mesh') return undefined;
   if (typeof topology === 'object' && 'random' in topology) return randomLinks(topology.random, nodes, seed);
   return fixedLinks(topology, nodes);
 }
 
-/** Those that follow from the definition alone; undefined of a mesh, and of links that are drawn. */
+/** Links that follow from the definition alone; undefined for a mesh and for drawn links. */
 function fixedLinks(topology: Topology, nodes: number): Link[] | undefined {
   if (topology === 'ring')
     return Array.from({ length: nodes }, (_, index) => link(index, (index + 1) % nodes));
@@ -24,7 +27,7 @@ function fixedLinks(topology: Topology, nodes: number): Link[] | undefined {
 }
 
 /**
- * Connected, and every node has at least so many peers: each joins a random one that is there already, then those with
+ * Connected, with at least this many peers for every node: each joins a random earlier node, then those with
  * too few draw more.
  */
 function randomLinks(peers: number, nodes: number, seed: bigint): Link[] {
@@ -50,7 +53,10 @@ function randomLinks(peers: number, nodes: number, seed: bigint): Link[] {
   );
 }
 
-/** A topology that cannot be, with what was expected; a line each. @param modes of all nodes, in their order */
+/**
+ * What is wrong with a topology, and what was expected; one line each.
+ * @param modes of all nodes, in order
+ */
 export function topologyMistakes(topology: Topology, modes: readonly NodeMode[]): string[] {
   if (topology === 'mesh') return [];
   const nodes = modes.length;
@@ -70,11 +76,11 @@ export function topologyMistakes(topology: Topology, modes: readonly NodeMode[])
   }
   const links = fixedLinks(topology, nodes) ?? [];
   lines.push(...linkMistakes(links, nodes));
-  // What follows would be a consequence.
+  // Any further mistakes would be consequences.
   return lines.length > 0 ? lines : partMistakes(shown(topology), links, modes);
 }
 
-/** Two nodes would be linked twice. */
+/** In a ring of two, the nodes would be linked twice. */
 const RING_MIN = 3;
 
 function linkMistakes(links: readonly Link[], nodes: number): string[] {
@@ -122,7 +128,7 @@ function link(one: number, other: number): Link {
   return one < other ? [one, other] : [other, one];
 }
 
-/** Names end with it. */
+/** Node names end with the index. */
 function indexOf(name: string): number {
   return Number(name.split('-')[1]);
 }

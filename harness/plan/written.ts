@@ -1,4 +1,4 @@
-/** A definition as JSON, from which it can be read back: large numbers are marked as such. */
+/** Writes a definition as JSON that can be read back: bigints are marked as such. */
 import type { Definition } from './schema.ts';
 
 interface Marked {
@@ -13,7 +13,7 @@ export function writtenDefinition(definition: unknown): unknown {
   return JSON.parse(text) as unknown;
 }
 
-/** @param written by `writtenDefinition` of this version */
+/** @param written by this version's `writtenDefinition` */
 export function readDefinition(written: unknown): Definition {
   return JSON.parse(JSON.stringify(written), (_key, value: unknown) =>
     isMarked(value) ? BigInt(value.$bigint) : value,

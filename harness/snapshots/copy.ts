@@ -2,10 +2,10 @@ import { constants, existsSync, lstatSync, readdirSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
-/** Of a store that is in use; no part of its data. */
+/** Lock files of a store in use; not part of its data. */
 const LOCKS = new Set(['lock', 'index.mdb-lock']);
 
-/** Copies what is there, and shares the blocks of files where the file system can. */
+/** Copies a folder if it exists, sharing blocks of files if the file system can. */
 export async function copyFolder(from: string, to: string): Promise<void> {
   if (!existsSync(from)) return;
   await cp(from, to, {

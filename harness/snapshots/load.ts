@@ -9,7 +9,7 @@ import { clusterFolder } from '../state/state.ts';
 import { copyFolder } from './copy.ts';
 import { checkUsable, findSnapshot, inside, type Snapshot } from './snapshot.ts';
 
-/** What can be chosen for a cluster that is started from a snapshot; all else it has already. */
+/** What can be chosen for a cluster started from a snapshot; everything else is fixed. */
 const CHOOSABLE = new Set(['name', 'ports']);
 
 export interface LoadedSnapshot {
@@ -39,7 +39,7 @@ export function openSnapshot(
   checkUsable(snapshot);
   const chosen = parseDefinition(Object.fromEntries(given), source);
   const saved = readDefinition(snapshot.record.definition);
-  // Fixed ports may be taken by the cluster that was saved.
+  // The saved cluster may still hold its fixed ports.
   const chain = { ...saved.chain, port: 0 };
   const definition: Definition = { ...saved, chain, ports: chosen.ports, name: chosen.name };
   const mistakes = contradictions(definition);
@@ -47,7 +47,7 @@ export function openSnapshot(
   throw new HarnessError('DEFINITION_INVALID', mistakes.map((mistake) => `${source}: ${mistake}`).join('\n'));
 }
 
-/** Copies the data to where chain and nodes of a cluster look for it. @param cluster its name */
+/** Copies the data to where the chain and the nodes of a cluster look for it. @param cluster its name */
 export async function placeSnapshot(
   { path, record }: Snapshot,
   stateDir: string,

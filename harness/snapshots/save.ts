@@ -1,6 +1,7 @@
 /**
- * Saving a running cluster. Nodes and chain have to be of one moment, so the nodes are stopped in order, then the state of the
- * chain and the data of the nodes are copied, then the nodes that ran are started again, whatever has happened meanwhile.
+ * Saves a running cluster. Nodes and chain have to be saved at one moment, so the nodes are stopped cleanly,
+ * then the state of the chain and the data of the nodes are copied, then the stopped nodes are restarted,
+ * whatever has happened meanwhile.
  */
 
 import { existsSync } from 'node:fs';
@@ -23,7 +24,7 @@ import {
   type Snapshot,
 } from './snapshot.ts';
 
-/** A loaded machine starts even a small program late. */
+/** A loaded machine is slow to start even a small program. */
 const FORGET_TIMEOUT_MS = 60_000;
 
 export interface SaveContext {
@@ -33,14 +34,14 @@ export interface SaveContext {
   readonly chain: Chain;
   readonly driver: Driver;
   readonly signal?: AbortSignal | undefined;
-  /** Told what happens to the cluster meanwhile. */
+  /** Receives progress messages. */
   readonly onProgress: (text: string) => void;
 }
 
 /**
  * @param options.force replaces a snapshot of that name
- * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED` before anything is stopped; `NODE_STATE` when nodes could not be
- * started again
+ * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED` before anything is stopped; `NODE_STATE` when
+ * nodes could not be restarted
  */
 export async function saveSnapshot(
   context: SaveContext,
@@ -76,7 +77,7 @@ export async function saveSnapshot(
     throwIfInterrupted(context.signal);
     throw error;
   } finally {
-    // Nothing is there any more when it has got its name.
+    // After success nothing is left here: the folder has been renamed.
     removeFolder(path);
   }
 }
@@ -121,7 +122,7 @@ function checkCluster({ record, nodes, driver }: SaveContext): void {
   }
 }
 
-/** Nodes that run, or are paused, are stopped, and are as before at the end. */
+/** Stops running and paused nodes, and restores their states at the end. */
 async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Promise<T> {
   const { nodes, onProgress, signal } = context;
   const sights = await Promise.all(nodes.map((node) => node.observe()));
@@ -186,7 +187,7 @@ async function copyAll(context: SaveContext, path: string): Promise<number> {
   return height;
 }
 
-/** Copies that knew where the nodes of this cluster are would connect to them. */
+/** Copies that know the addresses of this cluster's nodes would connect to them. */
 async function forgetPeers({ nodes, stateDir, signal }: SaveContext, path: string): Promise<void> {
   for (const flavour of new Set(nodes.map((node) => node.flavour))) {
     const copies = nodes

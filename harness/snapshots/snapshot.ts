@@ -1,10 +1,10 @@
 /**
  * Snapshots on disk: networks as they were at one moment, to start others from.
  *
- *   <state>/snapshots/<name>/snapshot.json    what it is, and what it takes to start it
+ *   <state>/snapshots/<name>/snapshot.json    its description, and what is needed to start it
  *                           /chain/           state of the chain, as `chain/state/` has it
  *                           /nodes/<node>/    data directories
- *   <state>/snapshots/.<id>/                  one that is being written; it gets its name when it is complete
+ *   <state>/snapshots/.<id>/                  a snapshot being written; it gets its name when complete
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, renameSync } from 'node:fs';
@@ -20,13 +20,13 @@ import type { DriverName } from '../places/driver.ts';
 import { clusterName } from '../plan/fields.ts';
 import { type BatchRecord, type PreparedRecord, removeFolder } from '../state/state.ts';
 
-/** Raised when snapshots of before can no longer be started. */
+/** Raised when older snapshots can no longer be started. */
 const FORMAT = 1;
 
-/** What can be read of a snapshot of any version. */
+/** The part of a snapshot that every version can read. */
 export interface SnapshotHead {
   readonly format: number;
-  /** Of this package, which decides how nodes keep their data. */
+  /** Version of this package, which determines how nodes store their data. */
   readonly version: string;
   readonly anvil: string;
 }
@@ -36,20 +36,20 @@ export interface SnapshotRecord extends SnapshotHead {
   readonly name: string;
   /** Unix milliseconds. */
   readonly savedAt: number;
-  /** Name of the cluster that it was. */
+  /** Name of the cluster that was saved. */
   readonly cluster: string;
   /** Decimal. */
   readonly seed: string;
   readonly driver: DriverName;
   /** By `writtenDefinition`. */
   readonly definition: unknown;
-  /** Those of its start, and those that nodes without one got later. */
+  /** Batches from its start, and those that nodes without one got later. */
   readonly batches: readonly BatchRecord[];
-  /** What its start has made because the definition asks for it. */
+  /** What its start has prepared because the definition asks for it. */
   readonly prepared?: PreparedRecord;
-  /** Of the chain, blocks. */
+  /** Height of the chain, blocks. */
   readonly height: number;
-  /** Of all files. */
+  /** Size of all files. */
   readonly sizeBytes: number;
   readonly nodes: readonly {
     readonly name: string;
@@ -67,14 +67,14 @@ export function currentHead(): SnapshotHead {
   return { format: FORMAT, version: VERSION, anvil: anvilVersion() };
 }
 
-/** Paths inside of a snapshot's folder. */
+/** Paths inside a snapshot's folder. */
 export const inside = {
   record: (path: string) => join(path, 'snapshot.json'),
   chain: (path: string) => join(path, 'chain'),
   node: (path: string, node: string) => join(path, 'nodes', node),
 } as const;
 
-/** Complete ones, by name. */
+/** Complete snapshots, sorted by name. */
 export function listSnapshots(stateDir: string): Snapshot[] {
   return namesIn(stateDir)
     .filter((name) => !name.startsWith('.'))
@@ -126,14 +126,14 @@ export function removeSnapshot(stateDir: string, name: string): Snapshot {
   return snapshot;
 }
 
-/** Takes a folder from its place first, so that half of one is never seen. */
+/** Moves a folder aside first, so that a half-removed one is never visible. */
 function removeAside(path: string, stateDir: string): void {
   const aside = asideFolder(stateDir);
   renameSync(path, aside);
   removeFolder(aside);
 }
 
-/** A folder that is nobody's yet. */
+/** A new temporary folder name. */
 function asideFolder(stateDir: string): string {
   return join(snapshotsDir(stateDir), `.${randomUUID()}`);
 }
@@ -146,7 +146,7 @@ export function beginSnapshot(stateDir: string): string {
   return path;
 }
 
-/** Gives a complete snapshot its name; one that has it already goes. */
+/** Gives a complete snapshot its name, replacing one that already has it. */
 export function finishSnapshot(stateDir: string, path: string, record: SnapshotRecord): Snapshot {
   writeJson(inside.record(path), record);
   const place = join(snapshotsDir(stateDir), record.name);
@@ -155,7 +155,7 @@ export function finishSnapshot(stateDir: string, path: string, record: SnapshotR
   return { path: place, record };
 }
 
-/** What those have left that were killed while they saved or removed one. */
+/** Removes what processes killed while saving or removing a snapshot left behind. */
 function removeUnfinished(stateDir: string): void {
   for (const name of namesIn(stateDir).filter((each) => each.startsWith('.'))) {
     const path = join(snapshotsDir(stateDir), name);

@@ -1,4 +1,4 @@
-/** Starting a cluster's chain: its options, its place, and what it says when it is ready. */
+/** Starting a cluster's chain: its options, its place, and its output when it is ready. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
@@ -7,7 +7,7 @@ import type { Contracts } from '../chain/contracts.ts';
 import type { ChainOptions, ChainRecord } from '../chain/record.ts';
 import { type ChainPart, type ChainUrls, type Driver, exitText, type Started } from '../places/driver.ts';
 
-/** A chain is ready in well under a second; a loaded machine gets time. */
+/** A chain is ready in well under a second; a loaded machine needs more. */
 const START_TIMEOUT_MS = 30_000;
 const LOG_LINES_SHOWN = 15;
 
@@ -26,7 +26,7 @@ export interface StartChain {
   readonly optionsFile: string;
   readonly log: string;
   readonly stopWithParent: boolean;
-  /** Told as soon as it runs, before it is ready: an interruption must find it. */
+  /** Called as soon as it runs, before it is ready: an interruption must find it. */
   readonly onStarted: (started: Started) => void;
   readonly signal?: AbortSignal | undefined;
 }
@@ -59,7 +59,7 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
   const ready = await until<ReadyLine>(
     'the chain is not ready',
     async () => {
-      // Looked at first: what has ended by now has said all it had to say.
+      // Observed first: a process that has ended by now has printed everything.
       const { state, exit } = await driver.observe(started.handle);
       const lines = await said.tail(Number.POSITIVE_INFINITY);
       const line = lines.find((text) => text.startsWith('{"ready":true'));

@@ -2,7 +2,7 @@ import type { Handle } from '../places/driver.ts';
 
 /** What has to end when a start fails. */
 export interface Launched {
-  /** Before that nothing has been made, and nothing been said. */
+  /** Before this, nothing has been created or reported. */
   begun: boolean;
   readonly parts: { readonly name: string; readonly handle: Handle }[];
   /** Connections. */

@@ -23,11 +23,11 @@ export interface NodeSetup {
 
 export interface CreatedNodes {
   readonly records: readonly NodeRecord[];
-  /** From the ports that others dial to those that the nodes listen at; empty: they are the same. */
+  /** From the ports that others dial to those that the nodes listen on; empty: they are the same. */
   readonly routes: readonly Route[];
 }
 
-/** Chooses ports, writes key files and configuration of every node. */
+/** Chooses ports, and writes the key files and configuration of every node. */
 export async function createNodes(
   { stateDir, record, driver }: NodeSetup,
   started: Pick<StartedChain, 'record' | 'nodesUrls' | 'chequebooks'>,
@@ -50,7 +50,7 @@ export async function createNodes(
   const peerRecords = sharesRecords(plan.definition, driver.name) ? folder.peerRecords() : undefined;
   const placed = placeNodes(plan, places, { ...chainFacts(started), peerRecords });
   if (peerRecords !== undefined) writePeerRecords(peerRecords, { planned: plan.nodes, placed }, Date.now());
-  // A container that is made after a failure would be nobody's.
+  // A container created after a failure would have no owner.
   const records = await awaitAll(
     placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {
       const { flavour, identity, peers } = at(plan.nodes, index);
@@ -105,8 +105,8 @@ function chainFacts({
 }
 
 /**
- * All are picked together: what one call has found another one may find again.
- * @returns `behind`: p2p ports of the nodes where a proxy has those of `ports`; else none
+ * All are picked together: a second call might find the same ports again.
+ * @returns `behind`: p2p ports of the nodes if a proxy holds those of `ports`; else none
  */
 async function choosePorts(
   { ports, listen }: Definition,
@@ -125,7 +125,10 @@ async function choosePorts(
   return { ports: chosen, behind: free.slice(outside) };
 }
 
-/** Before anything starts: what a fixed port is wanted for must not wait for others to fail. @throws HarnessError `PORT_IN_USE`, `DEFINITION_INVALID` */
+/**
+ * Before anything starts: a conflict over a fixed port should not surface only when a node fails.
+ * @throws HarnessError `PORT_IN_USE`, `DEFINITION_INVALID`
+ */
 export async function checkPorts({ definition }: ClusterPlan): Promise<void> {
   await checkPortsFree(wantedPorts(definition), definition.listen);
 }

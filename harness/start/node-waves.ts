@@ -1,6 +1,6 @@
 /**
- * The start of all nodes of a cluster: as many at once as keep the processors busy, each next one when one is ready. Of
- * many nodes the first ones tell whether the machine can.
+ * The start of all nodes of a cluster: as many at once as keep the processors busy, the next whenever one is
+ * ready. If there are many nodes, the first ones show whether the machine can cope.
  */
 import { availableParallelism } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
@@ -10,7 +10,7 @@ import { atOnce, pilotCount, type Start, tooSlow } from './pace.ts';
 import type { StartContext } from './start-context.ts';
 import { stopwatch } from './startup-waits.ts';
 
-/** Of the nodes that a start waits for. */
+/** Names shown of the nodes that a start waits for. */
 const NAMES_SHOWN = 3;
 
 export interface WaveDeps {
@@ -22,8 +22,9 @@ export interface WaveDeps {
 }
 
 /**
- * Returns or throws only when it is known of every node whether it has a process.
- * @throws HarnessError `START_TIMEOUT` when the pace of the first nodes leaves no chance to all; what a launch throws
+ * Returns or throws only once it is known for every node whether it has a process.
+ * @throws HarnessError `START_TIMEOUT` when at the pace of the first nodes not all can start in time; what a
+ * launch throws
  */
 export async function startInWaves(
   nodes: readonly ClusterNode[],
@@ -33,7 +34,7 @@ export async function startInWaves(
   const pilots = pilotCount(nodes.length, processors);
   const waiting = new Set(nodes.map(({ name }) => name));
   const clock = stopwatch();
-  // All others begin with the boot nodes, or else with full ones.
+  // All other nodes start by contacting boot nodes, or else full nodes.
   const next = (['boot', 'full', 'light'] as const)
     .flatMap((mode) => nodes.filter((node) => node.mode === mode))
     .values();
@@ -42,7 +43,7 @@ export async function startInWaves(
   const failures: unknown[] = [];
   const startOneByOne = async () => {
     try {
-      // One iterator for all: each takes the next node that nobody has taken.
+      // One iterator shared by all: each takes the next free node.
       for (const node of next) {
         await launch(node);
         ending.throwIfAborted();

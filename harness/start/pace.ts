@@ -6,9 +6,12 @@
 
 /** Enough to keep the processors of a usual machine busy, so that more at once would not be faster. */
 const PILOTS_MIN = 8;
-/** Of fewer nodes the first wave would be too large a part to tell anything early. */
+/** With fewer nodes the first wave would be too large a part to predict anything early. */
 const WAVES_MIN = 4;
-/** The first nodes also load their code from the disk: what is expected to take a little too long is still tried. */
+/**
+ * The first nodes also load their code from the disk: a start expected to take a little too long is still
+ * tried.
+ */
 const MARGIN = 2;
 
 export interface Start {
@@ -19,7 +22,7 @@ export interface Start {
   readonly limitMs: number;
 }
 
-/** What follows from the time of the pilots. */
+/** What follows from the time that the pilots took. */
 export interface Pace {
   readonly msPerNode: number;
   /** For all nodes. */
@@ -28,18 +31,18 @@ export interface Pace {
   readonly fits: number;
 }
 
-/** How many nodes start at once, on so many processors. */
+/** How many nodes start at once on this many processors. */
 export function atOnce(nodes: number, processors: number): number {
   return Math.min(nodes, Math.max(PILOTS_MIN, 2 * processors));
 }
 
-/** Of how many nodes the pace is judged; 0: there are so few that none is. */
+/** How many nodes the pace is judged by; 0: too few nodes to judge. */
 export function pilotCount(nodes: number, processors: number): number {
   const pilots = atOnce(nodes, processors);
   return nodes >= WAVES_MIN * pilots ? pilots : 0;
 }
 
-/** @param pilotMs until all pilots were ready @returns undefined when the others are worth a try */
+/** @param pilotMs until all pilots were ready @returns undefined when starting the others is worth a try */
 export function tooSlow({ nodes, pilots, limitMs }: Start, pilotMs: number): Pace | undefined {
   const msPerNode = pilotMs / pilots;
   const expectedMs = msPerNode * nodes;

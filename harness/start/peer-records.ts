@@ -1,7 +1,8 @@
 /**
- * What the nodes of a fresh cluster know of each other from the beginning: the testbed has all keys and places, so it writes
- * their signed address records into one file, as a node that restarts has them in its address book. Left out are nodes
- * of other flavours, light nodes, and those whose advertised address is not known yet.
+ * What the nodes of a fresh cluster know of each other from the start: the testbed has all keys and
+ * addresses, so it writes their signed address records into one file, just as a restarted node has them in
+ * its address book. Left out are nodes of other flavours, light nodes, and those whose advertised address is
+ * not known yet.
  */
 import { writeFileSync } from 'node:fs';
 import { fromHex } from '../../node/crypto/hex.ts';
@@ -16,14 +17,14 @@ import type { PlannedNode } from '../plan/planned-node.ts';
 import type { Definition } from '../plan/schema.ts';
 import { OVERLAY_NONCE } from '../plan/seed.ts';
 
-/** Whether nodes are given them: where all find each other by gossip, and read files of this machine. */
+/** Whether nodes get them: only where all find each other by gossip and can read files on this machine. */
 export function sharesRecords({ coldGossip, topology, nodes }: Definition, driver: DriverName): boolean {
   const introduces = nodes.some(({ mode }) => mode === 'boot');
   const isLocal = LOCAL_DRIVERS.some((local) => local === driver);
   return !coldGossip && topology === 'mesh' && !introduces && isLocal;
 }
 
-/** @param nodes in the same order @param nowMs from which the records are valid */
+/** @param nodes both lists in the same order @param nowMs when the records become valid */
 export function writePeerRecords(
   file: string,
   nodes: { readonly planned: readonly PlannedNode[]; readonly placed: readonly PlacedNode[] },

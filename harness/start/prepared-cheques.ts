@@ -1,7 +1,7 @@
 /**
- * A cheque that one node has sent to another because it owed for chunks. A payer cannot be told to pay: it is made to
- * owe, by pushing chunks of which the payee is the closest node, until what time does not pay goes by cheque. Stamps of a
- * payer without a batch are those of another node.
+ * A cheque that one node has sent to another because it owed for chunks. A payer cannot be told to pay: it is
+ * put in debt, by pushing chunks to which the payee is the closest node, until the debt exceeds the
+ * time-based allowance and is paid by cheque. A payer without a batch uses another node's stamps.
  */
 import { closerTo } from '../../node/chunk/address.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
@@ -17,8 +17,8 @@ import type { StartContext } from './start-context.ts';
 import { timeoutFor } from './startup-waits.ts';
 
 /**
- * At the public network's limits a peer wants to be paid for some twenty chunks; the first time a second pays for
- * fifteen of them, and the same again goes by cheque.
+ * At the public network's limits a peer wants to be paid for some twenty chunks; the first time a second pays
+ * for fifteen of them, and the same amount again is paid by cheque.
  */
 const CHUNKS_AT_ONCE = 64;
 /** The price of a chunk does not depend on its length. */
@@ -27,13 +27,13 @@ const PAYLOAD_SIZE = 32;
 interface Pair {
   readonly from: ClusterNode;
   readonly to: ClusterNode;
-  /** All of the cluster. */
+  /** All nodes of the cluster. */
   readonly nodes: readonly ClusterNode[];
 }
 
 /**
- * Pairs that can be worked on at once, in the order given: the two directions of one link follow each other, because
- * what both owe cancels out.
+ * Pairs that can be worked on at once, in the order given: the two directions of one link follow each other,
+ * because their debts would cancel out.
  */
 export function turns<T extends Record<'from' | 'to', { readonly name: string }>>(
   pairs: readonly T[],
@@ -81,8 +81,8 @@ async function push({ from, nodes }: Pair, chunks: readonly Chunk[], signal: Abo
 }
 
 /**
- * Waits until nothing is under way any more and both ends of every link count the same: of the chunks that were pushed
- * last, some are still being paid for after the first cheque.
+ * Waits until nothing is in progress and both ends of every link agree: some of the last chunks pushed are
+ * still being paid for after the first cheque.
  * @throws HarnessError `WAIT_TIMEOUT`
  */
 export async function settled(context: StartContext, nodes: readonly ClusterNode[]): Promise<void> {
@@ -109,7 +109,7 @@ async function hasSent({ from, to }: Pair, signal: AbortSignal): Promise<boolean
   return cheques.some(({ peer, sent }) => peer === to.overlay && sent !== undefined);
 }
 
-/** Chunks that no other node is as close to as the payee. */
+/** Chunks to which no other node is as close as the payee. */
 function* chunksFor(seed: bigint, { from, to, nodes }: Pair): Generator<Chunk, never> {
   const payee = fromHex(to.overlay);
   const others = nodes.filter((node) => node !== from && node !== to).map(({ overlay }) => fromHex(overlay));

@@ -1,7 +1,7 @@
 /**
- * The state that a definition asks for under `prepare`: uploads that the network holds, cheques that nodes have
- * exchanged, a chain of some height. All of it comes about as it does in use: through the nodes' APIs, their own
- * accounting, and real blocks.
+ * The state that a definition asks for under `prepare`: uploads that the network holds, cheques that nodes
+ * have exchanged, a chain of some height. All of it is produced as in normal use: through the nodes' APIs,
+ * their own accounting, and real blocks.
  */
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -24,7 +24,7 @@ import { stopwatch, timeoutFor } from './startup-waits.ts';
 
 /** Pushing is bounded by the slowest neighbourhood. */
 const SYNCED_TIMEOUT_MS = 300_000;
-/** The chain mines this many within one call. */
+/** Blocks that the chain mines in one call. */
 const MINED_AT_ONCE = 5000;
 /** Blocks that nodes may read behind the head. */
 const BEHIND_BLOCKS_MAX = 20;
@@ -85,7 +85,7 @@ export async function prepareState(
   return { prepared: { uploads: uploaded }, ms };
 }
 
-/** @returns tells of one more that is done */
+/** @returns reports one more as done */
 function countOf({ definition, onProgress }: StartContext): (kind: 'uploads' | 'cheques') => void {
   const { uploads, cheques } = definition.prepare;
   const done = { uploads: 0, cheques: 0 };
@@ -101,7 +101,7 @@ function countOf({ definition, onProgress }: StartContext): (kind: 'uploads' | '
   };
 }
 
-/** What a definition leaves out is not waited for. */
+/** Whether a definition asks for any preparation. */
 export function hasPreparation({ prepare }: Pick<Definition, 'prepare'>): boolean {
   const { uploads, cheques, height } = prepare;
   return uploads.length > 0 || cheques.length > 0 || height !== undefined;
@@ -144,11 +144,12 @@ async function uploadPath(
   });
 }
 
-/** Mines up to a height, and waits until every node has read the chain as far. */
+/** Mines up to a height, and waits until every node has read the chain that far. */
 async function raise(height: number, context: StartContext, { chain, nodes }: Running): Promise<void> {
   const { definition, signal, timeoutMs, onProgress } = context;
   onProgress({ step: 'state', done: false, detail: `mining up to block ${height}` });
-  // The time of a block is its second. Mined within the second of the last stamp, all of them would be older than it.
+  // Block times are whole seconds. Blocks mined within the second of the last stamp would all be older than
+  // it.
   await sleep(SECOND_MS - (Date.now() % SECOND_MS), undefined, { signal });
   for (;;) {
     const missing = height - (await chain.height(signal));

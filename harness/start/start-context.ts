@@ -1,4 +1,4 @@
-/** What a start of a cluster knows from the beginning, and what it tells on its way. */
+/** What the start of a cluster knows from the beginning, and what it reports on its way. */
 import type { Uploaded } from '../client/types.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { Driver } from '../places/driver.ts';
@@ -7,7 +7,7 @@ import type { ClusterRecord } from '../state/state.ts';
 
 /** Steps of the start of a cluster, in their order. */
 export type StartStep = 'image' | 'chain' | 'nodes' | 'mesh' | 'postage' | 'state';
-/** A step of the start of a cluster, as it begins, goes on and ends. */
+/** A step of the start of a cluster, as it begins, progresses and ends. */
 export interface StartProgress {
   readonly step: StartStep;
   readonly done: boolean;
@@ -25,7 +25,7 @@ export interface StartContext {
   readonly seed: bigint;
   readonly driver: Driver;
   readonly ephemeral: boolean;
-  /** Chain and nodes find their data in the cluster's folder: it is that of a snapshot. */
+  /** Chain and nodes find their data, restored from a snapshot, in the cluster's folder. */
   readonly continued: boolean;
   readonly signal?: AbortSignal | undefined;
   /** For the whole start; absent: each step has a limit that grows with the cluster. */

@@ -1,9 +1,12 @@
-/** The limit of a whole start: when it is over, the error says which step was under way and what was missing. */
+/**
+ * The time limit of a whole start: when it expires, the error says which steps were in progress and what was
+ * missing.
+ */
 import { HarnessError } from '../base/errors.ts';
 import { formatMs } from '../base/words.ts';
 import type { StartContext, StartProgress, StartStep } from './start-context.ts';
 
-/** Timers hold no more than 31 bits, which is 24 days. */
+/** Timers hold at most 31 bits of milliseconds: 24 days. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 export interface StartDeadline {

@@ -9,13 +9,15 @@ import { lookAtBatches, lookAtMesh } from '../nodes/waits.ts';
 import type { BatchRecord } from '../state/state.ts';
 import type { StartContext } from './start-context.ts';
 
-/** Deadlines grow with the cluster: on a small machine the nodes start one after the other. */
+/** Deadlines grow with the cluster: on a small machine the nodes start one after another. */
 const BASE_TIMEOUT_MS = 30_000;
 const TIMEOUT_PER_NODE_MS = 1500;
-/** Every look asks every node, which costs each of them about a millisecond and this process as much for all. */
+/**
+ * Each poll asks every node, which costs each of them about a millisecond and this process as much for all.
+ */
 const PAUSE_PER_NODE_MS = 10;
 const PAUSE_MS = 100;
-/** A batch is usable after a number of blocks that the profile decides; never more than these. */
+/** A batch is usable after a number of blocks set by the profile, never more than this. */
 const USABLE_BLOCKS_MAX = 20;
 
 type WaitContext = Pick<StartContext, 'definition' | 'signal' | 'timeoutMs' | 'onProgress'>;
@@ -50,7 +52,7 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
   return ms;
 }
 
-/** One after the other: whoever was introduced may introduce the next. */
+/** One at a time: a node that has been introduced may introduce the next. */
 async function introduceAll(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<Seen<true>> {
   const honest = nodes.filter(isHonest);
   for (const node of honest) {

@@ -1,6 +1,6 @@
 /**
- * Starting a cluster: a name, a chain, nodes, links, batches, the state that was asked for, in this order. Whatever
- * happens on the way, nothing of a start that failed is left behind.
+ * Starting a cluster: a name, a chain, nodes, links, batches, the requested state, in this order. Whatever
+ * goes wrong, a failed start leaves nothing running.
  */
 
 import { HarnessError, messageOf, throwIfInterrupted } from '../base/errors.ts';
@@ -32,13 +32,13 @@ import { startDeadline } from './start-deadline.ts';
 import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-waits.ts';
 
 /**
- * Mined before the nodes run where they never are on demand: a real node may stamp with a batch once it has read ten
- * blocks behind it, in steps of five, four blocks behind the head (contracts.md 11.3).
+ * Mined before the nodes run, on chains that never mine on demand: a real node may stamp with a batch once it
+ * has read ten blocks after it, in steps of five, four blocks behind the head (contracts.md 11.3).
  */
 const HEAD_START_BLOCKS = 20;
-/** Somebody else may take a picked port before the node does; twice in a row it is no accident. */
+/** Another process may take a picked port before the node does; twice in a row it is no accident. */
 const PORT_ATTEMPTS = 3;
-/** For parts that have to go before they were of use. */
+/** For parts of a failed start. */
 const GRACE_MS = 500;
 
 export interface StartedCluster {
@@ -59,7 +59,7 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
   } catch (error) {
     const expired = deadline.signal.aborted && context.signal?.aborted !== true;
     deadline.end();
-    // The waits that still run have nothing to wait for any more.
+    // The waits still running have nothing left to wait for.
     failed.abort();
     if (!launched.begun) {
       removeCluster(context.stateDir, context.record);
@@ -85,9 +85,9 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
 
   launched.begun = true;
   context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
-  // Beside the chain, which leaves a processor idle most of the time that it takes.
+  // In parallel with the chain, whose start leaves a processor mostly idle.
   const prepared = prepare(context);
-  // A start that fails before it is awaited has a reason of its own.
+  // A start that fails before this is awaited reports its own reason.
   void Promise.allSettled([prepared]);
   const started = await startChainOf(context, plan, launched);
   const chain = new Chain(started.record);
@@ -143,15 +143,15 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   return { record, chain, nodes };
 }
 
-/** Of what has failed; that it cannot be read either is not what people need to know. */
+/** Logs of a failed start; if they cannot be read either, that must not hide the failure. */
 async function gatherLogs({ driver }: StartContext): Promise<void> {
   const [outcome] = await Promise.allSettled([driver.gatherLogs()]);
   if (outcome.status === 'rejected') process.emitWarning(`logs are lost: ${messageOf(outcome.reason)}`);
 }
 
 /**
- * What a failed start has said stays, under a name of its own; an interrupted one was not a failure.
- * @returns the error, whose hint names the folder
+ * A failed start's output is kept under its own name; an interrupted start is not a failure.
+ * @returns the error, with a hint that names the folder
  */
 function withEvidence(error: unknown, { stateDir, record }: StartContext): unknown {
   if (!(error instanceof HarnessError) || error.code === 'INTERRUPTED') {
@@ -175,7 +175,7 @@ async function checkPrograms({ definition, driver }: StartContext): Promise<void
   }
 }
 
-/** Containers begin with their images, and an image may take minutes to build: a step of its own. */
+/** Containers need their images, and an image may take minutes to build: hence a separate step. */
 async function awaitImages({ driver, definition, signal, onProgress }: StartContext): Promise<void> {
   if (driver.images === undefined) return;
   const clock = stopwatch();
@@ -240,7 +240,7 @@ async function startNodes(
         context.definition.ports === 'free' &&
         attempt < PORT_ATTEMPTS;
       if (!again) throw error;
-      // The chain stays; the nodes begin anew, on other ports.
+      // The chain stays; the nodes start anew on other ports.
       const nodes = parts.launched.parts.filter(({ name }) => name !== 'chain');
       parts.launched.parts.splice(
         0,
@@ -258,7 +258,7 @@ async function startNodesOnce(
 ): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
   const { signal, stateDir } = context;
   const { records, routes } = await createNodes(context, started, plan);
-  // From here on another process finds what there is to stop, even when this one is killed.
+  // From here on another process knows what to stop, even if this one is killed.
   writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
   const nodes = openNodes(context, records, batches);
   launched.open.push(...nodes.map(({ client }) => client));

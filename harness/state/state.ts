@@ -6,7 +6,7 @@
  *                          /nodes/<node>/   data directories        /logs/<part>.log
  *                          /chain/          options of the chain
  *   <state>/snapshots/<name>/                networks to start from, see `snapshots/`
- *   <state>/failed/<time>-<name>-<id>/      the same of a start that failed, the last few
+ *   <state>/failed/<time>-<name>-<id>/      the same for the last few failed starts
  *   <state>/cache/                           compiled code, shared by all clusters
  *
  * Files are replaced as a whole.
@@ -24,7 +24,7 @@ import type { Profile } from '../flavours/profiles.ts';
 import type { ProcessId } from '../machine/processes.ts';
 import type { DriverName, Handle } from '../places/driver.ts';
 
-/** Raised when a record of an older version cannot be read any more. */
+/** Raised when records of an older version can no longer be read. */
 export const RECORD_VERSION = 3;
 /** Removing a folder while a dying process still writes into it takes a few tries. */
 const REMOVE_TRIES = 20;
@@ -37,31 +37,31 @@ export interface NodeRecord {
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
   readonly dialect: DialectName;
-  /** Path of its program, of flavours that need one. */
+  /** Path of its program, for flavours that need one. */
   readonly binary?: string;
-  /** Image of its container, where that is not the one of this package. */
+  /** Image of its container, unless it is this package's own. */
   readonly image?: string;
   /** URLs. */
   readonly api: string;
   readonly debug: string;
-  /** Multiaddress for this machine; empty when it tells none. */
+  /** Multiaddress for this machine; empty when it reports none. */
   readonly p2p: string;
-  /** The one that other nodes dial, where that is another. */
+  /** The multiaddress that other nodes dial, if different. */
   readonly underlay?: string;
   readonly overlay: string;
   readonly ethereum: string;
-  /** Key of its account, 64 hex digits; absent: nobody has said it. */
+  /** Key of its account, 64 hex digits; absent: unknown. */
   readonly privateKey?: string;
-  /** What its API asks for, or the path of a file that holds it; absent: nothing. */
+  /** The token its API requires, or the path of a file that holds it; both absent: none. */
   readonly token?: string;
   readonly tokenFile?: string;
-  /** Name of its container, where it has one. */
+  /** Name of its container, if it has one. */
   readonly container?: string;
-  /** As the node sees it; empty where svcnet has not started it. */
+  /** As the node sees it; empty if svcnet did not start it. */
   readonly dataDir: string;
   /** Path of its log, or the command that prints it. */
   readonly log: string;
-  /** Names of its only peers; absent: any it meets. */
+  /** Names of the only peers it may have; absent: any. */
   readonly peers?: readonly string[];
 }
 
@@ -72,7 +72,7 @@ export interface BatchRecord {
   readonly depth: number;
 }
 
-/** What the start has made because the definition asks for it. */
+/** What the start has prepared because the definition asks for it. */
 export interface PreparedRecord {
   readonly uploads: readonly PreparedUpload[];
 }
@@ -101,14 +101,14 @@ export interface ClusterRecord {
   /** Tells one cluster from a later one of the same name. */
   readonly token: string;
   readonly name: string;
-  /** Decimal; absent when nothing of it follows from a seed. */
+  /** Decimal; absent when nothing in it follows from a seed. */
   readonly seed?: string;
   readonly driver: DriverName;
   readonly profile: Profile;
   /** Unix milliseconds. */
   readonly createdAt: number;
   readonly phase: 'starting' | 'running';
-  /** The process that starts it, and to whose life an ephemeral cluster is tied. */
+  /** The process that starts it; an ephemeral cluster lives no longer than that process. */
   readonly owner: ProcessId;
   readonly ephemeral: boolean;
   readonly definition: unknown;
@@ -119,7 +119,10 @@ export interface ClusterRecord {
   readonly timings?: Timings;
 }
 
-/** `stopped`, `killed` and `paused` are what people asked for; a node that is `running` here may still have crashed. */
+/**
+ * `stopped`, `killed` and `paused` are what was asked for; a node that is `running` here may still have
+ * crashed.
+ */
 export type RunState = 'running' | 'paused' | 'stopped' | 'killed';
 export interface RunRecord {
   /** For the cluster's driver. */
@@ -132,7 +135,10 @@ export function defaultStateDir(): string {
   return resolve(process.env['SVCNET_STATE'] ?? '.svcnet');
 }
 
-/** Compiled code, shared by all clusters: of nodes that are processes, of embedded ones, and of all else (`tools`). */
+/**
+ * Compiled code, shared by all clusters: of nodes run as processes, of embedded nodes, and of everything else
+ * (`tools`).
+ */
 export function compileCacheDir(stateDir: string, of: 'nodes' | 'embedded' | 'tools'): string {
   return join(stateDir, 'cache', of);
 }
@@ -142,11 +148,11 @@ export interface ClusterFolder {
   readonly path: string;
   dataDir(node: string): string;
   log(part: string): string;
-  /** What the nodes know of each other from the beginning. */
+  /** What the nodes know of each other from the start. */
   peerRecords(): string;
   chainOptions(): string;
   linkProxyOptions(): string;
-  /** Of a chain that began with the state of another one. */
+  /** State of a chain that started from another one's. */
   chainState(): string;
 }
 
@@ -172,7 +178,7 @@ export function listClusters(stateDir: string): string[] {
     .sort();
 }
 
-/** Folders that have left their place, or have not come to it yet. */
+/** Folders that have been moved aside, or are not yet in their place. */
 export function asideFolders(stateDir: string): string[] {
   const path = clustersDir(stateDir);
   return filesOf(path)
@@ -197,7 +203,7 @@ export function readRecord(stateDir: string, name: string): ClusterRecord | unde
 }
 
 /**
- * The cluster that a command means: the named one, else the only one there is.
+ * The cluster that a command refers to: the named one, else the only one.
  * @throws HarnessError `CLUSTER_NOT_FOUND` naming those that exist
  */
 export function findCluster(stateDir: string, name: string | undefined): ClusterRecord {
@@ -246,7 +252,7 @@ export function runRecords(stateDir: string, cluster: string): (RunRecord & { re
     });
 }
 
-/** None of a folder that is not there, or not any more, or cannot be. */
+/** No files for a folder that does not exist, no longer exists or cannot exist. */
 function filesOf(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -257,8 +263,8 @@ function filesOf(folder: string): string[] {
 }
 
 /**
- * Removes what the cluster left on disk, and nothing of another one that has its name now. The folder first leaves its
- * place, so that the name is free at once.
+ * Removes what the cluster left on disk, but nothing of another one that has its name now. The folder is
+ * first moved aside, so that the name is free at once.
  */
 export function removeCluster(
   stateDir: string,
@@ -268,17 +274,17 @@ export function removeCluster(
   const aside = setAside(stateDir, name);
   if (aside === undefined) return;
   if (isTheirs(aside, token)) removeFolder(aside);
-  // Somebody took the name between the look and the move.
+  // Another cluster took the name between the check and the move.
   else renameSync(aside, clusterFolder(stateDir, name).path);
 }
 
-/** Whether a folder is a cluster's, or nobody's. */
+/** Whether a folder belongs to this cluster, or to none. */
 function isTheirs(path: string, token: string): boolean {
   const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
   return record === undefined || record.token === token;
 }
 
-/** Takes the cluster's folder from its place. @returns where it is now; undefined when there is none */
+/** Moves the cluster's folder aside. @returns where it is now; undefined when there is none */
 export function setAside(stateDir: string, name: string): string | undefined {
   const aside = join(clustersDir(stateDir), `.${randomUUID()}`);
   try {
@@ -291,7 +297,7 @@ export function setAside(stateDir: string, name: string): string | undefined {
 }
 
 /**
- * What a start that failed has left moves out of the way, so that the name is free and the logs can be read.
+ * Moves the remains of a failed start out of the way, so that the name is free and the logs can be read.
  * @returns where it is now; undefined when there is nothing
  */
 export function keepFailed(stateDir: string, name: string): string | undefined {

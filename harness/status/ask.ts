@@ -1,6 +1,6 @@
 /**
- * What the nodes of a cluster say of themselves at one moment. Every question stands alone: a node that does not
- * answer, or answers some questions only, takes nothing from what the others say.
+ * What the nodes of a cluster report about themselves at one moment. Every request is independent: a node
+ * that does not answer, or answers only some requests, does not affect the others' answers.
  */
 import { allAtMost } from '../base/all-at-most.ts';
 import { messageOf } from '../base/errors.ts';
@@ -13,17 +13,19 @@ import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { ClusterNode, NodeState } from '../nodes/cluster-node.ts';
 import { saysBacklog } from './congestion.ts';
 
-/** A healthy node answers within some milliseconds; one that takes a second is what a person looks for. */
+/** A healthy node answers within some milliseconds; one that takes a second is worth reporting. */
 export const ANSWER_LIMIT_MS = 1000;
-/** Less, so that what the peers' answers change in a node's topology is still asked for in time. */
+/** Less, so that the topology, which the peers' answers update, can still be requested in time. */
 const PING_LIMIT_MS = 400;
-/** Pings of one look, and those of one node: many at once measure little but the load that they are. */
+/** Pings per round, and per node: many at once measure little but their own load. */
 const PINGS_MAX = 40;
 const PINGED_MAX = 8;
-/** Nodes asked at once: enough that several which hang do not delay the others by more than their own limit. */
+/**
+ * Nodes asked at once: enough that several hanging nodes delay the others by no more than their own limit.
+ */
 const NODES_AT_ONCE = 32;
 
-/** What became of one question. */
+/** The outcome of one request. */
 export type Reply<T> = { readonly said: T } | { readonly failure: Failure };
 
 export interface Failure {
@@ -32,7 +34,7 @@ export interface Failure {
   readonly text: string;
 }
 
-/** Undefined stands for what the node has switched off. */
+/** Undefined stands for features that the node has switched off. */
 export interface Replies {
   readonly status: Reply<StatusRecord>;
   readonly topology: Reply<Topology>;
@@ -40,7 +42,7 @@ export interface Replies {
   readonly balances: Reply<readonly Balance[]>;
   readonly cheques: Reply<Settlements | undefined>;
   readonly chequebook: Reply<ChequebookBalance | undefined>;
-  /** Absent for nodes that cannot say. */
+  /** Absent for nodes that cannot report it. */
   readonly backlog?: Reply<Backlog>;
 }
 
@@ -50,7 +52,7 @@ export interface NodeAnswers {
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
   readonly state: NodeState;
-  /** Absent when it does not run: nobody has asked it then. */
+  /** Absent when it is not running and was not asked. */
   readonly replies?: Replies;
   /** Overlays of running peers that have not answered its ping. */
   readonly unheard: readonly string[];
@@ -73,7 +75,7 @@ export async function askNodes(nodes: readonly ClusterNode[], signal: AbortSigna
   );
 }
 
-/** A question that fails is an answer as well. */
+/** A failed request counts as a reply too. */
 export async function ask<T>(question: Promise<T>): Promise<Reply<T>> {
   try {
     return { said: await question };
@@ -85,11 +87,11 @@ export async function ask<T>(question: Promise<T>): Promise<Reply<T>> {
 }
 
 interface Pinging {
-  /** Overlays. Nobody else is pinged. */
+  /** Overlays. No other nodes are pinged. */
   readonly running: ReadonlySet<string>;
   /** Peers of each node that are pinged. */
   readonly pings: number;
-  /** Differs from node to node: they know the same peers, and not all of them shall ping the same ones. */
+  /** Differs from node to node: they know the same peers, but should not all ping the same ones. */
   readonly turn: number;
 }
 
@@ -114,7 +116,7 @@ async function askNode(
   return { unheard, replies: backlog === undefined ? replies : { ...replies, backlog } };
 }
 
-/** Latencies are measured by pings, and nobody else may have sent any. */
+/** Latencies are measured by pings; there may have been none so far. */
 async function askTopology(
   client: NodeClient,
   { running, pings, turn }: Pinging,

@@ -1,4 +1,4 @@
-/** Which neighbourhoods of a cluster take no more chunks, what waits for them, and what would help. */
+/** Which neighbourhoods of a cluster accept no more chunks, what waits for them, and what would help. */
 import { addressPrefix } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import { grouped, plural } from '../base/words.ts';
@@ -6,7 +6,7 @@ import type { Backlog } from '../client/types.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 
-/** A neighbourhood that takes no more chunks, and how many wait for it. */
+/** A neighbourhood that accepts no more chunks, and how many wait for it. */
 export interface Congested {
   /** First bits of its addresses, as `0` and `1`. */
   readonly neighbourhood: string;
@@ -14,7 +14,7 @@ export interface Congested {
   readonly waiting: number;
   /** Chunks that nodes outside hold for it and cannot hand over. */
   readonly leftover: number;
-  /** Nodes of it whose reserves are full. */
+  /** Its nodes whose reserves are full. */
   readonly full: readonly string[];
   /** One line for a person: what is wrong, and what would help. */
   readonly text: string;
@@ -25,7 +25,7 @@ interface Said {
   readonly backlog: Backlog;
 }
 
-/** Asks every running node that can say. @throws ClientError */
+/** Asks every running node that can report it. @throws ClientError */
 export async function congestionOf(
   nodes: readonly ClusterNode[],
   signal?: AbortSignal,
@@ -40,7 +40,7 @@ export async function congestionOf(
   );
 }
 
-/** Whether a node can say what it cannot place: a full one of ours. */
+/** Whether a node can report what it cannot place: only our own full nodes can. */
 export function saysBacklog({
   mode,
   flavour,
@@ -50,7 +50,7 @@ export function saysBacklog({
   return mode === 'full' && FLAVOURS[flavour].debugApi && debug !== api;
 }
 
-/** @param said by nodes @param nodes all full ones that run */
+/** @param said backlogs reported by nodes @param nodes all running full nodes */
 export function congested(
   said: readonly Said[],
   nodes: readonly Pick<ClusterNode, 'overlay'>[],

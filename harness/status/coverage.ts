@@ -1,15 +1,15 @@
-/** Neighbourhoods that no node covers: the network has no place for their chunks, before any of them is lost. */
+/** Neighbourhoods that no node covers: the network has no place for their chunks, even before any is lost. */
 import { fromHex } from '../../node/crypto/hex.ts';
 import { plural } from '../base/words.ts';
 import { uncovered } from '../ledger/coverage.ts';
 import type { NodeAnswers } from './ask.ts';
 
-/** More say the same, in a network whose radius is far too large for its nodes. */
+/** Listing more adds nothing if the radius is far too large for the number of nodes. */
 const SHOWN = 4;
 
 /**
  * One line per neighbourhood.
- * @param named neighbourhoods that are a problem already
+ * @param named neighbourhoods already listed as a problem
  */
 export function coverageProblems(nodes: readonly NodeAnswers[], named: readonly string[] = []): string[] {
   const storers = nodes.flatMap(({ overlay, mode, replies }) =>
@@ -32,7 +32,7 @@ export function coverageProblems(nodes: readonly NodeAnswers[], named: readonly 
     : [...shown, `${plural(rest.length, 'more neighbourhood')} without a node: ${rest.join(', ')}`];
 }
 
-/** Full peers that the cluster does not have, such as those of a network that somebody else has started. */
+/** Full peers outside the cluster, such as other nodes of an attached network. */
 function unlisted(nodes: readonly NodeAnswers[]): string[] {
   const own = new Set(nodes.map(({ overlay }) => overlay));
   const met = nodes.flatMap(({ replies }) =>

@@ -1,4 +1,4 @@
-/** The document of `status`: made of what was answered alone, so that a look can be tested without a cluster. */
+/** The document of `status`: built from the answers alone, so that it can be tested without a cluster. */
 import { formatMs, plural } from '../base/words.ts';
 import { type Debt, debtsOf } from '../books/debts.ts';
 import type { Backlog, Topology } from '../client/types.ts';
@@ -10,13 +10,13 @@ import { coverageProblems } from './coverage.ts';
 /** A node with the public network's constants reads in steps of five, four blocks behind the head, once a block. */
 const BLOCKS_BEHIND_MAX = 10;
 
-/** `null` stands for what the node has not said. */
+/** `null` stands for what the node has not reported. */
 export interface NodeStatus {
   readonly name: string;
   readonly flavour: string;
   readonly mode: string;
   readonly state: string;
-  /** Whether it answered anything; absent when it does not run and was not asked. */
+  /** Whether it answered anything; absent when it is not running and was not asked. */
   readonly answers?: boolean;
   readonly peers: number | null;
   readonly depth: number | null;
@@ -31,7 +31,7 @@ export interface NodeStatus {
   readonly slowest?: { readonly peer: string; readonly latencyMs: number };
   /** Running peers that have not answered its ping in time. */
   readonly unheard: readonly string[];
-  /** What it cannot place; absent for nodes that do not say. */
+  /** What it cannot place; absent for nodes that do not report it. */
   readonly backlog?: Backlog;
   readonly problem?: string;
 }
@@ -48,7 +48,7 @@ export interface StatusDocument {
   /** When the answers were complete, ISO 8601. */
   readonly at: string;
   readonly name: string;
-  /** `null` when nothing of it follows from a seed. */
+  /** `null` when nothing in it follows from a seed. */
   readonly seed: number | string | null;
   readonly chain: { readonly rpc: string; readonly height: number | null };
   readonly nodes: readonly NodeStatus[];
@@ -62,7 +62,7 @@ export interface LookAnswers extends Pick<StatusDocument, 'at' | 'name' | 'seed'
   /** `null`: the nodes have no chain. */
   readonly height: Reply<number | null>;
   readonly nodes: readonly NodeAnswers[];
-  /** Names of nodes without a peer → why, as far as it is known. */
+  /** Names of nodes without a peer → why, as far as known. */
   readonly isolated?: ReadonlyMap<string, string>;
 }
 
@@ -140,7 +140,7 @@ function absence(name: string, state: NodeState): string {
   return state === 'new' ? `${name} has not been started` : `${name} is ${state}`;
 }
 
-/** One line however many questions went wrong: they mostly do for the same reason. */
+/** One line, however many requests failed: mostly they fail for the same reason. */
 function problemOf(name: string, replies: Replies): string | undefined {
   const failures = failuresOf(replies);
   const [first] = failures;
@@ -198,7 +198,7 @@ function lonely(nodes: readonly NodeStatus[], isolated: ReadonlyMap<string, stri
   });
 }
 
-/** Neighbourhoods that take nothing more, and those without a node. */
+/** Neighbourhoods that accept no more chunks, and those without a node. */
 function congestion(nodes: readonly NodeAnswers[]): string[] {
   const said = nodes.flatMap((node) => {
     const backlog = node.replies?.backlog;

@@ -1,4 +1,4 @@
-/** Why a node that runs is connected to no other one, as far as the nodes themselves can tell. */
+/** Why a running node is connected to no other, as far as the nodes themselves can tell. */
 import type { BlockedPeer } from '../client/types.ts';
 import { ANSWER_LIMIT_MS, ask, type NodeAnswers } from './ask.ts';
 
@@ -9,7 +9,7 @@ export interface Asked {
   readonly client: { blocklist(signal?: AbortSignal): Promise<readonly BlockedPeer[]> };
 }
 
-/** A fault that is active. */
+/** An active fault. */
 export interface ActiveFault {
   readonly id: string;
   readonly text: string;
@@ -17,7 +17,7 @@ export interface ActiveFault {
   readonly targets: readonly string[];
 }
 
-/** Names of the running nodes without a peer, though others run → why. Asks nobody when there is none. */
+/** Names of running nodes that have no peer although others run → why. Asks no node if there are none. */
 export async function isolationOf(
   answers: readonly NodeAnswers[],
   nodes: readonly Asked[],

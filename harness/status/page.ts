@@ -1,10 +1,10 @@
-/** The document of `status` as a person reads it: a head, tables, and problems. */
+/** The document of `status` for people: a head, tables and problems. */
 import { grouped, plural, tokenColumn } from '../base/words.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';
 import { renderTable, wrap } from '../terminal/table.ts';
 import type { DebtStatus, NodeStatus, StatusDocument } from './document.ts';
 
-/** Debts shown, the largest; a cluster has as many as it has links. The JSON document has all. */
+/** Number of debts shown, largest first; a cluster has as many as it has links. The JSON document has all. */
 const DEBTS_SHOWN = 10;
 
 const COLUMNS = [
@@ -18,7 +18,7 @@ const COLUMNS = [
   { title: 'slowest link', rank: 4 },
 ] as const;
 
-/** Amounts of these columns are tokens. */
+/** Amounts in these columns are tokens. */
 const MONEY_COLUMNS = [
   { title: 'tokens', rank: 0 },
   { title: 'cheques sent', rank: 0, align: 'right' },
@@ -100,7 +100,7 @@ function slowestText({ unheard, slowest }: NodeStatus): string {
   return slowest === undefined ? '-' : `${slowest.peer} ${slowest.latencyMs.toFixed(1)} ms`;
 }
 
-/** Who has paid by cheque and been paid, once there was a cheque. */
+/** Cheques paid and received by each node, once there has been a cheque. */
 function moneyLines(nodes: readonly NodeStatus[], width: number): string[] {
   const paid = nodes.flatMap(({ name, cheques, chequebook }) =>
     cheques === undefined ? [] : [{ name, ...cheques, ...chequebook }],

@@ -1,4 +1,7 @@
-/** The picture of a network, from the same questions as `status`; a node that does not answer takes nothing from the others. */
+/**
+ * Takes the picture of a network, with the same requests as `status`; a node that does not answer does not
+ * affect the others.
+ */
 import { allAtMost } from '../base/all-at-most.ts';
 import type { Chain } from '../chain/chain.ts';
 import type { Settlements } from '../client/money-types.ts';
@@ -7,7 +10,7 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { NetworkPicture, PictureLink, PictureNode } from '../picture/picture.ts';
 import { ANSWER_LIMIT_MS, ask, askNodes, type NodeAnswers, type Reply } from './ask.ts';
 
-/** All of a network of a hundred nodes; of larger ones those on which most was paid. */
+/** All links of a network of a hundred nodes; of larger ones, those on which most was paid. */
 const LINKS_MAX = 5000;
 const NODES_AT_ONCE = 32;
 const SHORT_HEX = 8;
@@ -127,7 +130,7 @@ interface Ends {
   readonly connected: boolean;
 }
 
-/** What either end says; where both do, what the one that pays or owes says. */
+/** What either end reports; if both do, the report of the end that pays or owes. */
 function pictureLinks(
   answers: readonly NodeAnswers[],
   more: ReadonlyMap<string, MoreReplies>,
@@ -174,7 +177,7 @@ function pictureLinks(
 
 type Paid = Settlements['settlements'][number];
 
-/** What a node counts about its peers, by their overlays. */
+/** A node's accounts with its peers, by their overlays. */
 interface Accounts {
   readonly balance: ReadonlyMap<string, bigint>;
   readonly cheques: ReadonlyMap<string, Paid>;

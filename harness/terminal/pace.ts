@@ -1,10 +1,10 @@
-/** How fast something goes, and when it will be done. */
+/** How fast a step proceeds, and when it will be done. */
 import { formatMs, grouped } from '../base/words.ts';
 
-/** Before, a rate says more about the first item than about the step. */
+/** Before this, a rate says more about the first item than about the step. */
 const KNOWN_AFTER_MS = 1500;
 
-/** What of a step is done. */
+/** The part of a step that is done. */
 export interface Part {
   readonly done: number;
   readonly total: number;
@@ -12,7 +12,7 @@ export interface Part {
   readonly unit: string;
 }
 
-/** `1,234 of 18,944 chunks, 2,310/s, 7.7 s left`, as far as it is known. */
+/** `1,234 of 18,944 chunks, 2,310/s, 7.7 s left`, as far as known. */
 export function paceText({ done, total, unit }: Part, elapsedMs: number): string {
   const counts = `${grouped(done)} of ${grouped(total)} ${unit}`;
   if (done === 0 || done >= total || elapsedMs < KNOWN_AFTER_MS) return counts;

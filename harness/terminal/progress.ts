@@ -1,12 +1,12 @@
 /**
- * Progress of a start: a live list on a terminal; elsewhere a line per finished step, and every few seconds one of what is
- * under way.
+ * Progress of a start: a live list on a terminal; elsewhere a line per finished step, and every few seconds
+ * one per step in progress.
  */
 import { formatMs } from '../base/words.ts';
 
 const NAME_WIDTH = 10;
 const DETAIL_WIDTH = 36;
-/** Often enough to see that it goes on, seldom enough for a log. */
+/** Often enough to show progress, rarely enough for a log. */
 const TELL_MS = 5000;
 
 /** News of one step. */
@@ -88,7 +88,7 @@ export async function liveProgress(steps: readonly string[]): Promise<ProgressVi
       if (progress.done) finished.get(progress.step)?.resolve();
     },
     async end() {
-      // What is not done now will not be; the list marks it so. The error itself is told elsewhere.
+      // Steps not done by now never will be; the list marks them so. The error itself is reported elsewhere.
       for (const { reject } of finished.values()) reject(new Error('not finished'));
       await running.catch(() => 'told elsewhere');
     },

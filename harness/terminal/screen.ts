@@ -1,9 +1,9 @@
 /**
- * A picture on a terminal that is drawn again and again. It has a screen of its own, so that what was on the terminal
- * before is there again afterwards, and so is the cursor, however the process ends.
+ * A picture on a terminal that is redrawn repeatedly. It uses the alternate screen, so that the terminal's
+ * earlier content and its cursor are restored afterwards, however the process ends.
  */
 
-/** The part of a terminal's stream that is needed. */
+/** The part of a terminal's stream needed here. */
 export interface Terminal {
   readonly columns: number;
   readonly rows: number;
@@ -38,12 +38,12 @@ export class Screen implements Disposable {
     process.once('exit', this.#leave);
   }
 
-  /** @param paint gives lines that fit; asked again when the terminal changes its size */
+  /** @param paint returns lines that fit; called again when the terminal changes its size */
   draw(paint: (size: Picture) => readonly string[]): void {
     this.#paint = paint;
     const { columns: width, rows } = this.#terminal;
     const lines = paint({ width, rows }).map((line) => `${line}${CLEAR_LINE}`);
-    // No line end behind the last one: it would scroll a picture that is as high as the terminal.
+    // No line end after the last line: it would scroll a picture as high as the terminal.
     this.#terminal.write(`${HOME}${lines.join('\r\n')}${CLEAR_BELOW}`);
   }
 

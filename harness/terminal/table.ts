@@ -1,9 +1,9 @@
-/** Tables that fit the terminal: columns leave, least important first, before any value is cut. */
+/** Tables that fit the terminal: columns are dropped, least important first, before any value is cut. */
 
 export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
-  /** Columns with the highest number leave first when the width does not suffice; 0 stays. */
+  /** Columns with the highest number are dropped first if the width is too small; 0 stays. */
   readonly rank: number;
 }
 
@@ -61,7 +61,7 @@ function pad(text: string, width: number, align: Column['align']): string {
   return align === 'right' ? text.padStart(width) : text.padEnd(width);
 }
 
-/** The same values below each other, the first one of a row above the others: no value is cut, whatever the width. */
+/** The same values below each other, headed by the first of each row: no value is cut, whatever the width. */
 export function renderLists(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
   const [, ...others] = columns;
   const width = Math.max(0, ...others.map(({ title }) => title.length));
@@ -75,7 +75,7 @@ export function clip(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }
 
-/** Breaks a text at spaces; a word that is longer than a line is cut. @param indent of all lines but the first */
+/** Breaks a text at spaces; a word longer than a line is split. @param indent of all lines but the first */
 export function wrap(text: string, width: number, indent: string): string[] {
   const lines: string[] = [];
   let rest = text;

@@ -1,6 +1,6 @@
 /**
- * Every chunk below a reference, and who holds it. Chunks are read from nodes that hold them already, and are not cached
- * on the way: looking does not change where they are.
+ * Every chunk below a reference, and the nodes that hold it. Chunks are read from nodes that already hold
+ * them, and are not cached on the way: the survey does not change where they are.
  */
 import { type Chunk, ChunkNotFoundError } from '../../node/chunk/chunk.ts';
 import { chunkFrom } from '../../node/chunk/validate.ts';
@@ -9,7 +9,7 @@ import { traverse } from '../../node/files/traversal.ts';
 import { messageOf } from '../base/errors.ts';
 import type { TracedNode, Witness } from './witnesses.ts';
 
-/** Chunks looked for at once; each is asked of every node. */
+/** Chunks looked up at once; every node is asked for each. */
 const CHUNKS_AT_ONCE = 16;
 
 export interface Survey {
@@ -21,7 +21,7 @@ export interface Survey {
 
 export interface SurveyOptions {
   readonly signal: AbortSignal;
-  /** Told of every chunk: how many there were up to now. */
+  /** Called for every chunk with the number so far. */
   readonly onChunk?: (count: number) => void;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Why an acknowledged chunk is nowhere: where it belongs and whether any node is there, who acknowledged it, who had it,
- * what took it away, and the last that is known of it. Rests on the chunk events of the nodes, where they keep any.
+ * Why an acknowledged chunk is nowhere: where it belongs and whether any node is there, which node
+ * acknowledged it, which had it, what removed it, and the last that is known of it. Based on the nodes' chunk
+ * events, if they keep any.
  */
 import { addressPrefix, proximityOrder } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
@@ -11,10 +12,10 @@ import type { Loss } from '../report/result.ts';
 import type { Testimony } from './story.ts';
 import { byChunk, type TracedNode, testimonies, type Witness, witnessesOf } from './witnesses.ts';
 
-/** Nodes that had it keep events of more kinds than these; these say that it was in a reserve. */
+/** Events that show it was in a reserve; nodes that had it also keep other kinds. */
 const ARRIVALS: readonly ChunkEvent['kind'][] = ['stored', 'pulled', 'kept'];
 const DEPARTURES: readonly ChunkEvent['kind'][] = ['evicted', 'replaced'];
-/** What may be the last of a chunk, in words. */
+/** Possible last events of a chunk, in words. */
 const ENDS: Readonly<Partial<Record<ChunkEvent['kind'], string>>> = {
   uploaded: 'took it from a client',
   queued: 'kept it to be pushed',
@@ -34,9 +35,9 @@ const ENDS: Readonly<Partial<Record<ChunkEvent['kind'], string>>> = {
 };
 
 /**
- * `uncovered`: no running node covers its neighbourhood. `evicted`, `replaced`: it was in a reserve, and all that had it
- * have let go. `away`: a node that had it, or may have, does not answer. `never-stored`: events of all nodes tell of no
- * store. `untold`: nodes keep no events, or have lost them.
+ * `uncovered`: no running node covers its neighbourhood. `evicted`, `replaced`: it was in a reserve, and
+ * every node that had it has dropped it. `away`: a node that had it, or may have had it, does not answer.
+ * `never-stored`: no node has an event of storing it. `untold`: nodes keep no events, or have lost them.
  */
 export type LossCause = 'uncovered' | 'evicted' | 'replaced' | 'away' | 'never-stored' | 'untold';
 
@@ -46,11 +47,11 @@ export interface Diagnosis {
   readonly reference: string;
   /** Node whose API acknowledged it. */
   readonly uploader: string;
-  /** First bits of the chunk, as many as the largest storage radius of now. */
+  /** First bits of the chunk, as many as the largest current storage radius. */
   readonly neighbourhood: string;
-  /** Full nodes that cover it with their present radius; none: the network has no place for it. */
+  /** Full nodes that cover it with their current radius; none: the network has no place for it. */
   readonly covering: readonly string[];
-  /** The closest full node, and how many bits they share. */
+  /** The closest full node, and its proximity order to the chunk. */
   readonly closest: { readonly node: string; readonly proximityOrder: number } | null;
   /** Storers whose receipts ended a push. */
   readonly receipts: readonly string[];
@@ -77,7 +78,7 @@ export async function diagnose(
   return losses.map((loss) => diagnosisOf(loss, witnesses, of(loss.chunk)));
 }
 
-/** @param told what the nodes that keep events tell of this chunk */
+/** @param told what nodes that keep events report about this chunk */
 export function diagnosisOf(
   { chunk, reference, uploader }: Loss,
   witnesses: readonly Witness[],
@@ -161,7 +162,10 @@ function causeOf(
   return complete && had.length === 0 ? 'never-stored' : 'untold';
 }
 
-/** Lines for a person: causes with their counts first, then a line per chunk. @param shown chunks told one by one */
+/**
+ * Lines for a person: causes with their counts first, then a line per chunk.
+ * @param shown number of chunks listed one by one
+ */
 export function diagnosisLines(diagnoses: readonly Diagnosis[], shown: number): string[] {
   const causes = Map.groupBy(diagnoses, causeText);
   const counts = [...causes]

@@ -1,4 +1,4 @@
-/** What `trace` finds out about a reference: one document; the page on a terminal is a view of it. */
+/** What `trace` finds out about a reference, as one document; the terminal page is a view of it. */
 import { fromHex } from '../../node/crypto/hex.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import { ranked } from '../ledger/placement.ts';
@@ -12,14 +12,14 @@ export interface TraceDocument {
   readonly at: string;
   /** Name of the cluster. */
   readonly name: string;
-  /** As it was given, lower case. */
+  /** As given, in lower case. */
   readonly reference: string;
   readonly encrypted: boolean;
   readonly nodes: readonly NodeDocument[];
   readonly content: ContentDocument;
-  /** The ways that were asked for, the root's first. */
+  /** Chunks whose routes were asked for, the root first. */
   readonly chunks: readonly ChunkDocument[];
-  /** What could not be found out, and how it could. */
+  /** What could not be determined, and how it could be. */
   readonly notes: readonly string[];
 }
 
@@ -33,7 +33,7 @@ interface NodeDocument {
   readonly silence: string | null;
   /** Bits; null for a node that stores nothing for others. */
   readonly storageRadius: number | null;
-  /** Events that it keeps, and those that it has lost; null for nodes that keep none of their kind. */
+  /** How many events it keeps, and how many it has lost; null for nodes that cannot keep events. */
   readonly events: { readonly capacity: number; readonly lost: number } | null;
 }
 
@@ -47,14 +47,14 @@ interface ContentDocument {
   readonly unread: string | null;
   /** How many chunks are held by how many nodes, most copies first. */
   readonly copies: readonly { readonly copies: number; readonly chunks: number }[];
-  /** Those whose own push took longest, slowest first; empty when no events tell. */
+  /** Chunks whose own push took longest, slowest first; empty when there are no events about it. */
   readonly slowest: readonly { readonly chunk: string; readonly node: string; readonly ms: number }[];
 }
 
 export interface ChunkDocument {
   /** 64 hex digits. */
   readonly chunk: string;
-  /** Names of the nodes with the chunk in their local store, whatever for. */
+  /** Names of the nodes with the chunk in their local store, for any reason. */
   readonly holders: readonly string[];
   /** Full nodes that should hold it, closest first. */
   readonly belongs: readonly Belonging[];
@@ -63,7 +63,7 @@ export interface ChunkDocument {
 
 export interface Belonging {
   readonly node: string;
-  /** Of node and chunk. */
+  /** Proximity order of node and chunk. */
   readonly proximityOrder: number;
   readonly closest: boolean;
   /** Null: it cannot be asked. */
@@ -76,7 +76,7 @@ export interface TraceRequest extends SurveyOptions {
   /** 64 or 128 hex digits, lower case. */
   readonly reference: string;
   readonly nodes: readonly TracedNode[];
-  /** Chunks whose way is told, at least 1. */
+  /** Chunks whose route is reported, at least 1. */
   readonly chunks: number;
 }
 
@@ -89,7 +89,7 @@ export async function trace(request: TraceRequest): Promise<TraceDocument> {
   const witnesses = await witnessesOf(request.nodes, signal);
   const found = await survey(reference, witnesses, request);
   const addresses = [...found.holders.keys()];
-  // Of one chunk the nodes look through their events themselves.
+  // For a single chunk the nodes filter their events themselves.
   const single = addresses.length === 1 ? addresses[0] : undefined;
   const told = await testimonies(witnesses, single, signal);
   const of = byChunk(told);
@@ -109,7 +109,7 @@ export async function trace(request: TraceRequest): Promise<TraceDocument> {
   };
 }
 
-/** The same for one chunk that is known already, such as one that a ledger misses. */
+/** The same for one known chunk, such as one missing from a ledger. */
 export async function traceChunk(
   chunk: string,
   nodes: readonly TracedNode[],
@@ -157,7 +157,10 @@ function contentDocument(
   };
 }
 
-/** From the first try of a node to push the chunk to the receipt that counted, with all tries in between. */
+/**
+ * From a node's first attempt to push the chunk to the receipt that counted, including all attempts in
+ * between.
+ */
 function longestPush(
   chunk: string,
   told: readonly Testimony[],
@@ -186,7 +189,7 @@ function chunkDocument(
   };
 }
 
-/** A node that does not say its radius is taken to have the largest one of the others. */
+/** A node that does not report its radius is assumed to have the largest of the others'. */
 function belongings(
   chunk: Uint8Array,
   holders: readonly string[],

@@ -1,4 +1,4 @@
-/** Evidence of lost chunks: why each is nowhere, and the ways that the nodes tell of, where they keep events. */
+/** Evidence of lost chunks: why each is nowhere, and its route as far as nodes keep events. */
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
@@ -18,7 +18,7 @@ const PLAIN: ConsoleStyle = { width: 120, colour: false, live: false };
 
 /**
  * Finds out why chunks are missing, and keeps what it has found in the run's folder.
- * @returns lines: causes with their counts, the first chunks one by one, and the ways of some
+ * @returns lines: causes with their counts, the first chunks one by one, and the routes of some
  */
 export async function explainLosses(
   losses: readonly Loss[],

@@ -1,4 +1,4 @@
-/** The document of `trace` as a person reads it: where the chunk lies, and its way as a tree of hops. */
+/** The document of `trace` for people: where the chunk is, and its route as a tree of hops. */
 import { formatMs, plural } from '../base/words.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';
 import { wrap } from '../terminal/table.ts';
@@ -18,7 +18,7 @@ const ADDRESS_SHOWN = 16;
 const MISSING_SHOWN = 10;
 const INDENT = '  ';
 
-/** A line of the way: when, what, and how long it took. */
+/** A line of the route: when, what, and how long it took. */
 interface Line {
   readonly at: number;
   readonly text: string;
@@ -89,7 +89,7 @@ function belongingText({ node, proximityOrder, closest, holds }: Belonging): str
   return `${mark} ${node}  proximity order ${proximityOrder}${closest ? ', closest' : ''}${said}`;
 }
 
-/** Sections in the order in which they began; within a push or a request by cause. */
+/** Sections in the order in which they began; within a push or a request ordered by cause. */
 function wayLines(story: Story, page: PageStyle): string[] {
   const sections: Line[][] = [
     ...story.uploads.map((moment) => [momentLine(moment)]),
@@ -143,7 +143,7 @@ const MOMENTS: Partial<Record<Moment['kind'], (peer: string) => string>> = {
   deleted: () => 'deleted its bytes',
 };
 
-/** @param lead what stands before the lines below this one */
+/** @param lead prefix of the lines below this one */
 function hopLines(hop: Hop, lead: string, prefix = ''): Line[] {
   const first: Line = { at: hop.at, ms: hop.ms, bad: BAD.has(hop.outcome), text: `${prefix}${hopText(hop)}` };
   const below = hop.attempts.flatMap((attempt, i) => {
@@ -193,7 +193,7 @@ function attemptLines(
   { number, peer, at, ms, outcome, detail, hop }: Attempt,
   { branch, lead }: { readonly branch: string; readonly lead: string },
 ): Line[] {
-  // As long as it took for the asking node.
+  // Its duration is that seen by the asking node.
   if (hop !== undefined && outcome !== 'failed') {
     return hopLines({ ...hop, at, ...(ms === undefined ? {} : { ms }) }, lead, `${branch}${number} `);
   }

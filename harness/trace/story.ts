@@ -1,11 +1,12 @@
 /**
- * What the nodes of a cluster tell of one chunk, as one story: who uploaded it, which way every push and every request
- * went from node to node, who pulled it, and where it is gone. Steps are put together by cause: an attempt belongs to
- * what its node was doing, and the peer's part in it to the attempt. Clocks only order what has no cause in common.
+ * What the nodes of a cluster report about one chunk, as one story: which node uploaded it, the route of
+ * every push and every request from node to node, which nodes pulled it, and where it was removed. Steps are
+ * linked by cause: an attempt belongs to what its node was doing, and the peer's part in it to the attempt.
+ * Clocks only order steps without a common cause.
  */
 import type { ChunkEvent, ChunkEventKind } from '../../node/env/chunk-events.ts';
 
-/** What one node tells of the chunk. */
+/** What one node reports about the chunk. */
 export interface Testimony {
   /** Name. */
   readonly node: string;
@@ -23,30 +24,30 @@ export interface Attempt {
   readonly peer: string;
   /** Milliseconds since the unix epoch. */
   readonly at: number;
-  /** Absent while it is under way, or when its end is not known. */
+  /** Absent while it is in progress, or when its end is not known. */
   readonly ms?: number;
   readonly outcome: 'done' | 'failed' | 'open';
   readonly detail?: string;
-  /** What the peer did with it; absent when it does not tell, or was never reached. */
+  /** What the peer did with it; absent when the peer does not report it, or was never reached. */
   readonly hop?: Hop;
 }
 
-/** What one node did because it was asked to by a peer or, at the beginning of a way, by itself. */
+/** What one node did, asked by a peer or, at the beginning of a route, by itself. */
 export interface Hop {
   readonly node: string;
-  /** Absent at the beginning of a way. */
+  /** Absent at the beginning of a route. */
   readonly from?: string;
   readonly at: number;
   readonly ms?: number;
   /**
-   * Kind of the event that ended it. Silent: the node tells nothing itself, but others got the chunk from it, or were
-   * asked by it, while it was asked.
+   * Kind of the event that ended it. Silent: the node reports nothing itself, but others got the chunk from
+   * it, or were asked by it, during the attempt.
    */
   readonly outcome: ChunkEventKind | 'open' | 'silent';
   /** The storer whose receipt ended it. */
   readonly storer?: string;
   readonly detail?: string;
-  /** Peers that could not be asked at first, because of the credit with them. */
+  /** Peers that could not be asked at first, for lack of credit with them. */
   readonly noCredit: readonly string[];
   readonly attempts: readonly Attempt[];
 }
@@ -65,14 +66,14 @@ export interface Story {
   /** Oldest first. */
   readonly pushes: readonly Hop[];
   readonly pulls: readonly Moment[];
-  /** What else was stored, cached and removed: pushed chunks are stored by the last hop of their way. */
+  /** What else was stored, cached and removed; the last hop of a push includes its own store. */
   readonly kept: readonly Moment[];
   readonly requests: readonly Hop[];
 }
 
-/** How one of the two ways of a chunk is told. */
+/** The events that make up one of the two kinds of route. */
 interface Words {
-  /** A node begins a way by itself. */
+  /** A node begins a route by itself. */
   readonly begins: (event: ChunkEvent) => boolean;
   /** A node was asked by its peer. */
   readonly arrives: (event: ChunkEvent) => boolean;
@@ -104,11 +105,14 @@ const UPLOADS: readonly ChunkEventKind[] = ['uploaded', 'queued'];
 const PULLS: readonly ChunkEventKind[] = ['pulled'];
 const KEPT: readonly ChunkEventKind[] = ['stored', 'cached', 'replaced', 'evicted', 'uncached', 'deleted'];
 
-/** What clocks of two nodes may differ by, milliseconds: each node's began with the wall clock at its start. */
+/**
+ * Possible difference between the clocks of two nodes, milliseconds: each is set from the wall clock at the
+ * node's start.
+ */
 const CLOCK_TOLERANCE_MS = 50;
 const OVERLAY_SHOWN = 8;
 
-/** @param nameOf of a node by its overlay; undefined for one that the cluster does not have */
+/** @param nameOf maps an overlay to a node's name; undefined for nodes outside the cluster */
 export function storyOf(
   testimonies: readonly Testimony[],
   nameOf: (overlay: string) => string | undefined,
@@ -137,7 +141,7 @@ export function storyOf(
   };
 }
 
-/** The node that signs a receipt has stored the chunk: the hop says so. */
+/** A node that signs a receipt has stored the chunk: the hop already says so. */
 function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): boolean {
   return (
     kind === 'stored' &&
@@ -146,7 +150,7 @@ function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): b
   );
 }
 
-/** An event, and who tells it. */
+/** An event, and the node that reports it. */
 interface Told {
   readonly event: ChunkEvent;
   readonly teller: Testimony;
@@ -156,9 +160,9 @@ class Ways {
   readonly #testimonies: readonly Testimony[];
   readonly #words: Words;
   readonly #named: (overlay: string) => string;
-  /** Attempt → what its peer made of it. */
+  /** Attempt → its arrival at the peer. */
   readonly #arrivals: ReadonlyMap<ChunkEvent, Told>;
-  /** Attempt → what peers of its peer made of it, where that one tells nothing itself. */
+  /** Attempt → arrivals at peers of its peer, if the peer itself reports nothing. */
   readonly #passedOn: ReadonlyMap<ChunkEvent, readonly Told[]>;
   readonly #told = new Set<ChunkEvent>();
 
@@ -171,8 +175,8 @@ class Ways {
   }
 
   /**
-   * Beginnings, and arrivals whose sender does not tell. Every arrival belongs to one attempt at most and is told once,
-   * so that no way leads in a circle whatever the nodes claim.
+   * Beginnings, and arrivals whose sender reports nothing. Every arrival belongs to at most one attempt and
+   * is used once, so that no route is circular, whatever the nodes claim.
    */
   roots(): Hop[] {
     const { begins, arrives } = this.#words;
@@ -187,7 +191,7 @@ class Ways {
     return [...roots, ...rest].sort((a, b) => a.at - b.at);
   }
 
-  /** In the order of the clocks. */
+  /** Ordered by clock. */
   #all(wanted: (event: ChunkEvent) => boolean): Told[] {
     return this.#testimonies
       .flatMap((teller) => teller.events.filter(wanted).map((event) => ({ event, teller })))
@@ -212,7 +216,7 @@ class Ways {
     return matches;
   }
 
-  /** Of attempts with peers that tell nothing: the first attempt with such a peer that was under way takes the arrival. */
+  /** For attempts with peers that report nothing: the first such attempt in progress takes the arrival. */
   #matchSilent(): Map<ChunkEvent, Told[]> {
     const { arrives, tries } = this.#words;
     const tellers = new Set(this.#testimonies.map(({ overlay }) => overlay));

@@ -1,4 +1,4 @@
-/** The nodes of a cluster as witnesses: which of them can be asked, and what each can tell about chunks. */
+/** The nodes of a cluster as witnesses: which of them can be asked, and what each can report about chunks. */
 import { fromHex } from '../../node/crypto/hex.ts';
 import type { ChunkEvent } from '../../node/env/chunk-events.ts';
 import { allAtMost } from '../base/all-at-most.ts';
@@ -8,14 +8,14 @@ import type { NodeClient } from '../client/node-client.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { Testimony } from './story.ts';
 
-/** What is needed of a node; its client tells the rest. */
+/** What is needed of a node; its client provides the rest. */
 export type TracedNode = Pick<ClusterNode, 'name' | 'overlay' | 'flavour' | 'mode' | 'state' | 'client'>;
 
 /** How many events a node keeps. */
 export interface Ring {
   /** 0: the option `chunk-events` is 0. */
   readonly capacity: number;
-  /** Events since the start of the node that are overwritten. */
+  /** Events overwritten since the node's start. */
   readonly lost: number;
 }
 
@@ -23,7 +23,7 @@ export interface Witness {
   readonly node: TracedNode;
   /** 32 bytes. */
   readonly overlay: Uint8Array;
-  /** Why nothing can be asked of it; undefined when it answers. */
+  /** Why it cannot be asked; undefined when it answers. */
   readonly silence: string | undefined;
   /** Storage radius, bits; undefined for a node that stores nothing for others, or does not answer. */
   readonly radius: number | undefined;
@@ -31,7 +31,7 @@ export interface Witness {
   readonly ring: Ring | undefined;
 }
 
-/** One node has this long for one question. */
+/** Time limit of one request to one node. */
 const ANSWER_LIMIT_MS = 10_000;
 const NODES_AT_ONCE = 16;
 const EVENTS_PAGE = 10_000;
@@ -58,7 +58,7 @@ async function witness(node: TracedNode, signal: AbortSignal): Promise<Witness> 
   }
 }
 
-/** Nodes that are not ours do not know the question. */
+/** Nodes that are not ours do not support this request. */
 async function ringOf(client: NodeClient, signal: AbortSignal): Promise<Ring | undefined> {
   try {
     const { capacity, lost } = await client.chunkEvents({ limit: 1 }, signal);
@@ -70,8 +70,8 @@ async function ringOf(client: NodeClient, signal: AbortSignal): Promise<Ring | u
 }
 
 /**
- * What every node that keeps events tells of one chunk, or of all.
- * @param address 64 hex digits @throws ClientError of a node that has answered before and does not any more
+ * What every node that keeps events reports about one chunk, or about all.
+ * @param address 64 hex digits @throws ClientError from a node that answered before and no longer does
  */
 export async function testimonies(
   witnesses: readonly Witness[],
@@ -95,7 +95,7 @@ export async function testimonies(
   );
 }
 
-/** The same for single chunks: address, 64 hex digits → what the nodes tell of it. */
+/** The same for single chunks: address, 64 hex digits → what the nodes report about it. */
 export function byChunk(told: readonly Testimony[]): (address: string) => readonly Testimony[] {
   const grouped = told.map(({ node, overlay, events }) => ({
     node,

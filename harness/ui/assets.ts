@@ -1,4 +1,7 @@
-/** The files of the page. Script and style are files of their own, so that the policy need not allow inline ones. */
+/**
+ * The files of the page. Script and style are separate files, so that the security policy need not allow
+ * inline ones.
+ */
 import type { PageBundle } from '../pages/bundle.ts';
 
 /** A file of the page. */

@@ -1,11 +1,13 @@
-/** The figures of the charts from what nodes expose: counters become rates, histograms become percentiles. */
+/**
+ * Computes the charts' figures from the nodes' metrics: counters become rates, histograms become percentiles.
+ */
 import { processUsage } from '../machine/usage.ts';
 import { type Exposition, parseExposition, type Sample } from '../metrics/exposition.ts';
 import { keptName } from '../metrics/kept.ts';
 import { gained } from '../metrics/series.ts';
 import { FIGURES, type FigureName } from '../picture/live.ts';
 
-/** What the figures of a node are made of; the names are the same for ours and for Bees but for the prefix. */
+/** The metrics behind a node's figures; apart from the prefix, our own nodes and Bees use the same names. */
 const COUNTERS = {
   pushed: ['pusher_sync_time_count'],
   retrieved: ['retrieval_request_success_count'],
@@ -21,7 +23,7 @@ export interface Reading {
   readonly at: number;
   /** Sums over labels, by full name. */
   readonly values: ReadonlyMap<string, number>;
-  /** Requests that this look had made of the node by then: they are not what is to be seen. */
+  /** Requests that this page had sent to the node by then: they are subtracted. */
   readonly asked: number;
   /** Cumulative counts by upper bound, seconds. */
   readonly buckets: Readonly<Record<HistogramName, ReadonlyMap<number, number>>>;
@@ -52,8 +54,8 @@ function addBucket(buckets: Map<number, number>, { labels, value }: Pick<Sample,
 }
 
 /**
- * @param waiting chunks that the node says it holds back
- * @returns in the order of `FIGURES`; `null` for what cannot be told, as every rate at the first reading
+ * @param waiting chunks that the node reports as held back
+ * @returns in the order of `FIGURES`; `null` for unknown figures, such as every rate at the first reading
  */
 export function figuresOf(
   now: Reading,
@@ -119,15 +121,15 @@ function rounded(value: number | null): number | null {
   return value === null ? null : Number(value.toPrecision(4));
 }
 
-/** A node's readings one after the other. */
+/** Two consecutive readings of a node. */
 export interface ReadingPair {
   readonly now: Reading;
   readonly before: Reading | undefined;
 }
 
 /**
- * Percentile over all nodes of what was finished between their readings, milliseconds; between two bounds a straight line,
- * as Prometheus does it. `null`: nothing was finished.
+ * Percentile over all nodes of the operations finished between their readings, milliseconds; interpolated
+ * linearly between two bounds, as in Prometheus. `null`: nothing was finished.
  */
 export function latencyOf(
   pairs: readonly ReadingPair[],
@@ -157,7 +159,7 @@ export function latencyOf(
   return null;
 }
 
-/** What a process has used until now. */
+/** What a process has used so far. */
 export interface Used {
   /** Monotonic, milliseconds. */
   readonly at: number;
@@ -165,7 +167,7 @@ export interface Used {
   readonly residentBytes: number;
 }
 
-/** Of a process that holds several nodes, which cannot say of themselves what is used for each. */
+/** Usage of a process that holds several nodes, which cannot report their individual shares. */
 export function usedOf(pid: number, at: number): Used | undefined {
   const usage = processUsage(pid);
   return usage === undefined ? undefined : { at, ...usage };

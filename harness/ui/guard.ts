@@ -1,6 +1,7 @@
 /**
- * Who may look. Loopback alone is not enough: any page in a browser of this machine can send requests there. So every
- * request has to carry the token, and its `Host` has to be ours, which that of a name that was rebound to 127.0.0.1 is not.
+ * Who may view the page. Loopback alone is not enough: any page in a browser on this machine can send
+ * requests there. So every request has to carry the token, and its `Host` has to be ours, which rules out
+ * names rebound to 127.0.0.1.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 
@@ -11,12 +12,15 @@ export interface Asked {
   readonly host: string | undefined;
 }
 
-/** What is asked for, below the token; or the status of the refusal. */
+/** The requested path below the token, or the status of the refusal. */
 export type Verdict =
   | { readonly path: string; readonly query: URLSearchParams }
   | { readonly refused: 400 | 404 | 405 | 421; readonly why: string };
 
-/** Of every answer. Scripts, styles and connections only from here; nobody may frame or read it. */
+/**
+ * Headers of every answer. Scripts, styles and connections only from here; no other page may frame or read
+ * it.
+ */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -41,7 +45,7 @@ export function judge({ method, url = '', host }: Asked, token: string, port: nu
   return { path: rest.join('/'), query: searchParams };
 }
 
-/** Takes the same time whatever is given. */
+/** Takes the same time for any input. */
 function same(given: string, token: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(token));

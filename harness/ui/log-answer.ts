@@ -1,16 +1,18 @@
-/** What a part has logged, as the page shows it: text and a level for each line, never more than it can read. */
+/**
+ * What a part has logged, for the page: text and a level for each line, never more than the page can handle.
+ */
 import type { PartLog } from '../logs/file-log.ts';
 import { logEntry } from '../logs/log-entry.ts';
 import type { LogAnswer, LogLine } from '../picture/live.ts';
 
-/** Of one answer. */
+/** Lines of one answer. */
 const LINES_MAX = 400;
 const LINES_AT_FIRST = 150;
 const LINE_LENGTH_MAX = 600;
 
-/** @param after position of the answer before; undefined: there was none, the last lines are wanted */
+/** @param after position of the previous answer; undefined: there was none, return the last lines */
 export async function logAnswer(log: PartLog, after: string | undefined): Promise<LogAnswer> {
-  // What is added between the two is shown twice rather than never.
+  // Lines added between the two calls are shown twice rather than never.
   const end = await log.end();
   const lines = after === undefined ? await log.tail(LINES_AT_FIRST) : await log.since(positionOf(after));
   const shown = lines.filter((line) => line !== '').slice(-LINES_MAX);
@@ -22,7 +24,7 @@ export async function logAnswer(log: PartLog, after: string | undefined): Promis
   };
 }
 
-/** A position is a number in a file, and text where an engine keeps the log. */
+/** A position is a number in a file, or text if an engine keeps the log. */
 function positionOf(text: string): number | string {
   return text.startsWith('n') ? Number(text.slice(1)) : text.slice(1);
 }

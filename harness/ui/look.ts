@@ -1,6 +1,6 @@
 /**
- * What the nodes say of themselves, by GET alone: a look must change nothing, so it neither pings nor connects. Every
- * question stands alone; a node that does not answer takes nothing from what the others say.
+ * What the nodes report about themselves, by GET alone: watching must change nothing, so it neither pings nor
+ * connects. Every request is independent; a node that does not answer does not affect the others.
  */
 import { performance } from 'node:perf_hooks';
 import { allAtMost } from '../base/all-at-most.ts';
@@ -22,16 +22,16 @@ import {
   usedOf,
 } from './figures.ts';
 
-/** More than `status` gives them: a node under load is what one wants to watch. */
+/** More than in `status`: nodes under load are the ones worth watching. */
 const ANSWER_LIMIT_MS = 5000;
-/** Enough that several which hang do not delay the others, few enough that a look is no load. */
+/** Enough that several hanging nodes do not delay the others, few enough not to load the machine. */
 const NODES_AT_ONCE = 8;
 
-/** Of a node, in one look. */
+/** Requests per node, for figures and for relations. */
 const FIGURE_REQUESTS = 3;
 const RELATION_REQUESTS = 6;
 
-/** What the look needs of a node. */
+/** What a `NetworkLook` needs of a node. */
 export type LookedAt = Pick<
   ClusterNode,
   | 'name'
@@ -49,26 +49,26 @@ export type LookedAt = Pick<
   | 'client'
 >;
 
-/** What is known of a node between looks. */
+/** What is known about a node between readings. */
 interface Memory {
   view: NodeView;
   reading?: Reading;
-  /** Requests made of it. */
+  /** Requests sent to it. */
   asked: number;
 }
 
-/** What a node says about another one. */
+/** One node's accounts with another. */
 interface Side {
   readonly balance: bigint;
-  /** By time, accounting units: received less sent. */
+  /** Settled by time, accounting units: received less sent. */
   readonly settled: bigint;
-  /** By cheque, token units. */
+  /** Sent by cheque, token units. */
   readonly sent: bigint;
   readonly received: bigint;
 }
 
 interface LinkMemory {
-  /** Accounting units that `b` has ever been charged by `a`, less those the other way round. */
+  /** Accounting units that `a` has ever charged `b`, less those the other way round. */
   readonly total: bigint;
   readonly paid: bigint;
   /** Monotonic, milliseconds. */
@@ -90,7 +90,7 @@ export class NetworkLook {
     this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));
   }
 
-  /** As they are known now, with the state that each was last seen in. */
+  /** The nodes as currently known, each with its last observed state. */
   get views(): readonly NodeView[] {
     return this.#known.map(({ view }, place) => {
       const { state } = this.#nodes[place] as LookedAt;
@@ -98,14 +98,14 @@ export class NetworkLook {
     });
   }
 
-  /** Forgets what rates are made from: too long ago to be compared with. */
+  /** Discards the earlier readings that rates are computed from: they are too old. */
   forget(): void {
     for (const known of this.#known) delete known.reading;
     this.#shared = undefined;
     this.#links.clear();
   }
 
-  /** Counts a request that somebody else has made of a node for the page. */
+  /** Counts a request that other code sent to a node for the page. */
   asked(place: number): void {
     (this.#known[place] as Memory).asked++;
   }
@@ -130,7 +130,7 @@ export class NetworkLook {
     };
   }
 
-  /** What changes slowly, and costs more: peers, and what they owe and have paid each other. */
+  /** What changes slowly and costs more to read: peers, and what they owe and have paid each other. */
   async relations(signal: AbortSignal): Promise<readonly LinkView[]> {
     const sides = new Map<string, { a?: Side; b?: Side; connected: boolean; latencyMs: number | null }>();
     await allAtMost(
@@ -154,7 +154,7 @@ export class NetworkLook {
     );
     return [...sides].map(([key, { a, b, connected, latencyMs }]) => {
       const [from, to] = key.split('-').map(Number) as [number, number];
-      // Both ends count the same but for what is under way; one of them may be silent.
+      // Both ends agree except for what is in progress; one of them may be silent.
       const side = a ?? mirrored(b as Side);
       const { balance, sent, received } = side;
       return {
@@ -170,7 +170,7 @@ export class NetworkLook {
     });
   }
 
-  /** Of the one process that all nodes of our own run in, where they do. */
+  /** Usage of the single process that all our own nodes run in, if they share one. */
   #sharedNow(): Row['shared'] {
     const pids = this.#nodes.flatMap(({ pid, running }) => (running && pid !== undefined ? [pid] : []));
     const [shared] = pids.filter((pid, i) => pids.indexOf(pid) !== i);
@@ -212,7 +212,7 @@ export class NetworkLook {
     return { figures, pair };
   }
 
-  /** @returns by overlay; without a latency they are not connected */
+  /** @returns by overlay; no latency: not connected */
   async #relationsOf(
     { client }: LookedAt,
     known: Memory,
@@ -261,7 +261,7 @@ export class NetworkLook {
     );
   }
 
-  /** What was charged is what is owed now and was not before, and what was paid meanwhile. */
+  /** The amount charged is the increase of the debt plus what was paid meanwhile. */
   #flow(key: string, { balance, settled, sent, received }: Side): number {
     const [total, paid, at] = [balance + settled, sent + received, performance.now()];
     const before = this.#links.get(key);
@@ -272,12 +272,12 @@ export class NetworkLook {
 }
 
 function flowSince(before: LinkMemory, now: Omit<LinkMemory, 'flow'>): number {
-  // A cheque is in tokens, at a rate that is not known here: what was before it is taken to go on.
+  // A cheque is in tokens, at a rate not known here: the previous flow is assumed to continue.
   if (before.paid !== now.paid) return before.flow;
   return Math.round(Math.abs(Number(now.total - before.total)) / ((now.at - before.at) / 1000));
 }
 
-/** What a node that does not run cannot have. */
+/** Values that a node that is not running cannot have. */
 const NOTHING_NOW = {
   problem: null,
   peers: null,

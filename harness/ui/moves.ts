@@ -1,6 +1,6 @@
 /**
- * Chunks that go from node to node, from the events that nodes keep of them: a sample, because a network moves more of
- * them than anybody can see. What is left out is in the figures.
+ * Chunks moving from node to node, from the nodes' chunk events: a sample, because a network moves more
+ * chunks than a page can show. The figures cover the rest.
  */
 import { allAtMost } from '../base/all-at-most.ts';
 import type { ChunkEvents } from '../client/types.ts';
@@ -11,15 +11,15 @@ import type { LookedAt } from './look.ts';
 
 const ANSWER_LIMIT_MS = 2000;
 const NODES_AT_ONCE = 8;
-/** Events of one look at all nodes, and moves that are told of it. */
+/** Events read per round from all nodes, and moves reported of them. */
 const EVENTS_MAX = 1000;
 const MOVES_MAX = 100;
-/** A node without events is asked again after so many looks: it may have been started anew with them. */
+/** A node without events is asked again after this many rounds: it may have been restarted with them. */
 const LOOKS_WITHOUT = 40;
-/** After this number no node has events: it answers with its last one. */
+/** No node has events after this number: it answers with the number of its last one. */
 const END = Number.MAX_SAFE_INTEGER;
 
-/** What is known at the end of a hop, and by whom: the node that has taken part in it, and its peer. */
+/** Events at the end of a hop, and its direction between the reporting node and its peer. */
 const HOPS: Readonly<Record<string, { readonly kind: ChunkMove['kind']; readonly toPeer: boolean }>> = {
   'push-accepted': { kind: 'push', toPeer: true },
   'ask-delivered': { kind: 'retrieval', toPeer: false },
@@ -29,7 +29,7 @@ const HOPS: Readonly<Record<string, { readonly kind: ChunkMove['kind']; readonly
 interface Reader {
   /** Undefined: not asked yet. */
   cursor: number | undefined;
-  /** Looks until it is asked again, when it keeps none. */
+  /** Rounds until it is asked again, if it keeps no events. */
   without: number;
 }
 
@@ -39,7 +39,7 @@ export class MoveLook {
   readonly #places: ReadonlyMap<string, number>;
   readonly #onAsked: (place: number) => void;
 
-  /** @param onAsked told of every request, with the place of the node */
+  /** @param onAsked called for every request, with the place of the node */
   constructor(nodes: readonly LookedAt[], onAsked: (place: number) => void) {
     this.#nodes = nodes;
     this.#onAsked = onAsked;
@@ -47,17 +47,17 @@ export class MoveLook {
     this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));
   }
 
-  /** Whether any node keeps events, as far as they were asked. */
+  /** Whether any node asked so far keeps events. */
   get sight(): 'on' | 'off' {
     return this.#readers.some(({ cursor }) => cursor !== undefined) ? 'on' : 'off';
   }
 
-  /** What is past by the time somebody looks again is not shown. */
+  /** Moves that happened while no page was open are not shown. */
   forget(): void {
     for (const reader of this.#readers) reader.cursor = undefined;
   }
 
-  /** A sample of what has moved since the look before; nothing at the first. */
+  /** A sample of the moves since the previous call; none at the first. */
   async look(signal: AbortSignal): Promise<ChunkMove[]> {
     const limit = Math.max(10, Math.floor(EVENTS_MAX / Math.max(this.#nodes.length, 1)));
     const found = await allAtMost(
@@ -85,7 +85,7 @@ export class MoveLook {
     reader.cursor = 'said' in end && end.said.capacity > 0 ? end.said.last : undefined;
     if ('said' in end && end.said.capacity === 0) reader.without = LOOKS_WITHOUT;
     if (cursor === undefined || reader.cursor === undefined || reader.cursor === cursor) return [];
-    // The newest ones; a node that was started anew counts anew.
+    // Only the newest; a restarted node counts from the beginning.
     const after = Math.max(reader.cursor < cursor ? 0 : cursor, reader.cursor - limit);
     this.#onAsked(place);
     const page = await ask(node.client.chunkEvents({ after, limit }, signal));
@@ -109,7 +109,7 @@ export function movesOf(
   });
 }
 
-/** Evenly, so that no node and no time is left out. Exported for its test. */
+/** Evenly spaced, so that no node and no time is left out. Exported for its test. */
 export function sample<T>(all: readonly T[], most: number): T[] {
   if (all.length <= most) return [...all];
   return Array.from({ length: most }, (_, i) => all[Math.floor((i * all.length) / most)] as T);

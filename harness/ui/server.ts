@@ -1,6 +1,6 @@
 /**
- * The live page of a cluster: a server on loopback that shows what the watch sees. It only looks: no request of a page
- * reaches a node, and none can change anything.
+ * The live page of a cluster: a server on loopback that shows what the watch sees. It is read-only: no
+ * request from a page reaches a node or can change anything.
  */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -29,10 +29,10 @@ export interface UiDeps {
 }
 
 export interface Ui {
-  /** With the token: who has it may look. */
+  /** Includes the token: anyone who has the URL may view the page. */
   readonly url: string;
   readonly watch: Pick<ClusterWatch, 'looks' | 'snapshot'>;
-  /** Ends every stream and waits until nothing is asked any more. */
+  /** Ends every stream and waits for pending requests. */
   close(): Promise<void>;
 }
 
@@ -88,7 +88,7 @@ export async function serveUi({ port }: UiOptions, { cluster, isThere, assets }:
       const log = cluster.logOf(part);
       send(response, 200, { type: 'application/json', body: JSON.stringify(await logAnswer(log, after)) });
     } catch (error) {
-      // The page shows why, beside the node that it is about.
+      // The page shows the reason beside the node.
       const status = error instanceof HarnessError && error.code === 'NODE_NOT_FOUND' ? 404 : 503;
       const body = JSON.stringify({ error: messageOf(error) });
       send(response, status, { type: 'application/json', body });

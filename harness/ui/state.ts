@@ -1,4 +1,4 @@
-/** What is known of the network at this moment, and what changes in it. No input or output: a look is put in. */
+/** The current state of the network, and changes to it. No input or output: findings are passed in. */
 import {
   type ChunkMove,
   type ClusterView,
@@ -13,11 +13,11 @@ import {
 
 /** Ten minutes of a small network at a look per second; more is what runs and dashboards are for. */
 const ROWS_MAX = 600;
-/** Of all rows: some megabytes as JSON, which is what a page has to read when it connects. */
+/** Limit over all rows: some megabytes as JSON, which a page has to read when it connects. */
 const NUMBERS_MAX = 200_000;
 const EVENTS_MAX = 300;
 
-/** What a look has found, or a part of one. */
+/** Findings of one round, or part of them. */
 export interface Findings {
   readonly cluster?: Partial<ClusterView>;
   readonly nodes?: readonly NodeView[];
@@ -65,7 +65,7 @@ export class UiState {
     };
   }
 
-  /** @returns what a page that knew the state before needs; undefined when nothing is new */
+  /** @returns what a page with the previous state needs; undefined when nothing is new */
   put(findings: Findings): Delta | undefined {
     const cluster = { ...this.#cluster, ...findings.cluster };
     const nodes = (findings.nodes ?? []).filter((node) => differs(node, this.#nodes.get(node.name)));

@@ -1,26 +1,26 @@
 /**
- * The open event streams. A reader that is slow is never buffered for: while it has not taken what it was sent, it gets
- * nothing, and then the whole state as it is by then.
+ * The open event streams. Nothing is buffered for a slow reader: until it has taken what it was sent, it gets
+ * nothing more, and then the whole current state.
  */
 import type { Writable } from 'node:stream';
 
-/** A proxy or a browser that hears nothing for long takes the connection for dead. */
+/** Proxies and browsers treat a long silent connection as dead. */
 const HEARTBEAT_MS = 5000;
-/** A reader that takes nothing for so long is gone; a page that is not connects again. */
+/** A reader that takes nothing for this long counts as gone; a page that is still open reconnects. */
 const STUCK_MS = 60_000;
 
 interface Viewer {
   readonly stream: Writable;
-  /** Since when it has not taken what it was sent, milliseconds since the epoch. */
+  /** When it stopped taking what it was sent, milliseconds since the epoch. */
   blockedSince: number | undefined;
-  /** It has missed something since. */
+  /** Whether it has missed something since. */
   behind: boolean;
 }
 
 export interface ViewersDeps {
-  /** The state as it is, as JSON. */
+  /** The current state as JSON. */
   readonly snapshot: () => string;
-  /** The first viewer has come, or the last one has gone. */
+  /** Called when the first viewer has come or the last one has gone. */
   readonly onWatched: (watched: boolean) => void;
   readonly now?: () => number;
 }
@@ -44,7 +44,7 @@ export class Viewers {
     const viewer: Viewer = { stream, blockedSince: undefined, behind: false };
     this.#viewers.add(viewer);
     stream.once('close', () => this.#remove(viewer));
-    // The stream closes after an error, which a reader that went away is.
+    // The stream closes after an error, such as a reader going away.
     stream.on('error', () => this.#remove(viewer));
     stream.on('drain', () => {
       viewer.blockedSince = undefined;

@@ -1,6 +1,6 @@
 /**
- * The one loop that looks at the cluster, for all viewers together and only while there is one. Nodes are looked at the
- * less often the more there are, so that watching stays a small share of what the machine does.
+ * The one loop that watches the cluster, for all viewers together and only while there is one. The more nodes
+ * there are, the less often each is read, so that watching takes only a small share of the machine.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../base/errors.ts';
@@ -15,16 +15,19 @@ import { type LookedAt, NetworkLook } from './look.ts';
 import { MoveLook } from './moves.ts';
 import { type Findings, UiState } from './state.ts';
 
-/** A look costs a node some milliseconds of processor time: 5 of them are 1 s apart, and 100 nodes 6 s. */
+/**
+ * A reading costs a node some milliseconds of processor time: 5 nodes are read every 1 s, 100 nodes every 6
+ * s.
+ */
 const PAUSE_PER_NODE_MS = 60;
 const PAUSE_MS = { min: 1000, max: 10_000 } as const;
 /** Links change slowly, and asking for them costs more than the figures. */
 const FIGURES_PER_RELATIONS = 3;
 const CHAIN_LIMIT_MS = 2000;
-/** How often chunks are looked for, which costs a node less than a millisecond. */
+/** How often chunk moves are read, which costs a node less than a millisecond. */
 const MOVES_PAUSE_PER_NODE_MS = 20;
 const MOVES_PAUSE_MS = { min: 500, max: 3000 } as const;
-/** How soon a change of state is shown, which membership sees several times a second. */
+/** How soon a change of state is shown; membership observes nodes several times a second. */
 const STATE_PAUSE_MS = 250;
 
 /** What the watch needs of a cluster. */
@@ -42,9 +45,9 @@ export interface Watched {
 type ActiveFault = Pick<Fault, 'id' | 'at' | 'text' | 'targets'>;
 
 export interface WatchDeps {
-  /** Whether the cluster is still there, and not another one of its name. */
+  /** Whether the cluster still exists, rather than another one of the same name. */
   readonly isThere: () => boolean;
-  /** Told of whatever is new. */
+  /** Called with every change. */
   readonly tell: (delta: Delta) => void;
 }
 
@@ -74,12 +77,12 @@ export class ClusterWatch {
     return this.#state.snapshot();
   }
 
-  /** Looks made so far. */
+  /** Rounds completed so far. */
   get looks(): number {
     return this.#looks;
   }
 
-  /** Begins to look, or ends it. */
+  /** Starts or stops watching. */
   watch(wanted: boolean): void {
     if (wanted && this.#watching === undefined && !this.#closed.signal.aborted) {
       const watching = new AbortController();
@@ -99,7 +102,7 @@ export class ClusterWatch {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    // Rates over the time in which nobody looked would be averages of it.
+    // Rates across the time without viewers would be averages over it.
     this.#look.forget();
     this.#moves.forget();
     await Promise.all([this.#lookAgain(signal), this.#followStates(signal), this.#followChunks(signal)]);
@@ -144,7 +147,7 @@ export class ClusterWatch {
     const before = this.#state.snapshot();
     const links = withRelations ? await this.#look.relations(signal) : [];
     const [row, height] = await Promise.all([this.#look.figures(signal), this.#height(signal)]);
-    // What was asked when the watch ended is half answered.
+    // Requests in progress when the watch ended are only partly answered.
     if (signal.aborted) return;
     this.#looks++;
     const nodes = this.#look.views;
@@ -247,7 +250,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** What was broken on purpose since the last look, and what was healed. */
+/** Faults that began or were healed since the previous round. */
 export function faultEvents(
   before: readonly ActiveFault[],
   now: readonly ActiveFault[],

@@ -1,11 +1,11 @@
-/** Files as the archive in which they reach a container. */
+/** Packs files into the archive that is copied into a container. */
 import { pack } from 'tar-stream';
 import type { PlannedFile } from '../../flavours/flavour.ts';
 import { USER_ID } from '../../flavours/inside-image.ts';
 
 const OWNED = { uid: USER_ID, gid: USER_ID } as const;
 
-/** @param folder that they are in; it and theirs are made too */
+/** @param folder that they are in; it and their subfolders are created too */
 export async function archiveOf(folder: string, files: readonly PlannedFile[]): Promise<Buffer> {
   const archive = pack();
   const folders = new Set(files.flatMap(({ path }) => foldersOf(`${folder}/${path}`)));

@@ -1,19 +1,25 @@
-/** Containers of a cluster as the engine takes them: what runs, where its data is, what is published, how much it may use. */
+/**
+ * Container specifications for the engine: what runs, where its data is, which ports are published, how much
+ * it may use.
+ */
 import type { ContainerCreateOptions } from 'dockerode';
 import type { ContainerCommand, NodePlan } from '../../flavours/flavour.ts';
 import { DATA_FOLDER, USER_ID } from '../../flavours/inside-image.ts';
 import { labelsOf, networkName, type Owner, partName } from './names.ts';
 
-/** A probe is a program: with twenty nodes on two processors, one every two seconds would be most of what runs. */
+/**
+ * Each probe starts a program: with twenty nodes on two processors, one every two seconds would be most of
+ * the load.
+ */
 const HEALTH = { Interval: 30e9, Timeout: 10e9, StartPeriod: 60e9, Retries: 3 } as const;
-/** Whatever the engine's default is, these can be read back. */
+/** Logs of this driver can be read back, whatever the engine's default. */
 const LOGS = { Type: 'json-file', Config: { 'max-size': '32m', 'max-file': '2' } } as const;
 
-/** A port of the container, and the one of its machine. */
+/** A port of the container, and the port on its machine. */
 interface Published {
   readonly inside: number;
   readonly outside: number;
-  /** Address of the machine, where it is not that of the others. */
+  /** Address on the machine, if different from that of the other ports. */
   readonly at?: string;
 }
 
@@ -67,7 +73,7 @@ export function containerSpec(contained: Contained): ContainerCreateOptions & { 
   };
 }
 
-/** Without room in a swap file: a limit is where it ends. */
+/** Without swap: the memory limit is final. */
 function limitsOf({
   cpus,
   memory,

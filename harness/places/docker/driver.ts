@@ -1,6 +1,7 @@
 /**
- * One container per part, on a network of their own: nodes find each other and the chain by name, this machine finds
- * them on ports that are published. Nothing of this machine's disk is mounted, so the engine may be another machine's.
+ * One container per part, on a network of their own: nodes find each other and the chain by name, this
+ * machine finds them on published ports. Nothing is mounted from this machine's disk, so the engine may be on
+ * another machine.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -43,19 +44,19 @@ import { usageOf } from './usage.ts';
 
 type DockerDriverOptions = Pick<DriverOptions, 'stopWithParent' | 'token' | 'name' | 'folder' | 'listen'>;
 
-/** No clock, disk or link of a container can be had without privileges. */
+/** A container's clock, disk and links cannot be manipulated without privileges. */
 export const DOCKER_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause', 'memory']);
-/** Folder of a node's data in its volume, whose root belongs to whomever the image says. */
+/** Folder of a node's data in its volume, whose root belongs to the image's user. */
 const NODE_FOLDER = 'node';
 const CHAIN_FOLDER = 'chain';
 const OPTIONS_FILE = 'options.json';
 const STATE_FOLDER = 'state';
-/** A process that ends can wait so long for its containers to go; what is left then is removed by the guard. */
+/** How long an ending process waits for the removal of its containers; the guard removes what is left. */
 const EXIT_REMOVAL_MS = 60_000;
-/** A program that only prints its help. */
+/** For a program that only prints its help. */
 const PROGRAM_TIMEOUT_MS = 60_000;
 const LOOPBACK = '127.0.0.1';
-/** Of the chain; the gate is of no use to exports. */
+/** Ports of the chain; exports have no use for the gate. */
 const PORTS_OF_CHAIN = { ...CHAIN_PORTS, gate: 8547 } as const;
 
 export function createDockerDriver(options: DockerDriverOptions): Driver {
@@ -66,7 +67,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
   let network: Promise<void> | undefined;
   let guard: ChildProcess | undefined;
 
-  /** Asked once; a failure may be of the moment. */
+  /** Asked once; after a failure, which may be temporary, again. */
   function imageOf(watch: ImageWatch): ReturnType<typeof ownImage> {
     image ??= ownImage(engine, watch).catch((error: unknown) => {
       image = undefined;
@@ -98,7 +99,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     );
   }
 
-  /** One of an earlier try makes room, with its data. */
+  /** Replaces the container of an earlier attempt, with its data. */
   async function createContainer(
     spec: ContainerCreateOptions & { name: string },
     files: { readonly folder: string; readonly files: readonly PlannedFile[] },
@@ -138,7 +139,8 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     const [control = 0, gate = 0, free = 0] = await pickFreePorts(3);
     const rpc = given['port'] === 0 ? free : Number(given['port']);
     const outside = given['gate'] === true ? { rpc, control, gate } : { rpc, control };
-    // Who reaches the control endpoint owns the chain: it is for this machine alone, whatever the nodes listen at.
+    // Access to the control endpoint means control of the chain: it is for this machine alone, wherever the
+    // nodes listen.
     const at = remoteEngine() === undefined ? LOOPBACK : listen;
     const ports = Object.entries(outside).map(([which, port]) => ({
       inside: PORTS_OF_CHAIN[which as keyof typeof outside],
@@ -154,7 +156,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       controlPort,
       gatePort,
       stopOnStdinEnd: false,
-      // A container that is started again goes on where it was: its nodes would miss what is gone.
+      // A restarted container continues where it was: otherwise its nodes would miss what is gone.
       stateFolder: `${DATA_FOLDER}/${CHAIN_FOLDER}/${STATE_FOLDER}`,
     };
     const { id } = await imageOf(UNWATCHED);
@@ -168,7 +170,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
         command: {
           entrypoint: ['node', 'chain/main.ts'],
           args: [`${DATA_FOLDER}/${CHAIN_FOLDER}/${OPTIONS_FILE}`],
-          // What Anvil writes aside goes with the volume.
+          // Anvil's temporary files are removed with the volume.
           env: { TMPDIR: `${DATA_FOLDER}/${CHAIN_FOLDER}` },
           health: probe(controlPort, CHAIN_STATE_PATH),
         },
@@ -178,7 +180,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     return { handle: await startContainer('chain') };
   }
 
-  /** Whatever was done to it, what was seen before says nothing any more. */
+  /** After any change, earlier observations are out of date. */
   async function change<T>(handle: Handle, work: (id: string) => Promise<T>): Promise<T> {
     try {
       return await work(String(handle['container']));
@@ -232,7 +234,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
 
     runImage: (name, args) => runProgram(engine, { image: name, args, labels: labelsOf(options) }),
 
-    // The image has all that its nodes share.
+    // The image contains everything its nodes share.
     prepare: () => Promise.resolve(),
 
     async create(plan, flavour, ports) {
@@ -266,7 +268,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       change(handle, (id) =>
         engine.ask(async (docker) => {
           const container = docker.getContainer(id);
-          // 409: it does not run.
+          // 409: it is not running.
           await unless([404, 409], container.kill({ signal: 'SIGKILL' }));
           await unless([404], container.wait({ condition: 'not-running' }));
         }),
@@ -338,7 +340,7 @@ function chainUrls({ gate }: ChainUrls, urlOf: (port: number) => string): ChainU
   };
 }
 
-/** @param listen address of the engine's machine @throws HarnessError when this machine could not reach it */
+/** @param listen address of the engine's machine @throws HarnessError when this machine cannot reach it */
 function reachedAt(listen: string): string {
   const remote = remoteEngine();
   if (remote === undefined) return listen === LISTEN ? LOOPBACK : listen;
@@ -395,7 +397,7 @@ async function runProgram(
   });
 }
 
-/** Its standard input ends with this process, however that ends. */
+/** Its standard input closes when this process ends, however it ends. */
 function spawnGuard(token: string): ChildProcess {
   const guard = spawn(process.execPath, [programPath('harness/places/docker/guard'), token], {
     detached: true,

@@ -1,11 +1,14 @@
-/** The Docker engine that DOCKER_HOST names, or this machine's: opened at the first use, its failures in words. */
+/**
+ * The Docker engine that DOCKER_HOST names, or this machine's: opened on first use, with its failures
+ * explained.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 
-/** Docker 20.10: what is asked of it here is in all versions since. */
+/** Docker 20.10: everything used here exists in all versions since. */
 const API_MIN = '1.41';
-/** An engine answers in milliseconds; one behind a firewall never does. */
+/** An engine answers in milliseconds; one behind a firewall, never. */
 const OPEN_TIMEOUT_MS = 10_000;
 
 /** What differs between engines. */
@@ -22,7 +25,9 @@ interface Opened extends EngineFacts {
 export class Engine {
   #opening: Promise<Opened> | undefined;
 
-  /** @throws HarnessError `ENGINE_FAILED`: no engine, no permission, or what it has refused, with its words */
+  /**
+   * @throws HarnessError `ENGINE_FAILED`: no engine, no permission, or the engine's refusal in its own words
+   */
   async ask<T>(work: (docker: Docker) => Promise<T>): Promise<T> {
     const { docker } = await this.#opened();
     try {
@@ -41,7 +46,7 @@ export class Engine {
     try {
       return await this.#opening;
     } catch (error) {
-      // The next one tries again.
+      // The next call tries again.
       this.#opening = undefined;
       throw engineError(error);
     }
@@ -49,7 +54,7 @@ export class Engine {
 }
 
 async function open(): Promise<Opened> {
-  // Loads SSH, gRPC and more: only those who want containers shall pay for it.
+  // It loads SSH, gRPC and more: only users of containers should pay for that.
   const { default: Client } = await import('dockerode');
   const docker = new Client();
   const version = await Promise.race([docker.version(), sleep(OPEN_TIMEOUT_MS, undefined, { ref: false })]);
@@ -69,7 +74,7 @@ async function open(): Promise<Opened> {
   return { docker, os: Os, arch: Arch };
 }
 
-/** @returns the status of the engine's answer that an error stands for, if it does */
+/** @returns the status of the engine's answer, if the error stands for one */
 export function statusOf(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { statusCode } = cause as { statusCode?: number };
@@ -78,7 +83,7 @@ export function statusOf(error: unknown): number | undefined {
   return undefined;
 }
 
-/** What the work is for may be gone, or be so already. @param statuses that are no failure */
+/** Tolerates a target that is gone, or already in the wanted state. @param statuses that are not failures */
 export async function unless(statuses: readonly number[], work: Promise<unknown>): Promise<boolean> {
   try {
     await work;

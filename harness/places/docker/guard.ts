@@ -1,10 +1,10 @@
 /**
- * Removes the containers of a cluster when the process that owns it is gone: `node guard.ts TOKEN`. Its standard input
- * ends with that process, however that ends. Nothing is loaded before.
+ * Removes the containers of a cluster when the process that owns it is gone: `node guard.ts TOKEN`. Its
+ * standard input closes when that process ends, however it ends. Nothing is loaded before then.
  */
 import { once } from 'node:events';
 
-/** What the owner was just making when it died appears a moment later. */
+/** Containers that the owner was creating when it died appear a moment later. */
 const LOOKS = 3;
 const LOOK_PAUSE_MS = 1000;
 

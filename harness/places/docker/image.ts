@@ -1,4 +1,7 @@
-/** Images of containers: the one of this package, built when its sources have changed, and those that a definition names. */
+/**
+ * Container images: this package's own, built when its sources have changed, and those that a definition
+ * names.
+ */
 import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { HarnessError, messageOf } from '../../base/errors.ts';
@@ -10,10 +13,10 @@ export const IMAGE = 'svcnet';
 /** An image is found by what it was built from: its name may belong to another checkout by now. */
 const SOURCES_LABEL = 'svcnet.sources';
 const BUILD_COMMAND = `docker build -f ${DOCKERFILE} -t ${IMAGE} .`;
-/** Of what a build has said, behind its failure. */
+/** Lines of a build's output shown with its failure. */
 const LINES_SHOWN = 15;
 
-/** What the engine tells while it builds or pulls. */
+/** What the engine reports while it builds or pulls. */
 interface Progress {
   readonly stream?: string;
   readonly status?: string;
@@ -60,11 +63,11 @@ export async function ownImage(
 async function builtFrom(engine: Engine, sources: string): Promise<string | undefined> {
   const filters = { label: [`${SOURCES_LABEL}=${sources}`] };
   const images = await engine.ask((docker) => docker.listImages({ filters }));
-  // Images made from it have its labels too, and are younger.
+  // Images derived from it have its labels too, but are newer.
   return images.toSorted((a, b) => a.Created - b.Created)[0]?.Id;
 }
 
-/** The published package holds no sources to build from: it takes the image as it is. */
+/** The published package has no sources to build from: it takes the image as it is. */
 async function installedImage(engine: Engine): Promise<{ readonly id: string; readonly detail: string }> {
   const id = await idOf(engine, IMAGE);
   if (id !== undefined) return { id, detail: `${IMAGE} is there` };
@@ -75,12 +78,16 @@ async function installedImage(engine: Engine): Promise<{ readonly id: string; re
   );
 }
 
-/** Makes sure that an image is there. @param name with a tag, or the latest @throws HarnessError `IMAGE_FAILED` */
+/**
+ * Makes sure that an image is on the engine.
+ * @param name with a tag, or the latest
+ * @throws HarnessError `IMAGE_FAILED`
+ */
 export async function namedImage(engine: Engine, name: string, watch: ImageWatch): Promise<void> {
   if ((await idOf(engine, name)) !== undefined) return;
   const doing = `pulling ${name}`;
   watch.onProgress(doing);
-  // Without a tag the engine would fetch all there are.
+  // Without a tag the engine would fetch all of them.
   const tagged = /[:@][^/]*$/.test(name) ? name : `${name}:latest`;
   await follow(engine, (docker) => docker.pull(tagged), {
     onLine: (line) => watch.onProgress(`${doing}: ${line}`),
@@ -107,7 +114,7 @@ interface Following {
   readonly failed: (error: unknown, lines: readonly string[]) => HarnessError;
 }
 
-/** Work of the engine that tells how far it is; its failure is one of its lines. */
+/** Follows an engine operation that reports its progress; a failure is one of its lines. */
 async function follow(
   engine: Engine,
   start: (docker: Docker) => Promise<NodeJS.ReadableStream>,

@@ -1,16 +1,19 @@
-/** What a container has said, from its engine: also of one that has ended, and when its starter is long gone. */
+/**
+ * A container's output, read from its engine: even if the container, or the process that started it, has
+ * ended.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerLogsOptions } from 'dockerode';
 import type { PartLog } from '../../logs/file-log.ts';
 import { type Engine, statusOf } from './engine.ts';
 
-/** Kind of stream, three zeros, length of what follows. */
+/** Stream type, three zero bytes, length of the payload. */
 const HEADER_BYTES = 8;
 const LENGTH_AT = 4;
 /** Between the end of a container and its next start. */
 const REOPEN_PAUSE_MS = 200;
 
-/** A line with its time: RFC 3339, nanoseconds, UTC, so that texts compare as times do. */
+/** A line with its time: RFC 3339, nanoseconds, UTC, so that texts sort as times do. */
 interface Entry {
   readonly at: string;
   readonly line: string;
@@ -27,7 +30,7 @@ export function containerLog(engine: Engine, container: string): PartLog {
       );
       return new EntryReader().read(raw);
     } catch (error) {
-      // A container that is gone has taken along what it said.
+      // A removed container's output is gone with it.
       if (statusOf(error) === 404) return [];
       throw error;
     }
@@ -95,10 +98,10 @@ async function* followed(
   }
 }
 
-/** Puts lines together from the frames of both streams; a long line comes in several. */
+/** Assembles lines from the frames of both streams; a long line spans several frames. */
 export class EntryReader {
   #rest: Buffer = Buffer.alloc(0);
-  /** Lines that are not complete, by stream. */
+  /** Incomplete lines, by stream. */
   readonly #begun = new Map<number, Entry>();
 
   read(part: Buffer): Entry[] {
@@ -128,7 +131,7 @@ export class EntryReader {
   }
 }
 
-/** Seconds, with as many digits as there are: a number would lose the last ones. */
+/** Seconds with all their digits: a number would lose the last ones. */
 function unixTime(at: string): `${number}` & number {
   const [whole = '', fraction = '0'] = at.replace(/Z$/, '').split('.');
   return `${Date.parse(`${whole}Z`) / 1000}.${fraction}` as `${number}` & number;

@@ -1,6 +1,6 @@
 /**
- * What runs of a cluster. Its parts are looked at several times a second, each by itself: they share one listing by
- * label, so that fifty containers cost as much as one.
+ * Which parts of a cluster are running. Each part is observed several times a second: all share one listing
+ * by label, so that fifty containers cost as much as one.
  */
 import { constants } from 'node:os';
 import type { ContainerInfo, ContainerInspectInfo } from 'dockerode';
@@ -9,7 +9,7 @@ import type { Exit, Observed } from '../driver.ts';
 import { type Engine, statusOf } from './engine.ts';
 import { ownedBy } from './names.ts';
 
-/** For this long a listing is as good as a new one. */
+/** How long a listing stays fresh. */
 const FRESH_MS = 100;
 /** What a shell adds to the number of a signal. */
 const SIGNALLED = 128;
@@ -19,7 +19,7 @@ const REMOVED: Exit = { code: null, signal: null, reason: 'its container was rem
 export class Looks {
   readonly #engine: Engine;
   readonly #token: string;
-  /** How those ended that do not run, asked once each. */
+  /** How stopped containers ended, asked once each. */
   readonly #exits = new Map<string, Promise<Exit>>();
   #latest: { readonly at: number; readonly listing: Promise<readonly ContainerInfo[]> } | undefined;
 
@@ -41,7 +41,7 @@ export class Looks {
     return { state: 'gone', exit: await asked };
   }
 
-  /** Something was done: what was seen before it says nothing any more. */
+  /** Discards earlier observations after a change. */
   forget(): void {
     this.#latest = undefined;
   }
@@ -75,7 +75,7 @@ export function listContainers(engine: Engine, token: string): Promise<readonly 
   return engine.ask((docker) => docker.listContainers({ all: true, filters: ownedBy(token) }));
 }
 
-/** How a container ended that does not run. */
+/** How a stopped container ended. */
 export function exitOf({
   State: { ExitCode, OOMKilled, Error: failure },
   HostConfig: { Memory = 0 },

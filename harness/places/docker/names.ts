@@ -1,4 +1,6 @@
-/** How everything that belongs to a cluster is named and labelled, so that it is found without any record of it. */
+/**
+ * How everything that belongs to a cluster is named and labelled, so that it can be found without a record.
+ */
 
 /** The cluster that a driver is for. */
 export interface Owner {
@@ -8,7 +10,7 @@ export interface Owner {
 }
 
 const LABEL = { cluster: 'svcnet.cluster', name: 'svcnet.name', node: 'svcnet.node' } as const;
-/** Of the token; two clusters of one name, in different state folders, may share an engine. */
+/** Digits of the token; two clusters of the same name, in different state folders, may share an engine. */
 const TOKEN_SHOWN = 8;
 
 /** The network of a cluster; its containers and volumes add their part. */
@@ -16,7 +18,7 @@ export function networkName({ name, token }: Owner): string {
   return `svcnet-${name}-${token.slice(0, TOKEN_SHOWN)}`;
 }
 
-/** Of a container and of its volume. @param part name of a node, or `chain` */
+/** Name of a container and of its volume. @param part name of a node, or `chain` */
 export function partName(owner: Owner, part: string): string {
   return `${networkName(owner)}-${part}`;
 }
@@ -29,12 +31,12 @@ export function labelsOf({ name, token }: Owner, part?: string): Record<string, 
   };
 }
 
-/** @returns name of a node, or `chain`, or nothing for what is no part */
+/** @returns name of a node, or `chain`; empty for what is not a part */
 export function partOf(labels: Readonly<Record<string, string>>): string {
   return labels[LABEL.node] ?? '';
 }
 
-/** For lists of containers, networks and volumes. */
+/** Filter for lists of containers, networks and volumes. */
 export function ownedBy(token: string): { readonly label: string[] } {
   return { label: [`${LABEL.cluster}=${token}`] };
 }

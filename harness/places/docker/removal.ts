@@ -1,4 +1,4 @@
-/** The end of everything that bears the label of a cluster: containers, then network and volumes. */
+/** Removes everything with a cluster's label: containers, then network and volumes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerInfo } from 'dockerode';
 import { HarnessError } from '../../base/errors.ts';
@@ -7,15 +7,18 @@ import { type Engine, statusOf, unless } from './engine.ts';
 import { listContainers } from './looks.ts';
 import { ownedBy, partOf } from './names.ts';
 
-/** Gone by itself, or on its way: somebody else removes it too. */
+/** Already gone, or being removed by another process. */
 const GONE = [404, 409];
-/** What is just being made, or removed by others, is there for a moment. */
+/** Resources being created, or being removed by others, remain for a moment. */
 const ROUNDS_MAX = 100;
 const ROUND_PAUSE_MS = 100;
 /** Exit code of a process that was killed. */
 const KILLED = 137;
 
-/** @param graceMs for those that run to stop by themselves; 0: none @throws HarnessError `ENGINE_FAILED` */
+/**
+ * @param graceMs for running containers to stop by themselves; 0: none
+ * @throws HarnessError `ENGINE_FAILED`
+ */
 export async function removeAll(engine: Engine, token: string, graceMs: number): Promise<Disposed> {
   const containers = await listContainers(engine, token);
   const running = containers.filter(({ State }) => ['running', 'paused', 'restarting'].includes(State));
@@ -56,7 +59,7 @@ async function stopAll(
   return forced.flat();
 }
 
-/** Asks it to stop, and ends it when it has not; one that is paused goes on for that. */
+/** Asks it to stop, and ends it by force if it does not; a paused container is resumed for that. */
 export async function stopContainer(
   engine: Engine,
   id: string,
@@ -64,14 +67,14 @@ export async function stopContainer(
 ): Promise<{ readonly forced: boolean }> {
   return engine.ask(async (docker) => {
     const container = docker.getContainer(id);
-    // 304: it does not run.
+    // 304: it is not running.
     if (!(await unless([304, ...GONE], container.stop({ t: Math.ceil(graceMs / 1000) })))) {
       return { forced: false };
     }
     try {
       return { forced: (await container.inspect()).State.ExitCode === KILLED };
     } catch (error) {
-      // Somebody else has removed it in between.
+      // Another process has removed it in the meantime.
       if (statusOf(error) === 404) return { forced: false };
       throw error;
     }

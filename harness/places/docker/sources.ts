@@ -1,4 +1,7 @@
-/** What the image is built from: the files of this package, and of the packages it needs where they lie beside it. */
+/**
+ * What the image is built from: the files of this package and, if they are installed beside it, of its
+ * dependencies.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +11,7 @@ import type { EngineFacts } from './engine.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const DOCKERFILE = 'node/Dockerfile';
-/** What it copies. */
+/** What the Dockerfile copies. */
 const SOURCES = [
   'package.json',
   'package-lock.json',
@@ -18,20 +21,22 @@ const SOURCES = [
   'scenarios',
   'dashboards/generated',
 ];
-/** Docker's names of the processors that Node.js calls otherwise. */
+/** Docker's names for processors that Node.js names differently. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
-/** Programs of packages, as links: nothing in the image runs them. */
+/** Packages' programs, as symlinks: nothing in the image runs them. */
 const LINKS = '.bin';
 
-/** `copied`: packages come from beside this one; `install`: the build asks the registry. */
+/**
+ * `copied`: packages are copied from beside this one; `install`: the build fetches them from the registry.
+ */
 export type Dependencies = 'copied' | 'install';
 
-/** The published package has no Dockerfile: it is built from the repository alone. */
+/** The published package has no Dockerfile: images are built only from the repository. */
 export function canBuild(root = ROOT): boolean {
   return existsSync(join(root, DOCKERFILE));
 }
 
-/** Packages with compiled code are of use in the image only when it is of the same kind of system. */
+/** Packages with compiled code work in the image only if it has the same kind of system. */
 export function dependenciesFor({ os, arch }: EngineFacts, root = ROOT): Dependencies {
   const fits =
     process.platform === os && os === 'linux' && (ARCHITECTURES[process.arch] ?? process.arch) === arch;
@@ -44,7 +49,7 @@ function isGlibc(): boolean {
   return header.glibcVersionRuntime !== undefined;
 }
 
-/** Changes with every source file; packages are those of the lock file. */
+/** Changes with every source file; the lock file stands for the packages. */
 export function sourcesHash(root = ROOT): string {
   const hash = createHash('sha256');
   for (const path of filesOf(root, SOURCES)) {
@@ -77,7 +82,7 @@ async function fill(archive: Pack, root: string, files: readonly string[]): Prom
   archive.finalize();
 }
 
-/** Folders of those that the image needs, as the lock file has them. */
+/** Folders of the packages that the image needs, according to the lock file. */
 function productionPackages(root: string): string[] {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { readonly dev?: boolean }>;
@@ -85,7 +90,7 @@ function productionPackages(root: string): string[] {
   const needed = Object.entries(packages)
     .filter(([path, { dev }]) => path !== '' && dev !== true && existsSync(join(root, path)))
     .map(([path]) => path);
-  // One inside another comes with it.
+  // Nested packages come with their parent.
   return needed.filter((path) => !needed.some((other) => path.startsWith(`${other}/`)));
 }
 

@@ -1,10 +1,11 @@
 /**
- * All nodes of our own in one process: the caller's, whose breakpoints then work inside nodes and which takes them along
- * when it ends, or one in the background for a cluster that outlives its starter. The chain, and nodes of other flavours,
- * are processes beside it.
+ * All our own nodes in one process: the caller's, so that its breakpoints work inside nodes and the nodes end
+ * with it, or a background process for a cluster that outlives its starter. The chain and nodes of other
+ * flavours run as separate processes.
  *
- * What cannot be prevented: a node that computes without end holds the process, and everything in it; an error in code
- * that belongs to no node, and a failure of the runtime itself, such as a heap that is full, end all nodes at once.
+ * What cannot be prevented: a node in an endless computation blocks the process and everything in it; an
+ * error in code that belongs to no node, or a failure of the runtime itself, such as a full heap, ends all
+ * nodes at once.
  */
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
@@ -40,7 +41,7 @@ export const EMBEDDED_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability
   'copy',
 ]);
 const START_TIMEOUT_MS = 30_000;
-/** For a look at what another process holds. */
+/** For a request to another process. */
 const ANSWER_MS = 1000;
 
 /** Where the process that holds the nodes is, on disk. */
@@ -64,7 +65,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   const holderFile = join(folder, 'holder.json');
   let starting: Promise<Holder> | undefined;
 
-  /** Who holds the nodes; started when nobody does. */
+  /** The process that holds the nodes; started if there is none. */
   async function holder(signal?: AbortSignal): Promise<Holder> {
     const known = readJson(holderFile) as Holder | undefined;
     if (known !== undefined && isAlive(known)) return known;
@@ -90,7 +91,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   async function holdInBackground(signal: AbortSignal | undefined): Promise<Holder> {
     const log = join(folder, 'logs', 'holder.log');
     const said = fileLog(log);
-    // An earlier holder has said at which port it was.
+    // An earlier holder has logged its port there.
     const saidBefore = await said.end();
     const spawned = await spawnProgram({
       command: holderProgram(basename(folder)),
@@ -120,12 +121,12 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   }
 
   function writeHolder(holding: Holder): Holder {
-    // Nothing is written into a folder that has been removed meanwhile.
+    // Nothing is written if the folder has been removed meanwhile.
     if (existsSync(folder)) writeJson(holderFile, holding);
     return holding;
   }
 
-  /** Of the process that holds the nodes. */
+  /** Links in the process that holds the nodes. */
   function linksInMemory(): LinkControl {
     const present = async () => {
       const known = readJson(holderFile) as Holder | undefined;
@@ -143,7 +144,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
       knowsDiallers: true,
       begin: async (id, rule) => (await host()).beginLinkRule(id, rule),
       effect: async (id) => (await host()).linkEffect(id),
-      // With the process everything that was done to its links has ended.
+      // If the process is gone, so are the faults of its links.
       end: async (id) => (await present())?.endLinkRule(id),
     };
   }
@@ -171,7 +172,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     ...(beside.proxied === undefined ? {} : { proxied: beside.proxied }),
     links(proxy) {
       if (inMemory) return linksInMemory();
-      // The sockets of all nodes are those of one process.
+      // All nodes' sockets belong to one process.
       return { ...(beside.links as NonNullable<Driver['links']>)(proxy), knowsDiallers: false };
     },
     place: (site) => beside.place(site),
@@ -231,7 +232,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
       if (!isEmbedded(handle)) return beside.observe(handle);
       const there = await found(handle);
       if (there === undefined) return { state: 'gone', exit: HOLDER_GONE };
-      // What is done to the process is done to all in it.
+      // A paused process means that all nodes in it are paused.
       if (stateOf(there.holder) === 'paused') return { state: 'paused', pid: there.holder.pid };
       return seen(there);
     },
@@ -281,8 +282,8 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
         ),
       );
       await closeLocal(token);
-      // A process that somebody else holds nodes in goes on without them; one that does not answer is ended below, as
-      // everything is that bears the token.
+      // Another process that holds nodes continues without them; one that does not answer is ended below,
+      // like everything with the token.
       const elsewhere = new Map<number, NodeHost>();
       for (const { there } of looks) {
         if (there !== undefined && there.holder.pid !== process.pid)
@@ -301,7 +302,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   };
 }
 
-/** A node where it is held. */
+/** A node and the process that holds it. */
 interface Found {
   readonly host: NodeHost;
   readonly holder: ProcessId;
@@ -309,7 +310,7 @@ interface Found {
   readonly start: number;
 }
 
-/** Where the process runs and does not answer, its nodes are like processes that hang: they run. */
+/** If the process runs but does not answer, its nodes count as running, like processes that hang. */
 async function seen({ host, holder, node, start }: Found): Promise<Observed> {
   const observed = await soon(host.observe(node, start));
   return (
@@ -318,7 +319,7 @@ async function seen({ host, holder, node, start }: Found): Promise<Observed> {
   );
 }
 
-/** @returns undefined when it fails, or takes longer than a process that is well would */
+/** @returns undefined when it fails, or takes longer than it would in a healthy process */
 async function soon<T>(work: Promise<T>): Promise<T | undefined> {
   const [first] = await Promise.allSettled([
     Promise.race([work, sleep(ANSWER_MS, undefined, { ref: false })]),
@@ -341,7 +342,7 @@ async function closeLocal(token: string): Promise<void> {
   const opened = local.get(token);
   local.delete(token);
   const [outcome] = await Promise.allSettled([opened]);
-  // One that could not be opened holds nothing.
+  // A host that could not be opened holds nothing.
   if (outcome.status === 'rejected' || outcome.value === undefined) return;
   const { host, served } = outcome.value;
   await Promise.all([host.close(), served.close()]);

@@ -1,7 +1,7 @@
 /**
  * The process that holds the embedded nodes of a cluster which outlives the command that started it:
- * `node harness/places/embedded/holder.ts CLUSTER`, with the cluster's token in SVCNET_LABEL. It says on its first line at which
- * port it can be called, and ends on SIGTERM and SIGINT.
+ * `node harness/places/embedded/holder.ts CLUSTER`, with the cluster's token in SVCNET_LABEL. Its first line
+ * of output names the port of its API; it ends on SIGTERM and SIGINT.
  */
 import { createNodeHost } from './host.ts';
 import { trimHolder } from './rest.ts';
@@ -15,7 +15,7 @@ if (token === undefined || token === '') {
 const host = createNodeHost(process.argv[2] ?? '');
 const served = await serveHost(host, token);
 const trimming = trimHolder();
-// The server alone would not keep it.
+// The server alone would not keep the process alive.
 const staying = setInterval(() => undefined, 2 ** 30);
 
 async function end(): Promise<void> {

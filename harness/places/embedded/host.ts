@@ -1,6 +1,7 @@
 /**
- * Nodes of one process: what a cluster's embedded nodes live in, whether that is the caller's process or one in the
- * background. Their peers, and unless asked otherwise their stores, are in memory; their APIs are on loopback ports.
+ * The nodes of one process: holds a cluster's embedded nodes, in the caller's process or in a background
+ * process. Their peers, and unless asked otherwise their stores, are in memory; their APIs are on loopback
+ * ports.
  */
 import { closeSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,28 +27,28 @@ export interface HostedPart {
   readonly log: string;
 }
 
-/** What is done to the nodes of a host, from its own process or from another one. */
+/** Operations on the nodes of a host, from its own process or from another one. */
 export interface NodeHost {
-  /** Loads what the first node would otherwise load at its start. */
+  /** Loads in advance what the first node would otherwise load at its start. */
   prepare(): Promise<void>;
   /** @returns which start of the node this is @throws HarnessError `PROCESS_FAILED` when it runs already */
   start(part: HostedPart): Promise<number>;
-  /** @returns whether it had to be cut off; false also when it was gone */
+  /** @returns whether it had to be cut off; also false if it was gone */
   stop(name: string, start: number, graceMs: number): Promise<boolean>;
   kill(name: string, start: number): Promise<void>;
   /** @returns false when it was gone */
   pause(name: string, start: number): Promise<boolean>;
   resume(name: string, start: number): Promise<boolean>;
   observe(name: string, start: number): Promise<Observed>;
-  /** Makes links bad, see `LinkControl`. */
+  /** Degrades links, see `LinkControl`. */
   beginLinkRule(id: string, rule: LinkRule): Promise<void>;
   linkEffect(id: string): Promise<LinkEffect>;
   endLinkRule(id: string): Promise<void>;
-  /** Writes the disk in memory of a stopped node into a data directory, for a node that is started there first. */
+  /** Writes a stopped node's in-memory disk into a data directory, for the first start of a node there. */
   saveDisk(name: string, dataDir: string): Promise<void>;
-  /** Forgets the disk in memory of a stopped node. */
+  /** Discards a stopped node's in-memory disk. */
   wipe(name: string): Promise<void>;
-  /** Flips a bit in so many chunks on it. @returns in how many there were */
+  /** Flips a bit in this many chunks on it. @returns how many chunks were damaged */
   damage(name: string, chunks: number): Promise<number>;
   /** Cuts everything off. */
   close(): Promise<void>;
@@ -60,12 +61,12 @@ interface Hosted {
   readonly stopping: AbortController;
   /** Once it is ready. */
   running: RunningNode | undefined;
-  /** What lies around the platform of a node that is tampered with. */
+  /** Wraps the platform of a tampered node. */
   readonly tampered: TamperedPlatform | undefined;
   exit: Exit | undefined;
 }
 
-/** What there is once for all nodes of a host; loading it is most of the time that the first start takes. */
+/** What all nodes of a host share; loading it takes most of the time of the first start. */
 type Programs = Awaited<ReturnType<typeof loadPrograms>>;
 
 /** @param cluster its name, for messages */
@@ -98,7 +99,7 @@ export function createNodeHost(cluster: string): NodeHost {
     writeSync(file, line);
   }
 
-  /** In the format of the node's own log lines, so that log tools find it. */
+  /** Uses the format of the node's own log lines, so that log tools find it. */
   function complain(part: HostedPart, message: string, error: unknown): void {
     const entry = {
       level: 'error',
@@ -116,7 +117,7 @@ export function createNodeHost(cluster: string): NodeHost {
     return one?.start === start && isThere(one) ? one : undefined;
   }
 
-  /** First of all it is known; that it can be written down is not sure. */
+  /** Recorded in memory first; writing it to the log may fail. */
   function ended(one: Hosted, exit: Exit): void {
     one.exit ??= exit;
     one.stopping.abort(new Error('the node has ended'));
@@ -138,7 +139,7 @@ export function createNodeHost(cluster: string): NodeHost {
     programs ??= loadPrograms();
     const { startNode, MemoryDisk, optionsOf, ...memory } = await programs;
     const { options, keys, transport, store, shareResults } = readEmbedded(part.dataDir);
-    // What an earlier start had is given back before this one takes it.
+    // Resources of an earlier start are released before this one takes them.
     await hosted.get(part.name)?.platform.cut();
     if (closed) throw new HarnessError('PROCESS_FAILED', `${part.name}: the cluster is being stopped`);
     contained ??= memory.containCrashes();
@@ -298,7 +299,7 @@ function imageFile(dataDir: string): string {
   return join(dataDir, 'disk.image');
 }
 
-/** What a disk in memory begins with. The file is used once: from then on it is older than the disk. */
+/** Initial content of an in-memory disk. The file is used once: from then on the disk is newer. */
 function takeImage(dataDir: string): Uint8Array | undefined {
   const file = imageFile(dataDir);
   if (!existsSync(file)) return undefined;
@@ -313,7 +314,7 @@ function isThere({ exit, platform }: Hosted): boolean {
   return exit === undefined && platform.state !== 'off';
 }
 
-/** Loaded on demand: next to no cluster has such nodes. */
+/** Loaded on demand: hardly any cluster has such nodes. */
 async function tamperedWith(
   platform: MemoryPlatform,
   dataDir: string,
@@ -325,7 +326,7 @@ async function tamperedWith(
   return tamper(platform, { dataDir, tampered, options: options() });
 }
 
-/** Loaded on demand: commands that embed no node must not pay for the node's code. */
+/** Loaded on demand: commands that embed no nodes must not pay for the node's code. */
 async function loadPrograms() {
   const [{ startNode }, memory, { MemoryDisk }, { resolveOptions }, { ownIdentity }] = await Promise.all([
     import('../../../node/compose.ts'),

@@ -1,4 +1,7 @@
-/** Bad links of nodes that share a process: what they send each other waits here, on the clock that it is given. */
+/**
+ * Degraded links between nodes that share a process: what they send each other waits here, timed by a given
+ * clock.
+ */
 import type { Clock } from '../../../node/env/clock.ts';
 import type { Carrier, MemoryPair } from '../../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
@@ -15,25 +18,25 @@ import {
   Rules,
 } from '../../links/rules.ts';
 
-/** On its way in one direction, as on a connection through the proxy: writers wait until there is less. */
+/** Bytes in transit in one direction, as on a connection through the proxy: above this, writers wait. */
 const QUEUE_FULL_BYTES = 4 * 2 ** 20;
 /**
- * What comes beyond is streams that are opened and given up, which wait for nobody: then the link breaks. Between
- * processes its nodes close one that has been silent for so long.
+ * Beyond this there are only streams that are opened and abandoned, which do not wait: then the link breaks.
+ * Between processes, the nodes close a link that has been silent for so long.
  */
 const QUEUE_MAX_BYTES = 16 * 2 ** 20;
-/** Of a frame beside its bytes: most of those that wait have none. */
+/** Overhead of a frame besides its bytes: most of the waiting frames have none. */
 const FRAME_BYTES = 256;
 
 export interface MemoryLinksDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
   /** Name of the node with a peer id. */
   readonly nameOf: (peerId: string) => string | undefined;
-  /** All connections there are. */
+  /** All existing connections. */
   readonly pairs: () => readonly MemoryPair[];
 }
 
-/** All that goes from one node to another. */
+/** All traffic from one node to another. */
 interface Way {
   readonly from: string;
   readonly to: string;
@@ -42,10 +45,10 @@ interface Way {
   queue: { readonly arrive: () => void; readonly size: number; due: number }[];
   /** Bytes in it. */
   queued: number;
-  /** Of writers that wait. */
+  /** Resolves for writers that wait. */
   room: PromiseWithResolvers<void> | undefined;
   timer: Disposable | undefined;
-  /** Something was swallowed. */
+  /** Whether something was swallowed. */
   holed: boolean;
 }
 
@@ -54,7 +57,7 @@ export class MemoryLinks implements LinkControl, Carrier {
   readonly #deps: MemoryLinksDeps;
   readonly #rules = new Rules();
   readonly #ways = new Map<string, Way>();
-  /** Bytes between two nodes since a rule began that counts them. */
+  /** Bytes between two nodes since the start of a rule that counts them. */
   readonly #passed = new Map<ActiveRule, Map<string, number>>();
 
   constructor(deps: MemoryLinksDeps) {
@@ -140,7 +143,7 @@ export class MemoryLinks implements LinkControl, Carrier {
     const key = `${from} ${to}`;
     let way = this.#ways.get(key);
     if (way === undefined) {
-      // What is drawn follows from the seeds of the rules, and from what the two nodes send each other.
+      // Random draws depend only on the seeds of the rules and on what the two nodes send each other.
       const seeds = this.#rules.active.map(({ rule: { seed } }) => seed);
       const line = new Line([...seeds, ...this.#names(from), ...this.#names(to)].join(' '));
       // It counts with the way back: a rule that delays both has delayed one connection.
@@ -182,7 +185,7 @@ export class MemoryLinks implements LinkControl, Carrier {
     if (this.#rules.active.length === 0) this.#ways.clear();
   }
 
-  /** What has arrived, in the order in which it was sent. */
+  /** Delivers what is due, in the order in which it was sent. */
   #release(way: Way): void {
     way.timer?.[Symbol.dispose]();
     way.timer = undefined;
@@ -207,7 +210,7 @@ export class MemoryLinks implements LinkControl, Carrier {
     way.room = undefined;
   }
 
-  /** The connection breaks, and what was on its way is gone with it. */
+  /** The connection breaks, and everything in transit is lost. */
   #overflow(way: Way): void {
     way.queue = [];
     this.#shrink(way, 0);
@@ -226,7 +229,7 @@ export class MemoryLinks implements LinkControl, Carrier {
       const passed = (counts.get(link) ?? 0) + bytes.length;
       counts.set(link, passed);
       if (passed <= limit) continue;
-      // Of the next connection.
+      // Counts for the next connection.
       counts.set(link, 0);
       rule.counts['connections cut']++;
       isCut = true;

@@ -1,11 +1,11 @@
-/** What is on disk of an embedded node before its first start: its options and its keys, in one file. */
+/** The file on disk from which an embedded node starts: its options and its keys. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import type { EmbeddedSettings } from '../../flavours/flavour.ts';
 
 export interface EmbeddedNode extends EmbeddedSettings {
-  /** Where its peers are: in the same process, or on TCP when one of them is not. */
+  /** How it reaches its peers: in the same process, or over TCP if one of them is outside it. */
   readonly transport: 'memory' | 'tcp';
   readonly store: 'memory' | 'disk';
   readonly shareResults: boolean;

@@ -1,13 +1,14 @@
 /**
- * Says so when the process that holds the nodes of a cluster computes without a pause: nothing in it can, as nothing of it
- * runs then. A thread looks whether the event loop still turns; it can neither tell which node it is nor stop it.
+ * Reports when the process that holds a cluster's nodes computes without a pause: nothing in the blocked
+ * event loop could. A thread checks whether the loop still turns; it can neither tell which node is to blame
+ * nor stop it.
  */
 import inspector from 'node:inspector';
 import { Worker } from 'node:worker_threads';
 
-/** A look at the loop, from inside. */
+/** Interval of the beat inside the loop. */
 const BEAT_MS = 250;
-/** Long beyond any pause of garbage collection, and of a machine under load. */
+/** Far longer than any pause from garbage collection or from a machine under load. */
 const SILENCE_MS = 5000;
 
 /** Runs in the thread: counts how long the beat has been the same, and writes to standard error once for each silence. */
@@ -35,18 +36,18 @@ export function watchLoop(cluster: string, silenceMs: number = SILENCE_MS): Disp
   const lookMs = Math.min(BEAT_MS * 2, silenceMs);
   const worker = new Worker(PROGRAM, {
     eval: true,
-    // What the caller's program preloads is not for this thread.
+    // This thread must not preload what the caller's program does.
     execArgv: [],
     workerData: { beats: beats.buffer, lookMs, silenceMs, text },
     stdout: false,
     stderr: false,
   });
   worker.unref();
-  // Without the thread the nodes run all the same.
+  // The nodes run without the thread too.
   worker.on('error', () => undefined);
   const beat = setInterval(() => {
     Atomics.add(beats, 0, 1);
-    // A breakpoint is no loop.
+    // A pause in the debugger is not a loop.
     Atomics.store(beats, 1, inspector.url() === undefined ? 0 : 1);
   }, BEAT_MS).unref();
   return {

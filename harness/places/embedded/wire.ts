@@ -1,5 +1,5 @@
 /**
- * A host of nodes that another process is: one JSON request per call over loopback HTTP, for those who know the
+ * A host of nodes in another process: one JSON request per call over loopback HTTP, authorised by the
  * cluster's token.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -9,7 +9,7 @@ import type { NodeHost } from './host.ts';
 
 const HOST = '127.0.0.1';
 const BODY_MAX = 64 * 1024;
-/** A node is started in some tens of milliseconds; a busy process answers late. */
+/** A node is started in some tens of milliseconds; a busy process takes longer to answer. */
 const CALL_TIMEOUT_MS = 30_000;
 const METHODS = [
   'prepare',

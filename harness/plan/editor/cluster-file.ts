@@ -1,6 +1,6 @@
 /**
- * A cluster file to begin with. It names every key: those that are off stand behind a `#` without a space, with their
- * default, or with an example where there is none.
+ * A cluster file to start from. It names every key: those that are off follow a `#` without a space, with
+ * their default, or with an example if they have none.
  */
 export const CLUSTER_FILE = `# A cluster of svcnet. Start it with: svcnet up -f FILE
 # Lines such as "#seed: 42" are off: they show the default, or an example where there is none (marked so).

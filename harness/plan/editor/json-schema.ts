@@ -1,4 +1,7 @@
-/** The definition's shape as a JSON schema, for editors: derived from what is checked, with a description for every key. */
+/**
+ * The definition's shape as a JSON schema, for editors: derived from the schema used for validation, with a
+ * description for every key.
+ */
 import { z } from 'zod';
 import { describeOptions } from '../../../node/options.ts';
 import { RESERVED_OPTIONS } from '../../flavours/svc-options.ts';
@@ -7,18 +10,18 @@ import { DESCRIPTIONS } from './descriptions.ts';
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** What people may write; numbers that are too large for JSON are text. */
+/** What people may write; numbers too large for JSON are text. */
 export function definitionSchema(): JsonSchema {
   const derived = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
   const described = describe(derived, '');
   return { ...described, title: 'svcnet cluster', description: 'A cluster of svcnet.' };
 }
 
-/** Dotted paths of all keys, as `DESCRIPTIONS` has them. */
+/** Dotted paths of all keys, as in `DESCRIPTIONS`. */
 export function keyPaths(at: JsonSchema = definitionSchema(), path = ''): string[] {
   const own = Object.entries(at.properties ?? {}).flatMap(([key, value]) => {
     const inner = path === '' ? key : `${path}.${key}`;
-    // What follows is named by the node's option table.
+    // The node's option table names the keys below.
     return inner === OPTIONS_PATH ? [inner] : [inner, ...keyPaths(value as JsonSchema, inner)];
   });
   const others = [...(at.anyOf ?? []), ...(isSchema(at.items) ? [at.items] : [])];
@@ -44,7 +47,7 @@ function describe(at: JsonSchema, path: string): JsonSchema {
             ]),
           ),
         }),
-    // Numbers beyond JSON's allow anything there, and are written as text.
+    // Numbers beyond JSON's range have a schema that allows anything; they are written as text.
     ...(anyOf === undefined
       ? {}
       : {
@@ -56,7 +59,7 @@ function describe(at: JsonSchema, path: string): JsonSchema {
   };
 }
 
-/** It is that of the key, which has it already. */
+/** The key itself already has this description. */
 function withoutDescription({ description: _description, ...others }: JsonSchema): JsonSchema {
   return others;
 }
@@ -65,7 +68,7 @@ function isSchema(items: JsonSchema['items']): items is JsonSchema {
   return typeof items === 'object' && !Array.isArray(items);
 }
 
-/** Those of our own nodes, which an editor can offer; a Bee has others. */
+/** The options of our own nodes, which an editor can suggest; a Bee has others. */
 function nodeOptions({ additionalProperties }: JsonSchema): Record<string, JsonSchema> {
   const reserved: readonly string[] = RESERVED_OPTIONS;
   return Object.fromEntries(

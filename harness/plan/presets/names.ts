@@ -1,2 +1,2 @@
-/** Definitions with a name; what they say is in `presets.ts`. */
+/** Names of predefined definitions; `presets.ts` has their contents. */
 export const PRESET_NAMES = ['factory'] as const;

@@ -1,11 +1,11 @@
-/** Definitions that have a name: what others start with other tools, for those who use these. */
+/** Named definitions: clusters that people otherwise start with other tools. */
 
 import type { DefinitionInput } from '../definition-input.ts';
 import { PRESET_NAMES } from './names.ts';
 
 type PresetName = (typeof PRESET_NAMES)[number];
 
-/** Accounts 5 to 9 of the usual development mnemonic (`test test … junk`): public, of value nowhere. */
+/** Accounts 5 to 9 of the usual development mnemonic (`test test … junk`): public and worthless. */
 export const PRESET_ACCOUNT_KEYS = [
   '8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba',
   '92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e',
@@ -20,9 +20,9 @@ const TOKEN = 10n ** 16n;
 const COIN = 10n ** 18n;
 
 /**
- * The ecosystem's five-node stack, as its users' tools find it: ports, accounts, chain, money, and what has happened
- * before they come. The height is beyond the second round of the storage game (152 blocks each), so that everything
- * uploaded before counts in a reserve sample.
+ * The ecosystem's five-node stack, as its users' tools expect it: ports, accounts, chain, funds and history.
+ * The height is beyond the second round of the storage game (152 blocks each), so that everything uploaded
+ * before counts in a reserve sample.
  */
 const factory: DefinitionInput = {
   seed: 1337,
@@ -53,9 +53,9 @@ const factory: DefinitionInput = {
 const PRESETS: Readonly<Record<PresetName, DefinitionInput>> = { factory };
 
 /**
- * The definition of the preset that an input names, with the keys of the input in their places; of `chain` each one
- * inside. Ports of the input leave the preset's port of the chain behind as well.
- * @returns the input itself when it names no preset that there is
+ * The definition of the preset that an input names, overridden by the keys of the input; `chain` is merged
+ * key by key. If the input sets ports, the preset's chain port is dropped too.
+ * @returns the input itself if it names no known preset
  */
 export function withPreset(input: unknown): unknown {
   if (!isMap(input)) return input;

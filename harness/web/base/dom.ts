@@ -1,4 +1,4 @@
-/** Elements in one expression. Text is always text: nothing here takes markup. */
+/** Builds elements in one expression. Text is always text: nothing here takes markup. */
 
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 type Child = Node | string;
@@ -27,7 +27,7 @@ function filled<E extends HTMLElement | SVGElement>(
 ): E {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
-    // A content security policy forbids the attribute, and not the property.
+    // A content security policy forbids the attribute, but not the property.
     if (name === 'style') made.style.cssText = String(value);
     else made.setAttribute(name, value === true ? '' : String(value));
   }
@@ -35,12 +35,15 @@ function filled<E extends HTMLElement | SVGElement>(
   return made;
 }
 
-/** Value of a CSS variable where the element is, such as `--ink`. */
+/** Value of a CSS variable at an element, such as `--ink`. */
 export function themeColour(at: Element, variable: string): string {
   return getComputedStyle(at).getPropertyValue(variable).trim();
 }
 
-/** Calls when light becomes dark, dark light, or the page is printed. @returns what ends that */
+/**
+ * Calls back when the theme changes between light and dark, or the page is printed.
+ * @returns removes the callback
+ */
 export function onThemeChange(changed: () => void): () => void {
   const queries = ['(prefers-color-scheme: dark)', 'print'].map((query) => matchMedia(query));
   for (const query of queries) query.addEventListener('change', changed);

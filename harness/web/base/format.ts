@@ -3,7 +3,7 @@
 /** What an axis, a chart or a table counts. */
 export type Unit = 'ms' | 'bytes' | 'MiB/s' | '1/s' | '%' | 'count' | 's';
 
-/** What is not known. */
+/** Shown for unknown values. */
 export const NOTHING = '–';
 
 /** With its unit, three significant digits: `41 ms`, `1.27 s`, `9.81 MiB/s`, `12,400`. */
@@ -47,19 +47,19 @@ export function byteSize(bytes: number): string {
   return `${unit === 0 ? grouped(value) : digits(value)} ${units[unit]}`;
 }
 
-/** Thousands apart, small ones with three significant digits. */
+/** With thousands separators; small numbers with three significant digits. */
 export function grouped(value: number): string {
   if (Number.isInteger(value) || Math.abs(value) >= 1000)
     return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
   return digits(value);
 }
 
-/** Amounts that a number may not hold. */
+/** Thousands separators for amounts beyond the range of a number. */
 export function groupedDigits(amount: string): string {
   return amount.replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
-/** Three significant digits, without zeros behind. */
+/** Three significant digits, without trailing zeros. */
 export function digits(value: number): string {
   if (value === 0) return '0';
   const size = Math.abs(value);

@@ -19,7 +19,7 @@ export interface TimeChartData {
   readonly series: readonly TimeSeries[];
   /** Default: linear, from zero. */
   readonly scale?: 'log';
-  /** What a reader must know of its values. */
+  /** What a reader must know about its values. */
   readonly note?: string;
   /** Each value stands for the time from its own to the next: drawn as steps. */
   readonly steps?: boolean;
@@ -34,9 +34,9 @@ export interface ChartMark {
   readonly text: string;
 }
 
-/** What charts that stand below each other have in common. */
+/** What charts stacked below each other share. */
 export interface ChartFrame {
-  /** What is 0:00, ms since the epoch. */
+  /** Time shown as 0:00, ms since the epoch. */
   readonly originMs: number;
   /** Both ends of the axis, ms since the epoch. */
   readonly fromMs: number;

@@ -1,7 +1,7 @@
 import { quantity } from '../base/format.ts';
 import type { TimeChartData } from './chart-data.ts';
 
-/** What a chart shows, in words: between which values each series moves. */
+/** A chart in words: the range of each series. */
 export function chartSummary({ series, unit }: TimeChartData): string {
   const parts = series.map(({ label, values }) => {
     const known = values.filter((value) => value !== null);

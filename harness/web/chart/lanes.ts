@@ -3,9 +3,9 @@ import { element } from '../base/dom.ts';
 import { clock, duration } from '../base/format.ts';
 import type { ChartFrame, ChartMark } from './chart-data.ts';
 
-/** Bars that overlap stand below each other; more than this at once are drawn over each other. */
+/** Overlapping bars are stacked; more than this at once are drawn over each other. */
 const ROWS_MAX = 6;
-/** A bar that is shorter is as wide as this, so that it can be seen. */
+/** Minimum width of a bar, so that it can be seen. */
 const PERCENT_MIN = 0.4;
 
 const KINDS: readonly (readonly [ChartMark['kind'], string])[] = [
@@ -38,7 +38,7 @@ function lane(title: string, marks: readonly ChartMark[], frame: ChartFrame): HT
   const bars = placed.map(({ mark, end, left, width, row }, i) => {
     const start = clock(mark.fromMs - originMs, true);
     const when = end > mark.fromMs ? `${start}, ${duration(end - mark.fromMs)}` : start;
-    // Words go on behind their bar until the next one begins.
+    // Text continues past its bar up to the next one.
     const next = placed.slice(i + 1).find((other) => other.row === row)?.left ?? 100;
     return element(
       'li',

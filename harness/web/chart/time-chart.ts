@@ -1,6 +1,7 @@
 /**
- * Lines over time with faults and phases behind them, on uPlot. What a canvas keeps from people who cannot see it or
- * have no mouse is there in other ways: arrow keys move the cursor and its values are said, and a table has all of them.
+ * Lines over time with faults and phases behind them, drawn with uPlot. For people who cannot see the canvas
+ * or have no mouse there are alternatives: arrow keys move the cursor and its values are announced, and a
+ * table lists all of them.
  */
 import uPlot from 'uplot';
 import { element, onThemeChange, themeColour } from '../base/dom.ts';
@@ -8,21 +9,24 @@ import { clock, quantity } from '../base/format.ts';
 import type { ChartFrame, TimeChartData, TimeSeries } from './chart-data.ts';
 import { chartSummary } from './chart-summary.ts';
 
-/** Room of the value axis, the same in all charts, so that their times stand below each other. `chart.css` has both too. */
+/**
+ * Width of the value axis and of the right margin, the same in all charts, so that their times line up.
+ * `chart.css` repeats both.
+ */
 const AXIS_PX = 84;
 const RIGHT_PX = 28;
 const HEIGHT_PX = 180;
-/** A table of more rows is not read by anybody. */
+/** Longer tables are not read. */
 const ROWS_MAX = 120;
 const COLOURS = 8;
-/** The enumeration exists in its declarations only. */
+/** The enumeration exists only in the package's type declarations. */
 // oxlint-disable-next-line typescript/no-unsafe-enum-assignment
 const LOGARITHMIC = 3 as uPlot.Scale.Distr.Logarithmic;
-/** The summary of more series is a wall of text: it is there for those who hear it. */
+/** With more series the summary is a wall of text: it is then hidden, except from screen readers. */
 const SUMMARY_SHOWN_MAX = 3;
-/** Points of a line ascend, so a step ends this much before the next begins. */
+/** Times must ascend, so a step ends this long before the next begins. */
 const STEP_GAP_SECONDS = 1e-4;
-/** Cursors of all charts of a page move together. */
+/** Cursors of all charts on a page move together. */
 const SYNC_KEY = 'svcnet';
 
 export class TimeChart {
@@ -67,7 +71,7 @@ export class TimeChart {
     this.#describe();
   }
 
-  /** New values; the same chart when it has the same series as before. */
+  /** Shows new values; keeps the drawn chart if the series are the same. */
   update(data: TimeChartData, frame: ChartFrame): void {
     const labels = ({ series }: TimeChartData) => series.map(({ label }) => label).join('\n');
     const same = labels(data) === labels(this.#data);
@@ -138,7 +142,7 @@ export class TimeChart {
           ...axis,
           size: AXIS_PX,
           space: 34,
-          // On a logarithmic axis most splits have no words.
+          // On a logarithmic axis most splits have no label.
           values: (_, splits) => splits.map((value) => (value === null ? '' : quantity(value, unit))),
         },
       ],
@@ -164,7 +168,7 @@ export class TimeChart {
     };
   }
 
-  /** Behind the lines: a band for each fault, a line for each incident and each beginning of a phase. */
+  /** Behind the lines: a band for each fault, a line for each incident and each start of a phase. */
   #drawMarks(chart: uPlot): void {
     const { ctx, bbox } = chart;
     const { originMs, toMs, marks } = this.#frame;
@@ -191,7 +195,7 @@ export class TimeChart {
     ctx.restore();
   }
 
-  /** In steps each value has two points: where it begins to hold, and just before the next one does. */
+  /** In steps each value has two points: where it starts to apply, and just before the next one does. */
   #columns(): uPlot.AlignedData {
     const { timesMs, series, steps = false } = this.#data;
     const seconds = timesMs.map((ms) => (ms - this.#frame.originMs) / 1000);
@@ -203,7 +207,7 @@ export class TimeChart {
     ];
   }
 
-  /** Which value a point of the drawing belongs to. */
+  /** Index of the value that a drawn point belongs to. */
   #valueIndex(point: number): number {
     return this.#data.steps === true ? Math.floor(point / 2) : point;
   }
@@ -265,7 +269,7 @@ export class TimeChart {
     this.#say(at);
   }
 
-  /** The values at one time, for those who hear them. */
+  /** Announces the values at one time to screen readers. */
   #say(index: number): void {
     const { timesMs, series, unit } = this.#data;
     const at = clock((timesMs[index] ?? 0) - this.#frame.originMs, true);

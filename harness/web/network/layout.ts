@@ -1,10 +1,13 @@
-/** Where things of the address space are on a ring: addresses ascend clockwise from the top. No DOM, so tests can ask it. */
+/**
+ * Positions of the address space on a ring: addresses ascend clockwise from the top. No DOM, so that it can
+ * be tested.
+ */
 import type { NetworkPicture, PictureNode } from '../../picture/picture.ts';
 
 const TURN = 2 * Math.PI;
 /** Digits of an overlay that decide its place: more than a screen can tell apart. */
 const PREFIX_DIGITS = 8;
-/** A ring of more neighbourhoods cannot show their names. */
+/** A ring with more neighbourhoods cannot show their names. */
 export const NEIGHBOURHOODS_NAMED_MAX = 32;
 
 export interface Point {
@@ -12,7 +15,7 @@ export interface Point {
   readonly y: number;
 }
 
-/** Share of the address space that lies before an overlay, from 0 to 1. */
+/** Share of the address space before an overlay, from 0 to 1. */
 export function shareOf(overlay: string): number {
   return Number.parseInt(overlay.slice(0, PREFIX_DIGITS), 16) / 16 ** PREFIX_DIGITS;
 }
@@ -29,11 +32,11 @@ export interface Neighbourhood {
   /** Shares of the address space. */
   readonly from: number;
   readonly to: number;
-  /** Names of full nodes that say they are responsible. */
+  /** Names of the full nodes responsible for it, according to their storage radius. */
   readonly nodes: readonly string[];
 }
 
-/** The neighbourhoods that full nodes tell by their storage radius, in the order of their addresses. */
+/** The neighbourhoods that follow from full nodes' storage radii, ordered by address. */
 export function neighbourhoods(
   nodes: readonly Pick<PictureNode, 'name' | 'overlay' | 'mode' | 'storageRadius'>[],
 ): Neighbourhood[] {
@@ -58,12 +61,13 @@ function bitsOf(overlay: string): string {
     .padStart(PREFIX_DIGITS * 4, '0');
 }
 
-/** Moves labels apart that would cover each other, as little as that takes. @param gap least share between two */
+/** Moves overlapping labels apart, as little as possible. @param gap minimum share between two */
 export function spreadLabels(shares: readonly number[], gap: number): number[] {
   const order = shares.map((share, i) => ({ share, i })).toSorted((a, b) => a.share - b.share);
   const room = Math.min(gap, 1 / Math.max(1, order.length));
   const placed = order.map(({ share }) => share);
-  // Each round moves neighbours that are too close by half of what is missing each; around the ring, so it takes some.
+  // Each round moves neighbours that are too close apart, each by half of what is missing; around a ring this
+  // takes several rounds.
   for (let round = 0; round < 100; round++) {
     let moved = false;
     for (let k = 0; k < placed.length && placed.length > 1; k++) {
@@ -82,7 +86,7 @@ export function spreadLabels(shares: readonly number[], gap: number): number[] {
   return spread;
 }
 
-/** The network in a sentence or three, for those who do not see it. */
+/** The network in a few sentences, for screen readers. */
 export function networkSummary({ nodes, links, cluster }: NetworkPicture): string {
   const running = nodes.filter(({ answers }) => answers);
   const connected = links.filter((link) => link.connected).length;
@@ -95,7 +99,7 @@ export function networkSummary({ nodes, links, cluster }: NetworkPicture): strin
   return `${cluster}: ${running.length} of ${nodes.length} nodes answer, ${connected} links, ${radius}.${missing}`;
 }
 
-/** A node that runs but does not answer is in trouble, whatever its process says. */
+/** A running node that does not answer is in trouble, whatever the state of its process. */
 export function stateText(state: string): string {
   return state === 'running' ? 'runs, does not answer' : state;
 }

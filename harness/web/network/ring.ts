@@ -1,6 +1,6 @@
 /**
- * The network as a ring of addresses: nodes at their overlays, neighbourhoods as arcs around them, links across. Drawn
- * for the width that it has, so that words stay as large as all others on the page.
+ * The network as a ring of addresses: nodes at their overlays, neighbourhoods as arcs around them, links
+ * across. Drawn for its actual width, so that its text is as large as the rest of the page's.
  */
 import type { NetworkPicture, PictureLink, PictureNode } from '../../picture/picture.ts';
 import { element, svg } from '../base/dom.ts';
@@ -22,15 +22,15 @@ const MARGIN_NARROW_PX = 48;
 const NARROW_PX = 480;
 const LABEL_PX = 15;
 const NODE_RADIUS_PX = { min: 5, max: 10 } as const;
-/** With more nodes than this, only those in trouble have their names beside them. */
+/** With more nodes than this, only those in trouble are labelled. */
 const NAMED_MAX = 60;
-/** With more nodes than this, names stand like rays: beside each other they would cover each other. */
+/** With more nodes than this, names are drawn like rays: side by side they would overlap. */
 const LEVEL_NAMES_MAX = 12;
 
 const CHOOSE = 'Choose a node to see its links and what is known of it.';
 
 export interface RingOptions {
-  /** A node was chosen, by pointer or keyboard; undefined: none any more. */
+  /** Called when a node is chosen, by pointer or keyboard; undefined: none is chosen any more. */
   readonly onSelect?: (name: string | undefined) => void;
 }
 
@@ -38,7 +38,7 @@ export class NetworkRing {
   readonly root: HTMLElement;
   readonly #options: RingOptions;
   readonly #stage = element('div', { class: 'ring-stage' });
-  /** What is known of the chosen node, or of the one under the pointer. */
+  /** Facts about the chosen node, or about the one under the pointer. */
   readonly #facts = element('p', { class: 'ring-facts', 'aria-live': 'polite' }, CHOOSE);
   readonly #observer: ResizeObserver;
   #picture: NetworkPicture;
@@ -68,12 +68,12 @@ export class NetworkRing {
     this.root.remove();
   }
 
-  /** Where a node is in the drawing; undefined when it is not there. */
+  /** Position of a node in the drawing; undefined when it is not drawn. */
   pointOf(name: string): Point | undefined {
     return this.#points.get(name);
   }
 
-  /** In front of everything else: for what moves. Emptied whenever the ring is drawn anew. */
+  /** Layer in front of everything else, for moving elements. Emptied whenever the ring is redrawn. */
   get front(): SVGGElement {
     return this.#front;
   }
@@ -282,7 +282,10 @@ export class NetworkRing {
   }
 }
 
-/** Full nodes of ours are round, others square, light and boot nodes hollow; what does not answer is crossed out. */
+/**
+ * Our own full nodes are round, others square, light and boot nodes hollow; nodes that do not answer are
+ * crossed out.
+ */
 function shape({ answers, flavour }: PictureNode, { x, y }: Point, r: number): SVGElement {
   if (!answers)
     return svg('path', { class: 'ring-cross', d: `M${x - 7} ${y - 7}l14 14M${x + 7} ${y - 7}l-14 14` });

@@ -1,4 +1,4 @@
-/** What `report.html` carries as JSON beside its text: what is drawn when it is opened. */
+/** The JSON in `report.html`: data of what is drawn when the page is opened. */
 import type { NetworkPicture } from '../../picture/picture.ts';
 import type { ChartFrame, TimeChartData } from '../chart/chart-data.ts';
 
@@ -12,8 +12,8 @@ export interface ScenarioDrawings {
   readonly picture?: NetworkPicture;
 }
 
-/** Of the script element with the data. */
+/** Id of the script element with the data. */
 export const DATA_ID = 'report-data';
-/** Attributes of the elements that drawings go into; their value is the number of the scenario. */
+/** Attributes of the elements that receive drawings; the value is the number of the scenario. */
 export const CHARTS_ATTRIBUTE = 'data-charts';
 export const RING_ATTRIBUTE = 'data-ring';

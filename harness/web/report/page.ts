@@ -1,4 +1,4 @@
-/** Draws into `report.html` what is drawn when it is opened; all of its text is there before. */
+/** Draws the charts and rings when `report.html` is opened; the page already has all its text. */
 import { eventLanes } from '../chart/lanes.ts';
 import { TimeChart } from '../chart/time-chart.ts';
 import { NetworkRing } from '../network/ring.ts';

@@ -1,4 +1,4 @@
-/** All of one node, beside the page: it can be read while the network is watched. */
+/** Everything about one node, beside the page, so that the network stays in view. */
 import type { NodeView } from '../../picture/live.ts';
 import { element } from '../base/dom.ts';
 import { NOTHING, quantity } from '../base/format.ts';
@@ -22,7 +22,7 @@ const PEER_COLUMNS = [
 
 export interface DrawerEvents {
   readonly onOpen: (name: string) => void;
-  /** Closed by a person. */
+  /** Called when a person closes it. */
   readonly onClose: () => void;
 }
 
@@ -49,7 +49,7 @@ export class Drawer {
     return this.#open?.name;
   }
 
-  /** @param name undefined: nothing any more */
+  /** @param name undefined: closes it */
   show(name: string | undefined, model: Model): void {
     this.#open?.close();
     this.#open = name === undefined ? undefined : new OpenNode(name, model, this.#events);

@@ -1,15 +1,18 @@
 /**
- * Chunks on their way: dots that move along a link for as long as an eye needs, which is longer than the chunk does. With
- * reduced motion nothing moves: the link is shown for that time.
+ * Chunks in transit: dots that move along a link for as long as the eye needs, which is longer than the chunk
+ * takes. With reduced motion nothing moves: the link is highlighted for that time.
  */
 import type { ChunkMove } from '../../picture/live.ts';
 import { themeColour } from '../base/dom.ts';
 import type { Point } from '../network/layout.ts';
 
 const FLIGHT_MS = 900;
-/** Moves come in batches; those of one are spread over the time until the next, which is about that since the last. */
+/**
+ * Moves arrive in batches; each batch is spread over the expected time until the next, which is about the
+ * time since the last.
+ */
 const SPREAD_MS = { min: 300, max: 2500 } as const;
-/** More dots than this are a cloud; what else went by is in the figures. */
+/** More dots than this are a cloud; the figures cover the rest. */
 const FLIGHTS_MAX = 400;
 const TAIL = 0.09;
 const COLOURS = { push: '--series-1', retrieval: '--series-2', pull: '--series-3' } as const;

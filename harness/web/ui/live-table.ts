@@ -1,4 +1,7 @@
-/** A table whose cells change while it is read: rows stay the same elements, so that focus and selection do too. */
+/**
+ * A table whose cells change while it is read: rows stay the same elements, so that focus and selection are
+ * kept.
+ */
 import { element } from '../base/dom.ts';
 
 export interface Column {
@@ -20,7 +23,7 @@ export class LiveTable {
   readonly #body = element('tbody');
   readonly #rows = new Map<string, HTMLTableRowElement>();
 
-  /** @param onOpen makes the first cell of each row a button, told by its key */
+  /** @param onOpen makes the first cell of each row a button; called with the row's key */
   constructor(caption: string, columns: readonly Column[], onOpen?: (key: string) => void) {
     this.#columns = columns;
     this.#onOpen = onOpen;

@@ -4,7 +4,7 @@ import { element } from '../base/dom.ts';
 
 const PAUSE_MS = 1000;
 const LINES_MAX = 500;
-/** Nearer to the end than this a reader wants to see what comes. */
+/** Closer to the end than this, the view follows new lines. */
 const AT_END_PX = 24;
 
 export class LogView {

@@ -1,4 +1,7 @@
-/** What the page knows of the network: the snapshot it began with, and every change since. No DOM, so tests can ask it. */
+/**
+ * What the page knows about the network: the initial snapshot, and every change since. No DOM, so that it can
+ * be tested.
+ */
 import type {
   ClusterView,
   Delta,
@@ -34,7 +37,7 @@ export class Model {
     this.#places = new Map(nodes.map(({ name }, place) => [name, place]));
   }
 
-  /** The nodes of a cluster stay the same ones. */
+  /** The set of nodes of a cluster never changes. */
   replace({ cluster, nodes, links, rows, events }: Snapshot): void {
     this.cluster = cluster;
     this.nodes.splice(0, this.nodes.length, ...nodes);
@@ -67,12 +70,12 @@ export class Model {
     return [...this.links.values()].filter(({ a, b }) => a === place || b === place);
   }
 
-  /** Of one node in the last row; `null`: unknown. */
+  /** Figure of one node in the last row; `null`: unknown. */
   figure(place: number, name: FigureName): number | null {
     return figureOf(this.rows.at(-1), place, name);
   }
 
-  /** Over all nodes that have said it. */
+  /** Sum over all nodes that have reported it. */
   total(name: FigureName): number | null {
     return totalOf(this.rows.at(-1), name);
   }
@@ -100,7 +103,10 @@ function knownOf(row: Row | undefined, name: FigureName): number[] {
   });
 }
 
-/** A part that does not run is a band from its fault to its recovery; one that has not recovered has no end. */
+/**
+ * A part that is not running gets a band from its fault to its recovery; without a recovery the band has no
+ * end.
+ */
 export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] {
   const open = new Map<string, { fromMs: number; text: string }>();
   const marks: ChartMark[] = [];
@@ -122,7 +128,7 @@ export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] 
   );
 }
 
-/** What is wrong with a node, in a few words; undefined when nothing is. */
+/** What is wrong with a node, in a few words; undefined: nothing. */
 export function troubleOf({ state, problem, warmingUp }: NodeView): string | undefined {
   if (state !== 'running') return state === 'new' ? 'not started' : state;
   if (problem !== null) return 'does not answer';

@@ -1,4 +1,4 @@
-/** The live page: it shows what the server has seen, and asks for nothing but logs. */
+/** The live page: it shows what the server has seen, and requests nothing but logs. */
 import type { Delta, NodeView, Snapshot, UiEvent } from '../../picture/live.ts';
 import { element } from '../base/dom.ts';
 import { NOTHING, quantity } from '../base/format.ts';
@@ -11,7 +11,7 @@ import { LINK_MODES, type LinkMode, SIZE_MODES, type SizeMode, Stage } from './s
 import { type Connection, openStream } from './stream.ts';
 import { debtText, networkText, orNothing, reserveText, tokens } from './words.ts';
 
-/** More links than this are a list nobody reads; the largest are shown. */
+/** Longer lists are not read; the largest links are shown. */
 const LINKS_SHOWN = 60;
 const EVENTS_SHOWN = 60;
 
@@ -126,7 +126,7 @@ class Page {
     this.#draw();
   }
 
-  /** A connection that came back: the same network, as it is by now. */
+  /** After a reconnection: the same network in its current state. */
   replace(snapshot: Snapshot): void {
     this.#model.replace(snapshot);
     this.#changed();
@@ -185,7 +185,7 @@ class Page {
     for (const [i, data] of clusterCharts(rows).entries()) {
       const chart = this.#charts[i];
       if (chart === undefined) continue;
-      // Not every node says everything: those that share a process say nothing of it.
+      // Not every node reports everything: nodes that share a process report nothing about the process.
       chart.root.hidden = !hasValues(data);
       chart.update(data, frame);
     }

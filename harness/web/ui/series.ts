@@ -1,9 +1,9 @@
-/** The charts of the page from the rows of the looks: of the whole cluster, or of one node. */
+/** Builds the page's charts from the rows: for the whole cluster, or for one node. */
 import { type FigureName, LATENCIES, type LatencyName, type Row } from '../../picture/live.ts';
 import type { ChartFrame, ChartMark, TimeChartData } from '../chart/chart-data.ts';
 import { figureOf, highestOf, totalOf } from './model.ts';
 
-/** The axis is at least this long, so that the first looks do not fill all of it. */
+/** The axis is at least this long, so that the first rows do not fill it. */
 const SPAN_MIN_MS = 60_000;
 
 type Column = (row: Row) => number | null;
@@ -32,7 +32,7 @@ const latency =
   (row) =>
     row.latencies[LATENCIES.indexOf(name)] ?? null;
 
-/** Of a process with several nodes, and of nodes with processes of their own. */
+/** Sum of a process with several nodes and of nodes with their own processes. */
 function together(shared: number | null | undefined, own: number | null): number | null {
   return shared === null || shared === undefined ? own : shared + (own ?? 0);
 }
@@ -115,7 +115,7 @@ export function hasValues({ series }: TimeChartData): boolean {
   return series.some(({ values }) => values.some((value) => value !== null));
 }
 
-/** Ends with the last row: what is now is 0:00, and what was before is negative. */
+/** Ends with the last row: now is 0:00, and earlier times are negative. */
 export function frameOf(rows: readonly Row[], marks: readonly ChartMark[]): ChartFrame {
   const toMs = rows.at(-1)?.at ?? 0;
   const first = rows[0]?.at ?? toMs;

@@ -1,7 +1,7 @@
 /**
- * The ring while it is watched. Nodes are buttons, so that a keyboard and a screen reader reach them; links are a canvas
- * that is drawn when something has changed, and chunks on their way a second one above it, so that a hundred nodes with
- * five thousand links cost nothing while chunks move.
+ * The live ring. Nodes are buttons, so that keyboards and screen readers reach them; links are a canvas that
+ * is redrawn when something has changed, and moving chunks a second canvas above it, so that a hundred nodes
+ * with five thousand links cost nothing while chunks move.
  */
 import type { ChunkMove, LinkView, NodeView } from '../../picture/live.ts';
 import { element, onThemeChange, themeColour } from '../base/dom.ts';
@@ -33,7 +33,7 @@ const MARGIN_PX = { narrow: 44, wide: 82 } as const;
 const DOT_PX = { min: 4, max: 15 } as const;
 /** With more nodes than this, only those in trouble and the chosen one are named. */
 const NAMED_MAX = 44;
-/** From the ring to a name, and between two names. */
+/** Distances from the ring to a name, and between two names. */
 const LABEL_OUT_PX = { narrow: 25, wide: 33 } as const;
 const LABEL_LINE_PX = 14;
 const AREAS_NAMED_MAX = 32;
@@ -66,7 +66,7 @@ export class Stage {
   #selected: number | undefined;
   #dirty = false;
 
-  /** @param onOpen a node was chosen by pointer or keyboard */
+  /** @param onOpen called when a node is chosen by pointer or keyboard */
   constructor(model: Model, onOpen: (name: string) => void) {
     this.#model = model;
     this.#order = model.nodes
@@ -96,7 +96,7 @@ export class Stage {
     onThemeChange(() => this.update());
   }
 
-  /** Draws before the next frame, however often it is called until then. */
+  /** Draws once before the next frame, however often it is called until then. */
   update(): void {
     if (this.#dirty) return;
     this.#dirty = true;
@@ -129,7 +129,7 @@ export class Stage {
     return this.#dots[place] as Dot;
   }
 
-  /** One of all nodes is in the order of the tab key. */
+  /** Makes one node, of all of them, reachable with the tab key. */
   #rove(place: number): void {
     for (const { button } of this.#dots) button.tabIndex = -1;
     const dot = this.#dots[place];
@@ -189,7 +189,7 @@ export class Stage {
       dot.at = onCircle(share, radius, centre);
       const ill = troubleOf(node) !== undefined;
       const weighted = this.sizes === 'same' ? 0.7 : Math.sqrt((weights[place] as number) / heaviest);
-      // A node in trouble has nothing to show, and must be seen.
+      // A node in trouble has no figures, but must be visible.
       const scale = ill ? 1 : weighted;
       const r = largest * (0.55 + 0.45 * scale);
       this.#place(dot, node, { place, r, centre, radius, share, narrow, named });
@@ -240,7 +240,7 @@ export class Stage {
     label.textContent = wanted ? (narrow ? short : node.name) : '';
     label.className = `dot-label${trouble === undefined ? '' : ' trouble'}${chosen ? ' chosen' : ''}`;
     const out = radius + (narrow ? LABEL_OUT_PX.narrow : LABEL_OUT_PX.wide);
-    // At the top and at the bottom names are side by side: every second one stands further out.
+    // At the top and the bottom names are side by side: every second one is placed further out.
     const further = Math.abs(Math.sin(share * 2 * Math.PI)) < 0.7 && this.#order.indexOf(place) % 2 === 1;
     const end = onCircle(share, out + (further ? LABEL_LINE_PX : 0), centre);
     const side = narrow ? 'centre' : end.x > centre.x ? 'right' : 'left';
@@ -276,7 +276,7 @@ export class Stage {
       context.textBaseline = 'middle';
       context.fillText(prefix, at.x, at.y);
     }
-    // Where an overlay is, and where its node is drawn so that it covers no other one.
+    // A line from an overlay's position to its node, which may be drawn elsewhere so that it covers no other.
     context.strokeStyle = colour('--phase-line');
     context.lineWidth = 1;
     context.beginPath();
@@ -336,7 +336,7 @@ export class Stage {
     context.globalAlpha = 1;
   }
 
-  /** Towards the middle, so that links between neighbours are seen beside the ring. */
+  /** Bends towards the middle, so that links between neighbours are visible beside the ring. */
   #bend(from: Point, to: Point): Point {
     return { x: (from.x + to.x + this.#size) / 4, y: (from.y + to.y + this.#size) / 4 };
   }

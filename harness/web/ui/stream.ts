@@ -1,11 +1,11 @@
 /** The event stream of the server, and whether what is shown is still true. */
 import type { Delta, Snapshot } from '../../picture/live.ts';
 
-/** The server says something every five seconds at least. */
+/** The server sends something at least every five seconds. */
 const SILENCE_MS = 12_000;
 const CHECK_MS = 1000;
 
-/** `stale`: connected, and nothing has come for long. */
+/** `stale`: connected, but nothing has arrived for a long time. */
 export type Connection = 'connecting' | 'live' | 'stale' | 'lost';
 
 export interface StreamEvents {
@@ -14,7 +14,7 @@ export interface StreamEvents {
   readonly onConnection: (connection: Connection) => void;
 }
 
-/** Connects again by itself; each connection begins with a snapshot. */
+/** Reconnects by itself; each connection begins with a snapshot. */
 export function openStream(events: StreamEvents): void {
   const source = new EventSource('events');
   let heardAt = performance.now();

@@ -1,4 +1,4 @@
-/** What the page says in words. No DOM, so tests can ask it. */
+/** The texts of the page. No DOM, so that they can be tested. */
 import type { LinkView, NodeView } from '../../picture/live.ts';
 import { groupedDigits, NOTHING, quantity } from '../base/format.ts';
 import { neighbourhoods } from '../network/layout.ts';
@@ -7,7 +7,7 @@ import { type Model, troubleOf } from './model.ts';
 const TOKEN_DECIMALS = 16;
 const TOKEN_DIGITS_SHOWN = 6;
 
-/** Digits of token units as tokens: `1.25`, `0.000012`. */
+/** Token units, as digits, converted to tokens: `1.25`, `0.000012`. */
 export function tokens(units: string): string {
   const digits = units.padStart(TOKEN_DECIMALS + 1, '0');
   const whole = groupedDigits(digits.slice(0, -TOKEN_DECIMALS));
@@ -16,7 +16,7 @@ export function tokens(units: string): string {
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
 
-/** `node-1 owes node-0 1,200`, or that nobody owes anything. */
+/** `node-1 owes node-0 1,200`, or that nothing is owed. */
 export function debtText({ a, b, balance }: LinkView, nodes: readonly Pick<NodeView, 'name'>[]): string {
   if (balance === '0') return 'nothing owed';
   const [debtor, creditor] = balance.startsWith('-') ? [a, b] : [b, a];
@@ -24,7 +24,7 @@ export function debtText({ a, b, balance }: LinkView, nodes: readonly Pick<NodeV
   return `${nodes[debtor]?.name ?? ''} owes ${nodes[creditor]?.name ?? ''} ${amount}`;
 }
 
-/** What the network does, in a few sentences. */
+/** The activity of the network, in a few sentences. */
 export function networkText(model: Model): string {
   const { nodes } = model;
   const ill = nodes.filter((node) => troubleOf(node) !== undefined);

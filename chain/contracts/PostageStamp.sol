@@ -6,7 +6,7 @@ import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {BatchQueue} from "./BatchQueue.sol";
 import {Pausing} from "./Pausing.sol";
 
-/// Sells batches of postage stamps. Every chunk of every batch pays the current price per block;
+/// Sells batches of postage stamps. Every chunk of every batch pays the price of the moment per block;
 /// what batches have paid collects in a pot for the winners of the redistribution game. Balances are kept
 /// "normalised": as the total payment per chunk since deployment at which the batch will be empty.
 contract PostageStamp is AccessControl, Pausing {

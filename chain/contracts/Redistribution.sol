@@ -11,7 +11,7 @@ import {StakeRegistry} from "./StakeRegistry.sol";
 
 /// The game that pays storers. In each round of 152 blocks the stakers near an anchor commit to a sample of
 /// their reserve, reveal it, and one of those who agree, drawn by stake, proves that it holds the sample and
-/// receives what the postage batches have paid since. A player who disagrees or stays silent is frozen.
+/// receives what the postage batches have paid since. Who disagrees or stays silent is frozen.
 contract Redistribution is AccessControl, Pausing {
     struct Commit {
         bytes32 overlay;
@@ -203,7 +203,7 @@ contract Redistribution is AccessControl, Pausing {
         emit Revealed(round, overlay, stake, density, _hash, _depth);
     }
 
-    /// The first reveal of a round fixes the anchor and moves the seed on, which no one could have foreseen.
+    /// The first reveal of a round fixes the anchor and moves the seed on, which nobody could foresee.
     function _startReveals(uint64 round) private {
         revealAnchor = currentRoundAnchor();
         delete reveals;
@@ -275,8 +275,8 @@ contract Redistribution is AccessControl, Pausing {
         if (round <= currentClaimRound) revert AlreadyClaimed();
     }
 
-    /// Draws one reveal by stake density. Each candidate replaces the previous one with the probability of
-    /// its share of the sum so far, which gives everyone their share of the whole.
+    /// Draws one reveal by stake density. Each candidate replaces the one before with the probability that
+    /// its share has of the sum so far, which gives everyone the share of the whole.
     function _drawTruth() private view returns (bytes32 hash, uint8 depth) {
         uint256 sum;
         for (uint256 i = 0; i < commits.length; i++) {

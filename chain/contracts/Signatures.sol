@@ -10,7 +10,7 @@ library Signatures {
         return (bytes32(signature[0:32]), bytes32(signature[32:64]), uint8(signature[64]));
     }
 
-    /// @return signer never the zero address: signatures that recover to no address revert.
+    /// @return signer never the zero address: signatures that recover to nobody revert.
     function recoverStrict(bytes32 digest, bytes calldata signature) internal pure returns (address signer) {
         require(signature.length == 65, "ECDSA: invalid signature length");
         (bytes32 r, bytes32 s, uint8 v) = split(signature);

@@ -15,7 +15,7 @@ contract SimpleSwapFactory {
     constructor(address _ERC20Address) {
         ERC20Address = _ERC20Address;
         ERC20SimpleSwap copy = new ERC20SimpleSwap();
-        // An issuer that no one controls: the master can neither be taken over nor used.
+        // An issuer nobody is: the master can neither be taken over nor used.
         copy.init(address(1), address(0), 0);
         master = address(copy);
     }

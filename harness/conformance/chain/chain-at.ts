@@ -19,6 +19,16 @@ export async function chainAt(rpc: string, file: string | undefined): Promise<Ch
   const asking = new Chain({ ...record, chainId: 0 });
   try {
     return new Chain({ ...record, chainId: Number(await asking.call<string>('eth_chainId')) });
+  } catch (error) {
+    // The path of an endpoint may be a key.
+    throw new HarnessError(
+      'CHAIN_FAILED',
+      `the chain at ${new URL(rpc).origin} does not answer: ${messageOf(error)}`,
+      {
+        cause: error,
+        hint: 'Start the chain, or name its JSON-RPC endpoint with --rpc.',
+      },
+    );
   } finally {
     await asking.close();
   }

@@ -74,6 +74,14 @@ test('our contracts have no red row, and none is skipped', async () => {
   ).toEqual([]);
 });
 
+test('a chain that does not answer cannot be graded, and the error names it without its key', async () => {
+  const graded = chainConformance({ rpc: 'http://127.0.0.1:9/a-key-of-an-endpoint' });
+  await expect(grade(graded, options())).rejects.toMatchObject({
+    code: 'CHAIN_FAILED',
+    message: expect.stringMatching(/^the chain at http:\/\/127\.0\.0\.1:9 does not answer: eth_chainId: /),
+  });
+});
+
 test.each(WRONG_CHAINS)('a chain that $name', async ({ around, red }) => {
   const { contracts } = net.chain;
   const graded = chainConformance({ rpc: net.chain.rpc }, (ask) => around(ask, contracts));

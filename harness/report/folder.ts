@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cannotWrite, messageOf } from '../base/errors.ts';
@@ -37,11 +37,23 @@ export const FAULTS_FILE = 'faults.jsonl';
 /** Files that a run appends to line by line. */
 const GROWING = [LEDGER_FILE, LOSSES_FILE, FAULTS_FILE, METRICS_FILE];
 
-/** Removes files of an earlier run, lest they be taken for this one's. @throws HarnessError `CANNOT_WRITE` */
+/** Folder of a part of a run, counted from 0: clusters side by side have one each. */
+export function partFolder(part: number): string {
+  return `part-${part + 1}`;
+}
+
+/**
+ * Removes the files of an earlier run, so that they are not taken for this one's, and its parts: folders that are named
+ * like parts and hold a report. @throws HarnessError `CANNOT_WRITE`
+ */
 export function createReport(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true });
     for (const name of [...GROWING, REPORT_FILE, REPORT_PAGE]) rmSync(join(folder, name), { force: true });
+    const parts = readdirSync(folder).filter(
+      (name) => /^part-\d+$/.test(name) && existsSync(join(folder, name, REPORT_FILE)),
+    );
+    for (const name of parts) rmSync(join(folder, name), { recursive: true });
   } catch (error) {
     throw cannotWrite(folder, error, REPORT_REMEDY);
   }

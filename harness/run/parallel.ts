@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { interrupted } from '../base/errors.ts';
 import { typed } from '../base/typed.ts';
 import { seedToJson } from '../plan/seed.ts';
-import { createReport, writeReport } from '../report/folder.ts';
+import { createReport, partFolder, writeReport } from '../report/folder.ts';
 import { type RunResult, runPassed } from '../report/result.ts';
 import { kindWanted } from './kinds.ts';
 import { writeRecipe } from './recipe.ts';
@@ -57,7 +57,7 @@ export async function runInParallel(options: ParallelOptions, lanes: number): Pr
   const results: (RunResult | undefined)[] = parts.map(() => undefined);
   const failed = new AbortController();
   const runPart = async (index: number): Promise<void> => {
-    const folder = folderOf(index);
+    const folder = partFolder(index);
     results[index] = await runScenarios({
       ...options,
       planned: parts[index] ?? [],
@@ -90,11 +90,11 @@ export async function runInParallel(options: ParallelOptions, lanes: number): Pr
     durationMs: performance.now() - startMs,
     command: options.command,
     scenarios: results.flatMap((result, index) =>
-      (result?.scenarios ?? []).map((scenario) => ({ ...scenario, folder: folderOf(index) })),
+      (result?.scenarios ?? []).map((scenario) => ({ ...scenario, folder: partFolder(index) })),
     ),
     events: results
       .flatMap((result, index) =>
-        (result?.events ?? []).map((event) => ({ ...event, folder: folderOf(index) })),
+        (result?.events ?? []).map((event) => ({ ...event, folder: partFolder(index) })),
       )
       .toSorted((a, b) => a.at - b.at),
     environment: runs[0]?.environment ?? {},
@@ -105,13 +105,9 @@ export async function runInParallel(options: ParallelOptions, lanes: number): Pr
   return unwritten === undefined ? run : { ...run, problems: [...(run.problems ?? []), unwritten] };
 }
 
-function folderOf(part: number): string {
-  return `part-${part + 1}`;
-}
-
 function problemsOf(results: readonly (RunResult | undefined)[]): Pick<RunResult, 'problems'> {
   const problems = results.flatMap((result, index) =>
-    (result?.problems ?? []).map((text) => `${folderOf(index)}: ${text}`),
+    (result?.problems ?? []).map((text) => `${partFolder(index)}: ${text}`),
   );
   return problems.length === 0 ? {} : { problems };
 }

@@ -49,7 +49,8 @@ export interface Upload extends ChunkPutter {
   /** Undefined for a direct upload. */
   readonly tagUid: number | undefined;
   /**
-   * Deferred: everything is durable and handed to the pusher. Direct: every chunk has its receipt.
+   * Deferred: everything is durable and handed to the pusher. Direct: every chunk has its receipt. Either way, the stamps
+   * are on disk. Rejects with what kept one from it.
    * @param reference root of the content, 32 or 64 bytes, shown by the tag; needed for content that is pinned
    */
   done(reference?: Uint8Array): Promise<void>;
@@ -66,7 +67,7 @@ export interface Uploader {
 }
 
 export interface UploaderDeps {
-  readonly postage: Pick<Postage, 'stamper' | 'validate' | 'batches'>;
+  readonly postage: Pick<Postage, 'stamper' | 'validate' | 'batches' | 'saved'>;
   readonly store: Pick<LocalStore, 'tags' | 'uploads' | 'pins' | 'disk'>;
   readonly pusher: Pick<Pusher, 'direct'>;
   readonly events?: ChunkEvents | undefined;
@@ -81,12 +82,27 @@ export function createUploader({ postage, store, pusher, events, onWaiting }: Up
       if (stored) store.disk.expect();
       if (stored && tagUid !== 0 && store.tags.get(tagUid) === undefined) throw new UploadError(tagUid);
       const stamper = stamp === undefined ? postage.stamper(batchId) : readyStamper(stamp, postage);
-      if (!stored) return directUpload({ stamper, signal }, { pusher, events });
+      const saved = () => postage.saved(batchId);
+      if (!stored) return acknowledged(directUpload({ stamper, signal }, { pusher, events }), saved);
       const uid = tagUid === 0 ? (await store.tags.create()).uid : tagUid;
       onWaiting?.(uid);
       const session = store.uploads.openSession(uid);
-      const upload = deferredUpload(stamper, session, events);
+      const upload = acknowledged(deferredUpload(stamper, session, events), saved);
       return pin ? pinned(upload, store.pins.openSession()) : upload;
+    },
+  };
+}
+
+/**
+ * Nothing is acknowledged whose stamps are in memory alone: after a crash their slots would be given to other chunks, and
+ * storers would drop the first ones for them.
+ */
+function acknowledged(upload: Upload, saved: () => Promise<void>): Upload {
+  return {
+    ...upload,
+    async done(reference) {
+      await saved();
+      await upload.done(reference);
     },
   };
 }

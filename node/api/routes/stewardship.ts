@@ -59,8 +59,13 @@ export const STEWARDSHIP_ROUTES = [
       const { params, headers, services, signal } = call;
       const batchId = batchOf(call);
       const getter = defaultGetter(services, { cache: false, level: headers.redundancyLevel });
-      await services.stewardship.reupload(params.reference, { batchId, getter, signal });
-      await orElse('STAMPER_NOT_SAVED', () => services.postage.saved(batchId));
+      try {
+        await services.stewardship.reupload(params.reference, { batchId, getter, signal });
+      } catch (error) {
+        // No upload is acknowledged whose stamps are not on disk; that has a message of its own.
+        await orElse('STAMPER_NOT_SAVED', () => services.postage.saved(batchId));
+        throw error;
+      }
       return ACKNOWLEDGEMENT;
     },
   }),

@@ -35,6 +35,8 @@ class World {
   issued = 0;
   room = Number.POSITIVE_INFINITY;
   putFails = false;
+  /** Whether the stamps issued so far are on disk. */
+  saved: Promise<void> = Promise.resolve();
 
   readonly uploader = createUploader({
     postage: {
@@ -54,6 +56,7 @@ class World {
           },
         };
       },
+      saved: () => this.saved,
       validate: (chunk) => {
         if (!equalBytes(chunk.address, chunkOf(1).address))
           throw new PostageError('STAMP_INVALID', 'not the chunk of this stamp');
@@ -145,6 +148,23 @@ describe('beginning an upload', () => {
     expect((await world.begin({ tagUid: 9, deferred: false })).tagUid).toBeUndefined();
     expect(world.events).toEqual(['batch']);
   });
+});
+
+describe('an upload whose stamps are not on disk', () => {
+  test.each([{ deferred: true }, { deferred: false }, { deferred: true, pin: true }])(
+    'is not acknowledged: $deferred',
+    async (how) => {
+      const world = new World();
+      const upload = await world.begin(how);
+      await upload.put(chunkOf(1));
+      await settle();
+      for (const { resolve } of world.pushes) resolve();
+      world.saved = Promise.reject(new Error('disk full'));
+      await expect(upload.done(new Uint8Array(32))).rejects.toThrow('disk full');
+      expect(world.events.filter((event) => /^(done|pinned)/.test(event))).toEqual([]);
+      await upload.cleanup();
+    },
+  );
 });
 
 describe('a deferred upload', () => {

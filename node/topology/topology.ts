@@ -24,7 +24,7 @@ export interface Topology {
   storageRadius(): number;
   /** Connected full peers with proximity order >= radius. */
   neighbours(): Peer[];
-  /** What salud thinks of a connected peer. @param rating.latencyMs of its answer, if there was one */
+  /** Reports salud's rating of a connected peer. @param rating.latencyMs of its answer, if there was one */
   rated(overlayHex: string, rating: { healthy: boolean; latencyMs?: number }): void;
   snapshot(): TopologySnapshot;
   /** Peers learnt by gossip or configuration; dialled in the background as the table needs them. */

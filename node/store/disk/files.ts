@@ -21,7 +21,7 @@ import { SLOT_SIZE } from './slot.ts';
 export const SLOTS_FILE = 'chunks.slots';
 export const INDEX_FILE = 'index.mdb';
 /**
- * Sixteen megabytes of leaves, a tenth of a second; of a larger index only the branches are checked as well.
+ * Sixteen megabytes of leaves, a tenth of a second; in a larger index only the branches are checked beyond.
  */
 const LEAVES_AT_START_MAX = 4096;
 

@@ -44,8 +44,9 @@ import { type Payments, Settling } from './settling.ts';
 import type { AccountingTerms } from './terms.ts';
 
 /**
- * Disconnect limits that a peer may have left unpaid in ended sessions when it connects again. An honest peer may
- * lose its connection with a full debt; whoever does so again before time has forgiven that lives on it.
+ * Number of disconnect limits that a peer may have left unpaid in ended sessions when it reconnects. An
+ * honest peer may lose its connection with a full debt; one that does so again before time has forgiven the
+ * first exploits this.
  */
 const LIMITS_LEFT_BEHIND_MAX = 2n;
 

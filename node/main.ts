@@ -140,7 +140,10 @@ function options(argv: readonly string[]): NodeOptions {
   };
 }
 
-/** YAML, of which JSON is a subset: the built-in parser reads the testbed's files without loading another one. */
+/**
+ * YAML, of which JSON is a subset: the built-in JSON parser reads the testbed's files without loading another
+ * one.
+ */
 function parseConfiguration(text: string): unknown {
   if (isJson(text)) return JSON.parse(text) as unknown;
   const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml');

@@ -45,7 +45,9 @@ export interface Account extends Amounts, StoredBalance {
   paidAhead: bigint;
   /** Whether the peer of this session takes no cheques. */
   takesNoCheques: boolean;
-  /** Payments of this session that the peer may not have counted yet: it may not know that we took its cheque. */
+  /**
+   * Payments of this session that the peer may not have counted yet: it may not know that we took its cheque.
+   */
   receivedInDoubt: bigint;
   /**
    * Part of the balance that the peer has not asked for: our payment arrived when we owed less than its

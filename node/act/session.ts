@@ -1,4 +1,7 @@
-/** Keys that a publisher and a grantee derive independently: `data-formats.md` 7.1. Vectors: test/vectors/act.json. */
+/**
+ * Keys that a publisher and a grantee derive independently: `data-formats.md` 7.1. Vectors:
+ * test/vectors/act.json.
+ */
 import { publicKeyOf, sharedSecret } from '../crypto/ecdh.ts';
 import { keccak256 } from '../crypto/keccak.ts';
 

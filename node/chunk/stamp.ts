@@ -1,4 +1,6 @@
-/** Postage stamps: 113 bytes attached to one chunk. `data-formats.md` 6. Vectors: test/vectors/postage.json. */
+/**
+ * Postage stamps: 113 bytes attached to one chunk. `data-formats.md` 6. Vectors: test/vectors/postage.json.
+ */
 import { keccak256 } from '../crypto/keccak.ts';
 import { ChunkError } from './errors.ts';
 

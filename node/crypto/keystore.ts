@@ -16,7 +16,9 @@ const AES_KEY_SIZE = 16;
 const IV_SIZE = 16;
 const SALT_SIZE = 32;
 const DEFAULT_SCRYPT: ScryptCost = { n: 32768, r: 8, p: 1 };
-/** A file may require more memory than our own (128 · n · r bytes); the limit is eight times the usual n·r. */
+/**
+ * A file may require more memory than our own (128 · n · r bytes); the limit is eight times the usual n·r.
+ */
 const SCRYPT_MEMORY_MAX = 256 * 2 ** 20;
 
 export interface ScryptCost {

@@ -30,7 +30,10 @@ export interface Imported {
   chunks: number;
   /** Of these, already stored intact, with the same stamps. */
   known: number;
-  /** Of these, left as stored: the store has a newer stamp for the batch's index, or another chunk of the owner. */
+  /**
+   * Of these, left as stored: the store has a newer stamp for the batch's index, or another chunk of the
+   * owner.
+   */
   kept: number;
   /** New pins. */
   pins: number;

@@ -49,7 +49,9 @@ export interface Facts {
   readonly peer?: string | undefined;
   /** Number of the attempt within its push or request, from 1. */
   readonly attempt?: number | undefined;
-  /** Sequence number of the event that led to this one: for an attempt the operation, for its end its start. */
+  /**
+   * Sequence number of the event that led to this one: for an attempt the operation, for its end its start.
+   */
   readonly of?: number | undefined;
   readonly detail?: string | undefined;
 }

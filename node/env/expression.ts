@@ -24,7 +24,10 @@ const COUNTS_MAX = 20;
 const PROGRAM_SIZE_MAX = 200;
 /** Between two expressions, milliseconds. */
 const PAUSE_MS = 1_000;
-/** Logger names and parts of them, in which every character stands for itself: these need no expression engine. */
+/**
+ * Logger names and parts of them, in which every character stands for itself: these need no expression
+ * engine.
+ */
 const PLAIN = /^[\w/-]+$/;
 
 type MatchingClock = Pick<Clock, 'monotonic' | 'sleep' | 'turn'>;

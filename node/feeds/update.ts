@@ -1,4 +1,6 @@
-/** The content of an update: a reference (v1), or the root of the content itself (v2). `data-formats.md` 4.2. */
+/**
+ * The content of an update: a reference (v1), or the root of the content itself (v2). `data-formats.md` 4.2.
+ */
 import { cacFromData } from '../chunk/cac.ts';
 import { ADDRESS_SIZE, type Chunk, type ChunkGetter, SPAN_SIZE } from '../chunk/chunk.ts';
 import { socParts } from '../chunk/soc.ts';

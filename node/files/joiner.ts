@@ -27,7 +27,10 @@ import {
 const READ_AHEAD_SHORT = 262_144;
 const READ_AHEAD_LONG = 524_288;
 const SHORT_CONTENT_MAX = 10_000_000n;
-/** A caller may ask for less or more, but not for more than this: it costs memory and open retrievals per request. */
+/**
+ * A caller may ask for less or more, but not for more than this: it costs memory and open retrievals per
+ * request.
+ */
 const READ_AHEAD_MAX = 4 * 1024 * 1024;
 /**
  * Leaves that have already arrived are delivered together up to this size: fewer, larger writes to a socket.
@@ -329,7 +332,9 @@ function ownMemory(size: number): Uint8Array {
   return new Uint8Array(size);
 }
 
-/** Otherwise a gigabyte of pieces is a gigabyte of garbage, of which the C library keeps tens of megabytes. */
+/**
+ * Otherwise a gigabyte of pieces is a gigabyte of garbage, of which the C library keeps tens of megabytes.
+ */
 function sharedMemory(): Allocate {
   let memory: Uint8Array | undefined;
   return (size) => (memory ??= new Uint8Array(PIECE_SIZE_MAX + CHUNK_PAYLOAD_SIZE)).subarray(0, size);

@@ -1,4 +1,6 @@
-/** Manifest nodes are stored as files: lets a manifest read through the joiner and write through the splitter. */
+/**
+ * Manifest nodes are stored as files: lets a manifest read through the joiner and write through the splitter.
+ */
 import type { ChunkPutter } from '../chunk/chunk.ts';
 import { NODE_SIZE_MAX } from '../manifest/codec.ts';
 import { ManifestError } from '../manifest/errors.ts';

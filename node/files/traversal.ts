@@ -102,7 +102,9 @@ async function walkManifest(manifest: Manifest, walk: TreeWalk, maySkip: WalkDep
 /** Two nodes of a manifest, as large as they can be. */
 const KEPT_CHUNKS_MAX = 1024;
 
-/** Chunks read to determine the kind of content are fetched only once: one getter keeps them for the other. */
+/**
+ * Chunks read to determine the kind of content are fetched only once: one getter keeps them for the other.
+ */
 function remembering(getter: ContentGetter): { recording: ContentGetter; replaying: ContentGetter } {
   const kept = new Map<string, Chunk>();
   return {

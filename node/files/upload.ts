@@ -41,13 +41,18 @@ interface BeginOptions {
   /** 0 or absent: a new tag. Direct uploads have no tag and ignore it. */
   readonly tagUid?: number;
   readonly deferred: boolean;
-  /** Keeps the content under its root. Pinned content is stored, so it is not pushed before the end either. */
+  /**
+   * Keeps the content under its root. Pinned content is stored, so it is not pushed before the end either.
+   */
   readonly pin?: boolean;
   /** Ends direct pushes when it aborts. */
   readonly signal: AbortSignal;
 }
 
-/** After a failed `put` or `done`, and when the content itself turns out unusable, only `cleanup` may be called. */
+/**
+ * After a failed `put` or `done`, and when the content itself turns out unusable, only `cleanup` may be
+ * called.
+ */
 export interface Upload extends ChunkPutter {
   /** Undefined for a direct upload. */
   readonly tagUid: number | undefined;

@@ -4,7 +4,7 @@
  *   claim phase of round r     take a sample for the anchor of round r + 1, if that chose this neighbourhood
  *   commit phase of round r+1  commit to the hash of the sample, the depth and a key
  *   reveal phase               reveal all three
- *   claim phase                the one that is drawn among those who agree shows that it has the chunks, and is paid
+ *   claim phase                a player drawn from those that agree proves it has the chunks, and is paid
  *
  * The head of the chain says what is due. A step is retried at every look at the head until it is done, has
  * been refused by the contract, or its phase is over; so an endpoint that is down for a while costs no round.

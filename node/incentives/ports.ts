@@ -78,7 +78,9 @@ export interface Redistribution {
   state(): GameState;
   /** Native coin that the account should have to play, and whether it has it. */
   funds(signal: AbortSignal): Promise<{ readonly minimum: bigint; readonly sufficient: boolean }>;
-  /** @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY when too many others are under way; ChainError */
+  /**
+   * @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY when too many others are under way; ChainError
+   */
   prove(
     request: { readonly depth: number; readonly anchor1: Uint8Array; readonly anchor2: Uint8Array },
     signal: AbortSignal,

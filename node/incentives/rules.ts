@@ -1,4 +1,7 @@
-/** Rounds and phases, and the contents of a sample and a commit. Pure. `node-behaviour.md` 9.2, `contracts.md` 7. */
+/**
+ * Rounds and phases, and the contents of a sample and a commit. Pure. `node-behaviour.md` 9.2, `contracts.md`
+ * 7.
+ */
 import { keccak256 } from '../crypto/keccak.ts';
 import type { ChainState } from '../postage/ports.ts';
 import type { Phase } from './ports.ts';
@@ -54,7 +57,9 @@ export function minimumValue(
   return totalAmount + currentPrice * BigInt((round + 2) * roundLength - block);
 }
 
-/** Whether the reserve is complete: at least half full, nothing arriving, and the node has found its place. */
+/**
+ * Whether the reserve is complete: at least half full, nothing arriving, and the node has found its place.
+ */
 export function isFullySynced(reserve: {
   readonly size: number;
   readonly capacity: number;

@@ -24,7 +24,10 @@ const PATH_SIZE_MAX = 4096;
 
 /** Nodes of one manifest that are visited one by one. A collection has about two for each of its files. */
 const NODES_MAX = 1_000_000;
-/** Bytes of nodes that one manifest keeps while paths are looked up in it: 500 with all their forks, four of the largest size. */
+/**
+ * Bytes of nodes that one manifest keeps while paths are looked up in it: 500 with all their forks, four of
+ * the largest size.
+ */
 const KEPT_MAX = 8 * 1024 * 1024;
 
 /** Content of the node stored at a reference. */

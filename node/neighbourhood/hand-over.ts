@@ -2,8 +2,8 @@
  * Releases chunks that lie below the storage radius, but none that would be lost by it. An entry leaves the
  * reserve when responsible nodes are known to hold it:
  *
- *   1 compare   peers of the neighbourhood it belongs to list what they hold (pull syncing, without any chunk): what two
- *               of them have, or one where there is but one, may leave here
+ *   1 compare   peers of its neighbourhood list what they hold (pull syncing, without any chunk): what two of
+ *               them have, or one if there is only one, may leave here
  *   2 push      what they do not have is pushed like an upload; the receipt of a deeper storer lets it leave
  *
  * A node releases only what deeper nodes hold, so no two nodes ever release because of each other. What no

@@ -26,7 +26,7 @@ export interface PullPeerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: MetricsOf<typeof PULLER_METRICS>;
-  /** Told of every historical worker, and at its end whether it has pulled everything. */
+  /** Notified of every historical worker, and at its end whether it has pulled everything. */
   readonly history: { begun(): void; ended(whole: boolean): void };
 }
 
@@ -252,7 +252,9 @@ export class PullPeer {
   }
 }
 
-/** Whether the bin ids of a reserve started anew, or some are being reused because it lost its last entries. */
+/**
+ * Whether the bin ids of a reserve started anew, or some are being reused because it lost its last entries.
+ */
 function isAnew(now: Cursors, before: Cursors): boolean {
   return (
     now.epoch !== before.epoch || now.cursors.some((cursor, bin) => cursor < (before.cursors[bin] ?? 0n))

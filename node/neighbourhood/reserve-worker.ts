@@ -1,16 +1,17 @@
 /**
  * Decides when chunks leave the reserve and how far the node's responsibility reaches. `node-behaviour.md` 2.5.
  *
- *   the network's radius is known  a node that has none of its own yet begins with it
+ *   the network's radius is known  a node without one of its own starts with it
  *   a batch has expired            every chunk of it leaves
- *   the neighbourhood is too large the radius grows by one, unless the half that it leaves out would have no node
- *   the reserve is full            chunks below the radius are handed over (`hand-over.ts`); what nobody takes stays
- *   every so often                 a reserve that stays too empty has its radius reduced by one, and so has one whose
- *                                  neighbours beside it have left, when there is room for what was theirs
+ *   the neighbourhood is too large the radius grows by one, unless the half left out would have no node
+ *   the reserve is full            chunks below the radius are handed over (`hand-over.ts`); those that no
+ *                                  node takes stay
+ *   every so often                 the radius shrinks by one if the reserve stays too empty, or if the
+ *                                  sibling neighbourhood has lost its nodes and there is room for its chunks
  *
  * One thing at a time, in this order. Expired batches are not recorded anywhere: they are those in the
  * reserve that postage does not know, searched for at the start and whenever there may be one. So a crash
- * forgets nothing, and neither is a chunk that came while its batch expired.
+ * loses track of none, nor of a chunk that came while its batch expired.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -22,7 +23,10 @@ import type { HandOver, Leftover } from './hand-over.ts';
 import { RESERVE_METRICS } from './metrics.ts';
 import { coveredDepth, isTooEmpty, siblingPrefix, startRadius } from './rules.ts';
 
-/** Extra room that a hand-over makes beyond the excess, so that not every new chunk requires asking other nodes. */
+/**
+ * Extra room that a hand-over makes beyond the excess, so that not every new chunk requires asking other
+ * nodes.
+ */
 const ROOM_MADE_MAX = 1000;
 const ROOM_MADE_PART = 0.1;
 /** Fraction of the capacity up to which chunks may still await hand-over when the radius grows. */

@@ -62,7 +62,10 @@ export async function stakeOf(
   };
 }
 
-/** Surplus over the stake required at the current price. @param owner 20 bytes: the contract answers its caller */
+/**
+ * Surplus over the stake required at the current price. @param owner 20 bytes: the contract answers its
+ * caller
+ */
 export async function withdrawableStake(
   chain: Reader,
   registry: string,

@@ -158,7 +158,10 @@ export interface Transactions {
   find(hash: string): SentTransaction | undefined;
   /** Not mined yet, ascending by nonce. */
   pending(): SentTransaction[];
-  /** Resends the stored bytes. @throws ChainError `TRANSACTION_UNKNOWN`, `ALREADY_IMPORTED` when the endpoint has it */
+  /**
+   * Resends the stored bytes. @throws ChainError `TRANSACTION_UNKNOWN`, `ALREADY_IMPORTED` when the endpoint
+   * has it
+   */
   resend(hash: string, signal: AbortSignal): Promise<void>;
   /**
    * Replaces a transaction by one of the same nonce that does nothing. @returns the hash of the replacement

@@ -21,7 +21,10 @@ export interface Peer {
   readonly fullNode: boolean;
   readonly direction: 'inbound' | 'outbound';
   readonly generation: Generation;
-  /** Multiaddress of the connection's other end, without its identity: unlike the record, the peer cannot make it up. */
+  /**
+   * Multiaddress of the connection's other end, without its identity: unlike the record, the peer cannot make
+   * it up.
+   */
   readonly remoteAddress: string;
   /** Multiaddresses of its signed record, each ending in `/p2p/<peer id>`. */
   readonly underlays: readonly string[];
@@ -65,7 +68,9 @@ export interface MessageStream {
    * `MESSAGE_TOO_LARGE`, `MESSAGE_MALFORMED`; the signal's reason when it aborts.
    */
   read<T extends MessageTable>(table: T, signal?: AbortSignal): Promise<MessageOf<T>>;
-  /** Resolves when the transport has room again. Absent fields are sent as zero values, that is, not at all. */
+  /**
+   * Resolves when the transport has room again. Absent fields are sent as zero values, that is, not at all.
+   */
   write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void>;
   /** Full close: ends the write side, waits up to 30 s for the other side's end. A byte instead of the end is an error. */
   close(): Promise<void>;

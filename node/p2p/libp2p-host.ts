@@ -15,7 +15,10 @@ import { StaticKeyProofs } from './noise/noise-stream.ts';
 import { createPeerHost, type HostDeps, type HostOptions } from './peer-host.ts';
 import { createTcp } from './tcp-host.ts';
 
-/** Two words, the first without another program's version: the form that real nodes expect (checklist item 11). */
+/**
+ * Two words, the first without another program's version: the form that real nodes expect (checklist item
+ * 11).
+ */
 const AGENT_VERSION = `svcnet/${VERSION} node/${process.versions.node.split('.')[0]}`;
 
 /** Bytes of an Ed25519 seed. */

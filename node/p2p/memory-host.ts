@@ -20,7 +20,7 @@ const FIRST_FREE_PORT = 20_000;
 const NOTHING = new Uint8Array(0);
 
 export interface MemoryNetworkOptions {
-  /** Told of every frame when it is sent. */
+  /** Called for every frame when it is sent. */
   readonly observe?: (frame: MemoryFrame) => void;
   /**
    * Runs a delivery later, in the order of the calls. Without it everything arrives in the turn in which it

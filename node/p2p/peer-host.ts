@@ -219,7 +219,10 @@ class PeerHost implements Host {
     if (this.#sessions.linkCount > LINKS_MAX) this.#strangers.oldest()?.close(tooMany());
   }
 
-  /** A further link of a peer replaces the oldest one that is neither this nor the one it introduced itself on. */
+  /**
+   * A further link of a peer replaces the oldest one that is neither this nor the one it introduced itself
+   * on.
+   */
   #limitLinks(session: Session, newest: Link): void {
     const links = this.#sessions.links(session.remoteId);
     if (links.length <= LINKS_PER_PEER_MAX) return;

@@ -60,7 +60,9 @@ export interface MemoryOptions {
 /** A platform that its owner can switch off. */
 export interface MemoryPlatform extends Platform {
   readonly state: Power['state'];
-  /** Takes effect at once. Resolves when files and ports are released; nothing in memory has to be waited for. */
+  /**
+   * Takes effect at once. Resolves when files and ports are released; nothing in memory has to be waited for.
+   */
   cut(): Promise<void>;
   freeze(): void;
   thaw(): void;

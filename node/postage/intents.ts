@@ -61,7 +61,9 @@ export class Intents {
     if (hopeless.length > 0) await this.#deps.state.batch(hopeless.map((id) => ({ remove: INTENT + id })));
   }
 
-  /** A pending transaction is sent sooner or later, and a replaced one may be mined after a reorganisation. */
+  /**
+   * A pending transaction is sent sooner or later, and a replaced one may be mined after a reorganisation.
+   */
   #isHopeless(hash: string): boolean {
     const sent = this.#deps.transactions.find(hash);
     return (

@@ -30,7 +30,9 @@ interface LedgerOptions {
 interface LedgerDeps {
   readonly state: KeyValueStore;
   readonly isOwn: (batch: MirroredBatch) => boolean;
-  /** Called with the changed own batches in their new state. @returns changes to write in the same transaction */
+  /**
+   * Called with the changed own batches in their new state. @returns changes to write in the same transaction
+   */
   readonly follow: (batches: readonly MirroredBatch[]) => KeyValueChange[];
   readonly clock: Pick<Clock, 'nowNs'>;
   /** Called for every applied event; `ignored`: a creation that is too small. `tookNs`: how long it took. */
@@ -50,7 +52,10 @@ export class Ledger {
   readonly #history: PageHistory;
   /** Batch id → height of the state that last had the batch. */
   readonly #vanished = new Map<string, number>();
-  /** Set while everything is read again: the result so far. `own`: batches of this node, including used-up ones. */
+  /**
+   * Set while everything is read again: the result so far. `own`: batches of this node, including used-up
+   * ones.
+   */
   #rebuilt: { readonly mirror: BatchMirror; readonly own: Map<string, MirroredBatch> } | undefined;
 
   constructor(options: LedgerOptions, deps: LedgerDeps) {
@@ -81,7 +86,10 @@ export class Ledger {
     return this.#open().chainState().block;
   }
 
-  /** Ends of the current state and of those that can be restored, newest first; undefined: before the first page. */
+  /**
+   * Ends of the current state and of those that can be restored, newest first; undefined: before the first
+   * page.
+   */
   anchors(): (Anchor | undefined)[] {
     const open = this.#open();
     return open === this.#mirror ? [open.anchor(), ...this.#history.anchors()] : [open.anchor()];

@@ -21,14 +21,20 @@ import type { Pace } from './pace.ts';
 
 /** Blocks per request for logs: what public endpoints answer without complaint. */
 export const PAGE_BLOCKS = 5000;
-/** Without a new block for this long the node must not go on: it would accept stamps of batches that have expired. */
+/**
+ * Without a new block for this long the node must not continue: it would accept stamps of batches that have
+ * expired.
+ */
 const STALL_MS = 10 * 60_000;
 /**
  * A head below the last block read may come from a lagging endpoint: it is asked this often before the start
  * is refused.
  */
 const RESET_PROBES = 3;
-/** An empty contract address may be a truncated answer: it is asked this often, with pauses, before the start is refused. */
+/**
+ * An empty contract address may be a truncated answer: it is asked this often, with pauses, before the start
+ * is refused.
+ */
 const CONTRACT_PROBES = 3;
 const CONTRACT_PAUSE_MS = 250;
 
@@ -60,7 +66,10 @@ export interface ListenerDeps {
   readonly log: Logger;
   /** Last applied block. */
   readonly lastBlock: () => number;
-  /** Ends of the current state and of those that can be restored, newest first; undefined: before the first page. */
+  /**
+   * Ends of the current state and of those that can be restored, newest first; undefined: before the first
+   * page.
+   */
   readonly anchors: () => readonly (Anchor | undefined)[];
   /**
    * Applies the events up to and including the end, durably; `full`: more pages are waiting. An error is

@@ -13,7 +13,9 @@ const CLOSE_LOOKS = 20;
  * looks, with 0.99 one of ten does.
  */
 const DUE = 0.99;
-/** Looks are never further apart than this many close pauses: blocks may come out of turn, as on a test chain. */
+/**
+ * Looks are never further apart than this many close pauses: blocks may come out of turn, as on a test chain.
+ */
 const RAREST = 10;
 
 export interface PaceOptions {

@@ -114,7 +114,10 @@ export interface Postage {
   issuer(batchId: Uint8Array): Issuer | undefined;
   /** Chain-state block - issuer block >= usable blocks, and the batch exists. */
   usable(issuer: Issuer): boolean;
-  /** Whether the chain no longer has the batch. One just bought, whose creation has not been read yet, is not gone. */
+  /**
+   * Whether the chain no longer has the batch. One just bought, whose creation has not been read yet, is not
+   * gone.
+   */
   gone(issuer: Issuer): boolean;
   /**
    * Whether the batch is missing from `batches` only because a recent reorganisation has removed its

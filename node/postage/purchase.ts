@@ -159,7 +159,9 @@ async function dilute({ batchId, depth }: DilutionRequest, context: Context): Pr
   return receipt.transactionHash;
 }
 
-/** As the contract has it now: the node's copy may be some blocks behind, and the depth determines the price. */
+/**
+ * As the contract has it now: the node's copy may be some blocks behind, and the depth determines the price.
+ */
 async function knownBatch(
   batchId: Uint8Array,
   { chain, contract, signal }: Context,

@@ -3,7 +3,10 @@ import type { Batch, ChainState } from './ports.ts';
 
 /** Every batch of the network has 2^16 buckets. */
 export const BUCKET_DEPTH = 16;
-/** Counters of an own batch take 4 bytes per bucket: anyone may create a batch for this node, with any bucket depth. */
+/**
+ * Counters of an own batch take 4 bytes per bucket: anyone may create a batch for this node, with any bucket
+ * depth.
+ */
 export const BUCKET_DEPTH_MAX = 20;
 /** The contract counts depth in 8 bits. */
 export const DEPTH_MAX = 255;

@@ -36,7 +36,10 @@ export interface AttemptsPlan<T, R> {
   attempt(peer: Peer, credit: Credit): Promise<T>;
   /** Turns the delivery that ends the call into its result; a throw makes it a failure of that peer. */
   accept(delivered: T, peer: Peer): R;
-  /** A connected peer failed; also called after the end of the call. @returns whether asking further peers is useful */
+  /**
+   * A connected peer failed; also called after the end of the call. @returns whether asking further peers is
+   * useful
+   */
   failed(peer: Peer, error: unknown): boolean;
 }
 

@@ -49,7 +49,9 @@ export function uploadKey(tagUid: number): string {
   return `tag ${tagUid}`;
 }
 
-/** A deferred chunk is pushed as part of the upload that it came with, unless this node has restarted since. */
+/**
+ * A deferred chunk is pushed as part of the upload that it came with, unless this node has restarted since.
+ */
 export function tracedPushsync(pushsync: Pushsync, tracing: Tracing): Pushsync {
   return {
     push(chunk, stamp, options) {

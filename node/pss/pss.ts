@@ -50,7 +50,10 @@ export interface Message {
 }
 
 export interface Pss {
-  /** Resolves when a node has the message: this one if there is no other. @throws PssError, SignatureError, PostageError, PushsyncError, the signal's reason */
+  /**
+   * Resolves when a node has the message: this one if there is no other. @throws PssError, SignatureError,
+   * PostageError, PushsyncError, the signal's reason
+   */
   send(message: Message, signal: AbortSignal): Promise<void>;
   /** @param topic 32 bytes @returns ends it @throws SubscriptionError */
   subscribe(topic: Uint8Array, deliver: Deliver): () => void;

@@ -16,7 +16,10 @@ export class StoreError extends Error {
   }
 }
 
-/** A system's codes for a disk that takes no writes: no space or quota, read-only, errors of the medium; LMDB gives the numbers. */
+/**
+ * A system's codes for a disk that takes no writes: no space or quota, read-only, errors of the medium; LMDB
+ * gives the numbers.
+ */
 const DISK_FAILURES = new Set<unknown>(['STORE_FULL', 'ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 28, 122, 30, 5]);
 
 /** Whether a write has failed because of the disk, and may succeed later. */

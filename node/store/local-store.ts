@@ -21,7 +21,10 @@ export interface LocalStoreOptions {
   readonly reserveCapacity: number;
   /** Storage radius of a new reserve, and the minimum for an existing one. */
   readonly radius: number;
-  /** What a resolved write survives: the end of the process (default), or also a power cut. Only where there is a disk. */
+  /**
+   * What a resolved write survives: the end of the process (default), or also a power cut. Only where there
+   * is a disk.
+   */
   readonly durability?: 'process' | 'disk';
 }
 

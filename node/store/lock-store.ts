@@ -12,7 +12,10 @@ import { StoreError } from './errors.ts';
  */
 const ATTEMPTS = 3;
 
-/** @returns releases the folder @throws StoreError DATA_DIR_IN_USE naming the folder and the process; the system's error */
+/**
+ * @returns releases the folder @throws StoreError DATA_DIR_IN_USE naming the folder and the process; the
+ * system's error
+ */
 export function lockFolder(path: string): () => void {
   const file = join(path, 'lock');
   const own = `${process.pid} ${startTime(process.pid) ?? ''}`;

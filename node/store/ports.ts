@@ -194,9 +194,14 @@ export interface Reserve {
 
 /** Keeps chunks while their root is not yet pinned; a crash before `done` undoes it at the next start. */
 export interface PinSession {
-  /** A chunk put twice is kept once. Back-pressured as in an upload session; errors surface here or in `done`. */
+  /**
+   * A chunk put twice is kept once. Back-pressured as in an upload session; errors surface here or in `done`.
+   */
   put(chunk: Chunk): Promise<void>;
-  /** The root is durably pinned when it resolves. One already pinned stays as it is. @param reference 32 or 64 bytes */
+  /**
+   * The root is durably pinned when it resolves. One already pinned stays as it is. @param reference 32 or 64
+   * bytes
+   */
   done(reference: Uint8Array): Promise<void>;
   /** Undoes every `put`; safe after a failed one. */
   cleanup(): Promise<void>;

@@ -151,7 +151,9 @@ export class ChequeStore {
     });
   }
 
-  /** The peer holds this cheque, or never will: if it is still the last one, none of it is in doubt any more. */
+  /**
+   * The peer holds this cheque, or never will: if it is still the last one, none of it is in doubt any more.
+   */
   recordConfirmed(
     { id }: Party,
     { cheque }: IssuedCheque,

@@ -19,7 +19,10 @@ export class DialTargets {
     this.#limits = new RateLimits(TARGET_DIALS, clock);
   }
 
-  /** The peer's underlays that may be dialled now. They count as dialled in vain until `reached` says otherwise. */
+  /**
+   * The peer's underlays that may be dialled now. They count as dialled in vain until `reached` says
+   * otherwise.
+   */
   take(underlays: readonly string[]): string[] {
     return underlays.filter((underlay) => this.#limits.of(targetOf(underlay)).tryTake(1));
   }

@@ -142,7 +142,10 @@ export class Dialler {
     this.#wait(id, RETRY_MS, this.#waiting.get(id));
   }
 
-  /** Milliseconds until the next waiting peer is due, or a running dial no longer blocks others; at most `maxMs`. */
+  /**
+   * Milliseconds until the next waiting peer is due, or a running dial no longer blocks others; at most
+   * `maxMs`.
+   */
   pauseMs(maxMs: number): number {
     const now = this.#deps.clock.monotonic();
     const brisk = this.#brisk();

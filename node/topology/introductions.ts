@@ -79,7 +79,9 @@ export class Introductions {
     this.tell(peer, this.audience(peer, place));
   }
 
-  /** Runs in the background; a peer that does not listen is left alone. No peer is told about another twice. */
+  /**
+   * Runs in the background; a peer that does not listen is left alone. No peer is told about another twice.
+   */
   tell(peer: Peer, others: readonly Peer[]): void {
     const told = this.#told.get(peer);
     const news = others.filter((other) => told?.has(other) !== true);

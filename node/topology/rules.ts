@@ -1,7 +1,10 @@
 /** Decisions of the Kademlia table. Pure. `p2p-protocols.md` 6. */
 import { proximityOrder } from '../chunk/address.ts';
 
-/** At this many reachable peers a bin accepts no further inbound one; a bootnode makes room by dropping another. */
+/**
+ * At this many reachable peers a bin accepts no further inbound one; a bootnode makes room by dropping
+ * another.
+ */
 export const OVER_SATURATION = 18;
 export const BOOTNODE_OVER_SATURATION = 20;
 /**

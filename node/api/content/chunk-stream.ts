@@ -8,7 +8,9 @@ import type { Upload, Uploader } from '../../files/upload.ts';
 import type { Socket } from '../exchange/answer.ts';
 import { CLOSE } from '../exchange/websocket.ts';
 
-/** A stream without messages for this long is dropped, and so is one whose chunk no peer takes, milliseconds. */
+/**
+ * A stream without messages for this long is dropped, and so is one whose chunk no peer takes, milliseconds.
+ */
 const IDLE_MS = 15 * 60_000;
 /**
  * Time to finish pushing accepted chunks after the connection ends, milliseconds. A push without a peer is
@@ -44,7 +46,10 @@ export function uploadIntake(upload: Upload): Intake {
   };
 }
 
-/** Every chunk brings its own stamp, so each is a separate upload: pushed, or stored under the tag, when it is acknowledged. */
+/**
+ * Every chunk brings its own stamp, so each is a separate upload: pushed, or stored under the tag, when it is
+ * acknowledged.
+ */
 export function stampedIntake(
   uploader: Uploader,
   begin: Omit<Parameters<Uploader['begin']>[0], 'batchId' | 'stamp'>,

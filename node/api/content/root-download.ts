@@ -1,4 +1,7 @@
-/** Downloads of content whose root chunk is already at hand: wrapped by single-owner chunks, or pointed to by feeds. */
+/**
+ * Downloads of content whose root chunk is already at hand: wrapped by single-owner chunks, or pointed to by
+ * feeds.
+ */
 import type { Chunk } from '../../chunk/chunk.ts';
 import type { ContentGetter } from '../../files/redundancy/siblings.ts';
 import { withRoot } from '../../files/rooted.ts';

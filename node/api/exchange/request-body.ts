@@ -51,7 +51,9 @@ export function refuseOversized(raw: IncomingMessage, limit: number | undefined)
   if (limit !== undefined && declared !== undefined && declared > limit) throw new ApiError('BODY_TOO_LARGE');
 }
 
-/** Reads the rest of a body up to a bound; beyond it, or when the client stops sending, the connection is cut. */
+/**
+ * Reads the rest of a body up to a bound; beyond it, or when the client stops sending, the connection is cut.
+ */
 export function drain(raw: IncomingMessage, { idleMs, clock, over }: Patience): void {
   if (!announcesBody(raw) || raw.readableEnded || raw.destroyed) return;
   let left = DRAIN_BYTES_MAX;

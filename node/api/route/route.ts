@@ -19,7 +19,10 @@ import type { SchemaName } from './schemas.ts';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Port = 'main' | 'debug';
-/** What an operation does besides answering: it changes something, pays others for work, or subscribes to news. */
+/**
+ * What an operation does besides answering: it changes something, pays others for work, or subscribes to
+ * news.
+ */
 type Effect = 'changes' | 'costs' | 'subscribes';
 
 /** The request line and its headers, as sent. */

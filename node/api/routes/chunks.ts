@@ -176,7 +176,10 @@ async function streamTag({
   return orElse('STREAM_TAG_INVALID', () => TAG.parse(query.tag, dialect) ?? 0);
 }
 
-/** Data too long for a content-addressed chunk is tried as a complete single-owner chunk. @throws ChunkError, SignatureError */
+/**
+ * Data too long for a content-addressed chunk is tried as a complete single-owner chunk. @throws ChunkError,
+ * SignatureError
+ */
 function chunkOf(data: Uint8Array): Chunk {
   if (data.length <= CAC_SIZE_MAX) return cacFromData(data);
   const { id, signature, wrapped } = socParts(data);

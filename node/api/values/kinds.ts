@@ -121,7 +121,10 @@ export const base64Text: Kind<string> = {
   },
 };
 
-/** Comma-separated bytes in hex. Reading ends after the first one that is empty or too long, as the check does. */
+/**
+ * Comma-separated bytes in hex. Reading ends after the first one that is empty or too long, as the check
+ * does.
+ */
 export function hexList(lengthMax: number): Kind<readonly Uint8Array[]> {
   return {
     schema: {

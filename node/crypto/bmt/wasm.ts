@@ -43,7 +43,10 @@ export const finish = exports.finish;
 export const xorKeystream = exports.transcrypt;
 /** Turns `count` segments at `SEGMENTS`, with those at `SIBLINGS`, into the roots of the halves that they begin or end. */
 export const climb = exports.climb;
-/** Address prefixes, to `PREFIXES`, of `count` left halves at `SEGMENTS` with the right half at `INPUT`, followed by the span. */
+/**
+ * Address prefixes, to `PREFIXES`, of `count` left halves at `SEGMENTS` with the right half at `INPUT`,
+ * followed by the span.
+ */
 export const combine = exports.combine;
 export const MEMORY = new Uint8Array(exports.memory.buffer);
 export const INPUT = exports.input.value;

@@ -16,7 +16,10 @@ interface Exports {
 
 const exports = instantiate(ERASURE_WASM_BASE64) as Exports;
 
-/** Makes `outputs` shards after the `inputs` at `SHARDS`: sums of inputs times the factors at `FACTORS`, row by row. */
+/**
+ * Makes `outputs` shards after the `inputs` at `SHARDS`: sums of inputs times the factors at `FACTORS`, row
+ * by row.
+ */
 export const combine = exports.combine;
 export const MEMORY = new Uint8Array(exports.memory.buffer);
 export const SHARDS = exports.shards.value;

@@ -55,7 +55,9 @@ export interface TracingOptions {
   readonly version: string;
   /** Overlay, 64 hex digits. */
   readonly instance: string;
-  /** Fraction of the traces started here that are kept, 0 to 1. For work with a context, the context decides. */
+  /**
+   * Fraction of the traces started here that are kept, 0 to 1. For work with a context, the context decides.
+   */
   readonly ratio: number;
   /** Shown in the log. */
   readonly endpoint: string;

@@ -59,7 +59,9 @@ export function traceparentOf({ traceId, spanId, sampled }: SpanContext): string
   return `00-${traceId}-${spanId}-0${sampled ? SAMPLED : 0}`;
 }
 
-/** @param own value of the header that the public network's nodes use for it: `trace:span:parent:flags` in hex */
+/**
+ * @param own value of the header that the public network's nodes use for it: `trace:span:parent:flags` in hex
+ */
 export function contextOfRequest({
   traceparent,
   own,

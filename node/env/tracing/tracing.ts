@@ -42,7 +42,10 @@ export interface Tracing {
   current(): Span | undefined;
   /** The same stream, which continues as work of the calling code, no matter who reads it. */
   bind<T>(stream: AsyncIterable<T>): AsyncIterable<T>;
-  /** Keeps the context of the calling code for work that is done later and elsewhere. The oldest ones are forgotten. */
+  /**
+   * Keeps the context of the calling code for work that is done later and elsewhere. The oldest ones are
+   * forgotten.
+   */
   keep(key: string): void;
   kept(key: string): SpanContext | undefined;
   /** Sends ended spans, but does not wait for long. */

@@ -77,7 +77,10 @@ export function markLevel(data: Uint8Array, level: RedundancyLevel): void {
   if (level > 0) data[LEVEL_BYTE] = LEVEL_MARK | level;
 }
 
-/** The level written in a span, 0 if none, and the span without it. @param data span first @returns level 0..127 */
+/**
+ * The level written in a span, 0 if none, and the span without it. @param data span first @returns level
+ * 0..127
+ */
 export function readLevel(data: Uint8Array): { readonly level: number; readonly span: Uint8Array } {
   const span = data.slice(0, SPAN_SIZE);
   const mark = span[LEVEL_BYTE] as number;

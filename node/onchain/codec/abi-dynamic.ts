@@ -1,4 +1,6 @@
-/** The dynamic types of the contract ABI: byte strings, texts, lists, and tuples that contain any of these. */
+/**
+ * The dynamic types of the contract ABI: byte strings, texts, lists, and tuples that contain any of these.
+ */
 import { type AbiValue, encodeWord } from './abi.ts';
 
 const WORD_SIZE = 32;

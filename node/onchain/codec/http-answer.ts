@@ -57,7 +57,10 @@ export class HttpAnswerReader {
     }
   }
 
-  /** Nothing more comes. @returns the answer, if it ends with the connection @throws Error when part of it is missing */
+  /**
+   * Nothing more comes. @returns the answer, if it ends with the connection @throws Error when part of it is
+   * missing
+   */
   end(): HttpAnswer {
     if (this.#state === 'until-end') return this.#answer({ open: false });
     throw new Error('the connection ended before the answer did');

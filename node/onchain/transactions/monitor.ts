@@ -15,7 +15,10 @@ import { type BlockHeader, ChainError, type Receipt } from '../ports.ts';
 import { refusalOf } from './refusal.ts';
 import type { TransactionRecord, TransactionRecords } from './transaction-records.ts';
 
-/** A nonce used this many blocks ago by a transaction unknown to this node is lost. Source: Bee v2.8.1 pkg/transaction. */
+/**
+ * A nonce used this many blocks ago by a transaction unknown to this node is lost. Source: Bee v2.8.1
+ * pkg/transaction.
+ */
 const CANCELLED_AFTER_BLOCKS = 12;
 /**
  * Outcomes this deep are final: test chains keep the states of 64 blocks, and no reorganisation goes deeper.
@@ -223,7 +226,10 @@ export class Monitor {
     }
   }
 
-  /** Its nonce is used, deep enough, and it has no receipt: checked in this order, so that a stale answer decides nothing. */
+  /**
+   * Its nonce is used, deep enough, and it has no receipt: checked in this order, so that a stale answer
+   * decides nothing.
+   */
   async #isLost({ hash, nonce }: TransactionRecord, head: number, signal: AbortSignal): Promise<boolean> {
     const { rpc } = this.#deps;
     if (head < CANCELLED_AFTER_BLOCKS) return false;
@@ -231,7 +237,10 @@ export class Monitor {
     return usedThen > nonce && (await rpc.receipt(hash, signal)) === undefined;
   }
 
-  /** The endpoint has lost it, or never had it. After a refusal the next round tries again: funds and fees change. */
+  /**
+   * The endpoint has lost it, or never had it. After a refusal the next round tries again: funds and fees
+   * change.
+   */
   async #sendAgain({ hash, raw, nonce }: TransactionRecord, signal: AbortSignal): Promise<void> {
     const { rpc, log, metrics } = this.#deps;
     try {

@@ -133,7 +133,10 @@ export function withPeerId(address: string, peerId: string): string {
   return peerIdOf(address) === undefined ? `${address}/p2p/${peerId}` : address;
 }
 
-/** Not reachable from the public network: loopback, private and link-local addresses, and names of this machine. */
+/**
+ * Not reachable from the public network: loopback, private and link-local addresses, and names of this
+ * machine.
+ */
 export function isPrivate(underlay: string): boolean {
   const [, kind, host = ''] = underlay.split('/');
   if (kind === 'ip4') return PRIVATE_IP4.test(host);

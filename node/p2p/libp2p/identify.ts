@@ -70,7 +70,10 @@ export async function askIdentify(stream: FramedStream, signal: AbortSignal): Pr
   });
 }
 
-/** Asking side, once. @param payload 32 bytes that no one else sends @throws StreamError when something else comes back */
+/**
+ * Asking side, once. @param payload 32 bytes that no one else sends @throws StreamError when something else
+ * comes back
+ */
 export async function askPing(raw: RawStream, payload: Uint8Array): Promise<void> {
   raw.write(payload);
   for (let seen = 0; seen < payload.length; ) {

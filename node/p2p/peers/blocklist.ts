@@ -14,7 +14,10 @@ const Entry = {
   fullNode: [4, 'bool'],
 } as const;
 
-/** Refused overlays, kept across restarts and timed by the wall clock. Expired entries are dropped when accessed. */
+/**
+ * Refused overlays, kept across restarts and timed by the wall clock. Expired entries are dropped when
+ * accessed.
+ */
 export class Blocklist {
   readonly #state: KeyValueStore;
   readonly #clock: Clock;

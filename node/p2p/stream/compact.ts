@@ -8,7 +8,10 @@ const PIECE_SIZE_MIN = 1024;
 /** Network buffers up to this size are not worth a copy. */
 const BUFFER_SIZE_MIN = 8192;
 
-/** Joins `pieces` when there are too many for their `size` bytes. Copies every byte a few hundred times at worst. */
+/**
+ * Joins `pieces` when there are too many for their `size` bytes. Copies every byte a few hundred times at
+ * worst.
+ */
 export function compact(pieces: Uint8Array[], size: number): void {
   if (pieces.length <= PIECES_MIN || size >= pieces.length * PIECE_SIZE_MIN) return;
   const whole = allocate(size);

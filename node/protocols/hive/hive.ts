@@ -5,7 +5,7 @@
  *   Peers{at most 30 records}  ──►            over the budget of its connection → reset, nothing is read
  *                                             over the budget of its overlay or address → only what we have is read
  *   close                                     every record is judged (`rules.ts`); good ones → address book
- *                                             those and all that we have a record of → topology
+ *                                             these and all others with a record here → topology
  *
  * Larger sets take several streams. There is no response, and nothing is dialled here.
  */

@@ -112,7 +112,7 @@ export class Intake {
       this.#deps.events?.add('pulled', chunk.address, { peer: this.#from.id });
       done = true;
     } catch (error) {
-      // The index is in use by a newer stamp: nobody needs this one.
+      // The index is in use by a newer stamp: this one is no longer needed.
       done = error instanceof ReserveOverwriteError;
       if (error instanceof ReserveOverwriteError) this.errors.push(error);
       else this.failure ??= error;

@@ -11,14 +11,19 @@ export const PAGE_SIZE = 250;
  * chunk at the same moment, and a node need not pull what a push is about to bring.
  */
 export const PAGE_IDLE_MS = 100;
-/** Or when its first entry has waited this long, milliseconds: a steady flow of entries then takes fewer pages. */
+/**
+ * Or when its first entry has waited this long, milliseconds: a steady flow of entries then takes fewer
+ * pages.
+ */
 export const PAGE_MAX_MS = 500;
 /**
  * News waits until no further put has come for the first of these, but no longer than the second, ms.
  */
 export const NEWS_IDLE_MS = 100;
 export const NEWS_MAX_MS = 1_000;
-/** A waiting peer is answered after this time even without news, milliseconds: this ends half-open streams. */
+/**
+ * A waiting peer is answered after this time even without news, milliseconds: this ends half-open streams.
+ */
 export const NEWS_WAIT_MS = 300_000;
 /** Chunks delivered to one peer per second, and in one burst. */
 export const SERVING = { perSecond: 250, burst: 250 } as const;

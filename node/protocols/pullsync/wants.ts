@@ -10,7 +10,7 @@ import { SHARED_WANT_MS } from './rules.ts';
 
 interface Asked {
   readonly since: number;
-  /** Resolves with whether nobody needs to ask for the chunk any more. */
+  /** Resolves with whether the chunk no longer needs to be requested. */
   readonly ended: PromiseWithResolvers<boolean>;
 }
 

@@ -22,7 +22,7 @@ export const CURSORS = {
  */
 export const KNOWN_HEADER = 'known-cursors';
 
-/** What a peer has been told of our bins, epoch 0 if nothing, and the bins that it pulls, both ends included. */
+/** What a peer knows of our bins, epoch 0 if nothing, and the bins that it pulls, both ends included. */
 export const Known = {
   cursors: [1, ['repeated', 'uint64']],
   epoch: [2, 'uint64'],

@@ -40,7 +40,10 @@ const PAGE = IN_FLIGHT_MAX;
 const SHALLOW_MAX = 6;
 /** New stamps for one push: each is needed only when the same content was uploaded again meanwhile. */
 const RENEWALS_MAX = 3;
-/** Pause between two passes while chunks are being pushed, milliseconds: each pass reads those again, only to skip them. */
+/**
+ * Pause between two passes while chunks are being pushed, milliseconds: each pass reads those again, only to
+ * skip them.
+ */
 const PASS_PAUSE_MS = 10;
 /** The same per chunk that a pass skipped: about ten times the cost of looking at it. */
 const LEFT_OUT_PAUSE_MS = 0.1;

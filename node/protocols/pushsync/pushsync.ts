@@ -368,7 +368,9 @@ class PushsyncProtocol implements Pushsync {
     return { address, signature, nonce: this.#options.nonce, storageRadius };
   }
 
-  /** For a chunk that is passed on. @throws PostageError `STAMP_INVALID`; nothing while the batch is unknown */
+  /**
+   * For a chunk that is passed on. @throws PostageError `STAMP_INVALID`; nothing while the batch is unknown
+   */
   #checkStamp(chunk: Chunk, stamp: Stamp): void {
     try {
       this.#validate(chunk, stamp);

@@ -46,7 +46,9 @@ export function isAddress(bytes: Uint8Array): boolean {
   return bytes.length === ADDRESS_SIZE && bytes.some((byte) => byte !== 0);
 }
 
-/** A forwarder may only ask peers that are strictly closer to the chunk than itself, so requests never circle. */
+/**
+ * A forwarder may only ask peers that are strictly closer to the chunk than itself, so requests never circle.
+ */
 export function mayForward(hop: { address: Uint8Array; self: Uint8Array; peer: Uint8Array }): boolean {
   return closerTo(hop.address, hop.peer, hop.self) < 0;
 }

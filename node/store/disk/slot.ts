@@ -83,7 +83,10 @@ export function uncheckedData(content: Uint8Array): Uint8Array {
   return content.subarray(DATA_OFFSET);
 }
 
-/** What a whole slot says about itself; undefined when it was altered or never written. The address is not proven. */
+/**
+ * What a whole slot says about itself; undefined when it was altered or never written. The address is not
+ * proven.
+ */
 export function decodeSlot(
   slot: Uint8Array,
 ): { address: Uint8Array; data: Uint8Array; held: Held | undefined } | undefined {

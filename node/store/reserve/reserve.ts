@@ -27,7 +27,10 @@ const TIMESTAMP_SIZE = 8;
 const BIN_OFFSET = ADDRESS_SIZE;
 const ADDRESS_OFFSET = BIN_OFFSET + 1;
 const STAMP_HASH_OFFSET = ADDRESS_OFFSET + ADDRESS_SIZE;
-/** Entries of a batch removed in one transaction: a few milliseconds of work, so that the node stays responsive. */
+/**
+ * Entries of a batch removed in one transaction: a few milliseconds of work, so that the node stays
+ * responsive.
+ */
 const EVICTED_MAX = 64;
 /** Reasons why a chunk was removed. */
 const BATCH_GONE = 'its batch is used up or expired';

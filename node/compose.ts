@@ -1,6 +1,6 @@
 /**
- * Composition root: builds the parts of a node bottom-up, in the order in which they need each other, and stops them
- * top-down. Each group of parts is built in its file of `compose/`; this one knows in which order they start and stop.
+ * Composition root: builds the parts of a node bottom-up, in dependency order, and stops them top-down. Each
+ * group of parts is built in its file of `compose/`; this one defines the order in which they start and stop.
  */
 import { type Api, createApi } from './api/server.ts';
 import { type Delivery, openDelivery } from './compose/delivery.ts';
@@ -26,12 +26,13 @@ export interface RunningNode {
   readonly addresses: Api['addresses'];
   /** Resolves when `signal` aborts, or with the reason when the node cannot continue. */
   stopped(signal: AbortSignal): Promise<Error | undefined>;
-  /** Everything, top-down; what was acknowledged stays. */
+  /** Stops everything, top-down; acknowledged data stays. */
   stop(): Promise<void>;
 }
 
 /**
- * @throws ChainError, StoreError, KeystoreError, ApiStartError and others that say what could not be had; nothing runs then
+ * @throws ChainError, StoreError, KeystoreError, ApiStartError and others that say what was unavailable; then
+ * nothing runs
  */
 export async function startNode(
   options: NodeOptions,
@@ -66,7 +67,7 @@ export async function startNode(
   };
 }
 
-/** Every part below the API, built; what starts by being built has started. */
+/** Every part below the API, built; parts that start when built have started. */
 interface Built {
   readonly ground: Ground;
   readonly money: Money;
@@ -121,8 +122,8 @@ async function build(options: NodeOptions, start: Start): Promise<{ api: Api; ov
 }
 
 /**
- * The API answers first, with little at the beginning, and stops first, so that nothing new arrives at the end.
- * An aborted start leaves its work behind: disposing of the part ends it.
+ * The API starts first, at first answering little, and stops first, so that nothing new arrives at the end.
+ * An aborted start leaves its work running: disposing of the part ends it.
  */
 async function startAll(options: NodeOptions, api: Api, built: Built): Promise<void> {
   const { parts, signal, serving } = built.ground;

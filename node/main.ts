@@ -17,7 +17,7 @@ import { resolveOptions, resolveSome } from './option-sources.ts';
 import { describeOptions, type NodeOptions, OPTIONS, OptionError, type OptionName } from './options.ts';
 import { VERSION } from './version.ts';
 
-/** Ctrl-C twice, or a stop that hangs: the process ends all the same. */
+/** Ctrl-C twice, or a hanging stop: the process ends all the same. */
 const STOP_LIMIT_MS = 10_000;
 
 async function main(argv: readonly string[]): Promise<void> {
@@ -31,7 +31,7 @@ async function main(argv: readonly string[]): Promise<void> {
     return;
   }
   if (command === 'compile') {
-    // What is loaded here the runtime leaves in its compile cache when the process ends.
+    // The runtime keeps code loaded here in its compile cache when the process ends.
     await import('./compose.ts');
     await import('./platform/machine.ts');
     return;
@@ -52,7 +52,7 @@ async function main(argv: readonly string[]): Promise<void> {
   await run(options(rest));
 }
 
-/** In a copy of its data a node would look for its peers where those of the original are. */
+/** With a copy of its data a node would look for its peers at the addresses of the original's. */
 async function forgetPeers(dataDirs: readonly string[]): Promise<void> {
   if (dataDirs.length === 0)
     throw new OptionError('forget-peers: expected the data directories of stopped nodes');
@@ -60,9 +60,9 @@ async function forgetPeers(dataDirs: readonly string[]): Promise<void> {
   const { ADDRESS_BOOK } = await import('./p2p/address/address-book.ts');
   for (const dataDir of dataDirs) {
     const store = join(dataDir, 'store');
-    // A node that has never been started, or whose store is in memory, has none.
+    // A node that was never started, or whose store is in memory, has none.
     if (!existsSync(store)) continue;
-    // Its process may be one of another container, where nobody here can see it.
+    // Its process may be in another container, where it is not visible from here.
     if (existsSync(join(store, 'lock')))
       process.stdout.write(`${dataDir} skipped: its node is running, or was killed\n`);
     else await forgetState(store, ADDRESS_BOOK);
@@ -75,7 +75,7 @@ async function db(argv: readonly string[]): Promise<boolean> {
   const request = dbRequest(argv);
   const given = resolveSome(DB_OPTIONS, request.rest, { environment: process.env, readConfig });
   const isTerminal = process.stderr.isTTY;
-  // An archive on standard output is not to be mixed with what is said about it.
+  // An archive on standard output must not be mixed with messages about it.
   const lines = request.file === '-' ? process.stderr : process.stdout;
   return runDb(request, {
     path: join(given['data-dir'], 'store'),
@@ -92,7 +92,7 @@ async function db(argv: readonly string[]): Promise<boolean> {
 
 const DB_OPTIONS = ['config', 'data-dir', 'password', 'password-file', 'network-id'] as const;
 
-/** Under its name there is a whole archive or none. */
+/** A file of that name is a complete archive or does not exist. */
 async function writeArchive(file: string, content: AsyncIterable<Uint8Array>): Promise<void> {
   if (file === '-') {
     await pipeline(content, process.stdout, { end: false });
@@ -123,7 +123,7 @@ function readConfig(path: string): unknown {
   try {
     return parseConfiguration(readFileSync(path, 'utf8'));
   } catch (error) {
-    // The first line says what and where. Those below show the text there, which may be a secret.
+    // The first line says what and where. The following ones quote the text, which may be a secret.
     const [what = ''] = (error as Error).message.trim().split('\n', 1);
     throw new OptionError(`configuration file ${path}: ${what.replace(/:$/, '')}`);
   }
@@ -140,7 +140,10 @@ function options(argv: readonly string[]): NodeOptions {
   };
 }
 
-/** YAML, of which JSON is a part: the parser that is at hand reads the testbed's files without loading another one. */
+/**
+ * YAML, of which JSON is a subset: the built-in JSON parser reads the testbed's files without loading another
+ * one.
+ */
 function parseConfiguration(text: string): unknown {
   if (isJson(text)) return JSON.parse(text) as unknown;
   const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml');
@@ -196,7 +199,7 @@ async function run(resolved: NodeOptions): Promise<void> {
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(`stopped by ${signal}`));
   if (process.env['SVC_STOP_WITH_PARENT'] === '1') {
-    // The parent holds the other end of standard input; the end of it is the end of the parent, however it died.
+    // The parent holds the other end of standard input; its end means the end of the parent, however it died.
     process.stdin.on('end', () => stop('parent is gone')).on('error', () => stop('parent is gone'));
     process.stdin.resume();
   }
@@ -204,7 +207,7 @@ async function run(resolved: NodeOptions): Promise<void> {
   const { machinePlatform } = await import('./platform/machine.ts');
   const platform = machinePlatform({ dataDir: resolved['data-dir'], password: resolved.password });
   const node = await startNode(resolved, platform, stopping.signal).catch((error: unknown) => {
-    // Asked to stop before it was up: that is what it did.
+    // It was asked to stop before it was up, and did so.
     if (error === stopping.signal.reason) return undefined;
     throw error;
   });

@@ -1,4 +1,4 @@
-/** The known word with the smallest edit distance, when it is near enough to be a slip. */
+/** The known word with the smallest edit distance, if near enough to be a typing error. */
 export function nearest(given: string, known: readonly string[]): string | undefined {
   let best: { word: string; distance: number } | undefined;
   for (const word of known) {

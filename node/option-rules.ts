@@ -1,4 +1,4 @@
-/** Which options go together. What one option alone may be stands in the table. */
+/** Which options go together. The table defines the values of each single option. */
 import { type NodeOptions, OPTIONS, OptionError } from './options.ts';
 
 /** @throws OptionError naming options that exclude each other */
@@ -22,13 +22,13 @@ function checkSwap(options: NodeOptions): void {
   }
 }
 
-/** Options that give a listener a token. */
+/** Options that set a listener's token. */
 const API_TOKENS = ['api-token', 'api-token-file', 'api-read-token', 'api-read-token-file'] as const;
 const DEBUG_TOKENS = [...API_TOKENS, 'debug-api-token', 'debug-api-token-file'] as const;
-/** Addresses that this machine alone reaches. A name that is none of these may lead anywhere. */
+/** Addresses that only this machine can reach. Any other name may lead anywhere. */
 const LOOPBACK = /^(?:127\.[\d.]+|\[::1\]|(?:.+\.)?localhost):\d+$/i;
 
-/** @throws OptionError naming an API that other machines reach and that nothing protects */
+/** @throws OptionError naming an unprotected API that other machines can reach */
 export function checkListening(options: NodeOptions): void {
   if (options['api-open']) return;
   checkDoor('api-addr', API_TOKENS);
@@ -46,12 +46,12 @@ export function checkListening(options: NodeOptions): void {
 
 /** A creditor refuses a second refresh within a second of its clock, milliseconds. */
 const REFRESH_INTERVAL_MIN_MS = 1000;
-/** Without an own minimum, a threshold is refused that is less than so many seconds of the refresh rate. */
+/** Without a configured minimum, a threshold below this many seconds of the refresh rate is refused. */
 const THRESHOLD_MINIMUM_S = 2;
-/** A chunk that shares no bit with its server is so many steps of proximity away. */
+/** A chunk that shares no bit with its server is this many proximity steps away. */
 const PROXIMITY_STEPS = 32;
 
-/** @throws OptionError naming amounts with which nodes of the same options refuse or starve each other */
+/** @throws OptionError naming amounts with which nodes with the same options refuse or starve each other */
 export function checkPayments(options: NodeOptions): void {
   const threshold = options['payment-threshold'];
   const rate = options['refresh-rate'];

@@ -14,7 +14,7 @@ type Given = Partial<Record<OptionName, unknown>>;
 
 /**
  * Command line → options of the `start` command.
- * @param readFile gives the text of the configuration file and parses it; injected so that this module stays pure
+ * @param readFile reads and parses the configuration file; injected so that this module stays pure
  * @throws OptionError naming the source, the name, the value and what was expected
  */
 export function resolveOptions(
@@ -30,7 +30,7 @@ export function resolveOptions(
 }
 
 /**
- * The options of a command that needs only a few of them. In the environment and in the file there may be others.
+ * The options of a command that needs only a few of them. The environment and the file may contain others.
  * @throws OptionError as above, and for an option on the command line that the command does not have
  */
 export function resolveSome<N extends OptionName>(

@@ -8,13 +8,13 @@ interface OptionSpec<T> {
   readonly default: T | undefined;
   readonly unit?: string;
   readonly help: string;
-  /** What a value must look like; part of every error about it. */
+  /** Description of a valid value; part of every error about it. */
   readonly expected: string;
   /** Undefined when the text is not a value of this kind. */
   readonly parse: (text: string) => T | undefined;
   /** May be given several times; a file holds a list. */
   readonly repeatable?: true;
-  /** Its value stands in no message. */
+  /** Its value appears in no message. */
   readonly secret?: true;
 }
 
@@ -30,7 +30,7 @@ const secret = (help: string): OptionSpec<string> & { readonly secret: true } =>
   secret: true,
 });
 
-/** As it stands in an `Authorization` header. */
+/** As used in an `Authorization` header. */
 const token = (help: string): OptionSpec<string> & { readonly secret: true } => ({
   ...secret(help),
   expected: '16 to 512 letters, digits and - . _ ~ + / =',
@@ -75,7 +75,7 @@ const list = (help: string, expected: string, item: RegExp): OptionSpec<readonly
   },
 });
 
-/** Pairs of a protocol and its value; which ones can be dialled is for the transport to say. */
+/** Pairs of a protocol and its value; the transport decides which ones can be dialled. */
 const MULTIADDRESS = /^(?:\/[^/\s]+\/[^/\s]+)+$/;
 const MULTIADDRESS_WITH_ID = /^(?:\/[^/\s]+\/[^/\s]+)*\/p2p\/[^/\s]+$/;
 const HOST_NAME = /^(?:\*|[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*)$/i;
@@ -104,7 +104,7 @@ const contract = (help: string, fallback?: ''): OptionSpec<string> => ({
   },
 });
 
-/** Base units of the token; more than a double can count. */
+/** Base units of the token; too large for a double. */
 const tokens = (help: string): OptionSpec<bigint> => ({
   help,
   default: 0n,
@@ -142,7 +142,7 @@ const endpoint = (help: string): OptionSpec<string> => ({
   parse: (value) => (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) ? value : undefined),
 });
 
-/** Of a receiver of traces: with a path where it takes them, or without the usual one. */
+/** URL of a trace receiver, with its path, or without one for the default path. */
 const traceReceiver = (help: string, fallback: string): OptionSpec<string> => ({
   help,
   default: fallback,
@@ -161,9 +161,9 @@ const ratio = (help: string, fallback: number): OptionSpec<number> => ({
 });
 
 const UINT32_MAX = 4_294_967_295;
-/** A thousandth of a coin per gas: more than any chain has ever asked. */
+/** A thousandth of a coin per gas: more than any chain has ever charged. */
 const FEE_MAX = 1_000_000_000_000_000;
-/** Amounts of the accounting are kept as exact doubles. */
+/** Accounting amounts are kept as exact doubles. */
 const ACCOUNTING_MAX = 1_000_000_000_000;
 const SECONDS_MAX = 1_000_000;
 
@@ -418,7 +418,7 @@ export const OPTIONS = {
 export type OptionName = keyof typeof OPTIONS;
 type ParsedOf<S> = S extends { parse: (text: string) => infer T } ? Exclude<T, undefined> : never;
 
-/** Options without a default are checked for presence before they get here. */
+/** Options without a default have been checked for presence before. */
 export type NodeOptions = { readonly [N in OptionName]: ParsedOf<(typeof OPTIONS)[N]> };
 
 export class OptionError extends Error {
@@ -438,7 +438,7 @@ export function environmentName(name: OptionName): string {
   return `SVC_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** Rows of the option table: what `--help` prints and the reference shows. */
+/** Rows of the option table, for `--help` and the reference. */
 export function describeOptions(): {
   name: OptionName;
   environment: string;

@@ -1,4 +1,7 @@
-/** The account of one peer: amounts of the running session, limits, and what outlives sessions. `node-behaviour.md` 5.1. */
+/**
+ * The account of one peer: amounts of the running session, limits, and state that outlives sessions.
+ * `node-behaviour.md` 5.1.
+ */
 import type { Peer } from '../p2p/host.ts';
 import type { StoredBalance } from './balance-store.ts';
 import type { PeerAccount } from './ports.ts';
@@ -14,9 +17,9 @@ import {
 import type { AccountingTerms } from './terms.ts';
 
 export interface Account extends Amounts, StoredBalance {
-  /** Present while a session runs; its object is the session. */
+  /** Present while a session runs; the object identifies the session. */
   peer: Peer | undefined;
-  /** Announced by the peer; ours until then. Outlives sessions. */
+  /** Announced by the peer; our own until then. Outlives sessions. */
   thresholdReceived: bigint;
   earlyPayment: bigint;
   /** What we grant; starts anew with every session. */
@@ -24,24 +27,32 @@ export interface Account extends Amounts, StoredBalance {
   disconnectLimit: bigint;
   /** Refresh rate of the peer's class, units per second. */
   rate: bigint;
-  /** A refresh of ours is running. */
+  /** Whether a refresh of ours is running. */
   refreshing: boolean;
   /** Debits prepared and payments started since it started. */
   refreshReserved: bigint;
   /** Monotonic milliseconds at the end of the last refresh sent and received; -Infinity before the first. */
   refreshSentAt: number;
   refreshReceivedAt: number;
-  /** As `refreshSentAt`, but -Infinity also after a refresh that failed: then nothing is known of what time will pay. */
+  /** As `refreshSentAt`, but -Infinity also after a failed refresh: then it is unknown what time will pay. */
   refreshedAt: number;
-  /** A payment of ours is running. */
+  /** Whether a payment of ours is running. */
   paying: boolean;
-  /** Paid to the peer before it was owed: in its books a surplus. Only shown; who pays counts it when it is owed. */
+  /**
+   * Paid to the peer before it was owed: a surplus in its books. For display only; the payment side counts it
+   * when it is owed.
+   */
   paidAhead: bigint;
-  /** The peer of this session takes no cheques. */
+  /** Whether the peer of this session takes no cheques. */
   takesNoCheques: boolean;
-  /** Payments of this session that the peer may not have counted yet: it may have missed that we took its cheque. */
+  /**
+   * Payments of this session that the peer may not have counted yet: it may not know that we took its cheque.
+   */
   receivedInDoubt: bigint;
-  /** Part of the balance that the peer has not asked for: our payment came when we owed less than it paid. */
+  /**
+   * Part of the balance that the peer has not asked for: our payment arrived when we owed less than its
+   * amount.
+   */
   overpaid: bigint;
   /** Monotonic milliseconds at the end of the last payment that failed. */
   paymentFailedAt: number;
@@ -49,7 +60,9 @@ export interface Account extends Amounts, StoredBalance {
   repaid: bigint;
   /** Repaid debt at which the granted threshold grows next. */
   growAt: bigint;
-  /** Debt that the peer left behind in ended sessions, as it was then, and when (monotonic milliseconds). */
+  /**
+   * Debt that the peer left behind in ended sessions, at that time, and that time (monotonic milliseconds).
+   */
   leftBehind: bigint;
   leftAt: number;
   /** How often the peer was blocklisted since it last settled. */
@@ -58,8 +71,8 @@ export interface Account extends Amounts, StoredBalance {
 
 /** An account without session; the peer counts as full until it connects. */
 export function newAccount(stored: StoredBalance, terms: AccountingTerms): Account {
-  // What a peer of our class is granted everywhere, until this one tells us. Deliberate difference: nodes of the
-  // network assume their own threshold, at a light node ten times of what it will be granted.
+  // What every peer grants our class, until this one announces its own. Deliberate difference: nodes of the
+  // network assume their own threshold, which for a light node is ten times what it will be granted.
   const thresholdReceived = forClass(terms.paymentThreshold, terms.fullNode, terms.lightFactor);
   return {
     ...stored,
@@ -93,8 +106,8 @@ export function newAccount(stored: StoredBalance, terms: AccountingTerms): Accou
 
 /**
  * Debts are forgotten, limits start anew; announced threshold, refresh times and repaid debt stay. Deliberate
- * difference: nodes of the network keep the originated part of the debt as well, and bound it to the new balance with
- * the next credit; what they keep above zero makes them pay less by cheque than they owe.
+ * difference: nodes of the network also keep the originated part of the debt, and bound it by the new balance
+ * at the next credit; a kept value above zero makes them pay less by cheque than they owe.
  */
 export function startSession(account: Account, peer: Peer, terms: AccountingTerms): void {
   account.peer = peer;
@@ -115,19 +128,19 @@ export function startSession(account: Account, peer: Peer, terms: AccountingTerm
   account.growAt = firstGrowth(account.rate, terms);
 }
 
-/** Balances stay to be looked at until the next session starts. @param now monotonic milliseconds */
+/** Balances stay visible until the next session starts. @param now monotonic milliseconds */
 export function endSession(account: Account, now: number): void {
   account.peer = undefined;
   account.leftBehind = leftBehind(account, now) + latentDebt(account);
   account.leftAt = now;
 }
 
-/** What the peer has not paid of its ended sessions, less what time has forgiven since. */
+/** Unpaid debt of the peer's ended sessions, less what time has forgiven since. */
 export function leftBehind(account: Account, now: number): bigint {
   return debtLeft(account.leftBehind, { elapsedMs: now - account.leftAt, rate: account.rate });
 }
 
-/** @param limits what the thresholds allow at this moment, refresh included */
+/** @param limits what the thresholds currently allow, refresh included */
 export function row(account: Account, limits: { creditLimit: bigint; debitLimit: bigint }): PeerAccount {
   return {
     peer: account.id,

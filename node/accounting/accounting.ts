@@ -4,7 +4,7 @@
  *
  * Every step is synchronous: the node runs on one thread, so an account needs no lock. A settlement is triggered
  * by credits and runs beside them (`settling.ts`). Reservations belong to the connection session in which they were
- * made: a connect starts at zero on both sides, so what an earlier session left open counts no more.
+ * made: a connection starts at zero on both sides, so anything an earlier session left open no longer counts.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -44,8 +44,9 @@ import { type Payments, Settling } from './settling.ts';
 import type { AccountingTerms } from './terms.ts';
 
 /**
- * Disconnect limits that a peer may have left unpaid in ended sessions when it connects again. An honest peer may
- * lose its connection with a full debt; whoever does so again before time has forgiven that lives on it.
+ * Number of disconnect limits that a peer may have left unpaid in ended sessions when it reconnects. An
+ * honest peer may lose its connection with a full debt; one that does so again before time has forgiven the
+ * first exploits this.
  */
 const LIMITS_LEFT_BEHIND_MAX = 2n;
 
@@ -90,7 +91,7 @@ class Ledger implements AccountingService {
     });
   }
 
-  /** Waits for running payments, then writes the balances that are not on disk yet. */
+  /** Waits for running payments, then writes the balances not yet on disk. */
   async stop(): Promise<void> {
     await this.#settling.stop();
     await this.#accounts.stop();
@@ -128,7 +129,8 @@ class Ledger implements AccountingService {
 
   #credit(account: Account, service: { peer: Peer; price: bigint; originated: boolean }): void {
     const { peer, price, originated } = service;
-    // Read before the changes: the price counts twice here, once in the reservation. Nodes of the network settle so.
+    // Read before the changes: the price counts twice here, once in the reservation. Nodes of the network
+    // settle this way.
     const expected = expectedDebt(account, price);
     account.balance -= price;
     account.overpaid = boundedOverpaid(account.overpaid, account.balance);
@@ -178,7 +180,7 @@ class Ledger implements AccountingService {
     }
   }
 
-  /** The peer asked and did not take delivery: it could overload us that way without ever owing anything. */
+  /** The peer asked but did not take delivery: it could overload us that way without ever owing anything. */
   #haunt(account: Account, peer: Peer, price: bigint): void {
     account.shadowReserved -= price;
     account.ghost += price;
@@ -188,13 +190,16 @@ class Ledger implements AccountingService {
     }
   }
 
-  /** Up to here we may owe: the announced threshold and what a refresh would pay now. */
+  /** The most we may owe: the announced threshold plus what a refresh would pay now. */
   #creditLimit(account: Account): bigint {
     const elapsedMs = this.#deps.clock.monotonic() - account.refreshSentAt;
     return account.thresholdReceived + refreshDue(elapsedMs, this.#terms.refreshRate);
   }
 
-  /** Below this the peer has to stay: the granted threshold, the tolerance and what a refresh would pay now. */
+  /**
+   * The peer's debt must stay below this: the granted threshold, the tolerance and what a refresh would pay
+   * now.
+   */
   #debitLimit(account: Account): bigint {
     const elapsedMs = this.#deps.clock.monotonic() - account.refreshReceivedAt;
     return account.disconnectLimit + refreshDue(elapsedMs, account.rate);
@@ -228,7 +233,7 @@ class Ledger implements AccountingService {
     if (account.peer === peer) account.paidAhead = amount;
   }
 
-  /** A peer that has repaid much may owe more. What is paid after the end of a session changes no balance. */
+  /** A peer that has repaid much may owe more. A payment after the end of a session changes no balance. */
   #repaid(account: Account, peer: Peer, amount: bigint, book: () => void): void {
     account.repaid += amount;
     if (amount > 0n) account.offences = 0;
@@ -288,7 +293,7 @@ class Ledger implements AccountingService {
     if (peer.closed.aborted || this.#expelled.has(peer)) throw notConnected();
     const account = this.#accounts.of(peer.id);
     const now = this.#deps.clock.monotonic();
-    // The end of a session may be told after the beginning of the next one.
+    // The end of a session may be reported after the start of the next one.
     if (account.peer !== undefined) endSession(account, now);
     startSession(account, peer, this.#terms);
     this.#accounts.changed(account);
@@ -302,7 +307,7 @@ class Ledger implements AccountingService {
 
   #blocklist(account: Account, peer: Peer, reason: string): void {
     const { clock, host, log } = this.#deps;
-    // Its session ends here: what is still open with it must not blocklist it again.
+    // The session ends here: anything still open with the peer must not blocklist it again.
     this.#expelled.add(peer);
     const debt = leftBehind(account, clock.monotonic()) + latentDebt(account);
     const durationMs = blocklistMs(debt, { ...this.#terms, offences: account.offences++ });
@@ -310,7 +315,7 @@ class Ledger implements AccountingService {
     log.info({ peer: peer.id, reason, durationMs }, 'peer blocklisted by accounting');
     host.blocklist(peer.id, durationMs, reason).catch((err: unknown) => {
       log.warn({ err, peer: peer.id }, 'peer not blocklisted');
-      // Not even then may it go on: its debt no longer counts.
+      // Even then the connection must end: its debt no longer counts.
       if (!peer.closed.aborted) void this.#disconnect(peer, reason);
     });
   }

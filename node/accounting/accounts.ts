@@ -7,8 +7,9 @@ import { BalanceStore } from './balance-store.ts';
 import type { AccountingTerms } from './terms.ts';
 
 /**
- * Accounts of peers that are gone are kept for display and against those that come back, up to this number: far more
- * than a node has peers in a day, and some megabytes. A new identity costs an attacker nothing.
+ * Accounts of departed peers are kept for display and as protection against those that come back, up to this
+ * number: far more than a node has peers in a day, and some megabytes. A new identity costs an attacker
+ * nothing.
  */
 const ACCOUNTS_MAX = 10_000;
 
@@ -42,17 +43,17 @@ export class Accounts {
     return [...this.#accounts.values()];
   }
 
-  /** Takes note that the balances of `account` differ from the disk. */
+  /** Notes that the balances of `account` differ from the disk. */
   changed(account: Account): void {
     this.#balances.changed(account);
   }
 
-  /** Writes what is open. */
+  /** Writes pending changes. */
   stop(): Promise<void> {
     return this.#balances.stop();
   }
 
-  /** Of the accounts that nobody uses the oldest of those with the least at stake. */
+  /** Forgets, of the unused accounts with the least at stake, the oldest. */
   #forgetLeast(): void {
     let least: Account | undefined;
     let leastStake = 0n;

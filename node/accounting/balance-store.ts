@@ -1,6 +1,6 @@
 /**
- * Balances on disk, written behind. What is kept here survives a restart for display only: every connect starts
- * at zero (`node-behaviour.md` 5.7). So a crash may lose the last seconds, and one write per peer and interval
+ * Balances on disk, written behind. They survive a restart for display only: every connection starts at zero
+ * (`node-behaviour.md` 5.7). So a crash may lose the last seconds, and one write per peer and interval
  * replaces one per chunk.
  */
 import type { Clock } from '../env/clock.ts';
@@ -38,20 +38,23 @@ export class BalanceStore {
     return Array.from(this.#state.entries(''), ([id, value]) => decode(id, value));
   }
 
-  /** Takes note that `account` differs from the disk. Called per chunk: a set insertion when nothing is new. */
+  /**
+   * Notes that `account` differs from the disk. Called per chunk: just a set insertion when it is already
+   * noted.
+   */
   changed(account: StoredBalance): void {
     this.#changed.add(account);
     if (this.#writing === undefined && !this.#stopping.signal.aborted) this.#writing = this.#writeLater();
   }
 
-  /** The account is dropped: nothing of it is kept. */
+  /** The account is dropped: nothing is kept. */
   forgotten(account: StoredBalance): void {
     this.#changed.delete(account);
     this.#unwritten.delete(account);
     this.#state.remove(account.id).catch((err: unknown) => this.#log.warn({ err }, 'balance not removed'));
   }
 
-  /** Writes what is open. Nothing is written after it. */
+  /** Writes pending changes. Nothing is written after it. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#writing;
@@ -78,7 +81,7 @@ export class BalanceStore {
     const changes = Array.from(this.#unwritten, (account) => ({ put: account.id, value: encode(account) }));
     await this.#state.batch(changes).catch((err: unknown) => {
       this.#log.warn({ err }, 'balances not written');
-      // Without those that were forgotten meanwhile.
+      // Excluding accounts forgotten meanwhile.
       for (const account of this.#unwritten) this.#changed.add(account);
     });
   }

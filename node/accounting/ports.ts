@@ -4,11 +4,11 @@ import type { Peer } from '../p2p/host.ts';
 export interface Credit {
   /** The service was delivered: we owe the price. */
   apply(): void;
-  /** It was not. Safe after `apply` (does nothing), so it belongs into `finally`. */
+  /** It was not delivered. Safe after `apply` (does nothing), so it belongs in `finally`. */
   release(): void;
 }
 
-/** The mirror image for a service we give. */
+/** The mirror image for a service that we provide. */
 export interface Debit {
   /** We delivered: the peer owes the price. */
   apply(): void;
@@ -38,7 +38,7 @@ export interface Accounting {
   prepareDebit(peer: Peer, price: bigint): Debit;
   /** What a peer announced in the pricing protocol. */
   thresholdAnnounced(peer: Peer, threshold: bigint): void;
-  /** Threshold that we grant to this peer: what pricing announces. */
+  /** Threshold that we grant to this peer, as announced by pricing. */
   thresholdFor(peer: Peer): bigint;
   connected(peer: Peer): void;
   disconnected(peer: Peer): void;
@@ -77,14 +77,14 @@ export interface Refreshment {
   readonly allegedSeconds: bigint;
 }
 
-/** Accounting as the protocol of cheques sees it. */
+/** Accounting as the cheque protocol sees it. */
 export interface PaymentLedger {
   /**
-   * A cheque of the peer was accepted: it pays what the peer owes, and what is left becomes surplus, which later
+   * A cheque of the peer was accepted: it pays what the peer owes, and the rest becomes surplus, which later
    * services use up. A payment never makes this node owe: it would have to pay for a cheque that may bounce.
    */
   paymentReceived(peer: Peer, amount: bigint): void;
-  /** What the peer has taken of us in this session before it was owed, in all. It pays for later debts. */
+  /** Total that the peer has taken from us in this session before it was owed. It pays for later debts. */
   paidAhead(peer: Peer, amount: bigint): void;
 }
 
@@ -94,6 +94,6 @@ export interface RefreshLedger {
   disconnected(peer: Peer): void;
   /** Debt that the peer may pay now, debits in progress included; 0 when it owes nothing. */
   payableDebt(peer: Peer): bigint;
-  /** The peer paid by time: its balance sinks, possibly below zero. */
+  /** The peer paid by time: its balance falls, possibly below zero. */
   refreshmentReceived(peer: Peer, amount: bigint): void;
 }

@@ -1,15 +1,15 @@
 /**
  * The arithmetic of accounting, without state, clock or network. `p2p-protocols.md` 5, `node-behaviour.md` 5.
  *
- * Amounts are bigint everywhere, also inside: a sum or a comparison costs 3 to 5 ns (a prepare and apply together
- * stay well below a microsecond, see `test/bench/accounting.bench.ts`), and thresholds announced by a peer have
- * no upper bound that a double would survive.
+ * Amounts are bigint everywhere, internally too: a sum or a comparison costs 3 to 5 ns (a prepare and apply
+ * together stay well below a microsecond, see `test/bench/accounting.bench.ts`), and thresholds announced by
+ * a peer have no upper bound that a double would survive.
  */
 import { MAX_PO, proximityOrder } from '../chunk/address.ts';
 
 /**
- * How often the blocklist time of a peer that keeps misbehaving doubles: to eight times as long at most, because what
- * looks like misbehaviour may be a wrong clock that its operator will correct.
+ * How often the blocklist time of a peer that keeps misbehaving doubles: to at most eight times the first,
+ * because apparent misbehaviour may be a wrong clock that its operator will correct.
  */
 const DOUBLINGS_MAX = 3;
 
@@ -18,11 +18,11 @@ export interface Amounts {
   balance: bigint;
   /** Received beyond what the peer owed. */
   surplus: bigint;
-  /** Part (<= 0) of our debt that our own requests caused; above zero what was paid for it beyond the debt. */
+  /** Part (<= 0) of our debt caused by our own requests; above zero: paid for it beyond the debt. */
   originated: bigint;
   /** Credits in progress: what we will owe. */
   reserved: bigint;
-  /** Debits and payments of ours in progress: what the peer will owe, and what we will owe less. */
+  /** Our debits and payments in progress: what the peer will owe, and by how much our debt will fall. */
   shadowReserved: bigint;
   /** Debits prepared but never applied. */
   ghost: bigint;
@@ -37,7 +37,7 @@ export function priceOf(table: readonly bigint[], serverOverlay: Uint8Array, add
   return table[proximityOrder(serverOverlay, address)]!;
 }
 
-/** An amount that is granted in full to full peers and in part to light ones. */
+/** An amount granted in full to full peers and in part to light ones. */
 export function forClass(amount: bigint, fullNode: boolean, lightFactor: bigint): bigint {
   return fullNode ? amount : amount / lightFactor;
 }
@@ -58,7 +58,10 @@ export function expectedDebt(amounts: Amounts, price: bigint): bigint {
   return (balance < 0n ? -balance : 0n) + reserved + price + surplus;
 }
 
-/** Allowance for the time that has passed since the last refresh: nothing within the first second, one second's after. */
+/**
+ * Allowance for the time that has passed since the last refresh: nothing within the first second, one
+ * second's worth after it.
+ */
 export function refreshDue(elapsedMs: number, rate: bigint): bigint {
   return elapsedMs >= 1000 ? rate : 0n;
 }
@@ -66,8 +69,8 @@ export function refreshDue(elapsedMs: number, rate: bigint): bigint {
 /**
  * Whether the peer owes more than an honest one can. It asks for as much as the threshold and one second of refresh
  * allow; in the second after a refresh it may still get what it had asked for before, however little the refresh
- * paid. And it may have counted as paid what we asked of it and have not received yet. What we have paid too much is
- * no debt of its making.
+ * paid. And it may already count as paid what we have asked for but not yet received. Our overpayment is not
+ * its debt.
  */
 export function hasOverdrawn(account: {
   readonly balance: bigint;
@@ -88,8 +91,9 @@ export function debtToSettle(amounts: Amounts): bigint {
 }
 
 /**
- * What a cheque would pay now: of the debt that our own requests caused, what neither the next refresh nor debits in
- * progress will pay. Nothing before a refresh with the peer has succeeded: it pays any debt, however large.
+ * What a cheque would pay now: the part of the debt caused by our own requests that neither the next refresh
+ * nor debits in progress will pay. Nothing before a first refresh with the peer has succeeded: that one pays
+ * any debt, however large.
  */
 export function chequeAmount(
   amounts: Amounts,
@@ -101,7 +105,7 @@ export function chequeAmount(
   return -amounts.originated < left ? -amounts.originated : left;
 }
 
-/** Debt of the peer as a refresh may pay it: with debits in progress, never negative. */
+/** Debt of the peer that a refresh may pay: including debits in progress, never negative. */
 export function payableDebt(amounts: Amounts): bigint {
   const debt = amounts.balance + amounts.shadowReserved;
   return debt > 0n ? debt : 0n;
@@ -114,8 +118,8 @@ export function boundedOriginated(originated: bigint, balance: bigint): bigint {
 }
 
 /**
- * What the peer may have paid by cheque and not counted: those whose acceptance it did not hear of. Its next payment is
- * reduced by them, so all of them together are worth no more than the debt that it may reach.
+ * What the peer may have paid by cheque without counting it: cheques whose acceptance it did not learn of.
+ * Its next payment is reduced by them, so together they are worth no more than the debt that it may reach.
  */
 export function paymentsInDoubt(
   {
@@ -136,12 +140,14 @@ export function boundedOverpaid(overpaid: bigint, balance: bigint): bigint {
   return overpaid < most ? overpaid : most;
 }
 
-/** Least amount that an honest creditor accepts of a refresh. */
+/** Lowest amount that an honest creditor accepts for a refresh. */
 export function expectedAcceptance(refresh: {
   attempted: bigint;
   /** Debits prepared while the refresh ran: they shrink the debt that the creditor sees. */
   reservedMeanwhile: bigint;
-  /** Cheques in both directions that only one side may have counted: the creditor may see so much less. */
+  /**
+   * Cheques in both directions that only one side may have counted: the creditor may see that much less debt.
+   */
   inDoubt: bigint;
   /** Between the creditor's stamps of this and the previous refresh. */
   allegedSeconds: bigint;
@@ -157,7 +163,7 @@ export function latentDebt({ balance, shadowReserved, ghost }: Amounts): bigint 
   return (balance > 0n ? balance : 0n) + shadowReserved + ghost;
 }
 
-/** What is left of a debt that time forgives, never negative. */
+/** The rest of a debt that time forgives, never negative. */
 export function debtLeft(debt: bigint, since: { elapsedMs: number; rate: bigint }): bigint {
   if (debt === 0n) return 0n;
   const left = debt - (BigInt(Math.floor(since.elapsedMs)) * since.rate) / 1000n;
@@ -173,7 +179,7 @@ export function blocklistMs(
   options: {
     paymentThreshold: bigint;
     refreshRate: bigint;
-    /** Earlier ones without a settlement since. */
+    /** Earlier offences without a settlement since. */
     offences: number;
   },
 ): number {

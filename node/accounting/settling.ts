@@ -1,8 +1,8 @@
 /**
- * Paying what we owe: by time first, and what time does not pay by cheque. `node-behaviour.md` 5.5 and 5.6.
+ * Pays what we owe: first by time, then the rest by cheque. `node-behaviour.md` 5.5 and 5.6.
  *
- * Credits trigger it, there is no timer: a debt that nobody adds to can wait. Refresh and payment of one peer run side
- * by side, one of each at a time, and the caller never waits for them.
+ * Credits trigger it, there is no timer: a debt that does not grow can wait. Refresh and payment of one peer
+ * run side by side, one of each at a time, and the caller never waits for them.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -20,7 +20,7 @@ import {
 } from './rules.ts';
 import type { AccountingTerms } from './terms.ts';
 
-/** From the first broken stream to the end of the connection, milliseconds. */
+/** Time from the first broken stream to the end of the connection, milliseconds. */
 const LEAVING_MS = 250;
 
 export interface Payments {
@@ -29,7 +29,7 @@ export interface Payments {
   /**
    * Pays by cheque; absent without a chequebook. Resolves once the cheque is written and stored and the peer has
    * ended its side of the conversation or has had the time to: it must count the payment no later than we do, or it
-   * sees a debt above the limit. Rejects when nothing was paid, within a time of its own.
+   * sees a debt above the limit. Rejects when nothing was paid, within its own time limit.
    */
   readonly pay?: (peer: Peer, amount: bigint) => Promise<void>;
   /** What the peer may have counted as paid by cheque while we have not, accounting units. */
@@ -112,7 +112,7 @@ export class Settling {
       return;
     }
     account.offences = 0;
-    // It sees the whole debt, and nothing was added meanwhile: it has counted what it had paid.
+    // The creditor sees the whole debt, and nothing was added meanwhile: it has counted what it had paid.
     const isWhole = answer.accepted === attempted && debtToSettle(account) === attempted;
     if (isWhole && account.reserved === 0n) account.receivedInDoubt = 0n;
     account.balance += answer.accepted;
@@ -120,7 +120,7 @@ export class Settling {
     this.#deps.changed(account);
   }
 
-  /** A broken stream often is the first sign of a peer that leaves: waits a moment for the rest of the news. */
+  /** A broken stream is often the first sign of a leaving peer: waits a moment for its disconnection. */
   async #mayLeave({ closed }: Peer): Promise<void> {
     await this.#deps.clock.sleep(LEAVING_MS, closed).catch((error: unknown) => {
       if (!closed.aborted) throw error;
@@ -160,7 +160,7 @@ export class Settling {
       paid = false;
       account.paymentFailedAt = clock.monotonic();
       metrics.paymentErrors.inc();
-      // It will not learn that before its next session: until then what it is owed is paid by time alone.
+      // The peer will not support it before its next session: until then our debt is paid by time only.
       if (err instanceof StreamError && err.code === 'PROTOCOL_UNSUPPORTED') {
         if (account.peer === peer) account.takesNoCheques = true;
         log.info({ peer: peer.id }, 'peer takes no cheques');

@@ -1,12 +1,12 @@
 import type { NodeOptions } from '../options.ts';
 import { forClass } from './rules.ts';
 
-/** A cheque is worth at least this part of a second's refresh, unless the options say otherwise. */
+/** By default a cheque is worth at least a second's refresh divided by this. */
 const MINIMUM_PAYMENT_DIVISOR = 5n;
 
 /** The constants of accounting. A network works when all its nodes have the same ones; light nodes give their own rate. */
 export interface AccountingTerms {
-  /** Debt that a full peer may reach before it has to settle. */
+  /** Debt that a full peer may reach before it must settle. */
   readonly paymentThreshold: bigint;
   /** Debt above the threshold at which a peer is disconnected, percent. */
   readonly tolerancePercent: number;
@@ -18,12 +18,12 @@ export interface AccountingTerms {
   readonly refreshIntervalMs: number;
   /** Mode of this node. */
   readonly fullNode: boolean;
-  /** Light peers get this part of every limit and of the refresh rate. */
+  /** Light peers get every limit and the refresh rate divided by this. */
   readonly lightFactor: bigint;
   readonly pricePerProximity: bigint;
-  /** Least amount that is worth a cheque. */
+  /** Lowest amount worth a cheque. */
   readonly minimumPayment: bigint;
-  /** After a payment that failed, before the next one to the same peer. */
+  /** Pause after a failed payment before the next one to the same peer. */
   readonly paymentRetryMs: number;
   /** First growth checkpoint and distance of the next ones, in seconds of refresh rate. */
   readonly growthStepSeconds: bigint;
@@ -31,9 +31,9 @@ export interface AccountingTerms {
   readonly growthLinearSeconds: bigint;
 }
 
-/** What accounting, time settlement and pricing are told by the options of a node, in the measure of its class. */
+/** Options of a node for accounting, time settlement and pricing, scaled to its class. */
 export interface PaymentTerms extends AccountingTerms {
-  /** Least threshold accepted from a peer; zero: by the refresh rate. */
+  /** Lowest threshold accepted from a peer; zero: derived from the refresh rate. */
   readonly thresholdMinimum: bigint;
   readonly clockToleranceSeconds: bigint;
   readonly intervalToleranceSeconds: bigint;
@@ -45,7 +45,7 @@ export function paymentTerms(options: NodeOptions): PaymentTerms {
   const own = (amount: number) => forClass(BigInt(amount), fullNode, lightFactor);
   const refreshRate = own(options['refresh-rate']);
   return {
-    // Also a light node announces the threshold of a full one.
+    // A light node, too, announces the threshold of a full one.
     paymentThreshold: BigInt(options['payment-threshold']),
     thresholdMinimum: own(options['payment-threshold-minimum']),
     tolerancePercent: options['payment-tolerance-percent'],

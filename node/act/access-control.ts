@@ -1,6 +1,6 @@
 /**
- * Access-controlled references: who may read what, and since when. Everything is content, nothing is kept here but the
- * key of this node. `node-behaviour.md` 8.4, `data-formats.md` 7.3.
+ * Access-controlled references: who may read what, and since when. Everything is stored as content; only this
+ * node's key is kept here. `node-behaviour.md` 8.4, `data-formats.md` 7.3.
  */
 import { ChunkNotFoundError, type ChunkPutter } from '../chunk/chunk.ts';
 import { KEY_SIZE, transcrypt } from '../crypto/counter-mode.ts';
@@ -22,9 +22,12 @@ import { createSession, type Session } from './session.ts';
 const MS_PER_SECOND = 1000;
 /** Longest access list that is read, bytes: some 25,000 readers. */
 const ACCESS_LIST_SIZE_MAX = 4 * 1024 * 1024;
-/** Entries of a history are told apart by their second; if so many in a row are taken, the clock stands still. */
+/**
+ * Entries of a history are distinguished by their second; if this many in a row are taken, the clock stands
+ * still.
+ */
 const SECONDS_TRIED_MAX = 5;
-/** Key agreements in one turn of the event loop: some seven milliseconds. */
+/** Key agreements per turn of the event loop: some seven milliseconds. */
 const GRANTED_AT_ONCE = 128;
 /** Metadata of an entry: where the publisher finds the list of grantees. */
 const GRANTEES_REFERENCE = 'encryptedglref';
@@ -39,7 +42,7 @@ interface Writing extends Reading {
 }
 
 interface Protected {
-  /** Encrypted, as wide as the plain one. */
+  /** Encrypted, as long as the plain one. */
   readonly reference: Uint8Array;
   /** 32 bytes. */
   readonly history: Uint8Array;
@@ -56,9 +59,9 @@ interface Request {
 }
 
 interface Change {
-  /** Encrypted reference of the list that is changed; absent: a new one. */
+  /** Encrypted reference of the list to change; absent: a new one. */
   readonly grantees?: Uint8Array;
-  /** Absent: a new one, and nobody is revoked. */
+  /** Absent: a new one, and no one is revoked. */
   readonly history: Uint8Array | undefined;
   /** Public keys, compressed. */
   readonly add: readonly Uint8Array[];
@@ -73,10 +76,10 @@ interface Changed {
   readonly stored: Uint8Array;
 }
 
-/** Errors of all: ActError; ChunkNotFoundError for a history or an access list that is not there; those of the putter. */
+/** Errors of all: ActError; ChunkNotFoundError for a missing history or access list; those of the putter. */
 export interface AccessControl {
   /**
-   * Encrypts a reference for those who may read by now: the publisher alone in a new history, which is stored.
+   * Encrypts a reference for the current readers: only the publisher in a new history, which is stored.
    * @throws ActError `ENTRY_NOT_FOUND` when the history is another publisher's
    */
   protect(reference: Uint8Array, history: Uint8Array | undefined, io: Writing): Promise<Protected>;
@@ -93,7 +96,7 @@ interface Deps {
   readonly random: Random;
 }
 
-/** @param privateKey of the node's chain account, 32 bytes: who it is as publisher and as reader */
+/** @param privateKey of the node's chain account, 32 bytes: its identity as publisher and as reader */
 export function createAccessControl(privateKey: Uint8Array, { clock, random }: Deps): AccessControl {
   const self = createSession(privateKey);
   const newList = () => newAccessList(self, random.bytes(KEY_SIZE));
@@ -129,7 +132,7 @@ export function createAccessControl(privateKey: Uint8Array, { clock, random }: D
     grantees: (reference, io) => loadGrantees(reference, self, io),
   };
 
-  /** Some at a time, so that other requests come to their turn in between. */
+  /** Some at a time, so that other requests get their turn in between. */
   async function grantAll(
     list: KeyValues,
     grantees: readonly Uint8Array[],
@@ -149,7 +152,7 @@ export function createAccessControl(privateKey: Uint8Array, { clock, random }: D
 
   /**
    * A second that no entry of the history has. Waiting for it is better than an entry in the future, which an upload
-   * right after a revocation would not go by yet.
+   * right after a revocation would not yet use.
    */
   async function freeSecond(history: History, signal: AbortSignal): Promise<number> {
     for (let tries = 0; tries < SECONDS_TRIED_MAX; tries++) {
@@ -178,14 +181,14 @@ async function loadGrantees(encrypted: Uint8Array, self: Session, io: Reading): 
     const bytes = await load(reference, io, { sizeMax: GRANTEES_SIZE_MAX, code: 'GRANTEES_MALFORMED' });
     return decodeGrantees(bytes);
   } catch (error) {
-    // The key of another publisher gives a reference of nothing, or bytes of nothing.
+    // Another publisher's key yields a meaningless reference, or meaningless bytes.
     if (error instanceof ChunkNotFoundError || error instanceof JoinError)
       throw new ActError('GRANTEES_UNAVAILABLE', `no grantee list: ${error.message}`, { cause: error });
     throw error;
   }
 }
 
-/** What the publisher encrypts the references of its grantee lists with. */
+/** The key with which the publisher encrypts the references of its grantee lists. */
 function ownKey(self: Session): Uint8Array {
   return self.keys(self.publicKey).accessKeyDecryptionKey;
 }

@@ -1,8 +1,9 @@
 /**
  * `ENTRY_NOT_FOUND`: the history is empty, or the access list holds no key for the reader. `TIMESTAMP_INVALID`: zero
- * or before. `HISTORY_MALFORMED`, `ACT_MALFORMED`, `GRANTEES_MALFORMED`: content that is none of these.
- * `GRANTEES_EMPTY`: nobody to revoke. `GRANTEES_TOO_MANY`: more than a list may hold. `GRANTEES_UNAVAILABLE`: there is
- * no such list, or it belongs to another publisher. `HISTORY_BUSY`: no second was free for another entry.
+ * or negative. `HISTORY_MALFORMED`, `ACT_MALFORMED`, `GRANTEES_MALFORMED`: content of another kind.
+ * `GRANTEES_EMPTY`: no one to revoke. `GRANTEES_TOO_MANY`: more than a list may hold. `GRANTEES_UNAVAILABLE`:
+ * there is no such list, or it belongs to another publisher. `HISTORY_BUSY`: no second was free for another
+ * entry.
  */
 export type ActErrorCode =
   | 'ENTRY_NOT_FOUND'

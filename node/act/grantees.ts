@@ -1,4 +1,4 @@
-/** The list of those who were granted access, for the publisher's own eyes: `data-formats.md` 7.2 and 7.3. Pure. */
+/** The list of grantees, readable only by the publisher: `data-formats.md` 7.2 and 7.3. Pure. */
 import secp256k1 from 'secp256k1';
 import { toHex } from '../crypto/hex.ts';
 import { ActError } from './errors.ts';
@@ -18,8 +18,9 @@ export function encodeGrantees(grantees: readonly Uint8Array[]): Uint8Array {
 }
 
 /**
- * A single key that is none makes the whole list count as empty, as it does for the public network's nodes.
- * @returns public keys, compressed @throws ActError `GRANTEES_MALFORMED` for a length that is no number of keys
+ * A single invalid key makes the whole list count as empty, as it does for the public network's nodes.
+ * @returns public keys, compressed @throws ActError `GRANTEES_MALFORMED` for a length that is not a multiple
+ * of the key size
  */
 export function decodeGrantees(bytes: Uint8Array): Uint8Array[] {
   if (bytes.length % STORED_KEY_SIZE !== 0)
@@ -31,15 +32,15 @@ export function decodeGrantees(bytes: Uint8Array): Uint8Array[] {
   return keys.map((key) => secp256k1.publicKeyConvert(key, true));
 }
 
-/** Those of `list`, then the new ones, each once. */
+/** The keys of `list`, then the new ones, each once. */
 export function withAdded(list: readonly Uint8Array[], added: readonly Uint8Array[]): Uint8Array[] {
   const known = new Map([...list, ...added].map((key) => [toHex(key), key]));
   return [...known.values()];
 }
 
 /**
- * The place of a revoked key is taken by the last one. Keys that are not in the list are passed over.
- * @param list each key once @throws ActError `GRANTEES_EMPTY` for an empty list
+ * The last key takes the place of a revoked one. Keys that are not in the list are ignored.
+ * @param list without duplicates @throws ActError `GRANTEES_EMPTY` for an empty list
  */
 export function withoutRevoked(list: readonly Uint8Array[], revoked: readonly Uint8Array[]): Uint8Array[] {
   if (list.length === 0) throw new ActError('GRANTEES_EMPTY', 'no grantee found');

@@ -1,6 +1,6 @@
 /**
- * Which access list was in force when: a manifest whose paths are times, newest first. `data-formats.md` 7.2 and 7.3.
- * Vectors: test/vectors/act.json.
+ * Records which access list was in force when: a manifest whose paths are times, newest first.
+ * `data-formats.md` 7.2 and 7.3. Vectors: test/vectors/act.json.
  */
 import type { ChunkPutter } from '../chunk/chunk.ts';
 import { openManifest, saveManifest } from '../files/manifest-store.ts';
@@ -11,11 +11,13 @@ import { Manifest } from '../manifest/manifest.ts';
 import type { Metadata } from '../manifest/metadata.ts';
 import { ActError } from './errors.ts';
 
-/** A path is the distance to the end of time, so that its digits ascend from the newest entry to the oldest. */
+/** A path is the distance to the end of time, so that paths ascend from the newest entry to the oldest. */
 const END_OF_TIME = 2n ** 63n - 1n;
 /** Length of the longest path, digits. Anything deeper is a dead end or a cycle. */
 const PATH_LENGTH_MAX = 19;
-/** Nodes read for one look-up: every change of the grantees adds one or two, and nobody makes that many. */
+/**
+ * Nodes read for one look-up: every change of the grantees adds one or two, and no publisher makes that many.
+ */
 const NODES_READ_MAX = 65_536;
 
 interface Options {
@@ -39,7 +41,8 @@ export class History {
   }
 
   /**
-   * Reference of the access list in force at a time: the newest that is not later, else the oldest of all.
+   * Reference of the access list in force at a time: the newest that is not later, otherwise the oldest of
+   * all.
    * @param seconds since the unix epoch
    * @throws ActError `TIMESTAMP_INVALID`, `ENTRY_NOT_FOUND` for an empty history, `HISTORY_MALFORMED`
    */
@@ -48,7 +51,7 @@ export class History {
     return reading(() => this.#newestAt(END_OF_TIME - BigInt(seconds)));
   }
 
-  /** Whether an entry has this very time. */
+  /** Whether an entry has exactly this time. */
   async has(seconds: number): Promise<boolean> {
     return (await reading(() => this.#manifest.lookup(pathOf(seconds)))) !== undefined;
   }
@@ -92,7 +95,7 @@ function noTime(): ActError {
   return new ActError('HISTORY_MALFORMED', 'an entry of the history has no time');
 }
 
-/** What is no manifest is no history; what could not be fetched is told as it is. */
+/** Content that is not a manifest is not a history; fetch errors are passed on unchanged. */
 async function reading<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();

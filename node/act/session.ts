@@ -1,4 +1,7 @@
-/** Keys that a publisher and a grantee each derive on their own: `data-formats.md` 7.1. Vectors: test/vectors/act.json. */
+/**
+ * Keys that a publisher and a grantee derive independently: `data-formats.md` 7.1. Vectors:
+ * test/vectors/act.json.
+ */
 import { publicKeyOf, sharedSecret } from '../crypto/ecdh.ts';
 import { keccak256 } from '../crypto/keccak.ts';
 
@@ -6,16 +9,16 @@ const LOOKUP_NONCE = Uint8Array.of(0);
 const DECRYPTION_NONCE = Uint8Array.of(1);
 
 export interface SessionKeys {
-  /** Under which the other side's access key is kept, 32 bytes. */
+  /** Key under which the other side's access key is stored, 32 bytes. */
   readonly lookupKey: Uint8Array;
-  /** What the access key is encrypted with, 32 bytes. */
+  /** Key that encrypts the access key, 32 bytes. */
   readonly accessKeyDecryptionKey: Uint8Array;
 }
 
 export interface Session {
   /** Compressed, 33 bytes. */
   readonly publicKey: Uint8Array;
-  /** @param publicKey of the other side, SEC1, or the own one @throws SignatureError `PUBLIC_KEY_INVALID` */
+  /** @param publicKey of the other side, SEC1, or our own @throws SignatureError `PUBLIC_KEY_INVALID` */
   keys(publicKey: Uint8Array): SessionKeys;
 }
 

@@ -1,10 +1,10 @@
-/** Counts, times and logs every request, also one whose client did not wait for the answer. */
+/** Counts, times and logs every request, including those whose client did not wait for the answer. */
 import type { Exchange } from './exchange/exchange.ts';
 import type { ApiMetrics } from './metrics.ts';
 import type { Port } from './route/route.ts';
 import type { NodeServices } from './services.ts';
 
-/** Code under which an answer is counted that its client did not wait for. */
+/** Code for counting an answer that its client did not wait for. */
 const CLIENT_GONE_STATUS = 499;
 
 interface AccessDeps {

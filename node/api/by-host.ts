@@ -1,7 +1,7 @@
 /**
- * Content by host name: `http://{name}.svc.localhost/{path}` is the file that `/svc/{name}/{path}` is, so that a page's
- * absolute links work: `http-api-completion.md` 5.3, end. No operation of the node is there, against that text: pages of
- * that host would be of its origin.
+ * Content by host name: `http://{name}.svc.localhost/{path}` is the same file as `/svc/{name}/{path}`, so
+ * that a page's absolute links work: `http-api-completion.md` 5.3, end. Contrary to that text, no operation
+ * of the node is available there: pages of that host would share its origin.
  */
 import { nameOf } from './admission/hosts.ts';
 import { HOST_SUFFIXES } from './dialect.ts';
@@ -10,7 +10,7 @@ import type { Port, Route } from './route/route.ts';
 import { HOST_FILE_ROUTE } from './routes/files.ts';
 import { createRouter, type Match, type PathRoutes, pathsOf } from './routing.ts';
 
-/** Finds the operation of a request: by its host where that names content, unless it is one for probes. */
+/** Finds the operation of a request: by its host if that names content, unless it is one for probes. */
 export function createMatcher(
   routes: readonly Route[],
   port: Port,
@@ -28,7 +28,7 @@ export function createMatcher(
   };
 }
 
-/** What stands before the suffix; undefined for the host of a node. */
+/** The part before the suffix; undefined for the host of a node. */
 function contentName(host = ''): string | undefined {
   const name = nameOf(host) ?? '';
   const suffix = HOST_SUFFIXES.find((end) => name.endsWith(end));

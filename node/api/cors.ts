@@ -25,7 +25,7 @@ const COMMON_REQUEST_HEADERS = [
 export interface Cors {
   /** Whether pages of `origin` may use this API at `host`. */
   accepts(origin: string, host: string | undefined): boolean;
-  /** Headers for a request of `origin` to `host`; undefined when the origin is not accepted or absent. */
+  /** Headers for a request from `origin` to `host`; undefined when the origin is not accepted or absent. */
   headersFor(
     origin: string | undefined,
     host: string | undefined,

@@ -57,11 +57,11 @@ type OwnHeader = keyof typeof OWN_HEADERS;
 export type HeaderKey = OwnHeader | keyof typeof COMMON_HEADERS;
 
 interface HeaderName {
-  /** Lower case; what is emitted and what validation errors name. */
+  /** Lower case; used in answers and in validation errors. */
   readonly active: string;
   /** Name of the other family, accepted when `active` is absent. */
   readonly other?: string;
-  /** Capitalised form, what parse errors name. */
+  /** Capitalised form, used in parse errors. */
   readonly declared: string;
 }
 
@@ -82,7 +82,7 @@ interface FieldNames {
   readonly batchImmutable: readonly string[];
   readonly batchStorageRadius: readonly string[];
   readonly stampExpired: readonly string[];
-  /** As a duration; the number of seconds is there in either dialect. */
+  /** As a duration; both dialects also have the number of seconds. */
   readonly sampleDuration: readonly string[];
   /** Second name of a staking transaction, on the debug port. */
   readonly debugTransaction: readonly string[];
@@ -92,21 +92,21 @@ interface FieldNames {
 }
 
 interface Versions {
-  /** Of the interface on either port, which clients check. */
+  /** Versions of the interface on either port, which clients check. */
   readonly main: string;
   readonly debug: string;
-  /** What the node says it is. @param own version of the package */
+  /** The version that the node reports as its own. @param own version of the package */
   readonly product: (own: string) => string;
 }
 
 interface Messages {
   readonly stampOrBatch: string;
   readonly invalidName: string;
-  /** For a coin that there is not. */
+  /** For an unknown coin. */
   readonly coins: string;
   /** Body of `GET /`. */
   readonly root: string;
-  /** For a tag in the query of a stream that is no number. */
+  /** For a tag in a stream's query that is not a number. */
   readonly streamTag: string;
 }
 
@@ -114,7 +114,7 @@ interface DialectColumn {
   readonly prefix: string;
   /** First segment of the file routes. */
   readonly segment: string;
-  /** End of the host names whose first part is what is read. */
+  /** Suffix of the host names whose first part names the content. */
   readonly hostSuffix: string;
   readonly metricPrefix: string;
   readonly versions: Versions;
@@ -125,13 +125,14 @@ interface DialectColumn {
   /** Settlement sums: a bigint is written as a JSON integer of all its digits, a string as text. */
   readonly settlementAmount: (amount: bigint) => bigint | string;
   /**
-   * What the document's formats exclude is refused: signs and leading zeros of numbers, references of another length,
-   * negative prices, JSON of another shape. The other dialect reads such values as the public network's node does.
+   * Values excluded by the document's formats are refused: signs and leading zeros of numbers, references of
+   * another length, negative prices, JSON of another shape. The other dialect reads such values as the public
+   * network's node does.
    */
   readonly strictRequests: boolean;
-  /** Status of a deposit, a withdrawal and a cashing that were sent. */
+  /** Status of a sent deposit, withdrawal or cashout. */
   readonly paidStatus: 200 | 201;
-  /** A question about the cheques of a peer without any is answered 404. */
+  /** A request for the cheques of a peer without any is answered 404. */
   readonly missesCheques: boolean;
   /** 20-byte chain address in JSON. */
   readonly chainAddress: (address: Uint8Array) => string;
@@ -139,23 +140,26 @@ interface DialectColumn {
   readonly checksummedAddress: (address: Uint8Array) => string;
   /** Bounds of `limit` in `GET /tags`; without a maximum it is cut to 1000. */
   readonly tagLimit: { readonly min?: number; readonly max?: number };
-  /** To delete a tag that is not there is answered 404. */
+  /** Deleting a missing tag is answered 404. */
   readonly missesTags: boolean;
-  /** What stands around the records of pin checks. */
+  /** Text around the records of pin checks. */
   readonly pinChecks: { readonly start: string; readonly between: string; readonly end: string };
   /** Answer to every chunk of a stream. */
   readonly chunkTaken: Uint8Array;
   /** Redundancy of an upload that names no level. */
   readonly uploadLevel: RedundancyLevel;
-  /** How many replicas a re-upload looks for when it names no level. */
+  /** Level for the replicas that a re-upload searches for when it names none. */
   readonly reuploadLevel: RedundancyLevel;
-  /** Feeds, pins, stewardship and lists of grantees read the level as uploads and downloads do. */
+  /** Feeds, pins, stewardship and lists of grantees read the level just as uploads and downloads do. */
   readonly levelEverywhere: boolean;
-  /** A file comes with its type; else any text is taken for one, and a type that is missing is told by the content. */
+  /**
+   * A file must come with its type; otherwise any text is accepted as one, and a missing type is derived from
+   * the content.
+   */
   readonly fileTypeRequired: boolean;
   /** Chunks of a stream without a batch bring their own stamps, and the query may name the stream's tag. */
   readonly stampedStreams: boolean;
-  /** What a stream is told before it ends for a chunk of no possible size; undefined: nothing. */
+  /** Message to a stream before it is ended for a chunk of impossible size; undefined: none. */
   readonly streamChunkInvalid: string | undefined;
   /** A re-upload without a batch is refused instead of paid from the batch of an earlier upload. */
   readonly reuploadNeedsBatch: boolean;
@@ -163,19 +167,19 @@ interface DialectColumn {
   readonly redirectsRoot: (accept: string) => boolean;
   /** Names of request headers on which that depends. */
   readonly rootVary: Readonly<Record<string, string>>;
-  /** The only word taken for the type of a feed, in any case; undefined: the type is not looked at. */
+  /** The only word accepted as the type of a feed, upper or lower case; undefined: the type is ignored. */
   readonly feedType: string | undefined;
   /** ETag on the answer of a collection upload; a single file always has one. */
   readonly collectionEtag: boolean;
   /** `GET /stamps` knows the query parameter `all`. */
   readonly expiredStamps: boolean;
-  /** `POST /welcome-message` answers the health members beside the acknowledgement. */
+  /** `POST /welcome-message` answers the health members besides the acknowledgement. */
   readonly welcomeWithHealth: boolean;
-  /** That the game is for full nodes is said before that it is switched off. */
+  /** The error that the game is for full nodes comes before the one that it is switched off. */
   readonly fullModeFirst: boolean;
-  /** Those of one name in the tree of loggers. */
+  /** Form of the loggers of one name in the tree of loggers. */
   readonly namedLoggers: (entries: readonly string[]) => string | readonly string[];
-  /** In the proof of a content-addressed chunk. */
+  /** Value in the proof of a content-addressed chunk. */
   readonly noSocProof: readonly [] | null;
 }
 
@@ -242,7 +246,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     segment: 'bzz',
     hostSuffix: '.swarm.localhost',
     metricPrefix: 'bee',
-    // Those of Bee 2.8.1, whose builds end in a word of their own.
+    // The versions of Bee 2.8.1, whose builds append a word of their own.
     versions: { main: '8.1.0', debug: '8.1.0', product: () => '2.8.1-svcnet' },
     fields: {
       mode: ['beeMode'],
@@ -306,7 +310,7 @@ export interface Dialect extends DialectColumn {
 export const FILE_SEGMENTS: readonly string[] = [COLUMNS.svc.segment, COLUMNS.swarm.segment];
 /** Host names under which content is served; both work in either dialect. */
 export const HOST_SUFFIXES: readonly string[] = [COLUMNS.svc.hostSuffix, COLUMNS.swarm.hostSuffix];
-/** The segment under which the route table writes them. */
+/** The segment used for them in the route table. */
 export const CANONICAL_SEGMENT = COLUMNS.svc.segment;
 
 export function dialectOf(name: DialectName): Dialect {
@@ -332,7 +336,7 @@ export function emit(names: readonly string[], value: unknown): Record<string, u
   return Object.fromEntries(names.map((name) => [name, value]));
 }
 
-/** As `emit`, of a value that is read only when the dialect has a name for it. */
+/** As `emit`, for a value that is read only when the dialect has a name for it. */
 export async function emitRead(
   names: readonly string[],
   read: () => Promise<unknown>,

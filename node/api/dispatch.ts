@@ -1,6 +1,6 @@
 /**
- * The way of one request once its path is known: gates, method, size, parameters, handler, answer.
- * Order: `http-api-completion.md` 3.3.
+ * The course of one request once its path is known: gates, method, size, parameters, handler, answer. Order:
+ * `http-api-completion.md` 3.3.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Expressions } from '../env/expression.ts';
@@ -67,7 +67,7 @@ export async function dispatch(
   }
 }
 
-/** Content that is fetched while it is sent is still fetched for this request. */
+/** Binds content that is fetched while it is being sent to this request's span. */
 function bound(answer: Answer, tracing: Tracing | undefined): Answer {
   if (tracing === undefined || answer.stream === undefined) return answer;
   return { ...answer, stream: tracing.bind(answer.stream) };
@@ -145,7 +145,7 @@ function callOf(
 const NO_PARAMS: ParamTable = {};
 const NO_HEADERS: HeaderTable = {};
 
-/** A wrong method, or OPTIONS: the list of methods, for browsers in the header that they read. */
+/** Answer to a wrong method, or OPTIONS: the list of methods, for browsers in the header that they read. */
 function methodAnswer(routes: PathRoutes, { method, response }: Exchange): Answer {
   const methods = [...routes.byMethod.keys()].sort().join(', ');
   const crossOrigin = response.hasHeader('access-control-allow-origin');
@@ -194,7 +194,7 @@ function requestSignal(
   };
 }
 
-/** Reason of a request's signal when its client has left. */
+/** Reason of a request's signal when its client has disconnected. */
 class ClientGoneError extends Error {
   readonly code = 'CLIENT_GONE';
 

@@ -1,6 +1,6 @@
 /**
  * Every error answer of the API: code → status and message. Modules throw errors with their own codes; `MAPPED` says
- * which answer each becomes. Where an operation has a text of its own, the handler names it through `orElse`, or the
+ * which answer each becomes. If an operation has its own text, the handler names it through `orElse`, or the
  * route through its `errors` column. No status number of an error exists outside this file.
  */
 
@@ -16,7 +16,10 @@ import type { PostageErrorCode } from '../postage/ports.ts';
 import type { SwapErrorCode } from '../swap/errors.ts';
 import type { Dialect, Reason } from './dialect.ts';
 
-/** `standard`: reason phrase of the status. `cause`: text of the error underneath. Else a text of the dialect. */
+/**
+ * `standard`: reason phrase of the status. `cause`: text of the error underneath. Otherwise a text of the
+ * dialect.
+ */
 type Message =
   | string
   | {
@@ -247,7 +250,7 @@ type DomainCode =
   | ActErrorCode
   | 'STORE_FULL';
 
-/** Answer of a domain error that no route words differently; null: what the operation says about any failure. */
+/** Answer of a domain error that no route words differently; null: the operation's general failure answer. */
 const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   BATCH_NOT_FOUND: 'BATCH_NOT_FOUND',
   BATCH_NOT_USABLE: 'BATCH_NOT_USABLE',
@@ -350,7 +353,7 @@ export class ApiError extends Error {
 export type ErrorWording = { readonly [C in DomainCode]?: ApiErrorCode };
 
 /**
- * What an error becomes: itself when it is an answer already, the operation's wording of its code, the general
+ * What an error becomes: itself if it is already an answer, the operation's wording of its code, the general
  * mapping of its code, else `fallback`.
  */
 export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorWording = {}): ApiError {
@@ -361,7 +364,7 @@ export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorW
   return new ApiError(mapped ?? fallback, { cause: error, reasons: reasonsOf(error) });
 }
 
-/** Why an operation did not come to its end, where its own text cannot tell, and what to do about it. */
+/** Why an operation did not complete, if its own text cannot tell, and what to do about it. */
 function reasonsOf(error: unknown): Reason[] {
   if (!(error instanceof Error)) return [];
   const { code, message, blocking } = error as Error & { code?: unknown; blocking?: unknown };
@@ -395,11 +398,11 @@ export function statusOf(error: ApiError): number {
   return ERRORS[error.code][0];
 }
 
-/** What answers to some refusals carry beside their body. */
+/** Headers that answers to some refusals carry besides their body. */
 export const HEADERS_OF: { readonly [C in ApiErrorCode]?: Readonly<Record<string, string>> } = {
-  // Seconds. The client is told to come back about when a stalled download has made room.
+  // Seconds. The client should return about when a stalled download has made room.
   DOWNLOADS_BUSY: { 'retry-after': '1' },
-  // What follows on this connection is the rest of the body, if anything.
+  // Anything that follows on this connection is the rest of the body.
   BODY_IDLE: { connection: 'close' },
 };
 

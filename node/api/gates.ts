@@ -1,6 +1,6 @@
 /**
- * What stands between a known path and its operation, in the order of `http-api-completion.md` 3.3. A path declares
- * which gates it has; they run for every method, also for one that the path does not know.
+ * The checks between a known path and its operation, in the order of `http-api-completion.md` 3.3. A path
+ * declares its gates; they run for every method, even one that the path does not know.
  */
 import type { Dialect } from './dialect.ts';
 import { ApiError, type ApiErrorCode } from './errors.ts';
@@ -8,7 +8,7 @@ import type { NodeServices } from './services.ts';
 import { GAS_HEADERS, type Gas, gasOf } from './values/gas.ts';
 import { readParams } from './values/params.ts';
 
-/** Outermost first. `started` is missing on the technical routes alone. */
+/** Outermost first. Only the technical routes lack `started`. */
 export const GATES = [
   'started',
   'chequebook',
@@ -24,7 +24,7 @@ export const GATES = [
 ] as const;
 export type GateName = (typeof GATES)[number];
 
-/** Operations of which one may run at a time; who comes second is refused, not queued. */
+/** Operations of which only one may run at a time; a second one is refused, not queued. */
 const SLOTS = {
   postageSlot: 'ONCHAIN_BUSY',
   stakeSlot: 'ONCHAIN_BUSY',
@@ -37,10 +37,13 @@ export type SlotName = keyof typeof SLOTS;
 export interface Gates {
   /**
    * Passes the named gates; the result must be disposed when the operation is over, because it frees the slots.
-   * @throws ApiError of the first gate that is closed
+   * @throws ApiError of the first closed gate
    */
   readonly pass: (names: readonly GateName[], readHeader: (name: string) => string | undefined) => Passage;
-  /** For an operation whose slot is no gate: cashing looks at its path first. @throws ApiError when it is taken */
+  /**
+   * For an operation whose slot is not a gate: cashing checks its path first. @throws ApiError when it is
+   * taken
+   */
   readonly takeSlot: (name: SlotName) => Disposable;
 }
 

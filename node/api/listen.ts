@@ -1,4 +1,4 @@
-/** Sockets of a listener: opening, closing, and what comes in that is no HTTP. */
+/** Sockets of a listener: opening, closing, and input that is not HTTP. */
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -13,7 +13,7 @@ const HEADERS_TIMEOUT_MS = 3000;
 const KEEP_ALIVE_MS = 30_000;
 /** How often Node.js looks for connections past the limits above. */
 const CONNECTIONS_CHECK_MS = 1000;
-/** Uploads take as long as they take. */
+/** Uploads may take any time. */
 const NO_REQUEST_TIMEOUT = 0;
 /** Running requests get this long to end after their signal was aborted, then their connections are cut. */
 const STOP_GRACE_MS = 2000;
@@ -30,10 +30,10 @@ export class ApiStartError extends Error {
   }
 }
 
-/** What a server does with its requests. */
+/** How a server handles its requests. */
 export interface Listener {
   readonly handle: RequestListener;
-  /** A request for a WebSocket, whose connection the server has let go of. */
+  /** Handles a request for a WebSocket, whose connection the server has released. */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
@@ -90,12 +90,12 @@ async function close(server: Server, clock: Clock): Promise<void> {
   using grace = clock.deadline(STOP_GRACE_MS);
   grace.signal.addEventListener('abort', () => server.closeAllConnections(), { once: true });
   const closed = once(server, 'close');
-  // Idle connections with it; the others tell their clients with the answer that they are the last.
+  // Closes idle connections too; on the others the answer tells the client that it is the last.
   server.close();
   await closed;
 }
 
-/** Answers bytes that are no HTTP request; there is no request object to answer through. */
+/** Answers bytes that are not an HTTP request; there is no request object to answer through. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

@@ -1,4 +1,4 @@
-/** Metrics of the HTTP API. Names as dashboards of the public network read them. */
+/** Metrics of the HTTP API. Names are those that dashboards of the public network read. */
 import type { MetricsOf, MetricTable } from '../env/metrics.ts';
 
 export const API_METRICS = {
@@ -57,7 +57,7 @@ export const API_METRICS = {
 
 export type ApiMetrics = MetricsOf<typeof API_METRICS>;
 
-/** Bytes; what is larger counts among the largest. */
+/** Bytes; larger ones count as the largest. */
 const SIZE_CLASSES = [100_000, 500_000, 2_500_000, 4_999_000, 5_000_000, 10_000_000] as const;
 
 export function sizeClass(bytes: number): number {

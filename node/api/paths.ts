@@ -1,5 +1,5 @@
 /**
- * From the request target to the path that is routed: percent-decoded, cleaned, without `/v1`, in the spelling of the
+ * From the request target to the routed path: percent-decoded, cleaned, without `/v1`, in the spelling of the
  * route table. Source: `http-api-completion.md` 3.1.
  */
 import { CANONICAL_SEGMENT, FILE_SEGMENTS } from './dialect.ts';
@@ -43,7 +43,7 @@ function decode(path: string): string | undefined {
   }
 }
 
-/** Lexical: empty and `.` segments vanish, `..` takes its parent away, a slash at the end stays. */
+/** Lexical: empty and `.` segments vanish, `..` removes its parent, a trailing slash stays. */
 function clean(path: string): string {
   const kept: string[] = [];
   for (const segment of path.split('/')) {

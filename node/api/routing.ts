@@ -1,4 +1,4 @@
-/** From the rows of the route table to the paths of one listener, and from a path to its rows. */
+/** Groups the rows of the route table into the paths of one listener, and finds the rows of a path. */
 import type { Port, Route } from './route/route.ts';
 
 /** Every row of one path. */
@@ -38,7 +38,7 @@ export interface Match {
 
 export type Router = (path: string) => Match | undefined;
 
-/** What is written out goes before a variable, a variable before one that takes the rest. */
+/** Literal segments go before a variable, a variable before one that takes the rest. */
 export function createRouter(paths: readonly PathRoutes[]): Router {
   const root = emptyBranch();
   for (const routes of paths) grow(root, routes);
@@ -85,7 +85,7 @@ function find(branch: Branch, segments: readonly string[]): Found | undefined {
   const next = branch.exact.get(segment);
   const written = next && find(next, others);
   if (written !== undefined) return written;
-  // A variable takes at least one character; else the path is an unknown one.
+  // A variable takes at least one character; otherwise the path is unknown.
   const found = segment === '' || branch.variable === undefined ? undefined : find(branch.variable, others);
   if (found !== undefined) return { ...found, values: [segment, ...found.values] };
   const value = segments.join('/');

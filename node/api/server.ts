@@ -1,6 +1,7 @@
 /**
- * The HTTP server of a node: two listeners built from one route table. Everything that the API promises about paths,
- * methods, headers and bodies is done here and in `dispatch.ts` (`http-api-completion.md` 3).
+ * The HTTP server of a node: two listeners built from one route table. Everything that the API specifies
+ * about paths, methods, headers and bodies is implemented here and in `dispatch.ts` (`http-api-completion.md`
+ * 3).
  */
 import type { IncomingMessage } from 'node:http';
 import { toHex } from '../crypto/hex.ts';
@@ -31,8 +32,9 @@ import { tracedRequest } from './traced.ts';
 import { httpDate } from './values/http-date.ts';
 
 /**
- * Files and nodes of manifests, each mostly one chunk to hash and to stamp: together some two milliseconds. What is sent
- * in one packet may be hundreds of them, and the manifest of a collection is made when all of it is there.
+ * Files and nodes of manifests, each mostly one chunk to hash and to stamp: together some two milliseconds.
+ * One packet may contain hundreds of them, and the manifest of a collection is made when all of it has
+ * arrived.
  */
 const UPLOADS_PER_TURN = 8;
 
@@ -43,7 +45,7 @@ interface ApiOptions extends AdmissionOptions {
   readonly debugAddress?: string;
   readonly dialect: DialectName;
   readonly corsAllowedOrigins: readonly string[];
-  /** Time after which a client that neither sends its body nor takes its answer is cut off, milliseconds. */
+  /** Time after which a client that stops sending its body or taking its answer is cut off, milliseconds. */
   readonly idleTimeoutMs: number;
 }
 
@@ -56,7 +58,7 @@ export interface Api {
   readonly addresses: { readonly main: string | undefined; readonly debug: string | undefined };
 }
 
-/** Opens a listener: sockets, or something like them. @throws ApiStartError */
+/** Opens a listener: sockets, or a substitute. @throws ApiStartError */
 type Listen = (listener: Listener, address: string, deps: { readonly clock: Clock }) => Promise<Listening>;
 
 export function createApi(options: ApiOptions, services: NodeServices, listen: Listen): Api {
@@ -185,7 +187,7 @@ function createListener(deps: ListenerDeps): Listener {
   };
 }
 
-/** What every answer carries. */
+/** Sets the headers that every answer carries. */
 function prepare({ request, response, id }: Exchange, deps: ListenerDeps): void {
   const { origin, host } = request.headers;
   const allowed = deps.admission.isHostAllowed(host);
@@ -195,7 +197,7 @@ function prepare({ request, response, id }: Exchange, deps: ListenerDeps): void 
     'x-content-type-options': 'nosniff',
     ...(allowed ? deps.cors.headersFor(origin, host) : {}),
     ...(deps.port === 'debug' || deps.services.readiness.state() !== 'ready' ? NO_STORE : {}),
-    // No request more on this connection.
+    // No further request on this connection.
     ...(deps.stopping.aborted ? { connection: 'close' } : {}),
   };
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
@@ -207,8 +209,8 @@ function answerWithoutRoute(target: Target, failed: (error: unknown) => Answer):
 }
 
 /**
- * For content under the API's own host: a page of it runs, but with an origin of its own that is accepted nowhere, and so
- * it is a stranger to the API. As an image, a script or a download the content is what it is without.
+ * For content under the API's own host: a page of it runs, but with an opaque origin that is accepted
+ * nowhere, and so it has no access to the API. Images, scripts and downloads are unaffected.
  */
 const SANDBOX = [
   'content-security-policy',

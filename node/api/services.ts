@@ -1,6 +1,6 @@
 /**
- * What the API needs of a node: the ports of the layers below, and a few small readers that `compose/services.ts` fills in.
- * A route takes what it needs from here and nothing from anywhere else.
+ * What the API needs from a node: the ports of the layers below, and a few small readers that
+ * `compose/services.ts` fills in. A route takes everything it needs from here and nothing from elsewhere.
  */
 
 import type { Accounting } from '../accounting/ports.ts';
@@ -60,12 +60,12 @@ export interface NodeServices {
   readonly accounting: Pick<Accounting, 'balances' | 'balance'>;
   readonly pss: Pick<Pss, 'send' | 'subscribe'>;
   readonly gsoc: Pick<Gsoc, 'subscribe'>;
-  /** Cheques and what backs them; undefined on a node that takes none. */
+  /** Cheques and their backing; undefined on a node that takes none. */
   readonly swap: Swap | undefined;
   readonly timeSettlements: Pick<Pseudosettle, 'settlements'>;
   readonly pingpong: Pingpong;
   readonly status: StatusReader;
-  /** What cannot be placed now. */
+  /** Chunks that cannot be placed now. */
   readonly backlog: () => { readonly congestion: Congestion; readonly uploads: readonly Held[] };
   /** Undefined: none are kept. */
   readonly chunkEvents: Pick<ChunkEvents, 'capacity' | 'page'> | undefined;
@@ -86,16 +86,16 @@ export interface NodeServices {
   readonly loggers: Pick<RootLogger, 'registered'>;
 }
 
-/** What does not change while the node runs. */
+/** Facts that do not change while the node runs. */
 interface NodeFacts {
   /** Version of the package. */
   readonly version: string;
   readonly mode: 'full' | 'light' | 'ultra-light';
   readonly chequebookEnabled: boolean;
   readonly swapEnabled: boolean;
-  /** It plays the storage game. */
+  /** Whether it plays the storage game. */
   readonly incentivesEnabled: boolean;
-  /** How often the reserve is made twice as large. */
+  /** How many times the reserve is doubled. */
   readonly capacityDoubling: number;
   /** 20 bytes. */
   readonly ethereum: Uint8Array;
@@ -109,13 +109,13 @@ export interface Readiness {
   state(): 'starting' | 'ready' | 'failed';
 }
 
-/** The status protocol, and what this node says in it about itself. */
+/** The status protocol, and what this node reports in it about itself. */
 interface StatusReader extends Pick<Status, 'request'> {
   local(): StatusSnapshot;
   isWarmingUp(): boolean;
 }
 
-/** What the cheques of a node come to, and its chequebook; that is undefined on a node that sends none. */
+/** Totals of a node's cheques, and its chequebook, which is undefined on a node that sends none. */
 interface Swap extends Pick<SwapServices, 'settlements' | 'settlement' | 'lastCheques' | 'lastChequesWith'> {
   readonly cashout: Pick<Cashout, 'cash' | 'status'>;
   readonly chequebook:

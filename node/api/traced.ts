@@ -1,4 +1,7 @@
-/** Requests as spans: those whose body or answer is content, and all that come with a context. WebSockets are in none. */
+/**
+ * Requests as spans: those whose body or answer is content, and all that come with a context. WebSockets get
+ * none.
+ */
 import { contextOfRequest, traceparentOf } from '../env/tracing/span-context.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
 import type { Dialect } from './dialect.ts';

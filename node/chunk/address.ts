@@ -1,6 +1,6 @@
 /** Distances between addresses, `data-formats.md` section 0. */
 
-/** Highest proximity order: the first four bytes are looked at, equal ones count as 31. */
+/** Highest proximity order: only the first four bytes are compared, equal ones count as 31. */
 export const MAX_PO = 31;
 /** One bin per proximity order. */
 export const BINS = MAX_PO + 1;

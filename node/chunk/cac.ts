@@ -8,7 +8,7 @@ import { encodeSpan } from './span.ts';
 
 const CAC_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 
-/** @param payload 0..4096 bytes, copied @throws ChunkError CHUNK_INVALID when it is longer */
+/** @param payload 0..4096 bytes, copied @throws ChunkError CHUNK_INVALID when longer */
 export function makeCac(span: bigint, payload: Uint8Array): Chunk {
   const data = new Uint8Array(SPAN_SIZE + payload.length);
   data.set(encodeSpan(span));
@@ -16,7 +16,10 @@ export function makeCac(span: bigint, payload: Uint8Array): Chunk {
   return cacFromData(data);
 }
 
-/** @param data span ‖ payload, kept as it is @throws ChunkError CHUNK_INVALID for a length outside 8..4104 */
+/**
+ * @param data span ‖ payload, kept without copying @throws ChunkError CHUNK_INVALID for a length outside
+ * 8..4104
+ */
 export function cacFromData(data: Uint8Array): Chunk {
   const address = cacAddress(data);
   const chunk: Chunk = { address, data, kind: 'cac', identity: address };

@@ -7,7 +7,7 @@ export const ADDRESS_SIZE = 32;
 /** Longest stored chunk of either kind (single-owner: id 32, signature 65, span 8, payload 4096), bytes. */
 export const CHUNK_STORED_SIZE_MAX = 4201;
 
-/** A chunk whose address has been verified against its data by whoever made this object. */
+/** A chunk whose address has been verified against its data by the creator of this object. */
 export interface Chunk {
   /** 32 bytes. */
   readonly address: Uint8Array;
@@ -18,12 +18,12 @@ export interface Chunk {
   readonly identity: Uint8Array;
 }
 
-/** Where a file's chunks come from. Throws `ChunkNotFoundError` when nobody has the chunk. */
+/** Where a file's chunks come from. Throws `ChunkNotFoundError` when no node has the chunk. */
 export interface ChunkGetter {
   get(address: Uint8Array, signal?: AbortSignal): Promise<Chunk>;
 }
 
-/** Where a file's chunks go; resolves when the chunk is taken (how durable that is, is the putter's contract). */
+/** Where a file's chunks go; resolves when the chunk is accepted (the putter's contract says how durably). */
 export interface ChunkPutter {
   put(chunk: Chunk, signal?: AbortSignal): Promise<void>;
 }

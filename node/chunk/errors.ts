@@ -1,6 +1,6 @@
 export type ChunkErrorCode = 'CHUNK_INVALID' | 'STAMP_INVALID';
 
-/** Bytes that are not what they should be: a chunk, or a stamp. */
+/** Invalid bytes of a chunk or a stamp. */
 export class ChunkError extends Error {
   readonly code: ChunkErrorCode;
 

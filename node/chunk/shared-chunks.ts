@@ -1,11 +1,17 @@
-/** Chunks that a node of this process has found to be valid, for its other nodes: see `env/shared-results.ts`. */
+/**
+ * Chunks that one node of this process has verified, shared with its other nodes: see
+ * `env/shared-results.ts`.
+ */
 import { SharedResults } from '../env/shared-results.ts';
 import type { Chunk } from './chunk.ts';
 
-/** What a result begins with. */
+/** First byte of a result. */
 const KINDS = { cac: 0, soc: 1 } as const;
 
-/** @param address 32 bytes @returns the chunk that they are known to make, of the bytes given; undefined: nobody has looked */
+/**
+ * @param address 32 bytes @returns the chunk that they are known to form, made of the given bytes; undefined:
+ * not verified yet
+ */
 export function sharedChunk(address: Uint8Array, data: Uint8Array): Chunk | undefined {
   const found = SharedResults.current()?.chunks.find(address, data);
   if (found === undefined) return undefined;

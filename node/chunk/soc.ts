@@ -9,7 +9,7 @@ import { CHUNK_STORED_SIZE_MAX, type Chunk, SPAN_SIZE } from './chunk.ts';
 export const OWNER_SIZE = 20;
 const ID_SIZE = 32;
 const SIGNATURE_SIZE = 65;
-/** Where the wrapped chunk starts. */
+/** Offset of the wrapped chunk. */
 const WRAPPED_OFFSET = ID_SIZE + SIGNATURE_SIZE;
 const SOC_SIZE_MIN = WRAPPED_OFFSET + SPAN_SIZE;
 /** Anyone can sign as the owner of dispersed replicas, so their ids are bound to what they wrap (`data-formats.md` 3.6). */
@@ -42,14 +42,14 @@ export function parseSoc(address: Uint8Array, data: Uint8Array): Chunk | undefin
   return { address, data, kind: 'soc', identity: keccak256(address, wrappedAddress) };
 }
 
-/** The chunk that the parts make for that owner, if they make a valid one. Never throws for bad input. */
+/** The chunk that the parts form for that owner, if valid. Never throws for bad input. */
 export function makeSoc({ id, signature, wrapped }: SocParts, owner: Uint8Array): Chunk | undefined {
   if (id.length !== ID_SIZE || signature.length !== SIGNATURE_SIZE) return undefined;
   return parseSoc(socAddress(id, owner), joined({ id, signature, wrapped }));
 }
 
 /**
- * A chunk of one's own. @param id 32 bytes @param wrapped span ‖ payload, 8..4104 bytes
+ * Creates and signs a chunk. @param id 32 bytes @param wrapped span ‖ payload, 8..4104 bytes
  * @throws ChunkError CHUNK_INVALID for a wrapped chunk of another length
  */
 export function signSoc(id: Uint8Array, wrapped: Uint8Array, owner: Pick<Signer, 'address' | 'sign'>): Chunk {

@@ -11,7 +11,7 @@ export function encodeSpan(span: bigint): Uint8Array {
 export function decodeSpan(data: Uint8Array): bigint {
   const low = uint32(data, 0);
   const high = uint32(data, 4);
-  // A tenth of the time of a view made for it, and of every chunk of a file the span is read.
+  // Takes a tenth of the time of a DataView, and the span of every chunk of a file is read.
   return high === 0 ? BigInt(low) : (BigInt(high) << 32n) | BigInt(low);
 }
 

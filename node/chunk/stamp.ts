@@ -1,4 +1,6 @@
-/** Postage stamps: what is attached to one chunk, 113 bytes. `data-formats.md` 6. Vectors: test/vectors/postage.json. */
+/**
+ * Postage stamps: 113 bytes attached to one chunk. `data-formats.md` 6. Vectors: test/vectors/postage.json.
+ */
 import { keccak256 } from '../crypto/keccak.ts';
 import { ChunkError } from './errors.ts';
 
@@ -38,7 +40,7 @@ export function encodeStamp(stamp: Stamp): Uint8Array {
   return bytes;
 }
 
-/** @param bytes kept, the fields are views on it @throws ChunkError STAMP_INVALID unless it has 113 bytes */
+/** @param bytes kept, the fields are views of it @throws ChunkError STAMP_INVALID unless it has 113 bytes */
 export function decodeStamp(bytes: Uint8Array): Stamp {
   checkLength(bytes, STAMP_SIZE, 'invalid stamp');
   return {
@@ -54,7 +56,10 @@ export function stampHash(stamp: Stamp): Uint8Array {
   return keccak256(encodeStamp(stamp));
 }
 
-/** What the owner of the batch signs by EIP-191. @param chunkAddress,batchId 32 bytes @param index,timestamp 8 bytes */
+/**
+ * The digest that the owner of the batch signs by EIP-191. @param chunkAddress,batchId 32 bytes @param
+ * index,timestamp 8 bytes
+ */
 export function stampDigest(
   chunkAddress: Uint8Array,
   batchId: Uint8Array,

@@ -5,7 +5,7 @@ import { decodeUnderlays, peerIdOf } from '../p2p/address/underlay.ts';
 import type { AddressRecord } from '../p2p/host.ts';
 import type { Ground } from './ground.ts';
 
-/** Records of peers that the node is to begin with. @throws OptionError */
+/** Records of peers that the node starts with. @throws OptionError */
 export async function givenRecords(
   { 'peer-records': path }: Pick<NodeOptions, 'peer-records'>,
   { platform, networkId }: Pick<Ground, 'platform' | 'networkId'>,
@@ -19,8 +19,8 @@ export async function givenRecords(
 }
 
 /**
- * Where the nodes of these records listen, by their transport identity: whom the node knows from the start it need not
- * ask. Read when first needed.
+ * Listen addresses of the nodes in these records, by transport identity: nodes known from the start need not
+ * be asked. Read when first needed.
  * @param holds whether the record of an overlay is still the one that was given
  */
 export function whereGiven(

@@ -1,4 +1,6 @@
-/** What every part of a node stands on: its clock, its keys and who it is by them, its role, its store. */
+/**
+ * The basis of every part of a node: its clock, its keys and the identity they give it, its role, its store.
+ */
 import { dialectOf } from '../api/dialect.ts';
 import { toHex } from '../crypto/hex.ts';
 import { overlayAddress } from '../crypto/overlay.ts';
@@ -18,15 +20,15 @@ import { LOG_METRICS, NODE_METRICS } from './metrics.ts';
 
 /** Default overlay nonce: none is mined. */
 const OVERLAY_NONCE = new Uint8Array(32);
-/** Of traces of a node without a name. */
+/** Service name in the traces of a node without a name. */
 const SERVICE_NAME = 'svc';
 const OTLP_PATH = '/v1/traces';
 
-/** How one start of a node is told what it needs to know, and what it leaves to be ended. */
+/** Input of one start of a node, and the parts to be stopped at its end. */
 export interface Start {
   readonly platform: Platform;
   readonly log: RootLogger;
-  /** What was started, in order; disposing it stops the last one first. */
+  /** The started parts, in order; disposing it stops the last one first. */
   readonly parts: AsyncDisposableStack;
   readonly onFatal: (error: unknown) => void;
   readonly signal: AbortSignal;
@@ -41,14 +43,14 @@ export interface Ground extends Start {
   /** The log of one module. */
   readonly module: (name: string) => Logger;
   readonly keys: NodeKeys;
-  /** Of the chain account and of the overlay. */
+  /** Key of the chain account and of the overlay. */
   readonly signer: Signer;
   readonly networkId: bigint;
   readonly nonce: Uint8Array;
   readonly overlay: Uint8Array;
-  /** It stores and forwards for others. */
+  /** Whether it stores and forwards for others. */
   readonly serving: boolean;
-  /** Chunks, with the doublings. */
+  /** Chunks, including the doublings. */
   readonly reserveCapacity: number;
   readonly store: LocalStore;
   /** Undefined: none are kept. */
@@ -111,12 +113,12 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
   };
 }
 
-/** Who the account of a node is in a network. @returns 32 bytes */
+/** The overlay of a node's account in a network. @returns 32 bytes */
 export function overlayOf({ address }: Pick<Signer, 'address'>, networkId: bigint): Uint8Array {
   return overlayAddress(address, networkId, OVERLAY_NONCE);
 }
 
-/** Loads what sends traces only where they are sent. */
+/** Loads the tracing code only if traces are sent. */
 async function openTracing(
   options: NodeOptions,
   { platform, overlay, log }: { platform: Platform; overlay: Uint8Array; log: Logger },
@@ -137,7 +139,7 @@ async function openTracing(
   );
 }
 
-/** A receiver named without a path takes traces where OTLP says. */
+/** A receiver given without a path accepts traces at OTLP's default path. */
 function tracesUrl(endpoint: string): URL {
   const url = new URL(endpoint);
   if (url.pathname === '/') url.pathname = OTLP_PATH;

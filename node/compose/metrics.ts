@@ -1,6 +1,6 @@
 import type { MetricTable } from '../env/metrics.ts';
 
-/** `node-behaviour.md` 12: what a node says of itself as a whole. */
+/** `node-behaviour.md` 12: metrics of the node as a whole. */
 export const NODE_METRICS = {
   info: { kind: 'gauge', name: 'info', help: 'Version of the node; always 1.', labels: ['version'] },
   cacheSize: {
@@ -25,7 +25,7 @@ export const NODE_METRICS = {
   },
 } as const satisfies MetricTable;
 
-/** Lines of the log by level, those below the verbosity left out. */
+/** Log lines by level, excluding those below the verbosity. */
 export const LOG_METRICS = {
   error: {
     kind: 'counter',

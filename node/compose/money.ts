@@ -1,4 +1,4 @@
-/** The chain and what lives there: transactions, postage, and what cheques are drawn on. */
+/** The chain and what depends on it: transactions, postage, and the backing of cheques. */
 
 import type { Transactions } from '../onchain/ports.ts';
 import { createRpc, type Rpc } from '../onchain/rpc.ts';
@@ -13,11 +13,11 @@ const MS_PER_SECOND = 1000;
 
 export interface Money {
   readonly chain: Rpc;
-  /** How often the head is looked at. */
+  /** How often the head is checked. */
   readonly pollMs: number;
   readonly blockTimeMs: number;
   readonly transactions: TransactionService;
-  /** Those of batches, stakes and the game. */
+  /** Transactions of batches, stakes and the game. */
   readonly contractTransactions: Transactions;
   readonly postage: PostageService;
   /** Undefined on a node that takes no cheques. */

@@ -1,4 +1,4 @@
-/** What a node does with its neighbours over time, and the storage game it plays by that. */
+/** A node's work with its neighbours over time, and the storage game that it plays with the result. */
 import { createPlayer, type Player } from '../incentives/game.ts';
 import { isFullySynced } from '../incentives/rules.ts';
 import { createSampler } from '../incentives/sampler.ts';
@@ -13,7 +13,7 @@ import type { NodeOptions } from '../options.ts';
 import { createStatus, type Status, type StatusSnapshot } from '../protocols/status/status.ts';
 import type { Delivery, DeliveryDeps } from './delivery.ts';
 
-/** Where there is no contract: whoever asks there gets nothing for an answer. */
+/** An address without a contract: calls to it return nothing. */
 const NO_CONTRACT = `0x${'00'.repeat(20)}`;
 
 export interface Neighbourhood {
@@ -29,7 +29,7 @@ export interface Neighbourhood {
 export interface Incentives {
   readonly staking: OwnStake;
   readonly player: Player;
-  /** It plays the storage game. */
+  /** Whether it plays the storage game. */
   readonly enabled: boolean;
 }
 

@@ -1,4 +1,6 @@
-/** Who this node is connected to, what it owes them and they owe it, and who is where in the address space. */
+/**
+ * Which peers this node is connected to, the debts on both sides, and the peers' places in the address space.
+ */
 import { type AccountingService, createAccounting } from '../accounting/accounting.ts';
 import { paymentTerms } from '../accounting/terms.ts';
 import { equalBytes, toHex } from '../crypto/hex.ts';
@@ -26,10 +28,10 @@ export interface Network {
 }
 
 export interface NetworkDeps extends Ground {
-  /** Records of peers to begin with, perhaps one of this node among them. */
+  /** Records of peers to start with, possibly including one of this node. */
   readonly given: readonly AddressRecord[];
   readonly money: Money;
-  /** The storage radius most neighbours name; undefined while nobody has. */
+  /** The storage radius that most peers report; undefined while none has. */
   readonly networkRadius: () => number | undefined;
 }
 
@@ -55,7 +57,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
     {
       bootnodes: options.bootnode,
       onlyPeers: options['only-peers'],
-      // Without a reserve of its own the node goes by that of the others.
+      // A node without its own reserve uses the others' radius.
       storageRadius: () =>
         serving ? store.reserve.radius() : (deps.networkRadius() ?? options['minimum-storage-radius']),
       allowPrivateCidrs,
@@ -120,7 +122,10 @@ function openHost(
   );
 }
 
-/** Accounting asks for a refresh, a cheque, and announces a threshold; the three protocols are built on accounting in turn. */
+/**
+ * Accounting requests refreshes and cheques, and announces thresholds; the three protocols in turn are built
+ * on accounting.
+ */
 function openAccounts(
   options: NodeOptions,
   { money, clock, store, log, module, metrics, parts, signer }: NetworkDeps,

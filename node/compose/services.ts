@@ -15,7 +15,7 @@ import type { Money } from './money.ts';
 import type { Incentives, Neighbourhood } from './neighbourhood.ts';
 import type { Network } from './network.ts';
 
-/** Chequebook of a node that has none. */
+/** Chequebook address of a node that has none. */
 const NO_CHEQUEBOOK = new Uint8Array(20);
 
 export interface ServicesDeps extends Ground {

@@ -1,7 +1,7 @@
 /** Base 58 with the alphabet of Bitcoin: the text form of libp2p peer ids. */
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 const BASE = 58;
-/** Digits that fit an exact number: with so many at once the long numbers, which cost most, are few. */
+/** Digits that fit an exact number: handling this many at once keeps the costly long numbers few. */
 const GROUP_DIGITS = 8;
 const GROUP = BigInt(BASE ** GROUP_DIGITS);
 

@@ -1,7 +1,7 @@
-/** Whole numbers as bytes, the most significant one first. */
+/** Whole numbers as bytes, most significant first. */
 import { fromHex, toHex } from './hex.ts';
 
-/** As few bytes as possible, none for zero. @throws RangeError below zero: the digits of one would be read as none */
+/** As few bytes as possible, none for zero. @throws RangeError below zero, whose digits would be misread */
 export function toBigEndian(value: bigint): Uint8Array {
   if (value < 0n) throw new RangeError(`a number without sign is not negative, got ${value}`);
   if (value === 0n) return new Uint8Array(0);
@@ -9,7 +9,7 @@ export function toBigEndian(value: bigint): Uint8Array {
   return fromHex(digits.length % 2 === 0 ? digits : `0${digits}`);
 }
 
-/** @param bytes any number of them; none are zero */
+/** @param bytes any number of them; no bytes mean zero */
 export function fromBigEndian(bytes: Uint8Array): bigint {
   return BigInt(`0x0${toHex(bytes)}`);
 }

@@ -1,4 +1,4 @@
-/** Chain addresses in the case that tells typing errors: EIP-55. Vectors: those of the EIP. */
+/** Chain addresses in the mixed case that reveals typing errors: EIP-55. Vectors: those of the EIP. */
 import { toHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
 

@@ -5,14 +5,17 @@
 import assert from 'node:assert/strict';
 import { INPUT, KEY, MEMORY, xorKeystream } from './bmt/wasm.ts';
 
-/** Bytes of a key, and of what one counter value encrypts. */
+/** Bytes of a key, and of the segment that one counter value encrypts. */
 export const KEY_SIZE = 32;
-/** Bytes of one call: a whole number of segments, and less than the module's input by more than it spoils. */
+/**
+ * Bytes of one call: a whole number of segments, and smaller than the module's input by more than it
+ * overwrites.
+ */
 const PIECE_SIZE = 4096;
 
 /**
  * Encrypts and decrypts alike: segment `c` of 32 bytes is XORed with H(H(key ‖ LE4(counter + c))).
- * @param key 32 bytes @param bytes any length, kept as they are @param counter of the first segment, modulo 2^32
+ * @param key 32 bytes @param bytes any length, not modified @param counter of the first segment, modulo 2^32
  * @returns as many bytes
  */
 export function transcrypt(key: Uint8Array, bytes: Uint8Array, counter = 0): Uint8Array {

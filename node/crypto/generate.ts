@@ -10,7 +10,7 @@ import { main as compile } from 'assemblyscript/asc';
 interface WasmModule {
   readonly source: URL;
   readonly artefact: URL;
-  /** Of the artefact. */
+  /** Name of the constant in the artefact. */
   readonly constant: string;
 }
 
@@ -30,7 +30,7 @@ const MODULES: readonly WasmModule[] = [
 /** `stub`: the modules allocate nothing, so they need no collector. */
 const FLAGS = ['-O3', '--converge', '--noAssert', '--enable', 'simd', '--runtime', 'stub'];
 
-/** Text of the generated file for the source as it is now. @throws Error with the compiler's output */
+/** Text of the generated file for the current source. @throws Error with the compiler's output */
 async function generate({ source, constant }: WasmModule): Promise<string> {
   const text = await readFile(source, 'utf8');
   let wasm: string | Uint8Array = '';
@@ -58,7 +58,7 @@ async function generate({ source, constant }: WasmModule): Promise<string> {
   ].join('\n');
 }
 
-/** Constants whose file on disk is not what its source gives. */
+/** Constants whose file on disk differs from the one generated from its source. */
 export async function outdated(): Promise<string[]> {
   const constants: string[] = [];
   for (const module of MODULES)

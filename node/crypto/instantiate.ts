@@ -1,4 +1,6 @@
-/** The part of the standard global used here; the compiler's library for Node.js has no types for it. */
+/**
+ * The part of the standard global that is used here; the compiler's library for Node.js has no types for it.
+ */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };

@@ -3,7 +3,7 @@ import { absorb, CAPACITY, finish, INPUT, MEMORY, OUTPUT } from './bmt/wasm.ts';
 
 const HASH_SIZE = 32;
 
-/** Hash of the parts one after the other, of any length. @returns 32 bytes */
+/** Hash of the concatenated parts, of any length. @returns 32 bytes */
 export function keccak256(...parts: Uint8Array[]): Uint8Array {
   let filled = 0;
   for (const part of parts) {

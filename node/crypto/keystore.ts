@@ -16,7 +16,9 @@ const AES_KEY_SIZE = 16;
 const IV_SIZE = 16;
 const SALT_SIZE = 32;
 const DEFAULT_SCRYPT: ScryptCost = { n: 32768, r: 8, p: 1 };
-/** A file may ask for more memory than we would (128 · n · r bytes); eight times the usual n·r is the most we give. */
+/**
+ * A file may require more memory than our own (128 · n · r bytes); the limit is eight times the usual n·r.
+ */
 const SCRYPT_MEMORY_MAX = 256 * 2 ** 20;
 
 export interface ScryptCost {
@@ -47,7 +49,7 @@ interface EncryptOptions {
   readonly random: Pick<Random, 'bytes'>;
   /** Hex for the file's `address` field. */
   readonly address: string;
-  /** Less than the default only where the key protects nothing, such as in a throw-away cluster. */
+  /** Below the default only where the key protects nothing, such as in a throw-away cluster. */
   readonly scrypt?: ScryptCost;
 }
 
@@ -76,8 +78,8 @@ export function encryptKey(secret: Uint8Array, options: EncryptOptions): string 
 
 /**
  * @param json text of a key file @returns the secret
- * @throws KeystoreError PASSWORD_INVALID for a wrong password or a changed file; the other codes for files that are
- * not of the one supported kind. Checked in the order version, cipher, hex fields, KDF, MAC.
+ * @throws KeystoreError PASSWORD_INVALID for a wrong password or an altered file; the other codes for files
+ * of an unsupported kind. Checked in the order version, cipher, hex fields, KDF, MAC.
  */
 export function decryptKey(json: string, password: string): Uint8Array {
   const file = parse(json);

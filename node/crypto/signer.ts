@@ -9,10 +9,10 @@ import { fromHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
 
 const SIGNATURE_SIZE = 65;
-/** Where `v` lies, and the value that stands for recovery id 0. */
+/** Offset of `v`, and its value for recovery id 0. */
 const V_OFFSET = 64;
 const V_BASE = 27;
-/** Recovery ids 0..3 come twice: 31..34 are aliases of 27..30 that real nodes accept. */
+/** Recovery ids 0..3 occur twice: 31..34 are aliases of 27..30 that real nodes accept. */
 const V_MAX = 34;
 /** Half the order of the group: s above it is the second form of the same signature. */
 const S_MAX = fromHex('7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0');
@@ -38,7 +38,7 @@ export interface Signer {
   readonly publicKey: Uint8Array;
   /** EIP-191 signature over data of any length, 65 bytes. */
   sign(data: Uint8Array): Uint8Array;
-  /** Signature over a digest of 32 bytes as it is (transactions, typed data), 65 bytes with v 27 or 28. */
+  /** Signature over an unprefixed digest of 32 bytes (transactions, typed data), 65 bytes with v 27 or 28. */
   signDigest(digest: Uint8Array): Uint8Array;
 }
 
@@ -68,13 +68,16 @@ export function createSigner(privateKey: Uint8Array): Signer {
   };
 }
 
-/** Who signed `data` by EIP-191. @returns chain address, 20 bytes @throws SignatureError SIGNATURE_INVALID */
+/**
+ * The signer of `data` by EIP-191. @returns chain address, 20 bytes @throws SignatureError SIGNATURE_INVALID
+ */
 export function recoverSigner(data: Uint8Array, signature: Uint8Array): Uint8Array {
   return recoverDigestSigner(eip191Digest(data), signature);
 }
 
 /**
- * Who signed a digest of 32 bytes. Accepts high s and v 27..34 like real nodes, else honest relays look like offenders.
+ * The signer of a digest of 32 bytes. Accepts high s and v 27..34 like real nodes; otherwise honest relays
+ * would look like offenders.
  * @returns chain address, 20 bytes @throws SignatureError SIGNATURE_INVALID
  */
 export function recoverDigestSigner(digest: Uint8Array, signature: Uint8Array): Uint8Array {
@@ -97,7 +100,9 @@ export function recoverDigestSigner(digest: Uint8Array, signature: Uint8Array): 
   }
 }
 
-/** Whether the contracts take a signature of this form: 65 bytes, low s, v 27 or 28. They refuse every other. */
+/**
+ * Whether the contracts accept a signature of this form: 65 bytes, low s, v 27 or 28. They refuse all others.
+ */
 export function isContractForm(signature: Uint8Array): boolean {
   const v = signature[V_OFFSET];
   if (signature.length !== SIGNATURE_SIZE || (v !== V_BASE && v !== V_BASE + 1)) return false;

@@ -1,4 +1,4 @@
-/** `node/main.ts db …`: what can be done with the store of a node that does not run. */
+/** `node/main.ts db …`: commands for the store of a node that is not running. */
 import { systemClock } from '../env/clock.ts';
 import { silentLogger } from '../env/logger.ts';
 import { OptionError } from '../options.ts';
@@ -9,7 +9,7 @@ import { openLmdbStore, openOffline, ownerOf } from '../store/lmdb-store.ts';
 import { exportStore, nothingExported } from './export.ts';
 import { importArchive } from './import.ts';
 
-/** Names of what is wrong that are shown of each kind. */
+/** Names of faulty items shown per kind. */
 const NAMES_MAX = 5;
 const PROGRESS_STEP = 1000;
 
@@ -25,19 +25,22 @@ type Name = keyof typeof COMMANDS;
 
 export interface DbRequest {
   readonly name: Name;
-  /** Of an archive; `-` is standard input or output. Empty for a command without. */
+  /** File of an archive; `-` is standard input or output. Empty for a command without one. */
   readonly file: string;
-  /** The options behind it. */
+  /** The options that follow. */
   readonly rest: readonly string[];
 }
 
-/** What the commands take from the process. */
+/** What the commands need from the process. */
 export interface DbWorld {
   /** Folder of the store. */
   readonly path: string;
-  /** Overlay of the node whose keys lie beside the store; makes them when there are none. Asked for a new store only. */
+  /**
+   * Overlay of the node whose keys lie beside the store; creates them if there are none. Called only for a
+   * new store.
+   */
   readonly newOwner: () => Promise<Uint8Array>;
-  /** @throws at once what the system says of a file that it cannot open */
+  /** @throws at once the system's error for a file that it cannot open */
   readonly read: (file: string) => AsyncIterable<Uint8Array>;
   readonly write: (file: string, content: AsyncIterable<Uint8Array>) => Promise<void>;
   /** Shows a line that the next one replaces. */
@@ -53,7 +56,7 @@ export function dbUsage(): string[] {
   );
 }
 
-/** @param argv behind `db` @throws OptionError */
+/** @param argv after `db` @throws OptionError */
 export function dbRequest(argv: readonly string[]): DbRequest {
   const [name = '', ...rest] = argv;
   if (!isName(name))
@@ -126,10 +129,10 @@ async function exportTo(file: string, { path, write, progress, say }: DbWorld): 
 
 async function importFrom(file: string, world: DbWorld): Promise<boolean> {
   const { path, newOwner, read, progress, say } = world;
-  // Before a store is made for it.
+  // Opened before a store is created for it.
   const source = read(file);
   const store = await openLmdbStore(
-    // Whatever the archive has: a smaller cache or reserve lets go of the rest when its node runs.
+    // Large enough for any archive: a smaller cache or reserve drops the rest when its node runs.
     { path, cacheCapacity: Number.MAX_SAFE_INTEGER, reserveCapacity: Number.MAX_SAFE_INTEGER, radius: 0 },
     { clock: systemClock(), log: silentLogger(), overlay: ownerOf(path) ?? (await newOwner()) },
   );

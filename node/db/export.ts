@@ -1,7 +1,7 @@
 /**
- * The chunks of a store as a tar archive: `ADDRESS` holds the bytes of a chunk, `ADDRESS.stamp` behind it the stamps under
- * which it is stored, 113 bytes each, and at the end `ADDRESS.pin` for every pin its reference and the addresses below it,
- * a line each. Nothing else of a node is in it: no keys, no money, no tags.
+ * The chunks of a store as a tar archive: `ADDRESS` holds the bytes of a chunk, `ADDRESS.stamp` after it the
+ * stamps under which it is stored, 113 bytes each, and at the end `ADDRESS.pin` for every pin its reference
+ * and the addresses below it, one per line. It contains nothing else of a node: no keys, no money, no tags.
  */
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../chunk/chunk.ts';
 import { ChunkError } from '../chunk/errors.ts';
@@ -54,7 +54,7 @@ export async function* exportStore(
   yield TAR_END;
 }
 
-/** By address: of the reserve, and of what waits to be pushed. */
+/** Stamps by address: of the reserve, and of chunks waiting to be pushed. */
 function stampsOf(backend: Backend): Map<string, Uint8Array[]> {
   const stamps = new Map<string, Uint8Array[]>();
   const add = (address: Uint8Array, stamp: Uint8Array) => {
@@ -71,7 +71,7 @@ function stampsOf(backend: Backend): Map<string, Uint8Array[]> {
   return stamps;
 }
 
-/** Undefined when they are not those of the address. */
+/** Undefined when they do not match the address. */
 function bytesOf(backend: Backend, address: Uint8Array, record: Uint8Array): Uint8Array | undefined {
   const [slot, length] = [decodeNumber(record), decodeNumber(record, NUMBER_SIZE)];
   if (length > CHUNK_STORED_SIZE_MAX) return undefined;

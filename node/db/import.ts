@@ -1,10 +1,11 @@
 /**
  * Puts the chunks of an archive of `export.ts` into a store. Every chunk is verified by its address.
  *
- * A chunk with stamps goes into the reserve, as when an index is made anew: nobody asks the chain here whether the batch
- * is paid. The node does so when it starts; chunks of batches that are no more leave its reserve then, and those that
- * others have to store are handed over. A chunk without a stamp goes into the cache, and what an archive says of pins keeps
- * it there for good. What is stored already stays as it is, unless it is damaged.
+ * A chunk with stamps goes into the reserve, as when an index is rebuilt: the chain is not asked here whether
+ * the batch is paid for. The node does so when it starts; then chunks of batches that no longer exist leave
+ * its reserve, and those that others have to store are handed over. A chunk without a stamp goes into the
+ * cache, and the archive's pins keep it there for good. A chunk that is already stored stays as it is, unless
+ * damaged.
  */
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX, type Chunk } from '../chunk/chunk.ts';
 import { ChunkError } from '../chunk/errors.ts';
@@ -16,7 +17,7 @@ import { tarEntries } from '../files/collection/tar.ts';
 import { type LocalStore, ReserveOverwriteError } from '../store/ports.ts';
 import { ArchiveError } from './errors.ts';
 
-/** Chunks on their way to the store at once; the cache drops what is beyond twice as many. */
+/** Chunks on their way to the store at once; the cache drops chunks beyond twice as many. */
 const OPEN_MAX = 128;
 /** Stamps of one chunk. */
 const STAMPS_MAX = 1024;
@@ -25,21 +26,24 @@ const NAME = /^([0-9a-f]{64})(|\.stamp|\.pin)$/;
 const LINE = /^([0-9a-f]{64}|[0-9a-f]{128})$/;
 
 export interface Imported {
-  /** Chunks of the archive. */
+  /** Chunks in the archive. */
   chunks: number;
-  /** Of these, stored already and whole, with the same stamps. */
+  /** Of these, already stored intact, with the same stamps. */
   known: number;
-  /** Of these, left as they are stored: there the index of the batch has a newer stamp, or the owner's chunk is another one. */
+  /**
+   * Of these, left as stored: the store has a newer stamp for the batch's index, or another chunk of the
+   * owner.
+   */
   kept: number;
-  /** Pins that are new. */
+  /** New pins. */
   pins: number;
-  /** Pins that lack a chunk, and are not there: their references, hex. */
+  /** References of pins that lack a chunk and were not created, hex. */
   readonly incomplete: string[];
 }
 
 /**
  * @param source an archive @param onChunk called with the number of chunks so far
- * @throws ArchiveError naming the entry, StoreError STORE_FULL; what came before has been stored
+ * @throws ArchiveError naming the entry, StoreError STORE_FULL; chunks before the error have been stored
  */
 export async function importArchive(
   store: LocalStore,
@@ -66,7 +70,7 @@ class Import {
   readonly imported: Imported = { chunks: 0, known: 0, kept: 0, pins: 0, incomplete: [] };
   readonly #store: LocalStore;
   readonly #onChunk: (chunks: number) => void;
-  /** Waits for its stamps, which come next. */
+  /** Waiting for its stamps, which come next. */
   #chunk: Chunk | undefined;
   #open: { readonly chunk: Chunk; readonly stamps: readonly Stamp[] }[] = [];
 
@@ -86,7 +90,7 @@ class Import {
     else await this.#takeChunk({ path, address, body });
   }
 
-  /** The last chunk has no stamps, and everything is committed when it resolves. */
+  /** Ends the last chunk, which has no stamps; everything is committed when it resolves. */
   async settle(): Promise<void> {
     if (this.#chunk !== undefined) await this.#put(this.#chunk, []);
     this.#chunk = undefined;

@@ -1,9 +1,12 @@
-/** Files of a tar archive, as `files/collection/tar.ts` reads them: ustar, with nothing of the machine in the headers. */
+/**
+ * Files of a tar archive, as `files/collection/tar.ts` reads them: ustar, with nothing machine-specific in
+ * the headers.
+ */
 
 const BLOCK_SIZE = 512;
 const NAME_SIZE_MAX = 100;
 
-/** What ends an archive. */
+/** The end mark of an archive. */
 export const TAR_END = new Uint8Array(2 * BLOCK_SIZE);
 
 /** @param name at most 100 bytes @param size of the body, bytes */
@@ -25,7 +28,7 @@ export function tarHeader(name: string, size: number): Uint8Array {
   return block;
 }
 
-/** What fills the last block of a body of `size` bytes. */
+/** Padding of the last block of a body of `size` bytes. */
 export function tarPadding(size: number): Uint8Array {
   return new Uint8Array((BLOCK_SIZE - (size % BLOCK_SIZE)) % BLOCK_SIZE);
 }

@@ -9,7 +9,7 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
     const onAbort = () => reject(signal.reason as Error);
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, ONCE);
-    // One reaction instead of `finally` and `then`: every chunk waits here several times.
+    // One reaction instead of `finally` and `then`: every chunk comes through here several times.
     promise.then(
       (value) => {
         signal.removeEventListener('abort', onAbort);
@@ -24,8 +24,8 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
 }
 
 /**
- * A deadline whose timer starts when its signal is first asked for. Most streams have everything they need in the
- * first packet and then never start one.
+ * A deadline whose timer starts when its signal is first requested. Most streams have everything they need in
+ * the first packet and then never start one.
  */
 export class LazyDeadline implements Deadline {
   readonly #clock: Clock;

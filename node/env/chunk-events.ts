@@ -1,14 +1,14 @@
 /**
- * What happened to chunks on this node: a ring of bounded size, in which the newest event takes the place of the oldest,
- * for tools that read it while the node runs. A node that keeps none has no ring, so a call is `events?.add(…)` and
- * costs one branch.
+ * What happened to chunks on this node: a bounded ring, in which the newest event replaces the oldest, for
+ * tools that read it while the node runs. A node that keeps none has no ring, so a call is `events?.add(…)`
+ * and costs one branch.
  *
- * Events say what happened and decide nothing. A change of the store that has to run twice tells of itself twice.
+ * Events report what happened and influence nothing. A store change that has to run twice is reported twice.
  */
 import type { Clock } from './clock.ts';
 import { shortened } from './shortened.ts';
 
-/** Every kind, with what it says of the chunk on the node that tells it. */
+/** Every kind, with its meaning for the chunk on the reporting node. */
 export const CHUNK_EVENT_KINDS = {
   uploaded: 'taken from a client of the API and stamped',
   queued: 'waits in the local store to be pushed',
@@ -43,27 +43,29 @@ export const CHUNK_EVENT_KINDS = {
 /** Kinds of events: see `CHUNK_EVENT_KINDS`. */
 export type ChunkEventKind = keyof typeof CHUNK_EVENT_KINDS;
 
-/** What is known of an event besides its kind. */
+/** Details of an event besides its kind. */
 export interface Facts {
   /** The other node: overlay, 64 hex digits. */
   readonly peer?: string | undefined;
   /** Number of the attempt within its push or request, from 1. */
   readonly attempt?: number | undefined;
-  /** Sequence number of the event that led to this one: to an attempt what is tried, to its end its beginning. */
+  /**
+   * Sequence number of the event that led to this one: for an attempt the operation, for its end its start.
+   */
   readonly of?: number | undefined;
   readonly detail?: string | undefined;
 }
 
 /** Something that happened to a chunk on a node. */
 export interface ChunkEvent extends Facts {
-  /** From 1, one more for every event since the node has started. */
+  /** Counts the events since the start of the node, from 1. */
   readonly seq: number;
   /** Milliseconds since the unix epoch, with fractions; never goes back on one node. */
   readonly at: number;
   /** 64 hex digits. */
   readonly address: string;
   readonly kind: ChunkEventKind;
-  /** Since the event `of`, milliseconds; absent when that was overwritten before. */
+  /** Since the event `of`, milliseconds; absent when that one has been overwritten. */
   readonly ms?: number;
 }
 
@@ -71,7 +73,7 @@ export interface ChunkEvent extends Facts {
 export interface ChunkEventPage {
   /** Oldest first. */
   readonly events: readonly ChunkEvent[];
-  /** Where to go on: every event up to this one has been looked at. */
+  /** Where to continue: every event up to this one has been covered. */
   readonly last: number;
   /** Events after the wanted one, of any chunk, that were overwritten. */
   readonly lost: number;
@@ -84,7 +86,7 @@ interface Slot extends Facts {
 }
 
 const ADDRESS_SIZE = 32;
-/** What is told of an error; peers choose their words and so their length. */
+/** Longest error detail; peers choose their words and so their length. */
 const DETAIL_MAX = 200;
 
 export class ChunkEvents {
@@ -97,7 +99,7 @@ export class ChunkEvents {
   readonly #addresses: Buffer;
   #last = 0;
 
-  /** @param capacity events that are kept, at least 1 */
+  /** @param capacity number of events kept, at least 1 */
   constructor(capacity: number, clock: Pick<Clock, 'now' | 'monotonic'>) {
     this.capacity = capacity;
     this.#clock = clock;
@@ -106,8 +108,8 @@ export class ChunkEvents {
   }
 
   /**
-   * @param address what is not 32 bytes long, because a peer sent it, is no chunk and has no events
-   * @returns the event's sequence number, for those that it leads to
+   * @param address anything not 32 bytes long, as sent by a peer, is not a chunk and has no events
+   * @returns the event's sequence number, for events that it leads to
    */
   add(kind: ChunkEventKind, address: Uint8Array, facts: Facts = NO_FACTS): number | undefined {
     if (address.length !== ADDRESS_SIZE) return undefined;
@@ -125,7 +127,7 @@ export class ChunkEvents {
     return this.#last;
   }
 
-  /** @param wanted.address 32 bytes; absent: of all chunks @param wanted.limit at most so many events */
+  /** @param wanted.address 32 bytes; absent: of all chunks @param wanted.limit at most this many events */
   page(wanted: { address?: Uint8Array | undefined; after: number; limit: number }): ChunkEventPage {
     const { address, after, limit } = wanted;
     const oldest = Math.max(1, this.#last - this.capacity + 1);
@@ -138,7 +140,10 @@ export class ChunkEvents {
     return { events, last: Math.min(seq - 1, this.#last), lost: Math.max(0, oldest - 1 - after) };
   }
 
-  /** The first byte tells most apart: a call for every event that is kept would hold up the node for milliseconds. */
+  /**
+   * The first byte rules out most: a comparison call for every kept event would hold up the node for
+   * milliseconds.
+   */
   #isOf(index: number, address: Uint8Array): boolean {
     const from = index * ADDRESS_SIZE;
     if (this.#addresses[from] !== address[0]) return false;
@@ -168,7 +173,7 @@ function microseconds(ms: number): number {
   return Math.round(ms * 1000) / 1000;
 }
 
-/** What is told of a failure. */
+/** Text reported for a failure. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;

@@ -11,11 +11,11 @@ export interface Clock {
   monotonic(): number;
   /** Resolves after `ms`; rejects with the signal's reason when it aborts first. Leaves no timer behind. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Resolves in a later turn of the event loop: sockets and timers that wait have been served by then. */
+  /** Resolves in a later turn of the event loop: waiting sockets and timers have been served by then. */
   turn(): Promise<void>;
   /**
-   * Calls `wake` once after `ms`, unless disposed before. Cheaper than a deadline: no signal, no listener. Where it
-   * counts per chunk it is disposed in `finally`: the engine needs 0.5 µs for a `using`.
+   * Calls `wake` once after `ms`, unless disposed before. Cheaper than a deadline: no signal, no listener. In
+   * per-chunk code it is disposed in `finally`: the engine needs 0.5 µs for a `using`.
    */
   timer(ms: number, wake: () => void): Disposable;
   /** A signal that aborts with a `TimeoutError` after `ms`, or with `parent`'s reason when that aborts first. */
@@ -68,7 +68,8 @@ export function systemClock(): Clock {
       });
     },
     turn: () => new Promise((resolve) => setImmediate(resolve)),
-    // A timer of the runtime is disposable itself; an object literal with a symbol as key costs more than the timer.
+    // The runtime's timers are themselves disposable; an object literal with a symbol as key costs more than
+    // the timer.
     timer: (ms, wake) => setTimeout(wake, ms),
     deadline: (ms, parent) => new SystemDeadline(ms, parent),
   };

@@ -1,11 +1,12 @@
 /**
- * Regular expressions that a client gives: in the syntax of RE2, which knows nothing that could backtrack, of bounded
- * length and size, and one after the other with pauses, so that they never take more than a small part of the node's time.
+ * Regular expressions from clients: in the syntax of RE2, which has nothing that could backtrack, of bounded
+ * length and size, and evaluated one after another with pauses, so that they never take more than a small
+ * part of the node's time.
  */
 import type { Clock } from './clock.ts';
 import { Lock } from './turns/lock.ts';
 
-/** A text that is no expression, or a larger one than the names of loggers need. */
+/** A text that is not an expression, or is larger than needed for logger names. */
 export class ExpressionError extends Error {
   readonly code = 'EXPRESSION_INVALID';
 
@@ -17,13 +18,16 @@ export class ExpressionError extends Error {
 
 /** Characters: three times the longest name of a logger. */
 const LENGTH_MAX = 128;
-/** All counts in braces together, `{2,5}` counts 5: each of them is as many copies of what it repeats. */
+/** Sum of all counts in braces, `{2,5}` counts 5: each creates that many copies of what it repeats. */
 const COUNTS_MAX = 20;
 /** Steps of the compiled expression: about a millisecond for one name. */
 const PROGRAM_SIZE_MAX = 200;
 /** Between two expressions, milliseconds. */
 const PAUSE_MS = 1_000;
-/** Names of loggers and parts of them, in which no character means anything but itself: no expression is needed for these. */
+/**
+ * Logger names and parts of them, in which every character stands for itself: these need no expression
+ * engine.
+ */
 const PLAIN = /^[\w/-]+$/;
 
 type MatchingClock = Pick<Clock, 'monotonic' | 'sleep' | 'turn'>;
@@ -39,7 +43,7 @@ export class Expressions {
 
   /**
    * Which of the texts the expression matches anywhere in them.
-   * @throws ExpressionError when it is none, or too large
+   * @throws ExpressionError when it is invalid or too large
    */
   matches(expression: string, texts: readonly string[], signal?: AbortSignal): Promise<boolean[]> {
     if (expression.length <= LENGTH_MAX && PLAIN.test(expression))
@@ -67,7 +71,7 @@ export class Expressions {
       const size = compiled.programSize();
       if (size > PROGRAM_SIZE_MAX) throw tooLarge(`${size} steps, at most ${PROGRAM_SIZE_MAX}`);
       for (const text of texts) {
-        // The largest take a millisecond for one name: nobody waits for all of them.
+        // The largest take a millisecond per name: other work runs in between.
         await this.#clock.turn();
         signal?.throwIfAborted();
         results.push(compiled.matcher(text).find());

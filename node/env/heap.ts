@@ -1,30 +1,33 @@
 /**
- * Memory that a process at rest holds on to. V8 lets the young generation grow while a node starts or works, and looks
- * for garbage only when memory is asked for: a node with nothing to do would keep all of it for ever. Measured: 48 MiB
- * not backed by files after a start, 34 MiB when it was given back.
+ * Releases memory that an idle process holds on to. V8 lets the young generation grow while a node starts or
+ * works, and collects garbage only when memory is requested: a node with nothing to do would keep all of it
+ * for ever. Measured: 48 MiB not backed by files after a start, 34 MiB after it was released.
  */
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Clock } from './clock.ts';
 
-/** How long a process must have been at rest; a full collection takes a tenth of a second of it. */
+/** How long a process must have been idle; a full collection takes a tenth of a second. */
 const REST_MS = 5000;
-/** Between two looks: what was at work until now is trimmed no later than so much after `REST_MS`. */
+/** Time between two checks: a process that becomes idle is trimmed at most this long after `REST_MS`. */
 const LOOK_MS = REST_MS / 2;
-/** Share of a processor below which it is at rest: a node without traffic needs three hundredths. */
+/** Share of a processor below which it counts as idle: a node without traffic needs three hundredths. */
 const REST_SHARE = 0.1;
-/** Processor time that collections may take, as a share of the time: a large heap on a slow processor is seldom due. */
+/**
+ * Share of the time that collections may take on the processor: a large heap on a slow processor is collected
+ * seldom.
+ */
 const COLLECTIONS_SHARE_MAX = 0.01;
-/** A young generation that is no larger is not worth a collection; afterwards it has one megabyte. */
+/** A young generation up to this size is not worth a collection; afterwards it has one megabyte. */
 const YOUNG_BYTES_MIN = 4 * 1024 * 1024;
 
 export interface HeapDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
   /** Processor time of this process so far, milliseconds. */
   readonly processorMs: () => number;
-  /** What the young generation takes, bytes. */
+  /** Size of the young generation, bytes. */
   readonly youngBytes: () => number;
-  /** Collects all garbage and gives the memory back. */
+  /** Collects all garbage and releases the memory. */
   readonly collect: () => void;
 }
 
@@ -41,10 +44,10 @@ export function processHeap(): Omit<HeapDeps, 'clock'> {
   };
 }
 
-/** Gives memory back whenever the process has come to rest, until it is disposed. */
+/** Releases memory whenever the process has become idle, until disposed. */
 export function trimAtRest({ clock, processorMs, youngBytes, collect }: HeapDeps): Disposable {
   let samples = [sample()];
-  /** From when on the next collection may be made. */
+  /** Earliest time of the next collection. */
   let collectAtMs = 0;
   let timer = clock.timer(LOOK_MS, look);
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
@@ -57,7 +60,7 @@ export function trimAtRest({ clock, processorMs, youngBytes, collect }: HeapDeps
     if (isAtRest() && clock.monotonic() >= collectAtMs && youngBytes() > YOUNG_BYTES_MIN) {
       const costMs = costOf(collect);
       collectAtMs = clock.monotonic() + costMs / COLLECTIONS_SHARE_MAX;
-      // The collection itself is no work of the node.
+      // The collection itself does not count as work of the node.
       samples = [];
     }
     samples = [...samples, sample()].slice(-REST_MS / LOOK_MS);
@@ -79,7 +82,7 @@ export function trimAtRest({ clock, processorMs, youngBytes, collect }: HeapDeps
   }
 }
 
-/** The engine's own function, which it shows only to a context that is made while it is asked to. */
+/** The engine's own function, which it exposes only to a context created while the flag is set. */
 function collector(): () => void {
   let collect: ((options: object) => void) | undefined;
   return () => {
@@ -88,7 +91,7 @@ function collector(): () => void {
       collect = runInNewContext('gc') as (options: object) => void;
       setFlagsFromString('--no-expose-gc');
     }
-    // Of the kinds of collection only this one makes the young generation small again.
+    // Only this kind of collection shrinks the young generation.
     collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
   };
 }

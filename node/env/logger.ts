@@ -1,6 +1,6 @@
 /**
- * The log of a node: one JSON line per message, written by a pino logger per module. A module's logger has a verbosity
- * of its own, which the API reads and sets while the node runs.
+ * The log of a node: one JSON line per message, written by a pino logger per module. A module's logger has
+ * its own verbosity, which the API reads and sets while the node runs.
  */
 import { type LogFn, type Logger as Pino, pino } from 'pino';
 import { type Clock, systemClock } from './clock.ts';
@@ -19,11 +19,14 @@ export interface Logger {
   info: LogMethod;
   debug: LogMethod;
   isLevelEnabled(level: 'error' | 'warn' | 'info' | 'debug'): boolean;
-  /** The logger of one module, the same for the same name; `module` is the folder's name, such as `pushsync`. */
+  /**
+   * The logger of one module; the same name gives the same logger; `module` is the folder's name, such as
+   * `pushsync`.
+   */
   child(bindings: { module: string }): Logger;
 }
 
-/** Words of the API, most silent first. `all` and `debug` write the same: there is nothing finer than `debug`. */
+/** Words of the API, most silent first. `all` and `debug` write the same: nothing is finer than `debug`. */
 export const LOGGER_VERBOSITIES = ['none', 'error', 'warning', 'info', 'debug', 'all'] as const;
 export type LoggerVerbosity = (typeof LOGGER_VERBOSITIES)[number];
 
@@ -31,18 +34,18 @@ export type LoggerVerbosity = (typeof LOGGER_VERBOSITIES)[number];
 export interface RegisteredLogger {
   /** Elements joined by `/`: `node/pushsync`. */
   readonly name: string;
-  /** `<name>[<finest level>][<fixed values>]>><sink>`, which no other logger has. */
+  /** `<name>[<finest level>][<fixed values>]>><sink>`, unique among loggers. */
   readonly subsystem: string;
   verbosity(): LoggerVerbosity;
-  /** Until the node stops. */
+  /** Lasts until the node stops. */
   setVerbosity(verbosity: LoggerVerbosity): void;
 }
 
-/** The logger of the node itself, which knows those of its modules. */
+/** The logger of the node itself, which knows its modules' loggers. */
 export interface RootLogger extends Logger {
-  /** Itself first, then the modules in the order in which they came. */
+  /** Itself first, then the modules in the order of their creation. */
   registered(): readonly RegisteredLogger[];
-  /** Told of every line that is written, its own and its modules'. */
+  /** Called for every written line, its own and its modules'. */
   onLine(listener: (level: 'error' | 'warn' | 'info' | 'debug') => void): void;
 }
 
@@ -54,7 +57,7 @@ const LEVEL_OF_WORD = {
   debug: 'debug',
   all: 'debug',
 } as const satisfies Record<LoggerVerbosity, Verbosity>;
-/** As loggers are shown: the finest one is `all`. */
+/** Verbosities as shown: the finest one is `all`. */
 const WORD_OF_LEVEL: Readonly<Record<string, LoggerVerbosity>> = {
   silent: 'none',
   error: 'error',
@@ -65,7 +68,7 @@ const WORD_OF_LEVEL: Readonly<Record<string, LoggerVerbosity>> = {
 };
 
 const ROOT_NAME = 'node';
-/** What the network's nodes call the finest level, and standard output, the only sink. */
+/** The network nodes' names for the finest level, and for standard output, the only sink. */
 const FINEST = 0;
 const SINK = 1;
 
@@ -101,7 +104,7 @@ export function createLogger(
     const known = modules.get(module);
     if (known !== undefined) return known;
     const made = childOf({ module });
-    // Set even where it is the root's: a child that was given none follows its parent's from then on.
+    // Set even if equal to the root's: a child without its own would follow its parent's from then on.
     made.level = options.verbosity;
     modules.set(module, made);
     registered.push(registration(`${ROOT_NAME}/${module}`, made));

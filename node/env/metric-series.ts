@@ -1,11 +1,14 @@
-/** Live metrics and their text, version 0.0.4 of the exposition format. Held against prom-client in the tests. */
+/**
+ * Live metrics and their text, version 0.0.4 of the exposition format. Compared with prom-client in the
+ * tests.
+ */
 
 export type Labels = Readonly<Record<string, string | number>>;
 
 export interface Counter {
   inc(value?: number): void;
   inc(labels: Labels, value?: number): void;
-  /** One of its series, for paths on which a look at the labels costs too much: only ever added to. */
+  /** One of its series, for paths where a label look-up costs too much: values can only be added. */
   tally(labels: Labels): Tally;
 }
 
@@ -16,10 +19,10 @@ export interface Tally {
 export interface Gauge {
   set(value: number): void;
   set(labels: Labels, value: number): void;
-  /** Up and down by one: how many there are of something. */
+  /** Up and down by one: counts how many there are of something. */
   inc(labels?: Labels): void;
   dec(): void;
-  /** Its value is asked for at each exposition. */
+  /** Its value is read at each exposition. */
   from(source: () => number): void;
 }
 
@@ -40,14 +43,17 @@ export interface SeriesSpec {
 
 const NO_LABELS: Labels = {};
 
-/** What all kinds share: one record of type `T` for each combination of labels that was used. */
+/** What all kinds share: one record of type `T` per combination of labels used. */
 abstract class Series<T> {
   readonly #spec: SeriesSpec;
   readonly #names: readonly string[];
   readonly #records = new Map<string, T>();
-  /** Of a series without labels: most are, and are moved for every chunk. */
+  /** Record of a series without labels, like most series, which change with every chunk. */
   #only: T | undefined;
-  /** Of a series with one label, by its value: the text of labels costs more than all else of an event. */
+  /**
+   * Records of a series with one label, by its value: building the label text costs more than the rest of an
+   * event.
+   */
   readonly #byValue = new Map<string | number, T>();
   protected abstract readonly type: string;
 
@@ -77,7 +83,7 @@ abstract class Series<T> {
     return record;
   }
 
-  /** Of a series with one label, when `labels` has that label alone. */
+  /** The value for a series with one label, if `labels` has only that label. */
   #singleValue(labels: Labels): string | number | undefined {
     if (this.#names.length !== 1) return undefined;
     const name = this.#names[0]!;
@@ -85,7 +91,7 @@ abstract class Series<T> {
     return labels[name];
   }
 
-  /** Written as they are exposed. */
+  /** The labels as they are exposed. */
   #keyOf(labels: Labels): string {
     const foreign = Object.keys(labels).find((name) => !this.#names.includes(name));
     if (foreign !== undefined) throw new TypeError(`${this.#spec.name} has no label '${foreign}'`);
@@ -97,7 +103,7 @@ abstract class Series<T> {
   text(): string {
     const { name, help } = this.#spec;
     const lines = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${this.type}`];
-    // What was never moved is zero, unless its labels are unknown.
+    // An untouched series is zero, unless its labels are unknown.
     if (this.#names.length === 0) this.record(NO_LABELS);
     for (const [key, record] of this.#records)
       for (const [suffix, more, value] of this.lines(record)) {
@@ -121,7 +127,7 @@ abstract class ValueSeries extends Series<Tally> {
 export class CounterSeries extends ValueSeries implements Counter {
   protected readonly type = 'counter';
 
-  /** @throws RangeError for a step that is negative or no number */
+  /** @throws RangeError for a step that is negative or not a number */
   inc(labelsOrValue: Labels | number = 1, value = 1): void {
     const isBare = typeof labelsOrValue === 'number';
     const step = isBare ? labelsOrValue : value;
@@ -161,11 +167,13 @@ export class GaugeSeries extends ValueSeries implements Gauge {
   }
 }
 
-/** Upper bounds, seconds: of a histogram that names none. */
+/** Default upper bounds of a histogram, seconds. */
 const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 interface Distribution {
-  /** Values up to each bound and above the one before; the last holds what is above all. */
+  /**
+   * Number of values up to each bound and above the previous one; the last counts values above all bounds.
+   */
   readonly counts: number[];
   sum: number;
   count: number;
@@ -180,7 +188,7 @@ export class HistogramSeries extends Series<Distribution> implements Histogram {
     this.#bounds = bounds;
   }
 
-  /** @throws RangeError for what is no finite number */
+  /** @throws RangeError for a value that is not finite */
   observe(labelsOrValue: Labels | number, value?: number): void {
     const isBare = typeof labelsOrValue === 'number';
     const seen = isBare ? labelsOrValue : (value as number);
@@ -209,7 +217,7 @@ export class HistogramSeries extends Series<Distribution> implements Histogram {
   }
 }
 
-/** Without quantiles: how many values, and their sum. */
+/** Without quantiles: only the number of values and their sum. */
 export class SummarySeries extends Series<{ sum: number; count: number }> implements Summary {
   protected readonly type = 'summary';
 

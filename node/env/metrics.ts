@@ -10,7 +10,7 @@ import {
 } from './metric-series.ts';
 
 /**
- * Metrics are declared as data beside the code that moves them (`metrics.ts` of each module) and registered
+ * Metrics are declared as data beside the code that updates them (`metrics.ts` of each module) and registered
  * here once. Names: `<prefix>_<module>_<what>_<unit>`; seconds and bytes; labels from closed sets only.
  */
 export interface MetricSpec {

@@ -1,7 +1,8 @@
 /**
- * The power supply of a node that shares its process with others. Whatever reaches the node from outside (a timer that
- * is due, bytes of a peer, a request, an answer) passes through `run`. So its owner can hold the node still, or end it at
- * any moment, without the node's help: code of it that is just running comes to its next wait, and never beyond.
+ * The power supply of a node that shares its process with others. Everything that reaches the node from
+ * outside (a due timer, bytes from a peer, a request, an answer) passes through `run`. So the owner can
+ * freeze the node, or end it at any moment, without the node's help: its running code gets to its next wait,
+ * and never beyond.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock, Deadline } from './clock.ts';
@@ -19,16 +20,16 @@ export class Power {
   #waiting: (() => void)[] = [];
   #state: PowerState = 'on';
 
-  /** What the node has in common with others of its process. */
+  /** Results that the node shares with others of its process. */
   readonly shared: SharedResults | undefined;
 
-  /** @param crashed told of an error that the node did not catch, once it is off */
+  /** @param crashed called with an error that the node did not catch, once it is off */
   constructor(crashed: (error: unknown) => void, shared?: SharedResults) {
     this.#crashed = crashed;
     this.shared = shared;
   }
 
-  /** Of the node whose code is running, or has made the promise or the timer that failed. */
+  /** Power of the node whose code is running, or created the failed promise or timer. */
   static current(): Power | undefined {
     return current.getStore();
   }
@@ -37,7 +38,10 @@ export class Power {
     return this.#state;
   }
 
-  /** Runs `work` as code of the node: now, or when it is thawed, in the order of the calls; never when it is off. */
+  /**
+   * Runs `work` as code of the node: now or, if frozen, when it is thawed, in the order of the calls; never
+   * when it is off.
+   */
   run(work: () => void): void {
     if (this.#state === 'off') return;
     if (this.#state === 'frozen' || this.#waiting.length > 0) this.#waiting.push(work);
@@ -65,13 +69,13 @@ export class Power {
     if (this.#state !== 'frozen') return;
     void this.#become('on');
     while (this.state === 'on' && this.#waiting.length > 0) {
-      // Not taken away before it has run: what it brings about comes after the others.
+      // Removed only after it has run: its consequences come after the other waiting work.
       this.#run(this.#waiting[0] as () => void);
       this.#waiting.shift();
     }
   }
 
-  /** Takes effect at once. Resolves when files and sockets are given back. */
+  /** Takes effect at once. Resolves when files and sockets are released. */
   async cut(): Promise<void> {
     if (this.#state === 'off') return;
     this.#waiting = [];
@@ -80,14 +84,14 @@ export class Power {
     await released;
   }
 
-  /** An error that the node did not catch. */
+  /** Handles an error that the node did not catch. */
   crash(error: unknown): void {
     if (this.#state === 'off') return;
     void this.cut();
     this.#crashed(error);
   }
 
-  /** Tells of every change; of `off` at once when it is off already. @returns ends that */
+  /** Reports every change; reports `off` at once if it is already off. @returns ends that */
   onChange(listener: (state: PowerState) => Promise<void> | void): () => void {
     if (this.#state === 'off') void listener('off');
     else this.#listeners.add(listener);
@@ -108,7 +112,7 @@ export class Power {
   }
 }
 
-/** The time of `base` for one node: its timers wait while it is frozen, and are gone when it is off. */
+/** The time of `base` for one node: its timers wait while it is frozen, and are dropped when it is off. */
 export function poweredClock(base: Clock, power: Power): Clock {
   const running = new Set<PoweredTimer>();
   power.onChange((state) => {
@@ -125,7 +129,7 @@ export function poweredClock(base: Clock, power: Power): Clock {
   return {
     now: () => base.now(),
     monotonic: () => base.monotonic(),
-    // Its own: nodes of one process would see of one another how many stamps they make.
+    // A separate counter per node: otherwise nodes of one process would see each other's number of stamps.
     nowNs() {
       const wallNs = BigInt(base.now()) * 1_000_000n;
       lastNs = wallNs > lastNs ? wallNs : lastNs + 1n;

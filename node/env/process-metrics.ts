@@ -1,7 +1,7 @@
 /**
- * What the process says of itself: processor time, memory, event loop, garbage collection, under the names that
- * dashboards for Node.js read. The two instruments that run all the time begin with the first exposition: a process
- * that nobody watches does not pay for them, and rates are only known from the second one on anyway.
+ * Metrics of the process itself: processor time, memory, event loop, garbage collection, under the names that
+ * dashboards for Node.js read. The two instruments that run continuously start with the first exposition: an
+ * unwatched process does not pay for them, and rates are only known from the second one on anyway.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import {
@@ -14,7 +14,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { getHeapSpaceStatistics } from 'node:v8';
 import { CounterSeries, GaugeSeries, HistogramSeries } from './metric-series.ts';
 
-/** Each look wakes the process: at 10 ms twice as much as all else that an idle node does in a small cluster. */
+/**
+ * Each sample wakes the process: at 10 ms that costs twice as much as everything else that an idle node does
+ * in a small cluster.
+ */
 const LOOP_RESOLUTION_MS = 20;
 const GC_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
 const GC_KINDS: ReadonlyMap<unknown, string> = new Map([
@@ -120,7 +123,7 @@ function linuxFigures(): string[] {
   return [
     gauge('process_virtual_memory_bytes', 'Virtual memory.', bytes('VmSize')),
     gauge('process_heap_bytes', 'Data segment.', bytes('VmData')),
-    // Reading the folder opens it.
+    // Reading the folder opens it, which adds one.
     gauge('process_open_fds', 'Open file descriptors.', readdirSync('/proc/self/fd').length - 1),
     ...(limit === undefined
       ? []
@@ -128,7 +131,7 @@ function linuxFigures(): string[] {
   ];
 }
 
-/** Since the last exposition. */
+/** Delays since the last exposition. */
 function loopDelays(delay: Instruments['delay']): string[] {
   const rows: [suffix: string, ns: number][] =
     delay.count === 0

@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 
-/** Randomness as the node sees it; the simulation gives every node a seeded one. */
+/** The node's source of randomness; the simulation gives every node a seeded one. */
 export interface Random {
   bytes(length: number): Uint8Array;
   /** A whole number in `0 <= n < bound`; `bound` at most 2^48. */

@@ -1,8 +1,8 @@
 /**
- * Results of pure functions that the nodes of one process have in common: what one of them has found out about some
- * bytes, the others need not compute again. Found by the bytes themselves, all of them, from a copy of its own: bytes
- * that differ in one bit, and those that were changed after they had been looked at, are another question. Nothing
- * here tells a node what another one knows, stores or believes.
+ * Results of pure functions shared by the nodes of one process: what one of them has computed for some bytes,
+ * the others need not compute again. Looked up by all the bytes, compared with a private copy: bytes that
+ * differ in one bit, or were changed after the computation, do not match. Nothing here tells a node what
+ * another one knows, stores or believes.
  */
 /** Chunks of a few seconds at the highest rate; 17 MiB when all are taken. */
 const CHUNK_SLOTS = 4096;
@@ -17,16 +17,16 @@ const SIGNATURE_INPUT = 32 + 65;
 /** Chain address. */
 const SIGNER_SIZE = 20;
 
-/** Of one process. Memory is taken as it fills. */
+/** One per process. Memory is used only as it fills. */
 export class SharedResults {
   static #ofRunningNode: () => SharedResults | undefined = () => undefined;
 
-  /** Those of the node whose code is running; a node alone in its process has none. */
+  /** The results of the node whose code is running; a node alone in its process has none. */
   static current(): SharedResults | undefined {
     return SharedResults.#ofRunningNode();
   }
 
-  /** How a platform with many nodes in one process finds out whose code is running. */
+  /** Sets how a platform with many nodes in one process determines whose code is running. */
   static findBy(ofRunningNode: () => SharedResults | undefined): void {
     SharedResults.#ofRunningNode = ofRunningNode;
   }
@@ -37,7 +37,7 @@ export class SharedResults {
   readonly signers = new ResultTable(SIGNATURE_SLOTS, { inputMax: SIGNATURE_INPUT, result: SIGNER_SIZE });
 }
 
-/** The latest result of each slot. Which slot that is follows from the first four bytes of the input. */
+/** The latest result of each slot. The first four bytes of the input determine the slot. */
 export class ResultTable {
   readonly #slots: number;
   readonly #inputMax: number;
@@ -52,7 +52,7 @@ export class ResultTable {
     this.#inputMax = sizes.inputMax;
     this.#rowSize = sizes.inputMax + sizes.result;
     this.#lengths = new Uint16Array(slots);
-    // Not cleared: a page that no row has used takes no memory.
+    // Uninitialised: a page that no row has used takes no memory.
     this.#rows = Buffer.allocUnsafeSlow(slots * this.#rowSize);
   }
 

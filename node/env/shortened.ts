@@ -1,6 +1,7 @@
 /**
- * What is kept of a text whose length others decide.
- * @returns a copy where it is shorter, of `max` characters and an ellipsis: a part of a text keeps all of it in memory
+ * Bounds a text whose length others control.
+ * @returns if shortened, a copy of `max` characters and an ellipsis: a slice would keep the whole text in
+ * memory
  */
 export function shortened(text: string, max: number): string {
   return text.length <= max ? text : Buffer.from(`${text.slice(0, max)}…`).toString();

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 /**
- * What answers a request that asked for another protocol: the HTTP server has let go of its connection, which ends with
- * the answer, unless `leave` hands it to that protocol before.
+ * Response to a request for another protocol: the HTTP server has released its connection, which ends with
+ * the answer, unless `leave` hands it to that protocol first.
  */
 export function responseOn(
   request: IncomingMessage,
@@ -11,7 +11,7 @@ export function responseOn(
 ): { readonly response: ServerResponse; readonly leave: () => void } {
   const http = process.getBuiltinModule('node:http');
   const response = new http.ServerResponse(request);
-  // The server gives sockets; its type says only that they are streams.
+  // The server passes sockets; its type only says that they are streams.
   const connection = socket as Parameters<ServerResponse['assignSocket']>[0];
   response.shouldKeepAlive = false;
   response.assignSocket(connection);

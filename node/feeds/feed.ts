@@ -3,7 +3,7 @@ import { socAddress } from '../chunk/soc.ts';
 import { keccak256 } from '../crypto/keccak.ts';
 
 const INDEX_SIZE = 8;
-/** Updates are counted by unsigned 64-bit numbers. */
+/** Updates are numbered with unsigned 64-bit integers. */
 export const INDEX_MAX = 2n ** 64n - 1n;
 
 export interface Feed {
@@ -13,7 +13,7 @@ export interface Feed {
   readonly topic: Uint8Array;
 }
 
-/** @param index 0..2^64-1; one more than the last is the first again @returns 8 bytes, big-endian */
+/** @param index 0..2^64-1; wraps around after the last @returns 8 bytes, big-endian */
 export function indexBytes(index: bigint): Uint8Array {
   const bytes = new Uint8Array(INDEX_SIZE);
   new DataView(bytes.buffer).setBigUint64(0, index);

@@ -1,30 +1,40 @@
 /**
- * The latest update of a feed. There is no list of updates: only a request to the network tells whether one exists.
+ * Finds the latest update of a feed. There is no list of updates: only a request to the network tells whether
+ * one exists.
  *
- * From the first one known the search looks ahead at distances 1, 2, 4, 8, then at the next four powers of two, and so on
- * until one of them is missing; between the last found and the first missing it then divides evenly until they are
- * neighbours. So both the number of reads and the number of round trips are logarithmic in the number of updates, and
- * never more than LOOK_AHEAD reads are under way. `data-formats.md` 4.3: for a feed without gaps the result is that of
- * reading 0, 1, 2, ... until one is missing.
+ * From the first known update the search looks ahead at distances 1, 2, 4, 8, then at the next four powers of
+ * two, and so on until one is missing; it then divides the gap between the last found and the first missing
+ * evenly until they are adjacent. So both the number of reads and the number of round trips are logarithmic
+ * in the number of updates, and never more than LOOK_AHEAD reads are under way. `data-formats.md` 4.3: for a
+ * feed without gaps the result is that of reading 0, 1, 2, ... until one is missing.
  *
- * A missing update below a found one does not matter, and the end is believed only when two in a row are missing: one
- * update that the network has lost hides nothing. A read that does not end in time counts as missing, as it does for the
- * network's nodes, but the update after the latest is then asked for once more, with patience: who gets a wrong next index
- * would overwrite an update.
+ * A missing update below a found one does not matter, and the end is accepted only when two in a row are
+ * missing: a single update lost by the network hides nothing. A read that does not end in time counts as
+ * missing, as it does for the network's nodes, but the update after the latest is then requested once more,
+ * with a longer timeout: a client with a wrong next index would overwrite an update.
  */
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../chunk/chunk.ts';
 import type { Clock } from '../env/clock.ts';
 import { type Feed, INDEX_MAX, updateAddress } from './feed.ts';
 
-/** Reads under way at once. More would save round trips for long feeds, and ask in vain more often for short ones. */
+/**
+ * Reads under way at once. More would save round trips for long feeds, but cause more vain requests for short
+ * ones.
+ */
 const LOOK_AHEAD = 4;
-/** Missing updates in a row that are taken for the end. */
+/** Missing updates in a row that count as the end. */
 const END = 2n;
-/** One read of the search, milliseconds: the network's value. Asking every peer of a cluster in vain takes a few. */
+/**
+ * Time limit of one read of the search, milliseconds: the network's value. Asking every peer of a cluster in
+ * vain takes only a few.
+ */
 const READ_TIMEOUT_MS = 1_000;
-/** A read whose failure would end the search: several peers may be silent, and another one is asked each second. */
+/**
+ * Time limit of a read whose failure would end the search: several peers may be silent, and another is asked
+ * each second.
+ */
 const DECIDING_READ_TIMEOUT_MS = 5_000;
-/** The whole search, milliseconds: less than clients wait for an answer. */
+/** Time limit of the whole search, milliseconds: less than clients wait for an answer. */
 const SEARCH_TIMEOUT_MS = 20_000;
 
 export interface Update {
@@ -33,7 +43,7 @@ export interface Update {
   readonly chunk: Chunk;
 }
 
-/** Fetches the update of that index. @throws ChunkNotFoundError when nobody has it */
+/** Fetches the update of that index. @throws ChunkNotFoundError when no node has it */
 export type ReadUpdate = (index: bigint, signal: AbortSignal) => Promise<Chunk>;
 
 interface SearchDeps {
@@ -42,7 +52,7 @@ interface SearchDeps {
 }
 
 /**
- * @param after index to start from; what comes before is not looked at
+ * @param after index to start from; earlier ones are not checked
  * @returns undefined when the update `after` does not exist
  * @throws what the getter throws for that first update, TimeoutError, the signal's reason
  */
@@ -54,7 +64,7 @@ export function findLatest(
   return searchLatest((index, signal) => getter.get(updateAddress(feed, index), signal), after, deps);
 }
 
-/** The same for updates that come from wherever `read` gets them. */
+/** The same for updates from any source that `read` uses. */
 export async function searchLatest(
   read: ReadUpdate,
   after: bigint,
@@ -64,13 +74,13 @@ export async function searchLatest(
   return await new Search(read, { clock, signal: deadline.signal }).run(after);
 }
 
-/** What is known of an update: the chunk, that nobody has it, or neither. */
+/** What is known about an update: its chunk, that no node has it, or neither. */
 type Reading = Chunk | 'missing' | 'unknown';
 
 class Search {
   readonly #readUpdate: ReadUpdate;
   readonly #deps: SearchDeps;
-  /** Updates that are known to be missing; as few as there were reads. */
+  /** Updates known to be missing; at most as many as reads. */
   readonly #missing = new Set<bigint>();
 
   constructor(read: ReadUpdate, deps: SearchDeps) {
@@ -96,7 +106,7 @@ class Search {
     }
   }
 
-  /** The last update before one that is not there, at or above `base`. */
+  /** The last update before a missing one, at or above `base`. */
   async #climb(base: Update): Promise<Update> {
     let latest = base;
     let bound: bigint | undefined;
@@ -112,7 +122,9 @@ class Search {
     return latest;
   }
 
-  /** @returns the highest of them that is there, else `latest`; the lowest above it that is not, else `bound` */
+  /**
+   * @returns the highest existing one, otherwise `latest`; the lowest missing one above it, otherwise `bound`
+   */
   async #look(
     indexes: readonly bigint[],
     latest: Update,
@@ -133,7 +145,7 @@ class Search {
     return { latest: highest, bound: lowestMissing };
   }
 
-  /** An update right behind the latest, where nothing was found but not everything is sure to be missing. */
+  /** An update right after the latest, where none was found but some are not known to be missing. */
   async #beyond({ index: latest }: Update): Promise<Update | undefined> {
     const behind = [latest + END, latest + 1n].filter(
       (index) => index <= INDEX_MAX && !this.#missing.has(index),
@@ -164,7 +176,7 @@ class Search {
   }
 }
 
-/** At most LOOK_AHEAD indexes that divide what lies between two others evenly. */
+/** At most LOOK_AHEAD indexes that evenly divide the range between two others. */
 function between(low: bigint, high: bigint): bigint[] {
   const room = high - low - 1n;
   const parts = room < BigInt(LOOK_AHEAD) ? Number(room) : LOOK_AHEAD;

@@ -1,4 +1,6 @@
-/** What an update stands for: a reference to content (v1), or the root of the content itself (v2). `data-formats.md` 4.2. */
+/**
+ * The content of an update: a reference (v1), or the root of the content itself (v2). `data-formats.md` 4.2.
+ */
 import { cacFromData } from '../chunk/cac.ts';
 import { ADDRESS_SIZE, type Chunk, type ChunkGetter, SPAN_SIZE } from '../chunk/chunk.ts';
 import { socParts } from '../chunk/soc.ts';
@@ -8,21 +10,25 @@ const TIMESTAMP_SIZE = 8;
 const REFERENCE_OFFSET = SPAN_SIZE + TIMESTAMP_SIZE;
 /** References of plain and of encrypted content. */
 const V1_SIZES = [REFERENCE_OFFSET + ADDRESS_SIZE, REFERENCE_OFFSET + 2 * ADDRESS_SIZE];
-/** Whether a payload of that length is a reference is known when its content was found or nobody has it, milliseconds. */
+/**
+ * Time limit, milliseconds, to find out whether a payload of that length is a reference: whether any node has
+ * its content.
+ */
 const CONTENT_TIMEOUT_MS = 10_000;
 
 export interface ResolvedUpdate {
   readonly version: 'v1' | 'v2';
-  /** Of the content; with the key of encrypted content 64 bytes. */
+  /** Reference of the content; 64 bytes with the key of encrypted content. */
   readonly reference: Uint8Array;
   /** The content's root chunk. */
   readonly root: Chunk;
 }
 
 /**
- * A payload as long as a time and a reference is one when its content can be fetched, else it is content itself.
+ * A payload as long as a time and a reference is a reference if its content can be fetched, otherwise it is
+ * content itself.
  * @param update a single-owner chunk
- * @throws TimeoutError when neither is known in time; the signal's reason
+ * @throws TimeoutError when that is not known in time; the signal's reason
  */
 export async function resolveUpdate(
   update: Chunk,
@@ -46,7 +52,7 @@ async function fetched(
   try {
     return await getter.get(address, deadline.signal);
   } catch {
-    // Not there, and nobody to ask, are the same here.
+    // A missing chunk and a missing peer are the same here.
     deadline.signal.throwIfAborted();
     return undefined;
   }

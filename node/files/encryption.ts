@@ -1,24 +1,24 @@
 /**
- * Encrypted chunks: each has a key of its own, and all are of one size, so that nobody without the key sees how long
- * the content is. Specification: `data-formats.md` 2.3. Vectors: test/vectors/encryption.json
+ * Encrypted chunks: each has its own key, and all have the same size, so that the content's length is hidden
+ * without the key. Specification: `data-formats.md` 2.3. Vectors: test/vectors/encryption.json
  */
 import assert from 'node:assert/strict';
 import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../chunk/chunk.ts';
 import { KEY_SIZE, transcrypt } from '../crypto/counter-mode.ts';
 import type { Random } from '../env/random.ts';
 
-/** The span is encrypted behind the segments of the longest payload. */
+/** The span is encrypted after the segments of the longest payload. */
 const SPAN_COUNTER = CHUNK_PAYLOAD_SIZE / KEY_SIZE;
 /** Bytes of every encrypted chunk. */
 export const ENCRYPTED_CHUNK_SIZE = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
-/** Keys drawn at once: one call of the system's generator costs more than the bytes. */
+/** Keys drawn at once: a call of the system's generator costs more than the bytes. */
 const KEYS_DRAWN = 64;
 
-/** Where what is random about encrypted content comes from. */
+/** The source of randomness for encrypted content. */
 export interface Encryption {
   /**
    * @param plain span and payload of the chunk
-   * @returns its key, 32 bytes, and the `paddingSize` bytes that stand behind the encrypted payload
+   * @returns its key, 32 bytes, and the `paddingSize` bytes that follow the encrypted payload
    */
   readonly secret: (
     plain: Uint8Array,
@@ -58,7 +58,7 @@ export function encryptChunk(
 }
 
 /**
- * Span and 4096 bytes, of which only the first are content: how many is told by the span.
+ * Span and 4096 bytes, of which only the first are content: the span tells how many.
  * @param data 4104 bytes @param key any 32 bytes; a wrong one gives other bytes, not an error
  */
 export function decryptChunk(data: Uint8Array, key: Uint8Array): Uint8Array {

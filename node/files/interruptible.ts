@@ -1,10 +1,12 @@
 /**
- * A source whose open `next()` can be given up from outside: a body that never sends its next part must not keep
- * an upload alive whose chunks can no longer be stored.
+ * A source whose pending `next()` can be abandoned from outside: a body that never sends its next part must
+ * not keep an upload alive whose chunks can no longer be stored.
  */
 export interface Interruptible<T> {
   readonly parts: AsyncIterable<T>;
-  /** The open and every later `next()` rejects with `reason`. The source is ended as soon as it answers. */
+  /**
+   * The pending and every later `next()` rejects with `reason`. The source is ended as soon as it answers.
+   */
   readonly interrupt: (reason: unknown) => void;
 }
 
@@ -14,7 +16,7 @@ export function interruptible<T>(source: AsyncIterable<T>): Interruptible<T> {
   let giveUp: ((reason: unknown) => void) | undefined;
   const pull = async () => {
     const result = await iterator.next();
-    // There is no reader left for this part, nor for errors when the source ends.
+    // No reader is left for this part, nor for errors when the source ends.
     if (interrupted !== undefined) void Promise.allSettled([iterator.return?.()]);
     return result;
   };

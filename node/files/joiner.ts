@@ -1,7 +1,8 @@
 /**
- * Reads a tree of chunks as a byte stream, whole or any part of it. A read walks down only where the tree overlaps
- * the wanted range, fetches a bounded number of bytes ahead of its consumer and forgets a leaf once it is
- * delivered. Nothing is allocated by a claimed length. Specification: `data-formats.md` 2.2, 2.3, 3.5 to 3.7.
+ * Reads a tree of chunks as a byte stream, completely or in part. A read walks down only where the tree
+ * overlaps the wanted range, fetches a bounded number of bytes ahead of its consumer and forgets a leaf once
+ * it is delivered. Nothing is allocated based on a claimed length. Specification: `data-formats.md` 2.2, 2.3,
+ * 3.5 to 3.7.
  */
 import assert from 'node:assert/strict';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, ChunkNotFoundError } from '../chunk/chunk.ts';
@@ -26,32 +27,37 @@ import {
 const READ_AHEAD_SHORT = 262_144;
 const READ_AHEAD_LONG = 524_288;
 const SHORT_CONTENT_MAX = 10_000_000n;
-/** A caller may ask for less or more, but not for more than this: it is memory and open retrievals of one request. */
+/**
+ * A caller may ask for less or more, but not for more than this: it costs memory and open retrievals per
+ * request.
+ */
 const READ_AHEAD_MAX = 4 * 1024 * 1024;
-/** Leaves that are here already are delivered together up to this size: fewer, larger writes to a socket. */
+/**
+ * Leaves that have already arrived are delivered together up to this size: fewer, larger writes to a socket.
+ */
 const PIECE_SIZE_MAX = 65_536;
 
 interface ReadOptions {
   /** Bytes; 0 or less fetches one chunk at a time. */
   readonly readAhead?: number;
-  /** For a consumer that is done with a piece when it asks for the next one: all pieces then share memory. */
+  /** For a consumer that is done with a piece when it requests the next one: all pieces then share memory. */
   readonly reuse?: true;
   readonly signal?: AbortSignal;
 }
 
 export interface JoinedFile {
-  /** Bytes, as the root chunk claims. */
+  /** Bytes, as claimed by the root chunk. */
   readonly length: bigint;
   /**
-   * The bytes from `offset` up to, without, `end`; `0 <= offset <= end <= length`. Pieces are views of chunks: not
-   * to be changed, and with `reuse` not to be kept. Leaving the loop ends the open fetches.
+   * The bytes from `offset` up to but excluding `end`; `0 <= offset <= end <= length`. Pieces are views of
+   * chunks: they must not be changed, and with `reuse` not kept. Leaving the loop ends the open fetches.
    * @throws JoinError `MALFORMED_TREE`, `CHUNK_UNAVAILABLE`; the signal's reason
    */
   read(offset: bigint, end: bigint, options?: ReadOptions): AsyncGenerator<Uint8Array, void, void>;
 }
 
 /**
- * Fetches the root chunk. Of a single-owner chunk, the content is that of the wrapped chunk.
+ * Fetches the root chunk. For a single-owner chunk, the content is that of the wrapped chunk.
  * @param reference 32 bytes; 64 with the key of encrypted content
  * @throws ChunkNotFoundError when there is no root chunk (also: no peer to ask); JoinError `REFERENCE_INVALID`,
  * `MALFORMED_TREE` (a wrong key); whatever else the getter throws
@@ -85,7 +91,7 @@ export async function openFile(
 }
 
 /**
- * A root chunk, or what a replica of it has.
+ * A root chunk, or the content of a replica of it.
  * @throws ChunkNotFoundError also when there is no peer to ask; whatever else the getter throws
  */
 export async function getRoot(
@@ -107,20 +113,20 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
-/** Bytes to fetch ahead in content of this length, when its reader does not say. */
+/** Bytes to fetch ahead in content of this length, unless its reader says otherwise. */
 export function defaultReadAhead(length: bigint): number {
   return length <= SHORT_CONTENT_MAX ? READ_AHEAD_SHORT : READ_AHEAD_LONG;
 }
 
 /** A subtree that the range overlaps. An intermediate chunk stays in the list, before its children, as an empty one. */
 interface Subtree extends Reference {
-  /** Where it begins in the file, and how many bytes its parent says it covers. */
+  /** Its start in the file, and how many bytes its parent says it covers. */
   readonly start: bigint;
   readonly span: bigint;
   /** Steps below the root. */
   readonly depth: number;
   next: Subtree | undefined;
-  /** The chunks that can stand in for it, and its place among them. */
+  /** The chunks that it can be recovered from, and its place among them. */
   readonly siblings: Siblings | undefined;
   readonly place: number;
   /** Settles, and never rejects, when `outcome` is known. */
@@ -128,7 +134,7 @@ interface Subtree extends Reference {
   outcome: Outcome | undefined;
 }
 
-/** Of a root, which is here before the read begins. */
+/** For a root, which is fetched before the read starts. */
 const NOWHERE = { address: new Uint8Array(0), key: undefined, siblings: undefined, place: 0 } as const;
 
 type Outcome =
@@ -146,8 +152,8 @@ interface Range {
 }
 
 /**
- * One read: a list, in file order, of the subtrees not delivered yet. Whatever of it begins within the window
- * behind the head is being fetched; an intermediate chunk that arrives puts its children behind itself.
+ * One read: a list, in file order, of the subtrees not yet delivered. Those that start within the window
+ * after the head are being fetched; an intermediate chunk that arrives inserts its children after itself.
  */
 class Walk {
   readonly #range: Range;
@@ -156,7 +162,7 @@ class Walk {
   readonly #allocate: Allocate;
   readonly #shape: TreeShape;
   #head: Subtree | undefined;
-  /** Everything before it is being fetched already. */
+  /** Everything before it is already being fetched. */
   #frontier: Subtree | undefined;
 
   constructor(range: Range, deps: { getter: ContentGetter; signal: AbortSignal; allocate: Allocate }) {
@@ -186,8 +192,8 @@ class Walk {
   }
 
   /**
-   * Waits for all that is wanted of the first leaf's siblings, and throws when they cannot be recovered: damage is
-   * told before the first byte is, an error instead of an answer that breaks off.
+   * Waits for all wanted siblings of the first leaf, and throws when they cannot be recovered: damage is
+   * reported before the first byte, as an error instead of a truncated answer.
    */
   async #settleGroup(first: Subtree): Promise<void> {
     if (first.siblings === undefined) return;
@@ -198,7 +204,7 @@ class Walk {
     for (const { outcome } of group) if (outcome?.kind === 'failure') throw outcome.reason;
   }
 
-  /** Removes from the head what has arrived, up to the size of a piece. Throws the failure that the head met. */
+  /** Removes arrived leaves from the head, up to the size of a piece. Throws if the head has failed. */
   #takeLeaves(): Uint8Array[] {
     const leaves: Uint8Array[] = [];
     let size = 0;
@@ -211,7 +217,7 @@ class Walk {
         size += wanted.length;
       }
       this.#head = head.next;
-      // From the old generation it would keep all that follow from being collected with the young one.
+      // Once in the old generation, it would keep all its successors from being collected with the young one.
       head.next = undefined;
     }
     return leaves;
@@ -224,7 +230,7 @@ class Walk {
     return payload.subarray(Number(from), Number(to));
   }
 
-  /** Starts fetching the head and whatever begins within the window behind it. */
+  /** Starts fetching the head and everything that starts within the window after it. */
   #fetchAhead(): void {
     const head = this.#head;
     if (head === undefined) return;
@@ -265,7 +271,7 @@ class Walk {
     this.#frontier = node.next;
   }
 
-  /** Behind the node, those that the range overlaps. */
+  /** Inserts, after the node, those children that the range overlaps. */
   #insertChildren(node: Subtree, content: Content): void {
     const rest = node.next;
     let last = node;
@@ -282,7 +288,7 @@ class Walk {
     last.next = rest;
   }
 
-  /** Undefined when there is nothing that could stand in for a lost child, or nobody wants it. */
+  /** Undefined when there are no parities to recover a lost child from, or recovery is not wanted. */
   #siblingsOf({ data, parities }: Children): Siblings | undefined {
     const { recovery } = this.#getter;
     if (parities.length === 0 || recovery === undefined || isOnDemand(recovery)) return undefined;
@@ -307,7 +313,7 @@ function subtree(place: Omit<Subtree, 'next' | 'fetched' | 'outcome'>): Subtree 
   return { ...place, next: undefined, fetched: undefined, outcome: undefined };
 }
 
-/** Memory of a piece, `size` bytes. */
+/** Allocates the memory of a piece, `size` bytes. */
 type Allocate = (size: number) => Uint8Array;
 
 function together(leaves: readonly Uint8Array[], allocate: Allocate): Uint8Array {
@@ -326,7 +332,9 @@ function ownMemory(size: number): Uint8Array {
   return new Uint8Array(size);
 }
 
-/** A gigabyte of pieces is a gigabyte of garbage otherwise, of which the C library keeps tens of megabytes. */
+/**
+ * Otherwise a gigabyte of pieces is a gigabyte of garbage, of which the C library keeps tens of megabytes.
+ */
 function sharedMemory(): Allocate {
   let memory: Uint8Array | undefined;
   return (size) => (memory ??= new Uint8Array(PIECE_SIZE_MAX + CHUNK_PAYLOAD_SIZE)).subarray(0, size);

@@ -1,4 +1,6 @@
-/** Manifest nodes are stored as files: the splitter and the joiner as what a manifest reads from and writes to. */
+/**
+ * Manifest nodes are stored as files: lets a manifest read through the joiner and write through the splitter.
+ */
 import type { ChunkPutter } from '../chunk/chunk.ts';
 import { NODE_SIZE_MAX } from '../manifest/codec.ts';
 import { ManifestError } from '../manifest/errors.ts';
@@ -11,12 +13,12 @@ interface Options {
   readonly signal?: AbortSignal;
 }
 
-/** Nodes on the way to a path; those of a longer way are read in turns of the event loop of their own. */
+/** Nodes on the way to a path; further ones are read in separate turns of the event loop. */
 const NODES_AT_ONCE = 8;
 
 /**
  * Reads the root node; the other nodes follow when a path leads to them.
- * @throws ManifestError when the content is no manifest; ChunkNotFoundError when there is none; JoinError
+ * @throws ManifestError when the content is not a manifest; ChunkNotFoundError when there is none; JoinError
  */
 export function openManifest(
   reference: Uint8Array,

@@ -5,7 +5,7 @@ import type { LocalStore } from '../store/ports.ts';
 
 export interface Netstore {
   /**
-   * @param options.cache keep what the network delivered, for repeated reads
+   * @param options.cache keep chunks that the network delivered, for repeated reads
    * @returns a getter that throws ChunkNotFoundError, RetrievalError, or the signal's reason
    */
   getter(options: { readonly cache: boolean }): ChunkGetter;

@@ -1,4 +1,6 @@
-/** Pinning what is on the network already: `http-api-completion.md` 5.4, `data-formats.md` 10.2. */
+/**
+ * Pinning of content that is already on the network: `http-api-completion.md` 5.4, `data-formats.md` 10.2.
+ */
 import type { Pins } from '../store/ports.ts';
 import type { ContentGetter } from './redundancy/siblings.ts';
 import { traverse } from './traversal.ts';

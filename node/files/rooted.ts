@@ -3,8 +3,8 @@ import { equalBytes } from '../crypto/hex.ts';
 import type { ContentGetter } from './redundancy/siblings.ts';
 
 /**
- * A getter that has one chunk already: a root that came inside another chunk and is stored nowhere by itself. What
- * lies below it is fetched, and recovered, as before.
+ * A getter that already has one chunk: a root that came inside another chunk and is not stored separately.
+ * Chunks below it are fetched, and recovered, as before.
  */
 export function withRoot(root: Chunk, getter: ContentGetter): ContentGetter {
   return {

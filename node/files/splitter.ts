@@ -1,7 +1,7 @@
 /**
- * Cuts a byte stream into a tree of content-addressed chunks. Memory is one chunk buffer per level, with redundancy
- * the chunks of one run per level, plus those that the putter has not taken yet, whatever the length of the stream.
- * Specification: `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
+ * Cuts a byte stream into a tree of content-addressed chunks. Uses memory for one chunk buffer per level
+ * (with redundancy, the chunks of one run per level) plus the chunks that the putter has not yet taken,
+ * whatever the length of the stream. Specification: `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
  */
 import { cacFromData } from '../chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../chunk/chunk.ts';
@@ -21,7 +21,7 @@ import {
 import { makeReplicas } from './redundancy/replicas.ts';
 
 /**
- * Leaves given to the putter and not taken yet, and with the last of them the chunks that it completes, one per
+ * Leaves given to the putter and not yet taken, plus the chunks that the last of them completes, one per
  * level. As many as a node pushes at once; half a megabyte.
  */
 const IN_FLIGHT_CHUNKS = 128;
@@ -32,14 +32,16 @@ export interface SplitOptions {
   readonly encryption?: Encryption | undefined;
   /** Default 0: no parities, no replicas. */
   readonly level?: RedundancyLevel;
-  /** Asked before each file of a collection and each node of a manifest: everything else may get its turn. */
+  /**
+   * Awaited before each file of a collection and each node of a manifest, so that other work gets its turn.
+   */
   readonly pace?: (() => Promise<void> | undefined) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Reference: 32 bytes, 64 when encrypted. `length`: bytes of content. */
 export interface SplitResult {
-  /** Address of the root chunk, 32 bytes; of encrypted content, its key behind it. */
+  /** Address of the root chunk, 32 bytes; for encrypted content, followed by its key. */
   readonly reference: Uint8Array;
   readonly length: bigint;
   /** Every chunk given to the putter, duplicates included. */
@@ -47,9 +49,9 @@ export interface SplitResult {
 }
 
 /**
- * Stores the stream. The bytes of a yielded part are copied before the next part is asked for.
- * Rejects with the first error of the source, the putter or the signal, after every open put has ended.
- * Vectors: test/vectors/file-tree.json, test/vectors/encryption.json, test/vectors/redundancy.json
+ * Stores the stream. The bytes of a yielded part are copied before the next part is requested. Rejects with
+ * the first error of the source, the putter or the signal, after every open put has ended. Vectors:
+ * test/vectors/file-tree.json, test/vectors/encryption.json, test/vectors/redundancy.json
  */
 export async function split(
   source: AsyncIterable<Uint8Array>,
@@ -81,21 +83,21 @@ export async function split(
   }
 }
 
-/** Content that is in memory already, as `split` reads it. */
+/** Content that is already in memory, in the form that `split` reads. */
 export async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   yield bytes;
 }
 
-/** One run of references that is being filled. */
+/** A run of references being filled. */
 interface Level {
-  /** Span (written when the run is wrapped) and references, the buffer of the chunk to be. */
+  /** Span (written when the run is wrapped) and references, the buffer of the future chunk. */
   data: Uint8Array;
   count: number;
   /** Sum of the children's spans. */
   span: bigint;
-  /** The newest child, which moves up by itself when it stays the only one. */
+  /** The newest child, which moves up unwrapped if it stays the only one. */
   last: Child | undefined;
-  /** The children's bytes as they are stored; filled with redundancy only. */
+  /** The children's bytes as stored; filled only with redundancy. */
   shards: Uint8Array[];
 }
 
@@ -141,14 +143,16 @@ class Tree {
     return taken;
   }
 
-  /** Closes the tree. @returns the root, whose replicas have been emitted as well */
+  /** Closes the tree. @returns the root, whose replicas have also been emitted */
   finish(): Child {
     const root = this.#wrapUp();
     for (const replica of makeReplicas(root.stored, this.#shape.level)) this.#take(replica);
     return root;
   }
 
-  /** Wraps what is open, level by level. A run of a single reference is not wrapped: it moves up as it is. */
+  /**
+   * Wraps the open runs, level by level. A run of a single reference is not wrapped: it moves up as it is.
+   */
   #wrapUp(): Child {
     if (this.#filled > 0 || this.#levels.length === 0) this.#closeLeaf();
     for (let height = 0; ; height++) {
@@ -179,7 +183,7 @@ class Tree {
     if (level.count === this.#shardsMax) this.#wrap(height);
   }
 
-  /** Turns the open run of a level, with the parities it gets, into a chunk and hands that to the level above. */
+  /** Turns the open run of a level, with its parities, into a chunk and hands that to the level above. */
   #wrap(height: number): void {
     const { data, count, span, shards } = this.#levels[height] as Level;
     let length = SPAN_SIZE + count * this.#referenceSize;

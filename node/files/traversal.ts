@@ -1,6 +1,7 @@
 /**
- * Every chunk below a reference: of bytes, data and parities; of a manifest, its nodes and the files that it names; a
- * single-owner chunk alone. `node-behaviour.md` 4.4, `data-formats.md` 10.2. Replicas of roots are not part of it.
+ * Visits every chunk below a reference: for bytes, data and parities; for a manifest, its nodes and the files
+ * that it names; for a single-owner chunk, only itself. `node-behaviour.md` 4.4, `data-formats.md` 10.2.
+ * Replicas of roots are not included.
  */
 import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../chunk/chunk.ts';
 import { toHex } from '../crypto/hex.ts';
@@ -25,14 +26,20 @@ interface TraverseOptions {
   /** Chunks fetched and visited at once. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
-  /** Called with every chunk, in no order; chunks that occur often may come often. The first failure ends the traversal. */
+  /**
+   * Called with every chunk, in no particular order; repeated chunks may come repeatedly. The first failure
+   * ends the traversal.
+   */
   readonly visit: (chunk: Chunk) => Promise<void>;
-  /** Goes on past chunks that nobody has, and so leaves out what is below them. The getter knows which ones. */
+  /**
+   * Continues past chunks that no node has, and so leaves out everything below them. The getter knows which
+   * ones.
+   */
   readonly skipMissing?: boolean;
 }
 
 /**
- * A chunk that is lost is recovered where the getter and the parities beside it allow that.
+ * A lost chunk is recovered if the getter and its parities allow that.
  * @param reference 32 bytes; 64 with the key of encrypted content
  * @throws what the getter and `visit` throw, see `isMissing`; JoinError; ManifestError for a manifest with broken nodes
  */
@@ -66,7 +73,7 @@ export async function traverse(
   await walk.done();
 }
 
-/** Whether an error says that the network does not have a chunk, or that there is nobody to ask. */
+/** Whether an error says that the network does not have a chunk, or that there is no peer to ask. */
 export function isMissing(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;
   if (error.code === 'CHUNK_UNAVAILABLE') return isMissing(error.cause);
@@ -84,7 +91,7 @@ async function isManifest(
   return isNode(Buffer.concat(await Array.fromAsync(start)));
 }
 
-/** Zeros stand where a path carries metadata alone. */
+/** Zeros mean that a path carries only metadata. */
 async function walkManifest(manifest: Manifest, walk: TreeWalk, maySkip: WalkDeps['maySkip']): Promise<void> {
   for await (const { storedAt, value } of manifest.nodes(maySkip)) {
     if (storedAt !== undefined) await walk.add(storedAt);
@@ -95,7 +102,9 @@ async function walkManifest(manifest: Manifest, walk: TreeWalk, maySkip: WalkDep
 /** Two nodes of a manifest, as large as they can be. */
 const KEPT_CHUNKS_MAX = 1024;
 
-/** What is looked at before it is known what it is, is fetched once: the one getter keeps it for the other. */
+/**
+ * Chunks read to determine the kind of content are fetched only once: one getter keeps them for the other.
+ */
 function remembering(getter: ContentGetter): { recording: ContentGetter; replaying: ContentGetter } {
   const kept = new Map<string, Chunk>();
   return {
@@ -105,7 +114,7 @@ function remembering(getter: ContentGetter): { recording: ContentGetter; replayi
         const key = toHex(address);
         const chunk = kept.get(key) ?? (await getter.get(address, signal));
         kept.set(key, chunk);
-        // What is not walked in the end, because it has been, would stay.
+        // Chunks of a tree that is then not walked, because it already was, would stay.
         if (kept.size > KEPT_CHUNKS_MAX) for (const oldest of kept.keys().take(1)) kept.delete(oldest);
         return chunk;
       },
@@ -122,15 +131,15 @@ function remembering(getter: ContentGetter): { recording: ContentGetter; replayi
   };
 }
 
-/** A chunk that is to be visited. */
+/** A chunk to be visited. */
 interface Place extends Reference {
-  /** As its parent says; undefined for a root and for parities, whose content nobody looks into. */
+  /** As stated by its parent; undefined for a root and for parities, whose content is not read. */
   readonly span: bigint | undefined;
   /** Of the whole tree; undefined for a root. */
   readonly shape: TreeShape | undefined;
   readonly depth: number;
   readonly isParity: boolean;
-  /** What recovers it. */
+  /** Its means of recovery. */
   readonly siblings?: { readonly group: () => Siblings; readonly place: number };
 }
 
@@ -147,11 +156,11 @@ interface WalkDeps {
   readonly onFailure: (reason: unknown) => void;
 }
 
-/** Trees, walked by a bounded number of steps at once, the newest place first, so that few of them wait. */
+/** Walks trees with a bounded number of concurrent steps, newest place first, so that few places wait. */
 class TreeWalk {
   readonly #deps: WalkDeps;
   readonly #waiting: Place[] = [];
-  /** Intermediate chunks, so that a few that refer to each other do not make a tree without end. */
+  /** Intermediate chunks seen, so that a few that refer to each other do not make an endless tree. */
   readonly #seen = new Set<string>();
   /** References of whole trees: a manifest may name one file as often as it likes. */
   readonly #begun = new Set<string>();
@@ -163,7 +172,9 @@ class TreeWalk {
     this.#deps = deps;
   }
 
-  /** Begins a tree, unless it has been; waits while places of others wait. For one caller at a time. */
+  /**
+   * Starts a tree, unless already started; waits while places of other trees wait. For one caller at a time.
+   */
   async add(reference: Uint8Array): Promise<void> {
     const key = toHex(reference);
     if (this.#begun.has(key)) return;
@@ -174,7 +185,7 @@ class TreeWalk {
     this.#start();
   }
 
-  /** @returns undefined for what failed and may be left out */
+  /** @returns undefined for failed work that may be skipped */
   async unlessSkipped<T>(work: Promise<T>): Promise<T | undefined> {
     try {
       return await work;
@@ -288,7 +299,7 @@ class TreeWalk {
   }
 }
 
-/** @throws JoinError `MALFORMED_TREE` for a chunk that does not belong where its parent has it */
+/** @throws JoinError `MALFORMED_TREE` for a chunk that does not fit its place in the parent */
 function checkPlace({ span, depth }: Place, content: Content): void {
   if (span !== undefined && content.span !== span)
     throw malformed(`span ${content.span} where the parent leaves ${span}`);

@@ -1,6 +1,6 @@
 /**
- * What one chunk of a file's tree says: its span, its redundancy level and, for an intermediate chunk, where its
- * children are and how many bytes each of them covers. Specification: `data-formats.md` 2.2, 2.3, 3.3 and 3.4.
+ * Decodes one chunk of a file's tree: its span, its redundancy level and, for an intermediate chunk, where
+ * its children are and how many bytes each covers. Specification: `data-formats.md` 2.2, 2.3, 3.3 and 3.4.
  */
 import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../chunk/chunk.ts';
 import { socParts } from '../chunk/soc.ts';
@@ -18,8 +18,8 @@ import {
 
 /**
  * `REFERENCE_INVALID`: the reference has neither 32 nor 64 bytes. `MALFORMED_TREE`: spans, references and payloads do
- * not fit together, as they never do under a wrong key. `CHUNK_UNAVAILABLE`: a chunk below the root could not be
- * fetched (the cause says why).
+ * not fit together, as is always the case with a wrong key. `CHUNK_UNAVAILABLE`: a chunk below the root could
+ * not be fetched (the cause says why).
  */
 export type JoinErrorCode = 'REFERENCE_INVALID' | 'MALFORMED_TREE' | 'CHUNK_UNAVAILABLE';
 
@@ -49,7 +49,7 @@ export interface Reference {
 export interface Content {
   /** Bytes of the file under this chunk. */
   readonly span: bigint;
-  /** Named in the span, 0 when none is. */
+  /** The level in the span, 0 if none. */
   readonly level: RedundancyLevel;
   /** Decrypted. */
   readonly payload: Uint8Array;
@@ -69,9 +69,9 @@ export function decodeReference(bytes: Uint8Array): Reference {
 }
 
 /**
- * Of a single-owner chunk: the wrapped chunk's.
+ * For a single-owner chunk: the wrapped chunk's.
  * @param key of an encrypted chunk
- * @throws JoinError `MALFORMED_TREE` for what no tree can be: mostly, what a wrong key gives
+ * @throws JoinError `MALFORMED_TREE` for content that fits no tree, mostly the result of a wrong key
  */
 export function contentOf(chunk: Chunk, key?: Uint8Array): Content {
   const data = chunk.kind === 'soc' ? socParts(chunk.data).wrapped : chunk.data;
@@ -100,7 +100,7 @@ export interface Children {
 }
 
 /**
- * Of an intermediate chunk. Every data child but the last covers the same number of bytes.
+ * Children of an intermediate chunk. Every data child but the last covers the same number of bytes.
  * @param shape of the whole tree
  * @throws JoinError `MALFORMED_TREE`
  */
@@ -148,7 +148,7 @@ function spanOf(data: Uint8Array): Pick<Content, 'span' | 'level'> {
   return { span: decodeSpan(span), level: level as RedundancyLevel };
 }
 
-/** Bytes of the references of an intermediate chunk over a subtree. */
+/** Size of the references of an intermediate chunk over a subtree. */
 function payloadSize(span: bigint, shape: TreeShape): number {
   const { data, parities } = referenceCounts(span, shape);
   return data * referenceSize(shape) + parities * ADDRESS_SIZE;

@@ -1,5 +1,5 @@
 /**
- * One upload: every chunk gets its stamp in the order in which the chunks come, and then either waits in the local
+ * One upload: chunks are stamped in the order in which they come, and each then either waits in the local
  * store until the upload is done (deferred) or is pushed at once (direct). Specification: `http-api-completion.md` 5,
  * `node-behaviour.md` 2.2.
  */
@@ -13,7 +13,10 @@ import { type Postage, PostageError, type Stamper } from '../postage/ports.ts';
 import type { Pusher } from '../protocols/pushsync/pusher.ts';
 import type { LocalStore, PinSession, UploadSession } from '../store/ports.ts';
 
-/** Chunks of one direct upload handed to the pusher, which itself pushes as many over all uploads of the node. */
+/**
+ * Chunks of one direct upload handed to the pusher, which itself pushes as many across all uploads of the
+ * node.
+ */
 const DIRECT_IN_FLIGHT = 128;
 
 const DEFERRED = { detail: 'deferred' };
@@ -35,16 +38,21 @@ interface BeginOptions {
   readonly batchId: Uint8Array;
   /** A ready stamp of that batch, for an upload of the one chunk that it was made for. */
   readonly stamp?: Stamp;
-  /** 0 or absent: a tag of its own. Direct uploads have no tag and do not look at it. */
+  /** 0 or absent: a new tag. Direct uploads have no tag and ignore it. */
   readonly tagUid?: number;
   readonly deferred: boolean;
-  /** Keeps the content under its root. What is pinned is stored, so it is not pushed before the end either. */
+  /**
+   * Keeps the content under its root. Pinned content is stored, so it is not pushed before the end either.
+   */
   readonly pin?: boolean;
   /** Ends direct pushes when it aborts. */
   readonly signal: AbortSignal;
 }
 
-/** After a failed `put` or `done`, and when the content itself turns out unusable, `cleanup` is the only way on. */
+/**
+ * After a failed `put` or `done`, and when the content itself turns out unusable, only `cleanup` may be
+ * called.
+ */
 export interface Upload extends ChunkPutter {
   /** Undefined for a direct upload. */
   readonly tagUid: number | undefined;
@@ -54,7 +62,7 @@ export interface Upload extends ChunkPutter {
    * @param reference root of the content, 32 or 64 bytes, shown by the tag; needed for content that is pinned
    */
   done(reference?: Uint8Array): Promise<void>;
-  /** Takes back what is stored, ends what is being pushed. */
+  /** Undoes what is stored, stops running pushes. */
   cleanup(): Promise<void>;
 }
 
@@ -71,7 +79,7 @@ export interface UploaderDeps {
   readonly store: Pick<LocalStore, 'tags' | 'uploads' | 'pins' | 'disk'>;
   readonly pusher: Pick<Pusher, 'direct'>;
   readonly events?: ChunkEvents | undefined;
-  /** Told of the tag of an upload that is pushed when it is done. */
+  /** Called with the tag of an upload that is pushed when it is done. */
   readonly onWaiting?: (tagUid: number) => void;
 }
 
@@ -133,7 +141,7 @@ function deferredUpload(stamper: Stamper, session: UploadSession, events: ChunkE
   };
 }
 
-/** The root is pinned last, so that what is pinned is uploaded, whatever happens in between. */
+/** The root is pinned last, so that pinned content is always uploaded, whatever happens in between. */
 function pinned(upload: Upload, session: PinSession): Upload {
   return {
     tagUid: upload.tagUid,
@@ -153,7 +161,7 @@ function pinned(upload: Upload, session: PinSession): Upload {
   };
 }
 
-/** `put` resolves as soon as the chunk is being pushed; the first push that fails ends the others. */
+/** `put` resolves as soon as the chunk is being pushed; the first failed push ends the others. */
 function directUpload(
   options: { stamper: Stamper; signal: AbortSignal },
   { pusher, events }: Pick<UploaderDeps, 'pusher' | 'events'>,

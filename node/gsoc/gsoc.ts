@@ -1,6 +1,7 @@
 /**
- * Messages in single-owner chunks whose owner's key many know: `node-behaviour.md` 8.2, `data-formats.md` 8.2. Every
- * one that comes along under an address somebody listens to is delivered, also when the reserve keeps an older one.
+ * Messages in single-owner chunks whose owner key is shared by many: `node-behaviour.md` 8.2,
+ * `data-formats.md` 8.2. Every one that arrives under a subscribed address is delivered, even if the reserve
+ * keeps an older one.
  */
 import { type Chunk, SPAN_SIZE } from '../chunk/chunk.ts';
 import { socParts } from '../chunk/soc.ts';
@@ -11,7 +12,7 @@ import { type Deliver, Subscriptions } from '../pss/subscriptions.ts';
 export interface Gsoc {
   /** @param address of the chunk, 32 bytes @param deliver gets wrapped payloads, without span @throws SubscriptionError */
   subscribe(address: Uint8Array, deliver: Deliver): () => void;
-  /** A chunk that has come along. */
+  /** Takes an arrived chunk. */
   offer(chunk: Chunk): void;
 }
 
@@ -23,7 +24,7 @@ export function createGsoc({ clock }: { readonly clock: Pick<Clock, 'monotonic'>
       if (chunk.kind !== 'soc') return;
       const key = toHex(chunk.address);
       if (!subscriptions.has(key)) return;
-      // The identity stands for address and content: many payloads share the address.
+      // The identity covers address and content: many payloads share the address.
       const payload = socParts(chunk.data).wrapped.slice(SPAN_SIZE);
       subscriptions.publish(key, toHex(chunk.identity), payload);
     },

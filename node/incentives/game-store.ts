@@ -1,6 +1,7 @@
 /**
- * What a player has written down: its rounds so far and the one it is in. A key is here before its commit is sent, and
- * the hash of a transaction before that is, so that after a crash in between it goes on with the same ones.
+ * A player's records: its rounds so far and the current one. A key is stored before its commit is sent, and
+ * the hash of a transaction before the transaction is, so that after a crash in between it continues with the
+ * same ones.
  */
 
 import { decodeStamp, encodeStamp } from '../chunk/stamp.ts';
@@ -19,7 +20,7 @@ export type Step = 'commit' | 'reveal' | 'claim';
 /** A transaction of a round. */
 export interface StepRecord {
   readonly hash: string;
-  /** Its cost is in `fees`. */
+  /** Whether its cost is included in `fees`. */
   readonly counted?: true;
   readonly outcome?: 'success' | 'failure';
 }
@@ -45,7 +46,7 @@ export interface GameRecord {
   readonly rounds: Readonly<Record<string, RoundRecord>>;
 }
 
-/** A sample to commit to in the round after the one that it was made in. */
+/** A sample to commit to in the round after the one in which it was made. */
 export interface RoundSample {
   readonly anchor: Uint8Array;
   readonly depth: number;
@@ -84,7 +85,7 @@ export class GameStore {
     return this.#game.rounds[round] ?? {};
   }
 
-  /** Holds at once and is durable when it resolves. */
+  /** Takes effect at once and is durable when it resolves. */
   async change(fields: Partial<GameRecord>): Promise<void> {
     await this.#write({ ...this.#game, ...fields }, []);
   }
@@ -144,7 +145,7 @@ function encodeSample({ anchor, depth, hash, items }: RoundSample): Uint8Array {
     anchor: toHex(anchor),
     depth,
     hash: toHex(hash),
-    // With the chunks: until the claim they may have left the reserve.
+    // Includes the chunks: they may leave the reserve before the claim.
     items: items.map(({ chunk, stamp, transformed }) => ({
       address: toHex(chunk.address),
       data: toHex(chunk.data),

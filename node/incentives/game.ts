@@ -4,11 +4,11 @@
  *   claim phase of round r     take a sample for the anchor of round r + 1, if that chose this neighbourhood
  *   commit phase of round r+1  commit to the hash of the sample, the depth and a key
  *   reveal phase               reveal all three
- *   claim phase                the one that is drawn among those who agree shows that it has the chunks, and is paid
+ *   claim phase                a player drawn from those that agree proves it has the chunks, and is paid
  *
- * The head of the chain says what is due. A step is tried again at every look at the head until it is done, has been
- * refused by the contract, or its phase is over; so an endpoint that is away for a while costs no round. What has been
- * begun is written down before it is sent: a node that is killed goes on where it was.
+ * The head of the chain says what is due. A step is retried at every look at the head until it is done, has
+ * been refused by the contract, or its phase is over; so an endpoint that is down for a while costs no round.
+ * Every step is recorded before it is sent: a node that is killed continues where it was.
  */
 import { toHex } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
@@ -40,11 +40,11 @@ import { SAMPLE_SIZE } from './sample.ts';
 import type { Sampler } from './sampler.ts';
 
 const KEY_SIZE = 32;
-/** Least gas of a transaction of the game: what others do in the same block changes what it costs. */
+/** Minimum gas of a transaction of the game: others' actions in the same block change its cost. */
 const GAS_LIMIT_MIN = 500_000n;
-/** Looks that a node without a stake leaves out: it only shows in which phase the others are. */
+/** Looks that a node without a stake skips: it only shows which phase the others are in. */
 const IDLE_PAUSES = 10;
-/** A look at the chain that takes longer will not tell anything that is still true. */
+/** Time limit of a look at the chain: a slower one would be outdated. */
 const LOOK_TIMEOUT_MS = 60_000;
 const STEPS: readonly Step[] = ['commit', 'reveal', 'claim'];
 const PHASE_NUMBER: Readonly<Record<Phase, number>> = { commit: 1, reveal: 2, claim: 3 };
@@ -57,19 +57,19 @@ export interface GameOptions {
   readonly overlay: Uint8Array;
   /** Blocks. */
   readonly roundLength: number;
-  /** Milliseconds between two looks at the head, with a stake. */
+  /** With a stake: milliseconds between two looks at the head. */
   readonly pollMs: number;
 }
 
 export interface GameDeps {
   readonly chain: Pick<SendingChain, 'blockNumber' | 'call' | 'nativeBalance' | 'baseFee' | 'suggestedTip'>;
-  /** What others have seen of it lately. */
+  /** What other parts have recently seen of the chain. */
   readonly head?: Pick<Head, 'height'> | undefined;
   readonly transactions: Pick<Transactions, 'send' | 'wait' | 'find'>;
   readonly signer: Pick<Signer, 'address'>;
   readonly staking: Pick<Staking, 'isFrozen' | 'staked'>;
   readonly sampler: Sampler;
-  /** Batches that are used up make a claim expensive. */
+  /** Used-up batches make a claim expensive. */
   readonly expireBatches: (signal: AbortSignal) => Promise<void>;
   readonly committedDepth: () => number;
   readonly isFullySynced: () => boolean;
@@ -110,14 +110,14 @@ class ContractPlayer implements Player {
   readonly #onDemand: Sampler;
   readonly #stopped = new AbortController();
   readonly #running = new Map<Work, Running>();
-  /** Last round in which there is nothing more to do. */
+  /** Last round with nothing more to do, per kind of work. */
   readonly #over = new Map<Work, number>();
   #place: Place | undefined;
   #block = 0;
-  /** Whether the contract was asked in this phase. */
+  /** Whether the contract was queried in this phase. */
   #frozenKnown = false;
   #staked = false;
-  /** Why the round is not played, as logged last. */
+  /** Why the round is not played, as last logged. */
   #reason = '';
   #loop: Promise<void> | undefined;
 
@@ -194,7 +194,7 @@ class ContractPlayer implements Player {
     }
   }
 
-  /** Only who plays has to know it to the block. */
+  /** Only a player must know the exact block. */
   async #height(signal: AbortSignal): Promise<number> {
     const { chain, head } = this.#deps;
     const known = this.#staked ? undefined : head?.height(this.#options.pollMs * IDLE_PAUSES);
@@ -227,7 +227,7 @@ class ContractPlayer implements Player {
     this.#metrics.round.set(round);
     this.#frozenKnown = false;
     for (const [work, running] of this.#running) {
-      // A sample has time until commits end.
+      // A sample may take until commits end.
       const goesOn =
         work === 'sample'
           ? running.round === round || (running.round === round - 1 && phase === 'commit')
@@ -246,7 +246,7 @@ class ContractPlayer implements Player {
     await this.#store.change({ isFrozen, ...(isFrozen ? { lastFrozenRound: round } : {}) });
   }
 
-  /** Starts a piece of work, unless it runs or there is nothing left of it in the round. */
+  /** Starts a piece of work, unless it is running or done for the round. */
   #begin(work: Work, round: number, task: (signal: AbortSignal) => Promise<Progress>): void {
     if (this.#running.has(work) || this.#over.get(work) === round) return;
     const controller = new AbortController();
@@ -273,7 +273,7 @@ class ContractPlayer implements Player {
       }
       if (work !== 'sample') this.#metrics[`${work}Errors`].inc();
       const refused = err instanceof ChainError && err.code === 'REVERTED';
-      // The contract will not say anything else in this round; everything else may pass.
+      // The contract's refusal stands for this round; any other error may pass.
       if (refused) this.#over.set(work, round);
       log.warn({ work, round, err }, refused ? 'refused by the contract' : 'step failed');
     }
@@ -285,7 +285,7 @@ class ContractPlayer implements Player {
       log.info({ round }, 'sample is there');
       return 'over';
     }
-    // Known in this phase: the look at the head is before.
+    // Known in this phase: the look at the head comes first.
     if (this.#store.game.isFrozen) return this.#skip('stake is frozen', 'over');
     const depth = this.#deps.committedDepth();
     if (!(await this.#participates(depth, signal))) return this.#skip('not selected', 'over');
@@ -318,7 +318,7 @@ class ContractPlayer implements Player {
     } catch (err) {
       this.#metrics.playingErrors.inc();
       if (!(err instanceof ChainError) || err.code !== 'REVERTED') throw err;
-      // Without a stake, or with one that is too young, which is how most nodes are.
+      // No stake, or one that is too recent, as on most nodes.
       log.debug({ reason: err.revert?.reason }, 'no part in the next round');
       return false;
     }
@@ -332,7 +332,7 @@ class ContractPlayer implements Player {
 
   async #commit(round: number, signal: AbortSignal): Promise<Progress> {
     const sample = this.#store.sample(round - 1);
-    // It may still be on its way.
+    // The sample may still be in progress.
     if (sample === undefined) return 'again';
     const key = await this.#keyOf(round);
     const hash = obfuscated({ ...sample, overlay: this.#options.overlay, key });
@@ -382,7 +382,7 @@ class ContractPlayer implements Player {
     const { game } = this.#options;
     await this.#deps.expireBatches(signal).catch((err: unknown) => {
       if (signal.aborted) throw err;
-      // The claim may be cheap enough all the same.
+      // The claim may still be cheap enough.
       log.warn({ err }, 'batches could not be expired');
     });
     const anchor2 = await currentRoundAnchor(chain, game, signal);
@@ -391,7 +391,7 @@ class ContractPlayer implements Player {
     return this.#play('claim', round, call, signal);
   }
 
-  /** The key of a round's commit, written down before anything is sent. */
+  /** The key of a round's commit, recorded before anything is sent. */
   async #keyOf(round: number): Promise<Uint8Array> {
     const { key } = this.#store.round(round);
     if (key !== undefined) return Buffer.from(key, 'hex');
@@ -401,8 +401,8 @@ class ContractPlayer implements Player {
   }
 
   /**
-   * Sends the transaction of a step, once, and waits for it. One that was begun before a crash is waited for, or sent
-   * when it was not. @returns undefined when it would come too late
+   * Sends the transaction of a step, once, and waits for it. One started before a crash is waited for, or
+   * sent if it was not. @returns undefined when it would come too late
    * @throws ChainError REVERTED when the contract refuses
    */
   async #play(
@@ -418,7 +418,7 @@ class ContractPlayer implements Player {
     const begun = hash === undefined ? undefined : transactions.find(hash);
     if (hash === undefined || begun === undefined || begun.outcome?.kind === 'cancelled') {
       if (!comesInTime(await chain.blockNumber(signal), roundLength)) return undefined;
-      // Asked before, a refusal costs nothing.
+      // Asked beforehand, a refusal costs nothing.
       await chain.call({ to: game, data, from: toAddress(signer.address) }, signal);
       this.#metrics[`${step}s`].inc();
       const request = {
@@ -441,7 +441,7 @@ class ContractPlayer implements Player {
     return receipt;
   }
 
-  /** Notes what came of a transaction, once. */
+  /** Notes the outcome of a transaction, once. */
   async #settle(step: Step, round: number, receipt: Receipt): Promise<void> {
     const record = this.#store.round(round)[step];
     if (record === undefined || record.outcome !== undefined) return;
@@ -456,7 +456,7 @@ class ContractPlayer implements Player {
     );
   }
 
-  /** Transactions outlive the phases in which they are waited for: fees, rewards and outcomes are counted all the same. */
+  /** Transactions outlive the phases that wait for them: fees, rewards and outcomes are still counted. */
   async #reconcile(): Promise<void> {
     for (const round of Object.keys(this.#store.game.rounds).map(Number)) {
       for (const step of STEPS) await this.#reconcileStep(step, round);

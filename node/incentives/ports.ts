@@ -1,4 +1,4 @@
-/** What the layers above see of staking and of the storage game. `node-behaviour.md` 9. */
+/** Staking and the storage game as the layers above see them. `node-behaviour.md` 9. */
 import type { InclusionProofs } from '../onchain/incentive-contracts.ts';
 
 export type IncentivesErrorCode =
@@ -29,18 +29,18 @@ export interface GasWish {
 /** The stake of this node's account. Amounts in base units of the token; everything throws ChainError as well. */
 export interface Staking {
   staked(signal: AbortSignal): Promise<bigint>;
-  /** What the stake has more than it needs at the present price. */
+  /** Surplus of the stake over what it needs at the current price. */
   withdrawable(signal: AbortSignal): Promise<bigint>;
   /**
-   * Adds to the stake, or begins one. @returns hash of the transaction that did, once it is mined
+   * Adds to the stake, or creates one. @returns hash of that transaction, once it is mined
    * @throws IncentivesError INSUFFICIENT_STAKE_AMOUNT, INSUFFICIENT_TOKENS, STAKE_FROZEN
    */
   deposit(amount: bigint, gas: GasWish, signal: AbortSignal): Promise<string>;
-  /** Takes out the surplus. @throws IncentivesError NOTHING_TO_WITHDRAW */
+  /** Withdraws the surplus. @throws IncentivesError NOTHING_TO_WITHDRAW */
   withdraw(gas: GasWish, signal: AbortSignal): Promise<string>;
-  /** Takes out everything, which works while the contract is paused. @throws IncentivesError NOT_PAUSED */
+  /** Withdraws everything, which works while the contract is paused. @throws IncentivesError NOT_PAUSED */
   migrate(gas: GasWish, signal: AbortSignal): Promise<string>;
-  /** Whether the stake does not count in a block. */
+  /** Whether the stake is frozen, so that it does not count, in a block. */
   isFrozen(block: number, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -62,7 +62,7 @@ export interface GameState {
   readonly lastSampleMs: number;
   /** Sum of what was won, base units of the token. */
   readonly reward: bigint;
-  /** Most that its transactions have cost, native base units. */
+  /** Upper bound of its transactions' cost, native base units. */
   readonly fees: bigint;
 }
 
@@ -78,7 +78,9 @@ export interface Redistribution {
   state(): GameState;
   /** Native coin that the account should have to play, and whether it has it. */
   funds(signal: AbortSignal): Promise<{ readonly minimum: bigint; readonly sufficient: boolean }>;
-  /** @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY when too many others are asked for; ChainError */
+  /**
+   * @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY when too many others are under way; ChainError
+   */
   prove(
     request: { readonly depth: number; readonly anchor1: Uint8Array; readonly anchor2: Uint8Array },
     signal: AbortSignal,

@@ -1,6 +1,7 @@
 /**
- * What a winner shows: that three elements of its sample, drawn by a later anchor, are what it committed to and are
- * chunks that it has. `data-formats.md` 1.5, 1.8, `contracts.md` 7.7. Vectors: test/vectors/reserve-sample.json.
+ * A winner's proof: that three elements of its sample, drawn by a later anchor, are what it committed to and
+ * are chunks that it has. `data-formats.md` 1.5, 1.8, `contracts.md` 7.7. Vectors:
+ * test/vectors/reserve-sample.json.
  */
 import { cacAddress } from '../chunk/cac.ts';
 import { SPAN_SIZE } from '../chunk/chunk.ts';
@@ -15,14 +16,14 @@ import type { InclusionProof, InclusionProofs, SocProof } from '../onchain/incen
 import { IncentivesError } from './ports.ts';
 import { commitmentContent, SAMPLE_SIZE, type SampleItem } from './sample.ts';
 
-/** Segments of a chunk. */
+/** Segments in a chunk. */
 const SEGMENTS = 128n;
 const LAST = SAMPLE_SIZE - 1;
 
 interface Anchors {
-  /** By which the sample was made. */
+  /** The anchor of the sample. */
   readonly anchor1: Uint8Array;
-  /** By which the elements are drawn. */
+  /** The anchor that draws the elements. */
   readonly anchor2: Uint8Array;
 }
 

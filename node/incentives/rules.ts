@@ -1,11 +1,14 @@
-/** Rounds and phases, and what a sample and a commit are made of. Pure. `node-behaviour.md` 9.2, `contracts.md` 7. */
+/**
+ * Rounds and phases, and the contents of a sample and a commit. Pure. `node-behaviour.md` 9.2, `contracts.md`
+ * 7.
+ */
 import { keccak256 } from '../crypto/keccak.ts';
 import type { ChainState } from '../postage/ports.ts';
 import type { Phase } from './ports.ts';
 
-/** A round has two phases of this part of it; the rest is the claim phase. */
+/** Two phases each take this fraction of a round; the rest is the claim phase. */
 const PHASES_PER_ROUND = 4;
-/** Part of the capacity from which a reserve is worth a sample. */
+/** Fraction of the capacity at which a reserve is worth sampling. */
 const FILLED_MIN = 0.5;
 const NS_PER_SECOND = 1_000_000_000n;
 
@@ -26,8 +29,8 @@ export function placeOf(block: number, roundLength: number): Place {
 }
 
 /**
- * Whether a transaction sent at a head still comes in its phase: it is in the next block at the earliest. The contract
- * takes no commits in the last block of their phase.
+ * Whether a transaction sent at a head is still mined in its phase: it is in the next block at the earliest.
+ * The contract accepts no commits in the last block of their phase.
  */
 export function comesInTime(head: number, roundLength: number): boolean {
   const now = placeOf(head, roundLength);
@@ -36,7 +39,7 @@ export function comesInTime(head: number, roundLength: number): boolean {
   return next.phase !== 'commit' || placeOf(head + 2, roundLength).phase === 'commit';
 }
 
-/** The block whose time all players have known long enough; what was stamped later does not count in a round. */
+/** The block whose time all players have known long enough; chunks stamped later do not count in a round. */
 export function consensusBlock(round: number, roundLength: number): number {
   return Math.max(0, (round - 1) * roundLength);
 }
@@ -54,7 +57,9 @@ export function minimumValue(
   return totalAmount + currentPrice * BigInt((round + 2) * roundLength - block);
 }
 
-/** Whether the reserve is what it will be: half full at least, nothing on its way, and the node has found its place. */
+/**
+ * Whether the reserve is complete: at least half full, nothing arriving, and the node has found its place.
+ */
 export function isFullySynced(reserve: {
   readonly size: number;
   readonly capacity: number;
@@ -66,7 +71,10 @@ export function isFullySynced(reserve: {
   return size >= capacity * FILLED_MIN && pullRate === 0 && !isWarmingUp;
 }
 
-/** What a player commits to without telling it yet. @param commitment.overlay,hash,key 32 bytes each @returns 32 bytes */
+/**
+ * What a player commits to without revealing it yet. @param commitment.overlay,hash,key 32 bytes each
+ * @returns 32 bytes
+ */
 export function obfuscated(commitment: {
   readonly overlay: Uint8Array;
   readonly depth: number;

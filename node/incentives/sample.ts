@@ -1,7 +1,8 @@
 /**
- * The reserve sample: of all chunks of a neighbourhood the sixteen whose addresses, transformed by the anchor of the
- * round, are the smallest. Who has the same chunks finds the same sample, and nobody can know it without having them.
- * `data-formats.md` 1.4, 1.8, `node-behaviour.md` 2.5. Vectors: test/vectors/reserve-sample.json.
+ * The reserve sample: of all chunks of a neighbourhood, the sixteen with the smallest addresses after
+ * transformation by the round's anchor. Nodes with the same chunks find the same sample, and no node can know
+ * it without having them. `data-formats.md` 1.4, 1.8, `node-behaviour.md` 2.5. Vectors:
+ * test/vectors/reserve-sample.json.
  */
 import { BINS, proximityOrder } from '../chunk/address.ts';
 import { makeCac } from '../chunk/cac.ts';
@@ -16,7 +17,7 @@ import type { Reserve } from '../store/ports.ts';
 
 /** Chunks in a sample. */
 export const SAMPLE_SIZE = 16;
-/** Entries of the reserve looked at in one go. */
+/** Entries of the reserve read in one go. */
 const PAGE = 256;
 /** Chunks hashed per turn: a few milliseconds of work, then the event loop runs other tasks. */
 const HASHED_PER_TURN = 64;
@@ -28,7 +29,7 @@ export interface SampleItem {
   readonly transformed: Uint8Array;
 }
 
-/** What a sample depends on beside the chunks. */
+/** What a sample depends on besides the chunks. */
 export interface SampleTerms {
   /** Key of the transformation, and the middle of the neighbourhood. */
   readonly anchor: Uint8Array;
@@ -46,7 +47,9 @@ export interface SampleDeps {
   readonly clock: Pick<Clock, 'sleep'>;
 }
 
-/** @returns at most sixteen, by transformed address; what leaves the reserve meanwhile may be missing */
+/**
+ * @returns at most sixteen, by transformed address; chunks that leave the reserve meanwhile may be missing
+ */
 export async function sampleReserve(
   terms: SampleTerms,
   { reserve, postage, clock }: SampleDeps,
@@ -77,7 +80,7 @@ export async function sampleReserve(
   return sample.items;
 }
 
-/** Keeps the items with the smallest transformed addresses, one of each. */
+/** Keeps the items with the smallest transformed addresses, without duplicates. */
 export class Smallest {
   readonly items: SampleItem[] = [];
 
@@ -86,7 +89,7 @@ export class Smallest {
     return equal === undefined ? at < SAMPLE_SIZE : item.chunk.kind === 'cac' && equal.chunk.kind !== 'cac';
   }
 
-  /** @param item one that is admitted */
+  /** @param item an admitted one */
   insert(item: SampleItem): void {
     const { at, equal } = this.#placeOf(item);
     this.items.splice(at, equal === undefined ? 0 : 1, item);
@@ -124,7 +127,7 @@ export function commitmentHash(items: readonly SampleItem[]): Uint8Array {
   return makeCac(BigInt(content.length), content).address;
 }
 
-/** The anchor may be shorter than an address: then only its bits can differ. */
+/** The anchor may be shorter than an address: then only its bits are compared. */
 function sharedBits(address: Uint8Array, anchor: Uint8Array): number {
   if (anchor.length >= address.length) return proximityOrder(address, anchor);
   const completed = address.slice();
@@ -136,7 +139,7 @@ function timestampOf({ timestamp }: Stamp): bigint {
   return Buffer.from(timestamp.buffer, timestamp.byteOffset, timestamp.length).readBigUInt64BE();
 }
 
-/** Stamps are valid when chunks come, but batches change. */
+/** Stamps were valid when the chunks came, but batches change. */
 function isValid({ chunk, stamp }: SampleItem, postage: Pick<Postage, 'validate'>): boolean {
   try {
     postage.validate(chunk, stamp);

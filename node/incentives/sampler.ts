@@ -19,7 +19,7 @@ export interface SamplerDeps extends SampleDeps {
 export interface SampleRequest {
   readonly anchor: Uint8Array;
   readonly depth: number;
-  /** At its time, and with batches that live through the next one. */
+  /** Sampled at its time, with batches that outlast the next one. */
   readonly round: number;
 }
 
@@ -32,7 +32,7 @@ export interface MadeSample {
 /** @throws (from it) ChainError */
 export type Sampler = (request: SampleRequest, signal: AbortSignal) => Promise<MadeSample>;
 
-/** Equal requests at the same time share one look at the reserve. */
+/** Equal concurrent requests share one read of the reserve. */
 export function createSampler({ roundLength }: { readonly roundLength: number }, deps: SamplerDeps): Sampler {
   const { chain, postage, clock } = deps;
   const flights = new SingleFlight<MadeSample>();
@@ -60,7 +60,7 @@ export function createSampler({ roundLength }: { readonly roundLength: number },
   return (request, signal) => flights.join(keyOf(request), signal, (shared) => make(request, shared));
 }
 
-/** The same for equal requests alone. */
+/** The same key for equal requests only. */
 export function keyOf({ anchor, depth, round }: SampleRequest): string {
   return `${toHex(anchor)}/${depth}/${round}`;
 }

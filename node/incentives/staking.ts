@@ -1,6 +1,6 @@
 /**
- * The stake with which a node plays: deposit, withdrawal, migration; and at the start what the contract knows of the
- * node is brought up to date. `node-behaviour.md` 9.1, `contracts.md` 6.
+ * The stake with which a node plays: deposit, withdrawal, migration; at the start, brings the contract's data
+ * about the node up to date. `node-behaviour.md` 9.1, `contracts.md` 6.
  */
 import { equalBytes } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
@@ -21,17 +21,17 @@ import type { Chain, Transactions } from '../onchain/ports.ts';
 import { settleEarlier } from '../onchain/transactions/patience.ts';
 import { type GasWish, IncentivesError, type Staking } from './ports.ts';
 
-/** Ten tokens, for a reserve of the usual size; twice as much for twice the size. */
+/** Ten tokens, for a reserve of the usual size; twice as much for each doubling. */
 const STAKE_MIN = 10n ** 17n;
 
 export interface StakingOptions {
   /** StakeRegistry and the token, `0x` and 40 lower-case hex. */
   readonly registry: string;
   readonly token: string;
-  /** Overlay of this node and the nonce that it is made of, 32 bytes each. */
+  /** Overlay of this node and the nonce that it is derived from, 32 bytes each. */
   readonly overlay: Uint8Array;
   readonly nonce: Uint8Array;
-  /** How often the reserve is made twice as large. */
+  /** How many times the reserve is doubled. */
   readonly height: number;
   /** Milliseconds between two attempts to bring the stake up to date. */
   readonly retryMs: number;
@@ -46,7 +46,7 @@ export interface StakingDeps {
 }
 
 export interface OwnStake extends Staking {
-  /** Tells the contract of another overlay or height than it knows, if there is a stake. */
+  /** Tells the contract of a changed overlay or height, if there is a stake. */
   start(): void;
   stop(): Promise<void>;
 }
@@ -112,7 +112,7 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
     },
   };
 
-  /** Goes on until it is done or not needed: the chain may be away, or the stake frozen. */
+  /** Continues until it is done or not needed: the chain may be unreachable, or the stake frozen. */
   async function bringUpToDate(signal: AbortSignal): Promise<void> {
     let told = '';
     while (!signal.aborted) {
@@ -125,7 +125,7 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
         return;
       } catch (err) {
         if (signal.aborted) return;
-        // Once per reason: a stake may be frozen for many thousand blocks.
+        // Logged once per reason: a stake may be frozen for many thousand blocks.
         const reason = err instanceof Error ? err.message : String(err);
         log[reason === told ? 'debug' : 'warn']({ err }, 'stake could not be brought up to date');
         told = reason;
@@ -151,7 +151,8 @@ function checkAmount(amount: bigint, { before, minimum }: { before: bigint; mini
 }
 
 /**
- * Asked before, a refusal costs nothing. A change of nothing meets the freeze and the pause alone (`contracts.md` 6).
+ * Asked beforehand, a refusal costs nothing. An empty change meets only the freeze and the pause
+ * (`contracts.md` 6).
  * @throws IncentivesError STAKE_FROZEN; ChainError REVERTED when the contract refuses for another reason
  */
 async function checkChangeable(
@@ -164,15 +165,15 @@ async function checkChangeable(
   if (lastUpdatedBlock > head) {
     throw new IncentivesError('STAKE_FROZEN', `stake is frozen until block ${lastUpdatedBlock}`);
   }
-  // In the block of its last change it would be refused, in every later one not: the deposit is mined later.
+  // It would be refused only in the block of the last change, and the deposit is mined later.
   if (lastUpdatedBlock === head) return;
   const data = encodeManageStake(nonce, 0n, height);
   await chain.call({ to: registry, data, from: toAddress(signer.address) }, signal);
 }
 
 /**
- * What the contract has to be told, undefined when it knows everything.
- * @throws ChainError REVERTED when it would refuse: asked before, this costs nothing
+ * The change to tell the contract, undefined when it is up to date.
+ * @throws ChainError REVERTED when it would refuse: asked beforehand, this costs nothing
  */
 async function neededChange(
   { registry, overlay, nonce, height }: StakingOptions,

@@ -1,5 +1,5 @@
 /**
- * Bytes of one manifest node, `mantaray:0.1` and `mantaray:0.2`: `data-formats.md` 5.1. Everything behind the
+ * Bytes of one manifest node, `mantaray:0.1` and `mantaray:0.2`: `data-formats.md` 5.1. Everything after the
  * obfuscation key is XORed with it; a key of zeros leaves the bytes as they are.
  */
 import { equalBytes, fromHex } from '../crypto/hex.ts';
@@ -20,7 +20,7 @@ const FLAG_METADATA = 16;
 const VERSION_01 = fromHex('025184789d63635766d78c41900196b57d7400875ebe4d9b5d1e76bd9652a9');
 const VERSION_02 = fromHex('5768b3b6a7db56d21d1abff40d41cebfc83448fed8d7e9b06ec0d3b073f28f');
 const SIZE_OFFSET = KEY_SIZE + VERSION_02.length;
-/** Bytes by which a node is known. */
+/** Bytes that identify a node. */
 export const NODE_HEADER_SIZE = SIZE_OFFSET + 1;
 const BITMAP_SIZE = 32;
 const FORK_COUNT_MAX = 8 * BITMAP_SIZE;
@@ -29,8 +29,8 @@ const METADATA_SIZE_FIELD = 2;
 const REFERENCE_SIZES = [0, 32, 64];
 
 /**
- * Bytes of a node: with all its forks, eight kilobytes of metadata for each. The format has room for eight times as much,
- * which is not made by any upload, and would have a reader hold its breath for a tenth of a second.
+ * Bytes of a node: with all its forks, and eight kilobytes of metadata for each. The format has room for
+ * eight times as much, which no upload produces, and which would block a reader for a tenth of a second.
  */
 export const NODE_SIZE_MAX = 2 * 1024 * 1024;
 
@@ -45,9 +45,9 @@ interface StoredFork {
 export interface StoredNode {
   /** 32 bytes. */
   readonly obfuscationKey: Uint8Array;
-  /** Width of the entry and of every fork's reference: 0, 32 or 64. */
+  /** Size of the entry and of every fork's reference: 0, 32 or 64. */
   readonly referenceSize: number;
-  /** Of that width, or empty when there is none. */
+  /** Of that size, or empty when there is none. */
   readonly entry: Uint8Array;
   /** Ascending by first prefix byte. */
   readonly forks: readonly StoredFork[];
@@ -84,7 +84,7 @@ function encodeFork({ prefix, flags, reference, metadata }: StoredFork): Uint8Ar
   return [header, reference, size, encoded];
 }
 
-/** Whether bytes begin as those of a node of either version do. */
+/** Whether bytes start like a node of either version. */
 export function isNode(bytes: Uint8Array): boolean {
   if (bytes.length < NODE_HEADER_SIZE) return false;
   const key = bytes.subarray(0, KEY_SIZE);
@@ -93,7 +93,7 @@ export function isNode(bytes: Uint8Array): boolean {
 }
 
 /**
- * Either version. Bytes behind the last fork are ignored.
+ * Either version. Bytes after the last fork are ignored.
  * @throws ManifestError `NODE_TOO_SHORT`, `VERSION_UNKNOWN`, `NODE_MALFORMED`
  */
 export function decodeNode(bytes: Uint8Array): StoredNode {
@@ -110,7 +110,7 @@ export function decodeNode(bytes: Uint8Array): StoredNode {
   const cursor = new Cursor(body, VERSION_02.length + 1);
   const entry = cursor.take(referenceSize);
   const bitmap = cursor.take(BITMAP_SIZE);
-  // A node that never had a reference was written with width 0 by older nodes, although forks may follow.
+  // A node that never had a reference was written with size 0 by older nodes, although forks may follow.
   const skipsForks = referenceSize === 0 && !isFirst;
   const firstBytes = skipsForks ? [] : bitsOf(bitmap);
   return {

@@ -1,6 +1,6 @@
 /**
- * The first three are bytes that are no manifest node, `MANIFEST_TOO_LARGE` more of them than a node of the network reads,
- * the others a change that the format has no place for.
+ * The first three: bytes that are not a manifest node. `MANIFEST_TOO_LARGE`: more nodes than a node of the
+ * network reads. The others: a change that the format has no room for.
  */
 export type ManifestErrorCode =
   | 'NODE_TOO_SHORT'

@@ -17,26 +17,29 @@ import { ManifestError } from './errors.ts';
 import type { Metadata } from './metadata.ts';
 
 /**
- * As long as a path of a file system. Every level of the trie takes at least one byte of it, so this also bounds
- * the depth of a hostile trie, and how many of its nodes one request can have fetched.
+ * As long as a file system path. Every level of the trie takes at least one byte of it, so this also bounds
+ * the depth of a hostile trie, and how many of its nodes one request can cause to be fetched.
  */
 const PATH_SIZE_MAX = 4096;
 
 /** Nodes of one manifest that are visited one by one. A collection has about two for each of its files. */
 const NODES_MAX = 1_000_000;
-/** Bytes of nodes that one manifest keeps while paths are looked up in it: 500 with all their forks, four that are as large as they may be. */
+/**
+ * Bytes of nodes that one manifest keeps while paths are looked up in it: 500 with all their forks, four of
+ * the largest size.
+ */
 const KEPT_MAX = 8 * 1024 * 1024;
 
 /** Content of the node stored at a reference. */
 type ReadNode = (reference: Uint8Array) => Promise<Uint8Array>;
-/** Stores a node as a file and returns its reference, which is as wide as every entry of the manifest. */
+/** Stores a node as a file and returns its reference, which is as long as every entry of the manifest. */
 type WriteNode = (bytes: Uint8Array) => Promise<Uint8Array>;
 
 /** Obfuscation key for a node that has none yet, 32 bytes. */
 type DrawKey = () => Uint8Array;
 
 export interface Entry {
-  /** As wide as the manifest's references; empty or zeros for a path that carries metadata alone. */
+  /** As long as the manifest's references; empty or zeros for a path that carries only metadata. */
   readonly reference: Uint8Array;
   readonly metadata: Metadata;
 }
@@ -45,7 +48,7 @@ interface WalkedNode {
   readonly path: string;
   /** Where the node itself is stored, unless it has changed since. */
   readonly storedAt: Uint8Array | undefined;
-  /** Of a node that ends an added path. */
+  /** Set for a node that ends an added path. */
   readonly value: Entry | undefined;
 }
 
@@ -74,14 +77,14 @@ interface LoadedNode extends TrieNode {
 
 const ZERO_KEY = new Uint8Array(KEY_SIZE);
 const NO_KEY = new Uint8Array(0);
-/** Of a manifest in which every node has its key: read, or zero. */
+/** For a manifest in which every node already has its key: read, or zero. */
 const noKey: DrawKey = () => ZERO_KEY;
 
 export class Manifest {
   readonly #read: ReadNode;
   readonly #drawKey: DrawKey;
   readonly #root: TrieNode;
-  /** Bytes of the nodes that were read and kept. */
+  /** Bytes of the nodes read and kept. */
   #kept = 0;
 
   private constructor(root: TrieNode, read: ReadNode, drawKey: DrawKey) {
@@ -92,7 +95,7 @@ export class Manifest {
 
   /**
    * A manifest without paths.
-   * @param drawKey of an encrypted manifest; without it the nodes are not obfuscated
+   * @param drawKey for an encrypted manifest; without it the nodes are not obfuscated
    */
   static create(drawKey?: DrawKey): Manifest {
     const root = newNode({ obfuscationKey: drawKey === undefined ? ZERO_KEY : NO_KEY, referenceSize: 0 });
@@ -110,7 +113,7 @@ export class Manifest {
   }
 
   /**
-   * Sets the entry of a path; metadata is replaced when it is not empty, else kept.
+   * Sets the entry of a path; metadata is replaced if not empty, otherwise kept.
    * @param entry 32 or 64 bytes, the same in the whole manifest, or empty
    * @throws ManifestError `ENTRY_SIZE_INVALID`, `PATH_TOO_LONG`
    */
@@ -127,7 +130,7 @@ export class Manifest {
     return node === undefined ? undefined : entryOf(await this.#load(node));
   }
 
-  /** Metadata alone, which stands in the node above: one read less than `lookup`. */
+  /** Only the metadata, which is in the parent node: one read fewer than `lookup`. */
   async metadata(path: string): Promise<Metadata | undefined> {
     const node = await this.#find(path);
     return node === undefined ? undefined : (node.metadata ?? {});
@@ -148,8 +151,8 @@ export class Manifest {
   }
 
   /**
-   * Every path, the root first, depth first, forks ascending. What was walked is not kept.
-   * @throws ManifestError `PATH_TOO_LONG` for a trie without end; what `read` throws
+   * Every path, the root first, depth first, forks ascending. Walked nodes are not kept.
+   * @throws ManifestError `PATH_TOO_LONG` for an endless trie; what `read` throws
    */
   walk(): AsyncGenerator<WalkedNode, void, void> {
     return this.#visit(
@@ -160,7 +163,8 @@ export class Manifest {
 
   /**
    * Every stored node once, however many paths lead to it, and twice when some of them end there and others do not.
-   * @param maySkip leaves out a node that could not be read for this reason, and what is below it
+   * @param maySkip whether to leave out a node that could not be read for this reason, and everything below
+   * it
    * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what `read` throws
    */
   nodes(maySkip: (error: unknown) => boolean): AsyncGenerator<WalkedNode, void, void> {
@@ -175,7 +179,7 @@ export class Manifest {
     }, maySkip);
   }
 
-  /** @param enters asked once for each fork; what it refuses is left out */
+  /** @param enters called once for each fork; refused ones are left out */
   async *#visit(
     enters: (node: TrieNode) => boolean,
     maySkip: (error: unknown) => boolean,
@@ -272,7 +276,7 @@ function between(parent: LoadedNode, rest: string, child: TrieNode): TrieNode {
   return node;
 }
 
-/** Only the first separator counts, and only when it is not at the very beginning. */
+/** Only the first separator counts, and only if not at the very start. */
 function markSeparator(node: TrieNode, text: string): void {
   if (text.indexOf('/') > 0) node.flags |= FLAG_SEPARATOR;
   else node.flags &= ~FLAG_SEPARATOR;
@@ -309,7 +313,7 @@ function isLoaded(node: TrieNode): node is LoadedNode {
   return node.forks !== undefined;
 }
 
-/** A node with what is stored of it; its flags and metadata stand in the fork that led to it. */
+/** A node with its stored content; its flags and metadata are in the fork that led to it. */
 function readNode({ flags, metadata, storedAt }: TrieNode, bytes: Uint8Array): LoadedNode {
   const { obfuscationKey, referenceSize, entry, forks } = decodeNode(bytes);
   const children = forks.map((fork): [number, Fork] => [

@@ -18,8 +18,9 @@ const METADATA_SIZE_MAX = 0xffff;
 const ESCAPED = /[<>&\u2028\u2029]/g;
 
 /**
- * JSON with bytewise sorted keys, escaped as the network's nodes do it, and newlines up to the alignment: none for
- * a short text that just fits, a whole block for a longer one that does. Without the size field.
+ * JSON with bytewise sorted keys, escaped as by the network's nodes, padded with newlines up to the
+ * alignment: none for a short text that just fits, a whole block for a longer one that just fits. Without the
+ * size field.
  * @throws ManifestError `METADATA_TOO_LARGE`
  */
 export function encodeMetadata(metadata: Metadata): Uint8Array {

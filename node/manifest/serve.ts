@@ -1,21 +1,24 @@
-/** What a path of a manifest is answered with: `data-formats.md` 5.5, `http-api-completion.md` 5.3. */
+/** The answer to a path of a manifest: `data-formats.md` 5.5, `http-api-completion.md` 5.3. */
 import { posix } from 'node:path';
 import type { Entry, Manifest } from './manifest.ts';
 import { ERROR_DOCUMENT, INDEX_DOCUMENT } from './metadata.ts';
 
 export type Resolution =
-  /** Status 200 in any case, for the error document too. */
+  /** Status 200 in any case, even for the error document. */
   | { readonly outcome: 'serve'; readonly entry: Entry }
-  /** To the same path with a separator at its end, status 308. */
+  /** To the same path with a trailing separator, status 308. */
   | { readonly outcome: 'redirect' }
-  /** `NO_INDEX`: the empty path, without a document for it. `NO_PATH`: nothing fits. `NO_CONTENT`: a path with metadata alone. */
+  /**
+   * `NO_INDEX`: the empty path, without a document for it. `NO_PATH`: nothing matches. `NO_CONTENT`: a path
+   * with only metadata.
+   */
   | { readonly outcome: 'not-found'; readonly reason: 'NO_INDEX' | 'NO_PATH' | 'NO_CONTENT' };
 
-/** Where the documents of a website are named. */
+/** Path whose metadata names the documents of a website. */
 const ROOT_PATH = '/';
 
 /**
- * @param path as in the URL behind the reference and its separator, decoded
+ * @param path as in the URL after the reference and its separator, decoded
  * @throws ManifestError, and what reading a node throws
  */
 export async function resolvePath(manifest: Manifest, path: string): Promise<Resolution> {
@@ -49,7 +52,7 @@ function join(directory: string, name: string): string {
   return joined.length > 1 && joined.endsWith('/') ? joined.slice(0, -1) : joined;
 }
 
-/** Several separators at the end are one. */
+/** Several trailing separators become one. */
 function collapseEnd(path: string): string {
   let end = path.length;
   while (path.endsWith('//', end)) end -= 1;

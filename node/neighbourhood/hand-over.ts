@@ -1,13 +1,13 @@
 /**
- * Letting go of chunks that lie below the storage radius, and of none that would be lost by it. An entry leaves the
+ * Releases chunks that lie below the storage radius, but none that would be lost by it. An entry leaves the
  * reserve when responsible nodes are known to hold it:
  *
- *   1 compare   peers of the neighbourhood it belongs to list what they hold (pull syncing, without any chunk): what two
- *               of them have, or one where there is but one, may leave here
+ *   1 compare   peers of its neighbourhood list what they hold (pull syncing, without any chunk): what two of
+ *               them have, or one if there is only one, may leave here
  *   2 push      what they do not have is pushed like an upload; the receipt of a deeper storer lets it leave
  *
- * A node lets go only of what deeper nodes hold, so no two ever do because of each other. What nobody takes stays, and
- * is tried again. Nothing of this is written down: after a crash the lists are compared anew.
+ * A node releases only what deeper nodes hold, so no two nodes ever release because of each other. What no
+ * node takes stays, and is tried again. None of this is persisted: after a crash the lists are compared anew.
  */
 import { proximityOrder } from '../chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
@@ -26,20 +26,26 @@ import type { Topology } from '../topology/topology.ts';
 import { HAND_OVER_METRICS } from './metrics.ts';
 import { siblingPrefix } from './rules.ts';
 
-/** Holders that an entry has elsewhere before it leaves, where there are so many: one of them may leave for good. */
+/**
+ * Other holders that an entry must have before it leaves, where there are that many: one of them may leave
+ * for good.
+ */
 const HOLDERS = 2;
-/** Entries that wait for a second holder to be seen, in memory: some megabytes. The oldest beyond are pushed. */
+/**
+ * Entries in memory that wait for a second holder to be seen: some megabytes. Beyond this the oldest are
+ * pushed.
+ */
 const SEEN_MAX = 32_768;
-/** Below so many entries of a bin they are pushed at once: comparing reads the whole lists of its peers. */
+/** With fewer entries in a bin they are pushed at once: comparing reads the whole lists of its peers. */
 const COMPARED_MIN = 32;
 /** Longest wait for a page of a list, milliseconds: a peer that has nothing to list does not answer. */
 const PAGE_MS = 5_000;
-/** Longest comparison with the peers of one bin, milliseconds: a list may be made to have no end. */
+/** Longest comparison with the peers of one bin, milliseconds: a malicious list may have no end. */
 const COMPARED_MS = 60_000;
 /** Entries of a bin pushed at once, and in one run. */
 const PUSHES_AT_ONCE = 8;
 const PUSHES_MAX = 256;
-/** Pushes of a bin that fail in a row and end its turn: what is wrong then is wrong for the next ones too. */
+/** Failed pushes in a row that end a bin's turn: the next ones would fail for the same reason. */
 const FAILURES_MAX = 16;
 
 export interface HandOverDeps {
@@ -65,13 +71,13 @@ export interface Leftover {
 
 export interface HandOver {
   /**
-   * Lets go of `count` entries. The radius may grow meanwhile.
+   * Releases `count` entries. The radius may grow meanwhile.
    * @returns how many have left; fewer when no more are known to be held elsewhere, or at the signal
    */
   release(count: number, signal: AbortSignal): Promise<number>;
-  /** What is still here, the neighbourhood with most first. */
+  /** What is still here, largest neighbourhood first. */
   leftovers(): Leftover[];
-  /** Why the last push failed; undefined when it did not. */
+  /** Why the last push failed; undefined if it succeeded. */
   readonly refusal: string | undefined;
 }
 
@@ -79,16 +85,16 @@ export function createHandOver(deps: HandOverDeps): HandOver {
   return new ReserveHandOver(deps);
 }
 
-/** Of a list: those that the peer can fill at once, or its end too. */
+/** Pages of a list to read: those that the peer can fill at once, or its end too. */
 type Pages = 'full' | 'all';
 
 interface Run {
   readonly bin: number;
   readonly pages: Pages;
-  /** Overlays of the peers that are compared. */
+  /** Overlays of the peers being compared. */
   readonly peers: ReadonlySet<string>;
   readonly signal: AbortSignal;
-  /** Entries that may still leave; all comparisons of a bin draw from it. */
+  /** Entries that may still leave; shared by all comparisons of a bin. */
   readonly budget: { left: number };
 }
 
@@ -106,14 +112,14 @@ class ReserveHandOver implements HandOver {
   readonly #compared = new Map<string, Compared>();
   /** Entry → overlay of the peer that has it, for entries that need another holder. */
   readonly #seen = new Map<string, string>();
-  /** Bin → bin id from which on the next push is chosen, so that what fails is not in the way of the rest. */
+  /** Bin → bin id from which the next push is chosen, so that failing entries do not block the rest. */
   readonly #pushFrom = new Map<number, bigint>();
   #refusal: string | undefined;
 
   constructor(deps: HandOverDeps) {
     this.#deps = deps;
     this.#metrics = deps.metrics.register(HAND_OVER_METRICS);
-    // With another radius other entries lie below it, which these lists have not been compared for.
+    // A changed radius puts other entries below it, for which these lists have not been compared.
     deps.reserve.onRadius(() => this.#forget());
   }
 
@@ -123,10 +129,10 @@ class ReserveHandOver implements HandOver {
 
   async release(count: number, signal: AbortSignal): Promise<number> {
     const bins = this.#binsBelow().filter((bin) => this.#entriesOf(bin) >= COMPARED_MIN);
-    // The end of a list that still grows takes seconds: it is looked at only when the rest was not enough.
+    // The end of a growing list takes seconds: it is read only when the rest was not enough.
     let released = await this.#compareAll(bins, 'full', count, signal);
     released += await this.#compareAll(bins, 'all', count - released, signal);
-    // What is on its way to other nodes by pull syncing need not be pushed to them.
+    // Chunks that other nodes are about to get by pull syncing need not be pushed to them.
     if (released > 0) return released;
     released = await this.#push(count, signal);
     if (released > 0) return released;
@@ -134,7 +140,7 @@ class ReserveHandOver implements HandOver {
     return await this.#compareAll(few, 'all', count, signal);
   }
 
-  /** @param bins highest first: it was left out last, and has most */
+  /** @param bins highest first: it was left out last, and has the most entries */
   async #compareAll(
     bins: readonly number[],
     pages: Pages,
@@ -209,7 +215,7 @@ class ReserveHandOver implements HandOver {
     const known = this.#compared.get(peer.id);
     const compared = known?.epoch === epoch ? known : { epoch, next: new Map<number, bigint>() };
     this.#compared.set(peer.id, compared);
-    // A peer answers for what lies within its own radius, and for nothing else.
+    // A peer is responsible only for what lies within its own radius.
     const from = Math.max(bin + 1, storageRadius);
     const bins = cursors.map((cursor, number) => ({ number, cursor })).filter(({ number }) => number >= from);
     await Promise.all(
@@ -218,7 +224,7 @@ class ReserveHandOver implements HandOver {
         for (let start = compared.next.get(number) ?? 1n; start <= last && run.budget.left > 0; ) {
           const page = await this.#page(peer, { number, start }, signal);
           if (page === undefined) return;
-          // What of the page is left is looked at the next time.
+          // The rest of the page is left for the next time.
           if (!(await this.#releaseHeld(page.entries, run))) return;
           start = page.topmost + 1n;
           compared.next.set(number, start);
@@ -227,7 +233,7 @@ class ReserveHandOver implements HandOver {
     );
   }
 
-  /** @returns undefined when the peer has nothing more, or still collects it */
+  /** @returns undefined when the peer has nothing more, or is still collecting it */
   async #page(
     peer: Peer,
     { number, start }: { number: number; start: bigint },
@@ -244,7 +250,7 @@ class ReserveHandOver implements HandOver {
     }
   }
 
-  /** @returns false when more might have left than may */
+  /** @returns false when the budget was too small for all that might have left */
   async #releaseHeld(
     entries: readonly ReserveEntry[],
     { peer, bin, peers, budget }: Run & { readonly peer: Peer },
@@ -254,7 +260,7 @@ class ReserveHandOver implements HandOver {
     let whole = true;
     for (const entry of entries) {
       const { address, batchId, stampHash } = entry;
-      // The bins are the peer's word; the addresses are looked at.
+      // The bins are the peer's claim; the addresses are checked.
       if (proximityOrder(overlay, address) !== bin || !reserve.has(address, batchId, stampHash)) continue;
       whole = budget.left > 0;
       if (!whole) break;
@@ -295,7 +301,7 @@ class ReserveHandOver implements HandOver {
     const { reserve } = this.#deps;
     const from = this.#pushFrom.get(bin) ?? 1n;
     const items = reserve.items(bin, from, count);
-    // Once round: then those come again that failed.
+    // Once around: failed ones are tried again.
     if (items.length === 0) this.#pushFrom.delete(bin);
     let released = 0;
     let failures = 0;
@@ -331,7 +337,7 @@ class ReserveHandOver implements HandOver {
       this.#refusal = 'no deeper node takes it';
     } catch (err) {
       if (signal.aborted) return false;
-      // No node has to keep a chunk that the owner of its batch has replaced.
+      // No node need keep a chunk that the owner of its batch has replaced.
       if (err instanceof PushsyncError && err.code === 'SUPERSEDED' && this.#mayBeReplaced(item)) return true;
       this.#refusal = err instanceof Error ? err.message : String(err);
       log.debug({ err, bin }, 'chunk not handed over');
@@ -346,7 +352,7 @@ class ReserveHandOver implements HandOver {
   }
 }
 
-/** Half of the address and a part of the stamp's hash tell entries apart, and take little memory. */
+/** Half of the address and part of the stamp's hash distinguish entries, and take little memory. */
 function entryKey({ address, stampHash }: ReserveEntry): string {
   return Buffer.concat([address.subarray(0, 16), stampHash.subarray(0, 8)]).toString('latin1');
 }

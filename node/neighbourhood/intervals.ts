@@ -1,6 +1,6 @@
 /**
- * Which bin ids of one bin of a peer have been pulled: ranges, both ends included, ascending and apart. Persisted as
- * text, `start;from,to;from,to…` in base 36. `p2p-protocols.md` 7.3.
+ * Which bin ids of one bin of a peer have been pulled: ranges, both ends included, ascending and disjoint.
+ * Persisted as text, `start;from,to;from,to…` in base 36. `p2p-protocols.md` 7.3.
  */
 
 interface Range {
@@ -25,7 +25,7 @@ export class Intervals {
     return new Intervals([]);
   }
 
-  /** Undefined for a text that is none of ours. */
+  /** Undefined for a text that we did not write. */
   static decode(text: string): Intervals | undefined {
     if (!TEXT.test(text)) return undefined;
     const intervals = Intervals.none();

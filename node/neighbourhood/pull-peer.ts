@@ -1,7 +1,8 @@
 /**
- * Pulling from one connected peer: a historical worker for every bin we need, up to where it was when we met, and a live
- * worker for what comes from then on. A peer that says when its bins have got something new has a live worker only
- * while there is something to pull; of others, which answer once, every live worker waits for the next entry.
+ * Pulling from one connected peer: a historical worker for every bin we need, up to its state when we met,
+ * and a live worker for what comes from then on. A peer that announces news in its bins has a live worker
+ * only while there is something to pull; with others, which answer once, every live worker waits for the next
+ * entry.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -19,13 +20,13 @@ import { backOffMs } from './pull-rules.ts';
 export interface PullPeerDeps {
   readonly pullsync: Pullsync;
   readonly progress: PullProgress;
-  /** Of all peers together. */
+  /** For all peers together. */
   readonly limit: RateLimit;
   readonly rate: PullRate;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: MetricsOf<typeof PULLER_METRICS>;
-  /** Told of every worker that pulls what was there when its peer connected, and at its end whether it has all of it. */
+  /** Notified of every historical worker, and at its end whether it has pulled everything. */
   readonly history: { begun(): void; ended(whole: boolean): void };
 }
 
@@ -47,7 +48,7 @@ export class PullPeer {
   readonly #deps: PullPeerDeps;
   readonly #ending = new AbortController();
   readonly #bins = new Map<number, Bin>();
-  /** Work of bins that are pulled no more. */
+  /** Work of bins that are no longer pulled. */
   readonly #leaving = new Set<Promise<unknown>>();
   #listening: Promise<void> | undefined;
   /** Ends when the peer is to be asked about other bins. */
@@ -55,7 +56,7 @@ export class PullPeer {
   /** Cursors when we met. */
   #met: readonly bigint[] | undefined;
   #known: Cursors | undefined;
-  /** False for a peer that does not say when it has something new. */
+  /** False for a peer that does not announce news. */
   #tells = true;
   #wanted: BinRange | undefined;
 
@@ -64,7 +65,7 @@ export class PullPeer {
     this.#deps = deps;
   }
 
-  /** Pulls these bins and no others from now on. Bins whose workers have ended before their time begin again. */
+  /** From now on pulls only these bins. Bins whose workers have ended early are started again. */
   pull(bins: BinRange | undefined): void {
     if (this.#ending.signal.aborted) return;
     this.#want(bins);
@@ -72,14 +73,14 @@ export class PullPeer {
     this.#apply();
   }
 
-  /** Resolves when nothing of this peer is being pulled any more. */
+  /** Resolves when nothing is being pulled from this peer. */
   async pause(): Promise<void> {
     this.#want(undefined);
     this.#apply();
     await Promise.all(this.#leaving);
   }
 
-  /** For good. */
+  /** Stops for good. */
   async stop(): Promise<void> {
     const reason = new StreamError('STREAM_RESET', 'pulling from the peer has ended');
     this.#ending.abort(reason);
@@ -135,7 +136,7 @@ export class PullPeer {
     const to = this.#wanted?.to ?? -1;
     for (const bin of this.#bins.values()) if (bin.number < from || bin.number > to) this.#end(bin);
     for (let number = from; number <= to; number++) {
-      // Most bins of a peer that tells never get anything.
+      // Most bins of a peer that announces news never get anything.
       if (this.#tells && this.#top(number) === 0n) continue;
       this.#work(this.#bins.get(number) ?? this.#begin(number, met[number] ?? 0n));
     }
@@ -166,7 +167,7 @@ export class PullPeer {
     if (this.#isLive(bin)) this.#start(bin, 'live');
   }
 
-  /** Is there something to pull beyond the cursor, or to wait for? */
+  /** Whether there is something to pull beyond the cursor, or to wait for. */
   #isLive(bin: Bin): boolean {
     return bin.cursor < BIN_ID_MAX && (!this.#tells || bin.live <= this.#top(bin.number));
   }
@@ -186,13 +187,13 @@ export class PullPeer {
       metrics.worker.dec();
       if (kind === 'historical') history.ended(bin.intervals.next() > bin.cursor);
       bin.running.delete(kind);
-      // What came in the moment between its last look and its end would else wait for the next news.
+      // Entries that came between the worker's last look and its end would otherwise wait for the next news.
       if (done && !bin.ending.signal.aborted) this.#work(bin);
     };
     bin.running.set(kind, run());
   }
 
-  /** @returns whether there is nothing left; false when the peer or the bin has come to its end before */
+  /** @returns whether nothing is left; false when the peer or the bin ended first */
   async #run(bin: Bin, kind: Kind, signal: AbortSignal): Promise<boolean> {
     const { metrics, log } = this.#deps;
     for (let failures = 0; !signal.aborted; ) {
@@ -218,7 +219,7 @@ export class PullPeer {
     return false;
   }
 
-  /** @returns `useful` unless the peer had nothing, or nothing that is what it should be */
+  /** @returns `useful` unless the peer had nothing, or nothing valid */
   async #page(
     { bin, kind, start }: { bin: Bin; kind: Kind; start: bigint },
     signal: AbortSignal,
@@ -236,7 +237,7 @@ export class PullPeer {
     if (advanced) {
       bin.intervals.add(start, topmost);
       await progress.save(this.#peer.id, bin.number, bin.intervals);
-      // A page without anything new counts as a chunk, or a peer could keep us busy with them.
+      // A page with nothing new counts as one chunk; otherwise a peer could keep us busy with such pages.
       await limit.take(Math.max(1, count), signal);
     }
     return { topmost, useful: advanced && (count > 0 || errors.length === 0) };
@@ -251,7 +252,9 @@ export class PullPeer {
   }
 }
 
-/** Whether the bin ids of a reserve have begun anew, or some of them are given again: it lost its last entries. */
+/**
+ * Whether the bin ids of a reserve started anew, or some are being reused because it lost its last entries.
+ */
 function isAnew(now: Cursors, before: Cursors): boolean {
   return (
     now.epoch !== before.epoch || now.cursors.some((cursor, bin) => cursor < (before.cursors[bin] ?? 0n))

@@ -1,6 +1,7 @@
 /**
- * What has been pulled from whom, so that a restart goes on where it stopped. Keys: `interval/<overlay>/<bin>`,
- * `epoch/<overlay>`, and `radius`, the storage radius for which the intervals hold: bins below it were left out.
+ * What has been pulled from which peer, so that a restart continues where it stopped. Keys:
+ * `interval/<overlay>/<bin>`, `epoch/<overlay>`, and `radius`, the storage radius for which the intervals
+ * hold: bins below it were left out.
  */
 import { proximityOrder } from '../chunk/address.ts';
 import { fromHex } from '../crypto/hex.ts';
@@ -22,7 +23,7 @@ export class PullProgress {
     this.#overlay = overlay;
   }
 
-  /** Of a record that cannot be read nothing is known, which costs only offers of what is here already. */
+  /** An unreadable record counts as empty, which costs only offers of chunks that are already here. */
   intervals(overlayHex: string, bin: number): Intervals {
     const record = this.#state.get(intervalKey(overlayHex, bin));
     const known = record === undefined ? undefined : Intervals.decode(Buffer.from(record).toString());
@@ -35,8 +36,8 @@ export class PullProgress {
   }
 
   /**
-   * A peer whose reserve is a new one numbers its chunks anew: nothing pulled from it before counts. Nor does a bin of
-   * which more has been pulled than there is: the peer lost its last entries, and gives their ids to others.
+   * A peer with a new reserve numbers its chunks anew, so nothing pulled from it before counts. Nor does a
+   * bin of which more has been pulled than exists: the peer lost its last entries, and reuses their ids.
    */
   async meet(overlayHex: string, { epoch, cursors }: Cursors): Promise<void> {
     const text = String(epoch);
@@ -51,7 +52,7 @@ export class PullProgress {
 
   /**
    * The storage radius has changed. With a smaller one this node is responsible for chunks that it has left out or
-   * evicted: neighbours have to offer their bins below the old radius again, all other peers everything.
+   * evicted: neighbours must offer their bins below the old radius again, all other peers everything.
    */
   async adopt(radius: number): Promise<void> {
     const before = this.#radius();
@@ -64,12 +65,12 @@ export class PullProgress {
     ]);
   }
 
-  /** Whether `adopt` will forget intervals: nothing may be pulled meanwhile. */
+  /** Whether `adopt` will forget intervals: until then nothing may be pulled. */
   isStale(radius: number): boolean {
     return radius < this.#radius();
   }
 
-  /** Of the last `adopt`; at the very beginning nothing has been left out. */
+  /** Radius of the last `adopt`; at the very beginning nothing has been left out. */
   #radius(): number {
     const stored = this.#state.get(RADIUS);
     return stored === undefined ? 0 : Number(Buffer.from(stored).toString());

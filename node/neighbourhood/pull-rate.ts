@@ -1,9 +1,9 @@
 import type { Clock } from '../env/clock.ts';
 
 /**
- * Chunks per second over about the last window: what came in the running window, and of the one before it as large a
- * part as still lies within reach. Windows are aligned to the unix epoch. `p2p-protocols.md` 7.3. After the last chunk
- * it is more than 0 for one window at least, and 0 after two.
+ * Chunks per second over about the last window: the count of the running window, plus the part of the
+ * previous one that is still within reach. Windows are aligned to the unix epoch. `p2p-protocols.md` 7.3.
+ * After the last chunk it stays above 0 for at least one window, and is 0 after two.
  */
 export class PullRate {
   readonly #windowMs: number;

@@ -1,7 +1,8 @@
 /**
  * Brings every chunk that this node is responsible for from the peers that have it: from neighbours all bins from the
- * storage radius on, from peers a little outside one bin. What was there when the peer connected (historical) and what
- * arrives from then on (live) come at the same time; what is done is written down. `p2p-protocols.md` 7.3.
+ * storage radius on, from peers slightly outside one bin. What was there when the peer connected (historical)
+ * and what arrives from then on (live) are pulled concurrently; progress is persisted. `p2p-protocols.md`
+ * 7.3.
  */
 import { proximityOrder } from '../chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
@@ -37,13 +38,13 @@ export interface PullerDeps {
 
 export interface Puller {
   start(): void;
-  /** Resolves when nothing is being pulled any more. */
+  /** Resolves when nothing is being pulled. */
   stop(): Promise<void>;
   /** Historical chunks per second over about one window. */
   rate(): number;
 }
 
-/** Notes peers from now on, so it has to be created before the host starts. */
+/** Tracks peers from now on, so it must be created before the host starts. */
 export function createPuller(options: PullerOptions, deps: PullerDeps): Puller {
   return new ReservePuller(options, deps);
 }
@@ -62,7 +63,7 @@ class ReservePuller implements Puller {
   /** Ends the pause between two rounds. */
   #wake = new AbortController();
   #managing: Promise<void> = Promise.resolve();
-  /** Monotonic; undefined before the start, and once all that was older has been pulled. */
+  /** Monotonic; undefined before the start, and once everything older has been pulled. */
   #syncingSince: number | undefined;
   #historical = 0;
 
@@ -136,7 +137,7 @@ class ReservePuller implements Puller {
     const { clock, log } = this.#deps;
     const { signal } = this.#stopped;
     while (!signal.aborted) {
-      // Whatever happens from here on asks for another round.
+      // Any event from here on triggers another round.
       this.#wake = new AbortController();
       try {
         await this.#recalculate();

@@ -1,6 +1,6 @@
 /**
- * Brings stored chunks back whose bytes are damaged: each is asked for on the network once it is found, and what
- * comes the store writes again. Content that nobody else has stays damaged until it is uploaded once more.
+ * Restores stored chunks whose bytes are damaged: each is requested from the network once it is found, and
+ * the store writes it again. Content that no other node has stays damaged until it is uploaded again.
  */
 
 import { toHex } from '../crypto/hex.ts';
@@ -9,11 +9,16 @@ import type { Logger } from '../env/logger.ts';
 import type { Retrieval } from '../protocols/retrieval/retrieval.ts';
 import type { LocalStore } from '../store/ports.ts';
 
-/** A reader that came across the damage fetches the chunk itself, milliseconds. */
+/**
+ * Pause before the first round, milliseconds: a reader that came across the damage fetches the chunk itself.
+ */
 const FIRST_PAUSE_MS = 1_000;
-/** Before those are tried again that nobody had, milliseconds. */
+/** Pause before chunks that no node had are tried again, milliseconds. */
 const PAUSE_MS = 300_000;
-/** Chunks of one round; they are asked for one at a time, so a broken disk does not become a flood of requests. */
+/**
+ * Chunks per round; they are requested one at a time, so that a broken disk does not cause a flood of
+ * requests.
+ */
 const ROUND_MAX = 1_024;
 
 export interface RepairDeps {
@@ -56,7 +61,7 @@ class DamageRepair implements Repair {
     await this.#round;
   }
 
-  /** Unless one begins sooner. */
+  /** Unless one starts sooner. */
   #roundIn(pauseMs: number): void {
     const { clock } = this.#deps;
     const at = clock.monotonic() + pauseMs;
@@ -64,7 +69,7 @@ class DamageRepair implements Repair {
     this.#next?.timer[Symbol.dispose]();
     const timer = clock.timer(pauseMs, () => {
       this.#next = undefined;
-      // What is found while a round runs, the next one brings.
+      // Damage found during a round is left to the next one.
       if (this.#round !== undefined) this.#roundIn(FIRST_PAUSE_MS);
       else this.#round = this.#all().finally(() => (this.#round = undefined));
     });
@@ -92,7 +97,7 @@ class DamageRepair implements Repair {
   async #bring(address: Uint8Array): Promise<boolean> {
     const { retrieval, log } = this.#deps;
     try {
-      // Retrieval hands what it has found to the store.
+      // Retrieval hands what it finds to the store.
       await retrieval.retrieve(address, { signal: this.#stopping.signal });
       return true;
     } catch (err) {

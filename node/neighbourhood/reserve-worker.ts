@@ -1,16 +1,17 @@
 /**
  * Decides when chunks leave the reserve and how far the node's responsibility reaches. `node-behaviour.md` 2.5.
  *
- *   the network's radius is known  a node that has none of its own yet begins with it
+ *   the network's radius is known  a node without one of its own starts with it
  *   a batch has expired            every chunk of it leaves
- *   the neighbourhood is too large the radius grows by one, unless the half that it leaves out would have no node
- *   the reserve is full            chunks below the radius are handed over (`hand-over.ts`); what nobody takes stays
- *   every so often                 a reserve that stays too empty has its radius reduced by one, and so has one whose
- *                                  neighbours beside it have left, when there is room for what was theirs
+ *   the neighbourhood is too large the radius grows by one, unless the half left out would have no node
+ *   the reserve is full            chunks below the radius are handed over (`hand-over.ts`); those that no
+ *                                  node takes stay
+ *   every so often                 the radius shrinks by one if the reserve stays too empty, or if the
+ *                                  sibling neighbourhood has lost its nodes and there is room for its chunks
  *
- * One thing at a time, in this order. Which batches have expired is not written down anywhere: they are those of the
- * reserve that postage does not know, looked for at the start and every time there may be one. So nothing is forgotten
- * in a crash, nor a chunk that came while its batch expired.
+ * One thing at a time, in this order. Expired batches are not recorded anywhere: they are those in the
+ * reserve that postage does not know, searched for at the start and whenever there may be one. So a crash
+ * loses track of none, nor of a chunk that came while its batch expired.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -22,23 +23,29 @@ import type { HandOver, Leftover } from './hand-over.ts';
 import { RESERVE_METRICS } from './metrics.ts';
 import { coveredDepth, isTooEmpty, siblingPrefix, startRadius } from './rules.ts';
 
-/** Room that a hand-over makes beyond what is over capacity, so that not every chunk means a look at other nodes. */
+/**
+ * Extra room that a hand-over makes beyond the excess, so that not every new chunk requires asking other
+ * nodes.
+ */
 const ROOM_MADE_MAX = 1000;
 const ROOM_MADE_PART = 0.1;
-/** Part of the capacity up to which chunks may still wait to be handed over when the radius grows. */
+/** Fraction of the capacity up to which chunks may still await hand-over when the radius grows. */
 const LEFTOVERS_MAX = 1;
-/** Pause after a run that could not let go of anything, milliseconds; doubles up to the longest. */
+/** Pause after a run that could not release anything, milliseconds; doubles up to the longest. */
 const STUCK_PAUSE_MIN_MS = 250;
 const STUCK_PAUSE_MAX_MS = 32_000;
-/** The pause at which it is told, once: what is over in a moment is no trouble. */
+/** The pause at which this is reported, once: shorter ones are no trouble. */
 const STUCK_TOLD_MS = 8_000;
-/** Looks in a row at which the neighbours beside must have been away before their chunks are this node's: not a restart. */
+/**
+ * Consecutive checks at which the sibling neighbourhood must be empty before its chunks are this node's: a
+ * restart is shorter.
+ */
 const UNCOVERED_LOOKS = 3;
-/** Batches looked at between two turns of other work. */
+/** Batches checked between two turns of other work. */
 const BATCHES_PER_LOOK = 64;
 
 export interface ReserveWorkerOptions {
-  /** Milliseconds between two looks at an unchanged reserve. */
+  /** Milliseconds between two checks of an unchanged reserve. */
   readonly wakeUpMs: number;
   /** Smallest storage radius. */
   readonly minimumRadius: number;
@@ -57,7 +64,7 @@ export interface ReserveWorkerDeps {
   readonly overlay: Uint8Array;
   /** Historical chunks per second that come from the peers now. */
   readonly pullRate: () => number;
-  /** Called once, when the radius is one that peers can be asked by. */
+  /** Called once, when the radius is good enough to ask peers by. */
   readonly onSettled: () => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -65,24 +72,26 @@ export interface ReserveWorkerDeps {
 }
 
 export interface ReserveWorker {
-  /** Once postage knows every batch: chunks of unknown ones leave at once. */
+  /** Call it once postage knows every batch: chunks of unknown ones leave at once. */
   start(): void;
-  /** Told whenever the radius of the network is known; the first time counts. */
+  /** Called whenever the network's radius is known; only the first call counts. */
   networkRadius(radius: number): void;
-  /** Waits for the open transaction at most. */
+  /** Waits at most for the open transaction. */
   stop(): Promise<void>;
   congestion(): Congestion;
 }
 
-/** What keeps the reserve from taking more, and what it cannot let go of. */
+/** What keeps the reserve from taking more, and what it cannot release. */
 export interface Congestion {
   /** The neighbourhood's own chunks fill the reserve, and the radius cannot grow. */
   readonly full: boolean;
-  /** The node that would let the radius grow: first bits of its overlay; undefined when there is one. */
+  /**
+   * The missing node that would let the radius grow: first bits of its overlay; undefined when there is one.
+   */
   readonly missing: string | undefined;
-  /** Below the radius, while the reserve is over its capacity and nobody takes them. */
+  /** Chunks below the radius, while the reserve is over capacity and no node takes them. */
   readonly leftovers: readonly Leftover[];
-  /** Why nobody takes them, if so. */
+  /** Why no node takes them, if so. */
   readonly refusal: string | undefined;
 }
 
@@ -97,16 +106,16 @@ class Worker implements ReserveWorker {
   readonly #due = { settle: false, sweep: true, unreserve: true, look: false };
   readonly #ends: (() => void)[] = [];
   #networkRadius: number | undefined;
-  /** The start radius is known and not yet written down. */
+  /** The start radius is known but not yet persisted. */
   #settling = false;
   #timer: Disposable | undefined;
-  /** After a run that could not let go of anything: until this timer nothing is tried again. */
+  /** Set after a run that could not release anything: nothing is tried again until this timer fires. */
   #stuck: { readonly timer: Disposable } | undefined;
   #stuckPauseMs = STUCK_PAUSE_MIN_MS;
   /** Something has changed since the last hand-over began. */
   #retryAsked = false;
   #uncoveredLooks = 0;
-  /** Ends what is being handed over. */
+  /** Interrupts the running hand-over. */
   #interruption = new AbortController();
   #woken = Promise.withResolvers<void>();
   #stopped = false;
@@ -129,10 +138,10 @@ class Worker implements ReserveWorker {
       }),
       reserve.onOverflow(() => this.#growIfNeeded()),
       reserve.onRadius(() => this.#show()),
-      // Who comes may take what nobody has taken.
+      // A new peer may take what no other has taken.
       topology.onChange(() => this.#retry()),
       postage.onExpired(() => {
-        // What has expired goes first; afterwards there may be nothing left to hand over.
+        // Expired chunks go first; afterwards there may be nothing left to hand over.
         this.#interruption.abort();
         this.#wake({ sweep: true });
       }),
@@ -182,7 +191,7 @@ class Worker implements ReserveWorker {
       try {
         await work();
       } catch (err) {
-        // Tried again when the next event says so; what a full disk refuses now it refuses in a loop as well.
+        // Retried on the next event; a full disk would refuse again in a tight loop.
         this.#deps.log.error({ err }, 'reserve worker failed');
       }
       this.#show();
@@ -221,7 +230,7 @@ class Worker implements ReserveWorker {
     onSettled();
   }
 
-  /** Takes out the chunks of batches that are no more. */
+  /** Removes the chunks of batches that no longer exist. */
   async #sweep(): Promise<void> {
     const { postage, log } = this.#deps;
     let missing = 0;
@@ -261,19 +270,19 @@ class Worker implements ReserveWorker {
     } finally {
       this.#metrics.evicted.inc(released);
       if (released > 0) this.#stuckPauseMs = STUCK_PAUSE_MIN_MS;
-      // Chunks that have come meanwhile are no reason to try the same again at once.
+      // Chunks that have come meanwhile are no reason to retry at once.
       const again = released > 0 || this.#due.sweep || this.#retryAsked;
       this.#due.unreserve = this.#isFull() && again;
       if (this.#isFull() && !again && !this.#stopped) this.#rest();
     }
   }
 
-  /** At once: every chunk that comes before is refused. Also while chunks are being handed over. */
+  /** At once, because every chunk that comes before is refused; even while chunks are being handed over. */
   #growIfNeeded(): void {
     const { reserve, log } = this.#deps;
     const radius = reserve.radius();
     const leftovers = reserve.size() - reserve.sizeWithinRadius();
-    // Each growth adds to them; the disk is never to hold more than two and a half times the capacity.
+    // Each growth adds to them; the disk must never hold more than two and a half times the capacity.
     const mayAdd = leftovers <= reserve.capacity() * LEFTOVERS_MAX;
     if (!this.#overflows() || !mayAdd || radius >= this.#covered()) return;
     log.info({ radius: radius + 1, chunks: reserve.size() }, 'storage radius has grown');
@@ -284,7 +293,7 @@ class Worker implements ReserveWorker {
     this.#retry();
   }
 
-  /** Nothing could be let go of: what stands in the way may be gone after a pause. */
+  /** Nothing could be released: the obstacle may be gone after a pause. */
   #rest(): void {
     const { clock, handOver, log, reserve } = this.#deps;
     const { refusal } = handOver;
@@ -309,7 +318,7 @@ class Worker implements ReserveWorker {
     const capacity = reserve.capacity();
     const withinRadius = reserve.sizeWithinRadius();
     const withinSmaller = reserve.sizeFrom(radius - 1);
-    // Alone it is this node that has lost the others.
+    // Without any peers it is this node that has lost the others.
     const uncovered = radius > this.#covered() && topology.peers().length > 0;
     this.#uncoveredLooks = uncovered ? this.#uncoveredLooks + 1 : 0;
     const takesOver = this.#uncoveredLooks >= UNCOVERED_LOOKS && withinSmaller < capacity;

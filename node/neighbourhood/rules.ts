@@ -2,15 +2,18 @@
 
 import { addressPrefix, MAX_PO, proximityOrder } from '../chunk/address.ts';
 
-/** Part of the capacity below which a reserve is too empty for its radius. */
+/** Fraction of the capacity below which a reserve is too empty for its radius. */
 const FILLED_MIN = 0.5;
-/** Part of the capacity that the chunks within the smaller radius may take, so that it does not grow again at once. */
+/**
+ * Fraction of the capacity that the chunks within the smaller radius may take, so that it does not grow again
+ * at once.
+ */
 const WITHIN_SMALLER_MAX = 0.8;
 
 /** What decides whether the radius shrinks. Chunks, per stamp. */
 export interface Filling {
   readonly withinRadius: number;
-  /** Within the radius that is smaller by one, as far as they are here. */
+  /** Within the radius smaller by one, as far as they are here. */
   readonly withinSmaller: number;
   readonly capacity: number;
   /** Historical chunks per second that peers send. */
@@ -18,8 +21,8 @@ export interface Filling {
 }
 
 /**
- * Is there room for the chunks of twice the neighbourhood? Not while more may still come from the peers there are, nor
- * while what has been left out since the radius grew would fill it again.
+ * Whether there is room for the chunks of twice the neighbourhood. Not while more may still come from current
+ * peers, nor while the chunks left out since the radius grew would fill it again.
  */
 export function isTooEmpty({ withinRadius, withinSmaller, capacity, pullRate }: Filling): boolean {
   return (
@@ -28,8 +31,8 @@ export function isTooEmpty({ withinRadius, withinSmaller, capacity, pullRate }: 
 }
 
 /**
- * Depth up to which every neighbourhood beside this node's has a node: the bins from 0 on that have a peer. Chunks that
- * a radius beyond it leaves out would have nobody.
+ * Depth up to which every sibling neighbourhood has a node: the bins from 0 on that have a peer. Chunks left
+ * out by a radius beyond it would have no node.
  * @param peers full nodes
  */
 export function coveredDepth(
@@ -42,15 +45,16 @@ export function coveredDepth(
   return depth;
 }
 
-/** Prefix of the neighbourhood beside the own one at a depth: its last bit is the other one. */
+/** Prefix of the sibling of our neighbourhood at a depth: its last bit is flipped. */
 export function siblingPrefix(overlay: Uint8Array, depth: number): string {
   const own = addressPrefix(overlay, depth + 1);
   return own.slice(0, depth) + (own.endsWith('0') ? '1' : '0');
 }
 
 /**
- * Radius with which a node begins: its own, unless that says nothing about the network it has come to. All in bits.
- * @param radius.network most frequent one of the peers, who may say anything
+ * Radius with which a node starts: its own, unless that says nothing about the network it has joined. All in
+ * bits.
+ * @param radius.network most frequent one among the peers, which may claim anything
  */
 export function startRadius(radius: {
   readonly local: number;
@@ -72,7 +76,7 @@ export interface Neighbourhood {
 }
 
 /**
- * The node's own neighbourhood, and where the reserve is made twice as large also the one beside it.
+ * The node's own neighbourhood, and, where the reserve is doubled, also its sibling.
  * @param reserve.capacityDoubling 0 or 1 @returns in the order of their addresses
  */
 export function neighbourhoods(

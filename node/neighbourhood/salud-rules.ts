@@ -1,15 +1,16 @@
 /** How peers are rated against each other. Pure. `p2p-protocols.md` 7.5. */
 import { BINS } from '../chunk/address.ts';
 
-/** Part of the peers whose answers are quick enough. */
+/** Fraction of the peers whose answers count as quick enough. */
 const QUICK_SHARE = 0.4;
-/** Part of the peers that have enough connections. */
+/** Fraction of the peers that count as having enough connections. */
 const CONNECTED_SHARE = 0.8;
 /** Bits by which a peer may lie below the depth of the network. */
 const DEPTH_TOLERANCE = 2;
 /**
- * Answers that differ by less are equally quick, milliseconds. On one machine all of them take about as long as it takes
- * the system to find time for a process; without this, that alone would declare three of five nodes unhealthy.
+ * Answers that differ by less are equally quick, milliseconds. On one machine they all take about as long as
+ * the system needs to schedule a process; without this, that alone would declare three of five nodes
+ * unhealthy.
  */
 const DURATION_TOLERANCE_MS = 10;
 
@@ -22,7 +23,7 @@ export interface PeerReport {
   readonly reserveSizeWithinRadius: bigint;
   /** Of the request, milliseconds. */
   readonly durationMs: number;
-  /** It lies within our storage radius. */
+  /** Whether it lies within our storage radius. */
   readonly neighbour: boolean;
 }
 
@@ -66,7 +67,7 @@ export function faultOf(report: PeerReport, norms: Norms): Fault | undefined {
   return undefined;
 }
 
-/** Depths that no node can have say nothing; of several that are as frequent the lowest counts. */
+/** Depths that no node can have are ignored; of several equally frequent ones the lowest counts. */
 function commonDepth(reports: readonly PeerReport[]): number {
   const depths = reports.map(({ committedDepth }) => committedDepth).filter((depth) => depth < BINS);
   return mostFrequent(depths.sort((a, b) => a - b)) ?? 0;

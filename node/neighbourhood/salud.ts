@@ -1,11 +1,10 @@
 /**
- * How healthy the peers are, and which radius the network has: both from what they answer to a request for their
- * status. `p2p-protocols.md` 7.5, `node-behaviour.md` 10.4.
+ * How healthy the peers are, and which radius the network has, both from their answers to status requests.
+ * `p2p-protocols.md` 7.5, `node-behaviour.md` 10.4.
  *
- * Rounds begin with the end of the warm-up and become rarer; while peers still arrive, the next one waits. A peer that
- * connects in between is asked at once and
- * judged by the norms of the last round, so that a node that comes back is not avoided for minutes; as long as there are
- * no norms, it starts a round.
+ * Rounds start at the end of the warm-up and become rarer; while peers still arrive, the next one waits. A
+ * peer that connects in between is asked at once and judged by the norms of the last round, so that a
+ * returning node is not avoided for minutes; as long as there are no norms, it starts a round.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -16,17 +15,17 @@ import type { Topology } from '../topology/topology.ts';
 import { SALUD_METRICS } from './metrics.ts';
 import { faultOf, type Norms, normsOf, type PeerReport } from './salud-rules.ts';
 
-/** The pause between rounds doubles up to so many times the first one. */
+/** The pause between rounds doubles up to this multiple of the first one. */
 const PAUSE_GROWTH_MAX = 30;
-/** Peers arrive no more after so many first pauses without one. */
+/** Peers count as no longer arriving after this many first pauses without one. */
 const QUIET_PAUSES = 5;
-/** A round waits for that at most so many first pauses. */
+/** A round waits for that at most this many first pauses. */
 const PATIENCE_PAUSES = 30;
-/** Peers of this mode are rated; others serve nobody. */
+/** Peers of this mode are rated; others serve no one. */
 const RATED_MODE = 'full';
 
 export interface SaludOptions {
-  /** After the first round, milliseconds. */
+  /** Pause after the first round, milliseconds. */
   readonly pauseMs: number;
 }
 
@@ -44,14 +43,14 @@ export interface SaludDeps {
 }
 
 export interface Salud {
-  /** After the warm-up. */
+  /** Call it after the warm-up. */
   start(): void;
   stop(): Promise<void>;
   /** Most frequent committed depth of the full peers; undefined before one has answered. */
   networkRadius(): number | undefined;
   /** False while the neighbours agree with the network on a radius that is not this node's. */
   isHealthy(): boolean;
-  /** Called when it is known for the first time, and when it changes. */
+  /** Called when the radius first becomes known, and when it changes. */
   onNetworkRadius(listener: (radius: number) => void): void;
 }
 
@@ -72,9 +71,9 @@ class PeerHealth implements Salud {
   readonly #stopped = new AbortController();
   #norms: Norms | undefined;
   #selfHealthy = true;
-  /** Monotonic, of the last full peer. */
+  /** Arrival of the last full peer, monotonic. */
   #arrivedAt = Number.NEGATIVE_INFINITY;
-  /** Everything that runs, one after the other. */
+  /** All running work, one after another. */
   #work: Promise<void> | undefined;
   #loop: Promise<void> | undefined;
 
@@ -126,8 +125,8 @@ class PeerHealth implements Salud {
   }
 
   /**
-   * Waits while peers arrive: all of them have just been asked, and nodes that start together would ask each other again
-   * with every round of their start.
+   * Waits while peers arrive: all of them have just been asked, and nodes that start together would otherwise
+   * ask each other again in every round.
    */
   async #arrivals(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
@@ -205,7 +204,7 @@ class PeerHealth implements Salud {
     this.#deps.topology.rated(peer.id, { healthy: fault === undefined, latencyMs: report.durationMs });
   }
 
-  /** A node whose neighbours agree with the network, but not with it, has the wrong radius. */
+  /** If the neighbours agree with the network but not with this node, its radius is wrong. */
   #judgeSelf({ networkRadius, neighbourhoodRadius }: Norms): void {
     const own = this.#deps.committedDepth();
     if (own === undefined) return;

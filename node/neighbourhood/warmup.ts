@@ -1,9 +1,9 @@
 /**
- * Whether the node has found its place: in the first minutes peers arrive by the dozen, and whoever looks at them
- * judges by those that happen to be there. `p2p-protocols.md` 7.1, `node-behaviour.md` 1.5.
+ * Whether the node has found its place: in the first minutes peers arrive by the dozen, and any judgement
+ * would rest on those that happen to be there. `p2p-protocols.md` 7.1, `node-behaviour.md` 1.5.
  *
- * It begins with the first peer and is over when new peers have become rare, or after a time. The first is looked at
- * only when another peer arrives; a node that never has a peer warms up for ever.
+ * It starts with the first peer and ends when new peers have become rare, or after a time limit. Rarity is
+ * checked only when another peer arrives; a node that never has a peer warms up for ever.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Metrics } from '../env/metrics.ts';
@@ -13,7 +13,7 @@ import { WARMUP_METRICS } from './metrics.ts';
 const PERIOD_MS = 2000;
 /** Periods that are compared. */
 const COMPARED_PERIODS = 5;
-/** Periods that must have passed before they are compared: the first ones say nothing. */
+/** Periods that must pass before any are compared: the first ones say nothing. */
 const PERIODS_MIN = 7;
 /** Sample standard deviation of the arrivals per period below which they count as steady. */
 const DEVIATION_MAX = 3;
@@ -34,7 +34,7 @@ export interface WarmUp {
   isOver(): boolean;
   /** Called once at the end, or at once when it is over. */
   onOver(listener: () => void): void;
-  /** Leaves no timer behind; what was not over never will be. */
+  /** Leaves no timer behind; a warm-up that was not over never will be. */
   stop(): void;
 }
 
@@ -52,7 +52,7 @@ class ArrivalRate implements WarmUp {
   /** Monotonic start of the running period. */
   #periodStart = 0;
   #arrivals = 0;
-  /** Arrivals of the last periods that ended, oldest first. */
+  /** Arrivals in the last completed periods, oldest first. */
   #ended: number[] = [];
 
   constructor(options: WarmUpOptions, deps: WarmUpDeps) {
@@ -113,7 +113,7 @@ class ArrivalRate implements WarmUp {
   }
 }
 
-/** @param arrivals per period that ended, oldest first */
+/** @param arrivals per completed period, oldest first */
 function isSteady(arrivals: readonly number[]): boolean {
   if (arrivals.length < PERIODS_MIN) return false;
   const compared = arrivals.slice(-COMPARED_PERIODS);

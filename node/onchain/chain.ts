@@ -6,9 +6,9 @@ import { hexBytes, malformed, quantity } from './codec/hex.ts';
 import { isObject, type JsonObject, type Send } from './codec/json-rpc.ts';
 import type { BlockHeader, Chain, LogEntry, Receipt } from './ports.ts';
 
-/** What sending transactions needs beyond the reads of `Chain`. */
+/** What sending transactions needs in addition to the reads of `Chain`. */
 export interface SendingChain extends Chain {
-  /** Of a block, unix seconds. */
+  /** Timestamp of a block, unix seconds. */
   timestamp(block: number, signal?: AbortSignal): Promise<bigint>;
   /** Undefined on a chain without EIP-1559. */
   baseFee(signal?: AbortSignal): Promise<bigint | undefined>;
@@ -16,11 +16,11 @@ export interface SendingChain extends Chain {
   estimateGas(call: CallRequest, signal?: AbortSignal): Promise<bigint>;
   /** @returns the hash that the endpoint computed */
   sendRawTransaction(raw: string, signal?: AbortSignal): Promise<string>;
-  /** Mined transactions of the account as of a block. */
+  /** Number of mined transactions of the account as of a block. */
   minedCount(address: string, block: number | 'latest', signal?: AbortSignal): Promise<number>;
-  /** Undefined while the transaction waits, and for an unknown hash. */
+  /** Undefined while the transaction is pending, and for an unknown hash. */
   receipt(hash: string, signal?: AbortSignal): Promise<Receipt | undefined>;
-  /** Whether the transaction waits in the pool, is mined, or is not known. */
+  /** Whether the transaction is in the pool, mined, or unknown. */
   transactionState(hash: string, signal?: AbortSignal): Promise<'pending' | 'mined' | 'unknown'>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Bindings of the two contracts that a storage node uses, the token and PostageStamp: exactly the functions and events
- * it needs. `contracts.md` 3 and 4. Vectors: test/vectors/abi-signatures.json.
+ * Bindings of the two contracts that a storage node uses, the token and PostageStamp: only the functions and
+ * events it needs. `contracts.md` 3 and 4. Vectors: test/vectors/abi-signatures.json.
  */
 import { keccak256 } from '../crypto/keccak.ts';
 import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from './codec/abi.ts';
@@ -157,7 +157,10 @@ export async function minimumValidityBlocks(
   return readWords(result, 'minimumValidityBlocks').uint(0);
 }
 
-/** @returns the token that the contract takes, `0x` and 40 lower-case hex; undefined when there is no such contract */
+/**
+ * @returns the token that the contract accepts, `0x` and 40 lower-case hex; undefined when there is no such
+ * contract
+ */
 export async function postageToken(
   chain: Reader,
   contract: string,

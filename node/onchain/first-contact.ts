@@ -1,18 +1,19 @@
 /**
- * What a start asks of the chain. An endpoint that starts together with the node is waited for, and so is one whose answer
- * is none: one that is cut short, or of another type, may come of a proxy that restarts, and says nothing about the chain.
+ * Queries of the chain at start. They wait for an endpoint that starts together with the node, and also for
+ * one that gives no valid answer: a truncated answer, or one of another type, may come from a restarting
+ * proxy, and says nothing about the chain.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { type Chain, ChainError, type ChainErrorCode } from './ports.ts';
 
-/** For so long each question is asked again; later outages are waited out where they are met. */
+/** How long each query is repeated; later outages are waited out where they occur. */
 export const FIRST_CONTACT_MS = 10_000;
 /** First pause, doubled up to the longest. */
 const PAUSE_MIN_MS = 250;
 const PAUSE_MAX_MS = 1_000;
 
-/** Of answers that say nothing about what was asked. */
+/** Codes of answers that say nothing about the query. */
 const NO_ANSWER: ReadonlySet<ChainErrorCode> = new Set(['RPC_UNREACHABLE', 'RPC_ERROR']);
 
 interface AskDeps {
@@ -29,9 +30,9 @@ export function firstContact(
 }
 
 /**
- * @param what the question, as the log and the error name it
+ * @param what the query, as named in the log and the error
  * @param ask may be called again after a ChainError `RPC_UNREACHABLE` or `RPC_ERROR`
- * @throws ChainError of the last attempt, what else `ask` throws, the signal's reason
+ * @throws ChainError of the last attempt, any other error of `ask`, the signal's reason
  */
 export async function askAtStart<T>(
   what: string,

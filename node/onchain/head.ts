@@ -1,6 +1,6 @@
 /**
- * What the last look at the head of the chain has shown, for those who need not look again: how high it is, and
- * whether anything can have changed. Blocks without transactions change nothing that a contract says.
+ * The result of the last look at the head of the chain, for callers that need not look again: its height, and
+ * whether anything can have changed. Blocks without transactions change no contract state.
  */
 import type { Clock } from '../env/clock.ts';
 import type { BlockHeader } from './ports.ts';
@@ -22,12 +22,15 @@ export class Head {
     this.#last = { header, at: this.#clock.monotonic() };
   }
 
-  /** Undefined when nobody has looked for `ageMs`. */
+  /** Undefined when the last look is older than `ageMs`. */
   height(ageMs: number): number | undefined {
     return this.#within(ageMs)?.header.number;
   }
 
-  /** Another number than before: something may have changed. Undefined when nobody has looked for `ageMs`. */
+  /**
+   * A number that differs once something may have changed. Undefined when the last look is older than
+   * `ageMs`.
+   */
   changes(ageMs: number): number | undefined {
     return this.#within(ageMs) === undefined ? undefined : this.#changes;
   }

@@ -1,7 +1,7 @@
 /**
- * A JSON-RPC endpoint over HTTP. A node asks its chain once per block, and most of what it costs at rest is that request:
- * a socket and a reader of answers of our own take half a millisecond less than the runtime's client, which is half of it.
- * The modules are asked for by name, `node:tls` only for an endpoint that needs it.
+ * A JSON-RPC endpoint over HTTP. A node queries its chain once per block, and that request is most of its
+ * cost at rest: our own socket and answer reader take half a millisecond less than the runtime's client,
+ * which halves the cost. The modules are loaded by name, `node:tls` only for an endpoint that needs it.
  */
 import type { Socket } from 'node:net';
 import { Slots } from '../env/turns/slots.ts';
@@ -14,7 +14,10 @@ const TOO_MANY_REQUESTS = 429;
 const CONNECTIONS_MAX = 8;
 /** Longest answer read. A page of logs with 10,000 events has about 8 MB. */
 const ANSWER_SIZE_MAX = 64 * 1024 * 1024;
-/** An idle connection is probed so often: one that a firewall has forgotten is gone before a request waits on it. */
+/**
+ * An idle connection is probed this often: one that a firewall has forgotten is closed before a request waits
+ * on it.
+ */
 const KEEP_ALIVE_MS = 30_000;
 
 /**
@@ -44,7 +47,7 @@ export function shownUrl(url: URL): string {
 class HttpEndpoint implements ChainEndpoint {
   readonly shown: string;
   readonly #url: URL;
-  /** Of each request, up to the length of its body. */
+  /** Head of each request, up to the length of its body. */
   readonly #head: string;
   readonly #slots = new Slots(CONNECTIONS_MAX);
   /** Open connections that carry no request; the last one is the youngest. */
@@ -57,8 +60,8 @@ class HttpEndpoint implements ChainEndpoint {
   }
 
   /**
-   * The endpoint may close an idle connection at the moment in which it is used again: such a request is sent once more.
-   * All methods used here may arrive twice; a transaction sent again keeps its hash.
+   * The endpoint may close an idle connection just as it is used again: such a request is sent once more. All
+   * methods used here may safely arrive twice; a transaction sent again keeps its hash.
    */
   async post(body: string, signal: AbortSignal): Promise<string> {
     await this.#slots.acquire(signal);
@@ -88,7 +91,8 @@ class HttpEndpoint implements ChainEndpoint {
       if (at !== -1) this.#idle.splice(at, 1);
       socket.destroy();
     };
-    // An idle connection on which something comes, such as a time limit that is over, carries no answer to the next request.
+    // An idle connection that receives something, such as a timeout notice, cannot carry the answer to the
+    // next request.
     const stray = () => {
       if (this.#idle.includes(socket)) leave();
     };
@@ -100,7 +104,7 @@ class HttpEndpoint implements ChainEndpoint {
     const host = hostname.replace(/^\[|\]$/g, '');
     if (protocol === 'https:') {
       const { connect } = process.getBuiltinModule('node:tls');
-      // A server is asked for by its name; an address is none.
+      // TLS server names are for host names, not addresses.
       const named = process.getBuiltinModule('node:net').isIP(host) === 0 ? { servername: host } : {};
       return connect({ host, port: Number(port || 443), ALPNProtocols: ['http/1.1'], ...named });
     }
@@ -132,7 +136,7 @@ class HttpEndpoint implements ChainEndpoint {
       const done = (answer: HttpAnswer) => {
         settle();
         if (answer.reusable && !socket.destroyed) {
-          // Waiting for nothing, it does not keep the process.
+          // An idle socket does not keep the process alive.
           socket.setKeepAlive(true, KEEP_ALIVE_MS).unref();
           this.#idle.push(socket);
         } else socket.destroy();

@@ -1,5 +1,5 @@
 /**
- * Bindings of StakeRegistry and Redistribution: exactly the functions that a node uses. `contracts.md` 6 and 7.
+ * Bindings of StakeRegistry and Redistribution: only the functions that a node uses. `contracts.md` 6 and 7.
  * Vectors: test/vectors/abi-signatures.json, test/vectors/contracts.json.
  */
 import { toHex } from '../crypto/hex.ts';
@@ -34,7 +34,7 @@ const gameSelector = selectorsOf(GAME_FUNCTIONS);
 
 type Reader = Pick<Chain, 'call'>;
 
-/** What the registry knows of an owner; all zero for one that has staked nothing. */
+/** What the registry knows about an owner; all zero for one that has staked nothing. */
 export interface Stake {
   /** 32 bytes. */
   readonly overlay: Uint8Array;
@@ -62,7 +62,10 @@ export async function stakeOf(
   };
 }
 
-/** Surplus over what the stake has to be at the present price. @param owner 20 bytes: the contract answers its caller */
+/**
+ * Surplus over the stake required at the current price. @param owner 20 bytes: the contract answers its
+ * caller
+ */
 export async function withdrawableStake(
   chain: Reader,
   registry: string,
@@ -77,7 +80,7 @@ export async function stakingPaused(chain: Reader, registry: string, signal?: Ab
   return readWords(await chain.call({ to: registry, data: stakeSelector.paused }, signal), 'paused').bool(0);
 }
 
-/** @param nonce of the overlay, 32 bytes @param amount added; nothing changes overlay and height alone */
+/** @param nonce of the overlay, 32 bytes @param amount added; zero changes only overlay and height */
 export function encodeManageStake(nonce: Uint8Array, amount: bigint, height: number): string {
   return encodeCall(stakeSelector.manageStake, nonce, amount, height);
 }
@@ -85,7 +88,10 @@ export function encodeManageStake(nonce: Uint8Array, amount: bigint, height: num
 export const WITHDRAW_STAKE = stakeSelector.withdrawFromStake;
 export const MIGRATE_STAKE = stakeSelector.migrateStake;
 
-/** In the claim phase that of the next round. @returns 32 bytes @throws ChainError REVERTED after the first reveal, until the claim phase */
+/**
+ * In the claim phase, that of the next round. @returns 32 bytes @throws ChainError REVERTED after the first
+ * reveal, until the claim phase
+ */
 export async function currentRoundAnchor(
   chain: Reader,
   game: string,
@@ -95,7 +101,7 @@ export async function currentRoundAnchor(
   return readWords(result, 'currentRoundAnchor').bytes32(0);
 }
 
-/** @param owner 20 bytes @throws ChainError REVERTED for one without a stake, or with a young one */
+/** @param owner 20 bytes @throws ChainError REVERTED for an owner without a stake, or with a recent one */
 export async function isParticipating(
   chain: Reader,
   game: string,
@@ -106,7 +112,7 @@ export async function isParticipating(
   return readWords(await chain.call({ to: game, data }, signal), 'isParticipatingInUpcomingRound').bool(0);
 }
 
-/** @param overlay 32 bytes @throws ChainError REVERTED when there is nothing to win, or no longer */
+/** @param overlay 32 bytes @throws ChainError REVERTED when there is nothing to win, or no longer anything */
 export async function isWinner(
   chain: Reader,
   game: string,
@@ -127,7 +133,7 @@ export function encodeReveal(depth: number, hash: Uint8Array, key: Uint8Array): 
   return encodeCall(gameSelector.reveal, depth, hash, key);
 }
 
-/** In the words of the contract. Byte fields have 32 bytes where nothing else is said. */
+/** Named as in the contract. Byte fields have 32 bytes unless stated otherwise. */
 export interface InclusionProof {
   /** Of the chunk's address in the commitment. */
   readonly proofSegments: readonly Uint8Array[];
@@ -158,7 +164,7 @@ export interface SocProof {
   readonly chunkAddr: Uint8Array;
 }
 
-/** Two elements at random and the last one. */
+/** Two random elements and the last one. */
 export type InclusionProofs = readonly [proof1: InclusionProof, proof2: InclusionProof, last: InclusionProof];
 
 export function encodeClaim(proofs: InclusionProofs): string {

@@ -11,9 +11,9 @@ export type ChainErrorCode =
   | 'NOT_MINED'
   | 'MONITOR_CLOSED';
 
-/** What a contract said when it refused. */
+/** A contract's reason for refusing. */
 export interface Revert {
-  /** `NotBatchOwner()` for a known custom error, the text of `Error(string)`, or what the endpoint wrote. */
+  /** `NotBatchOwner()` for a known custom error, the text of `Error(string)`, or the endpoint's text. */
   readonly reason: string;
   /** Raw bytes as 0x-hex; `0x` when there were none. */
   readonly data: string;
@@ -21,11 +21,11 @@ export interface Revert {
 
 export class ChainError extends Error {
   readonly code: ChainErrorCode;
-  /** With code `REVERTED` alone. */
+  /** Only with code `REVERTED`. */
   readonly revert: Revert | undefined;
-  /** With code `NOT_MINED` alone: hash of the transaction that has to be mined, sent again or cancelled first. */
+  /** Only with code `NOT_MINED`: hash of the transaction that must be mined, resent or cancelled first. */
   readonly blocking: string | undefined;
-  /** The endpoint has had enough for the moment; it may answer the same a little later. */
+  /** Whether the endpoint is overloaded for the moment; it may answer the same request later. */
   readonly busy: boolean;
 
   constructor(
@@ -63,9 +63,9 @@ export interface BlockHeader {
   readonly number: number;
   /** `0x` and 64 lower-case hex. */
   readonly hash: string;
-  /** Of the block before it, as above; undefined when the endpoint does not say. */
+  /** Hash of the previous block, as above; undefined when the endpoint does not say. */
   readonly parentHash?: string | undefined;
-  /** How many it has; undefined when the endpoint does not say. */
+  /** Number of its transactions; undefined when the endpoint does not say. */
   readonly transactions?: number | undefined;
 }
 
@@ -80,7 +80,7 @@ export interface Chain {
     signal?: AbortSignal,
   ): Promise<LogEntry[]>;
   nativeBalance(address: string, signal?: AbortSignal): Promise<bigint>;
-  /** Transactions of the account so far, those waiting in the pool included: the next nonce. */
+  /** Transactions of the account so far, including those in the pool: the next nonce. */
   transactionCount(address: string, signal?: AbortSignal): Promise<number>;
 }
 
@@ -91,27 +91,28 @@ export interface TransactionRequest {
   readonly data: string;
   /** Native coin, base units. */
   readonly value?: bigint;
-  /** Taken as it is, within what the chain allows; 0 or absent: estimated. */
+  /** Used as given, within what the chain allows; 0 or absent: estimated. */
   readonly gasLimit?: bigint;
-  /** Least that an estimate may come to, and the limit when nothing can be estimated. */
+  /** Lower bound of an estimate, and the limit when nothing can be estimated. */
   readonly minimumGasLimit?: bigint;
-  /** Highest price per gas; absent: from the suggestions of the endpoint. */
+  /** Highest price per gas; absent: based on the endpoint's suggestions. */
   readonly gasPrice?: bigint;
   /** Added to the suggested tip, percent; absent: 25. */
   readonly tipBoostPercent?: number;
   /** Shown in the list of transactions. */
   readonly description: string;
   /**
-   * Called with the hash before anything is written or sent, so that an operation can note under which hash it goes on
-   * after a crash. A noted hash that `find` does not know was never sent; one that it knows is, sooner or later.
+   * Called with the hash before anything is written or sent, so that an operation can note the hash to
+   * continue with after a crash. A noted hash that `find` does not know was never sent; one that it knows
+   * will be, sooner or later.
    */
   readonly beforeSend?: (hash: string) => Promise<void>;
 }
 
-/** What became of a transaction. */
+/** The outcome of a transaction. */
 type TransactionOutcome =
   | { readonly kind: 'mined'; readonly receipt: Receipt }
-  /** Another transaction took its nonce. `blockNumber`: where this was seen. */
+  /** Another transaction took its nonce. `blockNumber`: where this was observed. */
   | { readonly kind: 'cancelled'; readonly blockNumber: number };
 
 /** A transaction that this node has sent; kept for ever. */
@@ -130,32 +131,37 @@ export interface SentTransaction {
   /** Unix seconds. */
   readonly created: number;
   readonly description: string;
-  /** Undefined while it is pending. A reorganisation of the chain may take it back. */
+  /** Undefined while it is pending. A reorganisation of the chain may undo it. */
   readonly outcome: TransactionOutcome | undefined;
 }
 
-/** One sender, one nonce sequence. Hashes are `0x` and 64 hex in any case. */
+/** One sender, one nonce sequence. Hashes are `0x` and 64 hex, upper or lower case. */
 export interface Transactions {
   /**
-   * Signs a transaction, writes it down, sends it. @returns its hash once the endpoint has it
+   * Signs a transaction, records it, sends it. @returns its hash once the endpoint has it
    * @throws ChainError `GAS_PRICE_TOO_LOW`, `INSUFFICIENT_NATIVE`, `RPC_ERROR` and others: nothing was sent. After an
-   * abort, or `RPC_UNREACHABLE` whose text names the hash, the transaction is written down and will still be sent.
+   * abort, or `RPC_UNREACHABLE` whose text names the hash, the transaction is recorded and will still be
+   * sent.
    */
   send(request: TransactionRequest, signal: AbortSignal): Promise<string>;
   /**
-   * Waits until a transaction of this node is mined, whether it did what it should or not.
+   * Waits until a transaction of this node is mined, whether it succeeded or not.
    * @throws ChainError `TRANSACTION_CANCELLED`, `TRANSACTION_UNKNOWN`, `MONITOR_CLOSED` when the node stops
    */
   wait(hash: string, signal: AbortSignal): Promise<Receipt>;
   /**
    * `send` and `wait`, for an operation with a waiting caller.
-   * @throws ChainError `REVERTED` with the contract's reason as well, `NOT_MINED` after a while: it stays under way
+   * @throws ChainError also `REVERTED` with the contract's reason, `NOT_MINED` after a while: it stays under
+   * way
    */
   execute(request: TransactionRequest, signal: AbortSignal): Promise<Receipt>;
   find(hash: string): SentTransaction | undefined;
   /** Not mined yet, ascending by nonce. */
   pending(): SentTransaction[];
-  /** Sends the stored bytes again. @throws ChainError `TRANSACTION_UNKNOWN`, `ALREADY_IMPORTED` when the endpoint has it */
+  /**
+   * Resends the stored bytes. @throws ChainError `TRANSACTION_UNKNOWN`, `ALREADY_IMPORTED` when the endpoint
+   * has it
+   */
   resend(hash: string, signal: AbortSignal): Promise<void>;
   /**
    * Replaces a transaction by one of the same nonce that does nothing. @returns the hash of the replacement

@@ -1,6 +1,6 @@
 /**
- * The chain's JSON-RPC endpoint: a deadline per call, and another try when it has no time. How a request gets there and
- * its answer back belongs to the platform (`http-endpoint.ts`).
+ * The chain's JSON-RPC endpoint: a deadline per call, and a retry when the endpoint is busy. Transport of
+ * requests and answers belongs to the platform (`http-endpoint.ts`).
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -14,24 +14,25 @@ import { ChainError } from './ports.ts';
 /** A local chain answers in milliseconds, a public endpoint in a second or two; a page of 5,000 blocks of logs takes longest. */
 const CALL_TIMEOUT_MS = 15_000;
 /**
- * A call that an endpoint has no time for is made again, so that an operation of many calls does not end at the first
- * one refused. Three pauses of 0.7 s together: longer than a burst, shorter than the patience of a waiting caller.
+ * A call refused by a busy endpoint is repeated, so that an operation of many calls does not fail at the
+ * first refusal. Three pauses of 0.7 s in total: longer than a burst, shorter than the patience of a waiting
+ * caller.
  */
 const BUSY_RETRIES = 3;
 const BUSY_PAUSE_MS = 100;
-/** Refused with the same code when a page has too many events, which no pause makes fewer. */
+/** Refused with the same code when a page has too many events, which a pause does not reduce. */
 const NEVER_REPEATED = 'eth_getLogs';
 
 /** The way to a chain. */
 export interface ChainEndpoint {
-  /** Its address as errors name it. */
+  /** Its address as shown in errors. */
   readonly shown: string;
   /**
    * Sends the text of one JSON-RPC request. @returns the text of its answer
    * @throws ChainError, any other error when the endpoint cannot be reached; the signal's reason
    */
   post(request: string, signal: AbortSignal): Promise<string>;
-  /** Gives idle connections back; requests after it open new ones. */
+  /** Closes idle connections; later requests open new ones. */
   close(): void;
 }
 
@@ -44,9 +45,9 @@ interface RpcDeps {
 export interface Rpc extends SendingChain {
   /** Any method. @throws ChainError `RPC_UNREACHABLE`, `RPC_ERROR`, `REVERTED`; the signal's reason */
   readonly send: Send;
-  /** As the last look at the newest block has shown it. */
+  /** The head of the chain at the last look. */
   readonly head: Head;
-  /** Closes idle connections; calls after it open new ones. */
+  /** Closes idle connections; later calls open new ones. */
   close(): void;
 }
 
@@ -97,7 +98,7 @@ export function createRpc(endpoint: ChainEndpoint, { clock, log, metrics }: RpcD
   };
 }
 
-/** A method that a node does not use has no counter of its own. */
+/** Methods that a node does not use have no counter of their own. */
 function callKey(method: string, params: readonly unknown[]): keyof typeof CALL_METRICS {
   const key = params[1] === 'pending' ? `${method}_pending` : method;
   return key as keyof typeof CALL_METRICS;

@@ -1,10 +1,10 @@
-/** The node's chain account: what it owns, and sending it to where the operator allows. */
+/** The node's chain account: its holdings, and transfers to addresses that the operator allows. */
 import { encodeTransfer, toAddress, tokenBalance } from './contracts.ts';
 import type { Chain, TransactionRequest, Transactions } from './ports.ts';
 
-/** Of one token transfer, whatever a request says. */
+/** Gas limit of a token transfer, whatever a request says. */
 const TOKEN_TRANSFER_GAS = 90_000n;
-/** Of a transfer of native coin to whatever stands at the address, unless a request says so. */
+/** Gas limit of a transfer of native coin to any kind of account, unless a request sets one. */
 const NATIVE_TRANSFER_GAS = 300_000n;
 
 interface WalletOptions {
@@ -33,7 +33,7 @@ export interface Wallet {
   readonly nativeBalance: (signal: AbortSignal) => Promise<bigint>;
   /** @param address 20 bytes */
   readonly mayReceive: (address: Uint8Array) => boolean;
-  /** The gas limit is a fixed one. */
+  /** The gas limit is fixed. */
   readonly sendTokens: Transfer;
   readonly sendNative: Transfer;
 }

@@ -1,12 +1,12 @@
 /**
- * What a protocol may do with the network. Two hosts: `libp2p-host.ts` (TCP, noise, yamux) and
+ * What a protocol may do with the network. There are two hosts: `libp2p-host.ts` (TCP, noise, yamux) and
  * `memory-host.ts` (nodes of one process, virtual clock). A protocol file never imports libp2p.
  */
 import type { MessageOf, MessageTable } from './codec/message.ts';
 
 /**
  * Handshake version spoken with a peer; it says which records and which gossip the peer understands. The older one is
- * that of Bee v2.7: its records have no time.
+ * that of Bee v2.7: its records have no timestamp.
  */
 export type Generation = '15.0.0' | '14.0.0';
 
@@ -21,7 +21,10 @@ export interface Peer {
   readonly fullNode: boolean;
   readonly direction: 'inbound' | 'outbound';
   readonly generation: Generation;
-  /** Multiaddress from which or at which it is connected, without its identity: what it cannot make up, unlike its record. */
+  /**
+   * Multiaddress of the connection's other end, without its identity: unlike the record, the peer cannot make
+   * it up.
+   */
   readonly remoteAddress: string;
   /** Multiaddresses of its signed record, each ending in `/p2p/<peer id>`. */
   readonly underlays: readonly string[];
@@ -39,7 +42,7 @@ export interface AddressRecord {
   readonly underlay: Uint8Array;
   readonly signature: Uint8Array;
   readonly nonce: Uint8Array;
-  /** Unix seconds; 0 in a record of generation 14.0.0, whose signature covers neither nonce nor time. */
+  /** Unix seconds; 0 in a record of generation 14.0.0, whose signature covers neither nonce nor timestamp. */
   readonly timestamp: bigint;
   /** 20 bytes, zero when none. */
   readonly chequebook: Uint8Array;
@@ -65,7 +68,9 @@ export interface MessageStream {
    * `MESSAGE_TOO_LARGE`, `MESSAGE_MALFORMED`; the signal's reason when it aborts.
    */
   read<T extends MessageTable>(table: T, signal?: AbortSignal): Promise<MessageOf<T>>;
-  /** Resolves when the transport has room again. Absent fields are sent as zero values, which is: not at all. */
+  /**
+   * Resolves when the transport has room again. Absent fields are sent as zero values, that is, not at all.
+   */
   write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void>;
   /** Full close: ends the write side, waits up to 30 s for the other side's end. A byte instead of the end is an error. */
   close(): Promise<void>;
@@ -94,9 +99,9 @@ export class StreamError extends Error {
 
 /** What a node registers for one stream protocol. */
 export interface ProtocolSpec {
-  /** `/swarm/<name>/<version>/<stream>`; other patches and lower minor versions are served, too. */
+  /** `/swarm/<name>/<version>/<stream>`; other patch versions and lower minor versions are served too. */
   readonly id: string;
-  /** Largest number of simultaneous inbound streams of one peer; bound of memory. */
+  /** Largest number of simultaneous inbound streams of one peer; bounds memory. */
   readonly inboundStreamsMax: number;
 }
 
@@ -106,16 +111,19 @@ export interface ProtocolSpec {
  */
 export type ProtocolHandler = (stream: MessageStream, signal: AbortSignal) => Promise<void>;
 
-/** Answers the headers of an inbound stream (swap sends rates, pullsync that it waits); most protocols have none. */
+/**
+ * Answers the headers of an inbound stream (swap sends rates, pullsync announces that it waits); most
+ * protocols have none.
+ */
 export type HeadersAnswer = (peer: Peer, received: Headers) => Headers;
 
 export type HostErrorCode =
-  /** To exactly that address. */
+  /** At exactly that address. */
   | 'ALREADY_CONNECTED'
   | 'SELF_DIAL'
   | 'PEER_BLOCKLISTED'
   | 'PEER_IS_LIGHT'
-  /** This node takes the peers that it was given, and no others. */
+  /** This node accepts only the peers that it was given. */
   | 'PEER_NOT_ALLOWED'
   | 'DIAL_FAILED'
   /** Too many dials have failed; `retryAfterMs` says when to try again. */
@@ -140,7 +148,10 @@ export class HostError extends Error {
   }
 }
 
-/** Has this machine a network? It has when a dial or an inbound handshake succeeds, none when no route is found. */
+/**
+ * Whether this machine has a network: yes when a dial or an inbound handshake succeeds, no when no route is
+ * found.
+ */
 export type NetworkStatus = 'Unknown' | 'Available' | 'Unavailable';
 
 export interface BlocklistEntry {
@@ -163,7 +174,7 @@ export interface Host {
   underlays(): string[];
   handle(protocol: ProtocolSpec, handler: ProtocolHandler, answer?: HeadersAnswer): void;
   /**
-   * @param options.signal ends the wait for the other side's headers, and later reads that bring no signal of their own
+   * @param options.signal ends the wait for the other side's headers, and later reads without a signal
    * @throws StreamError `PEER_NOT_FOUND`, `PROTOCOL_UNSUPPORTED`, `HEADERS_TIMEOUT`, `STREAM_RESET`
    */
   open(
@@ -172,29 +183,30 @@ export interface Host {
     options: { signal?: AbortSignal; headers?: Headers },
   ): Promise<MessageStream>;
   /**
-   * Dials the addresses in order, runs the handshake and the connect hooks. Addresses of transports that we do not have,
-   * private ones where they are not allowed and our own are left out.
+   * Dials the addresses in order, runs the handshake and the connect hooks. Skips our own addresses, those of
+   * unsupported transports, and private ones where they are not allowed.
    * @param underlays multiaddresses with or without `/p2p/`
-   * @returns the peer; the known one when it is connected already, but not to exactly that address
+   * @returns the peer; the existing one when it is already connected, but not at exactly that address
    * @throws HostError; `ALREADY_CONNECTED` carries the peer's overlay in its message
    */
   connect(underlays: readonly string[], signal: AbortSignal): Promise<Peer>;
   /**
-   * Can strangers reach a node there? Connects under a fresh identity, pings once and leaves; tries the best address
-   * first. @returns round-trip time of the ping, ms @throws HostError `DIAL_FAILED` after 15 s at most; the signal's reason
+   * Checks that strangers can reach a node there: connects under a fresh identity, pings once and leaves;
+   * best address first. @returns round-trip time of the ping, ms @throws HostError `DIAL_FAILED` after 15 s
+   * at most; the signal's reason
    */
   probe(underlays: readonly string[], signal: AbortSignal): Promise<number>;
   /** @throws HostError `PEER_NOT_FOUND` */
   disconnect(overlayHex: string, reason: string): Promise<void>;
   /**
    * Disconnects and refuses the peer for `durationMs` (0: for ever); a second entry keeps the longer duration.
-   * @throws HostError `NETWORK_UNAVAILABLE`: without a network what looks like the peer's fault is not
+   * @throws HostError `NETWORK_UNAVAILABLE`: without a network, an apparent fault of the peer is not its own
    */
   blocklist(overlayHex: string, durationMs: number, reason: string): Promise<void>;
   /**
-   * Counts something that no honest node sends. A few are borne; then the peer is disconnected, and refused for a while.
-   * The count is kept over connections. @param what for the log and the blocklist
-   * @param weight 1 unless told; less for what an honest node may pass on from others without looking
+   * Counts something that no honest node sends. A few are tolerated; then the peer is disconnected and
+   * refused for a while. The count persists across connections. @param what for the log and the blocklist
+   * @param weight default 1; less for what an honest node may pass on from others unchecked
    */
   misbehaved(peer: Peer, what: string, weight?: number): void;
   /** Whether it has misbehaved lately, or others of its public address have. */
@@ -202,7 +214,7 @@ export interface Host {
   blocklisted(): BlocklistEntry[];
   networkStatus(): NetworkStatus;
   peer(overlayHex: string): Peer | undefined;
-  /** Connected peers that every part of the node knows of: the connect hooks have run. */
+  /** Connected peers whose connect hooks have run, so that every part of the node knows them. */
   peers(): Peer[];
   /** Refuses an inbound full peer in the handshake when it returns false (topology picker). */
   setPicker(picker: (overlay: Uint8Array, fullNode: boolean) => boolean): void;

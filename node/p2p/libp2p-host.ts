@@ -15,7 +15,10 @@ import { StaticKeyProofs } from './noise/noise-stream.ts';
 import { createPeerHost, type HostDeps, type HostOptions } from './peer-host.ts';
 import { createTcp } from './tcp-host.ts';
 
-/** Two words, the first without a version of another program: the form that real nodes expect (checklist item 11). */
+/**
+ * Two words, the first without another program's version: the form that real nodes expect (checklist item
+ * 11).
+ */
 const AGENT_VERSION = `svcnet/${VERSION} node/${process.versions.node.split('.')[0]}`;
 
 /** Bytes of an Ed25519 seed. */
@@ -25,7 +28,7 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
   const { identity, random, power, ...shared } = deps;
   const own = ownIdentity(identity);
   const proofs = new StaticKeyProofs();
-  // One for all probes, as a real node has it, and only where something is probed.
+  // One for all probes, as in a real node; created only when something is probed.
   let prober: Stranger | undefined;
   const transport = new Libp2pTransport(
     {
@@ -41,7 +44,7 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
       stranger: () => (prober ??= stranger(random, proofs)),
       clock: deps.clock,
       log: deps.log,
-      // Frames of one turn leave together: most of the cost of a small frame is its system call and its encryption.
+      // Frames of one turn leave together: most of a small frame's cost is its system call and encryption.
       defer: (flush) => setImmediate(() => (power === undefined ? flush() : power.run(flush))),
     },
   );

@@ -20,22 +20,22 @@ const FIRST_FREE_PORT = 20_000;
 const NOTHING = new Uint8Array(0);
 
 export interface MemoryNetworkOptions {
-  /** Told of every frame when it is sent. */
+  /** Called for every frame when it is sent. */
   readonly observe?: (frame: MemoryFrame) => void;
   /**
-   * Runs a delivery later, in the order of the calls. Without it everything arrives in the turn in which it was sent;
-   * then nothing else in the process gets a turn while nodes answer each other.
+   * Runs a delivery later, in the order of the calls. Without it everything arrives in the turn in which it
+   * was sent, and nothing else in the process runs while nodes answer each other.
    */
   readonly defer?: (deliver: () => void) => void;
-  /** What becomes of frames on their way. Default: they arrive. */
+  /** Decides the fate of frames in transit. Default: they arrive. */
   readonly carrier?: Carrier;
 }
 
 /** Decides when what is sent arrives, and whether. */
 export interface Carrier {
-  /** Everything arrives at once: it need not be asked. */
+  /** True while everything arrives at once: the carrier need not be called. */
   readonly idle: boolean;
-  /** @param refuse of a dial: tells the dialler that nobody is there */
+  /** @param refuse of a dial: tells the dialler that no node is there */
   carry(frame: MemoryFrame, arrive: () => void, refuse: () => void): void;
   /** Resolves when there is room for more between two nodes, by their peer ids; undefined when there is. */
   room(from: string, to: string): Promise<void> | undefined;
@@ -49,7 +49,7 @@ export interface MemoryPair {
   reset(): void;
 }
 
-/** The wire between memory hosts: who listens at which address. */
+/** The wire between memory hosts: which host listens at which address. */
 export class MemoryNetwork {
   readonly #options: MemoryNetworkOptions;
   readonly #listeners = new Map<string, MemoryTransport>();
@@ -60,7 +60,10 @@ export class MemoryNetwork {
     this.#options = options;
   }
 
-  /** @param address multiaddress; port 0 takes a free one @returns where @throws RangeError when it is taken */
+  /**
+   * @param address multiaddress; port 0 takes a free one @returns the address in use @throws RangeError when
+   * it is taken
+   */
   listen(address: string, transport: MemoryTransport): string {
     const at = address.endsWith('/tcp/0') ? this.#free(address.slice(0, -1)) : address;
     if (this.#listeners.has(at)) throw new RangeError(`${at} is taken`);
@@ -68,12 +71,12 @@ export class MemoryNetwork {
     return at;
   }
 
-  /** From which a dialler comes: another one each time. */
+  /** Port that a dialler comes from: a different one each time. */
   port(): number {
     return FIRST_DIALLER_PORT + (this.#dialled++ % DIALLER_PORTS);
   }
 
-  /** Whether what is sent may take its time now. */
+  /** Whether frames may be delayed now. */
   get delays(): boolean {
     return this.#options.carrier?.idle === false;
   }
@@ -142,7 +145,7 @@ class MemoryTransport implements Transport {
   readonly #power: Power | undefined;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #links = new Set<MemoryLink>();
-  /** Diallers that wait for this side. */
+  /** Diallers waiting for this side. */
   readonly #knocking = new Set<(reason: Error) => void>();
   #address: string;
   #events: LinkEvents | undefined;
@@ -177,7 +180,7 @@ class MemoryTransport implements Transport {
 
   async dial(underlay: string, signal: AbortSignal): Promise<Link> {
     const other = await this.#reach(underlay, signal);
-    // Either may have gone in the meantime.
+    // Either side may have gone in the meantime.
     if (this.#events === undefined) throw new HostError('HOST_CLOSED', 'the host is closed');
     if (other.#events === undefined) throw new HostError('DIAL_FAILED', `nobody listens at ${underlay}`);
     const here = this.#link(other, { direction: 'outbound', remoteAddress: other.#address });
@@ -191,7 +194,7 @@ class MemoryTransport implements Transport {
     return here;
   }
 
-  /** As long as its carrier lets it take: no time on a network without one. */
+  /** Takes as long as the carrier decides: no time on a network without one. */
   async probe(underlay: string, signal: AbortSignal): Promise<number> {
     const startedAt = this.#clock.monotonic();
     await this.#reach(underlay, signal);
@@ -265,7 +268,7 @@ class MemoryTransport implements Transport {
     return other;
   }
 
-  /** The other nodes see their links break; this one sees nothing any more. */
+  /** The other nodes see their links break; this one no longer sees anything. */
   #vanish(): void {
     this.#network.leave(this.#address, this);
     this.#refuseKnocking();

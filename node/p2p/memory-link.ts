@@ -1,4 +1,4 @@
-/** A connection between two memory hosts, and the streams on it: each end hands its frames to the other one. */
+/** A connection between two memory hosts, and the streams on it: each end hands its frames to the other. */
 import { StreamError } from './host.ts';
 import { Inbox } from './stream/inbox.ts';
 import type { AcceptedStream, Link, RawStream } from './transport.ts';
@@ -12,7 +12,7 @@ export interface MemoryFrame {
   /** Peer ids. */
   readonly from: string;
   readonly to: string;
-  /** Empty for what concerns the whole link. */
+  /** Empty for frames that concern the whole link. */
   readonly protocolId: string;
   readonly bytes: Uint8Array;
 }
@@ -25,7 +25,7 @@ interface LinkOwner {
   closed(link: MemoryLink): void;
   /** Runs code of this side. */
   receive(work: () => void): void;
-  /** Resolves when more can be on its way to the other side; undefined when it can. */
+  /** Resolves when more may be in transit to the other side; undefined when it may already. */
   room(): Promise<void> | undefined;
   /** @param deliver runs on the other side when the frame arrives */
   send(frame: Sent, deliver: () => void): void;
@@ -33,7 +33,7 @@ interface LinkOwner {
 
 type End = Pick<Link, 'remoteId' | 'remoteAddress' | 'direction'> & { readonly listensAt: string };
 
-/** Of a proposal. Told once at least; what comes later says nothing. */
+/** Outcome of a proposal. Reported at least once; later reports are ignored. */
 interface Outcome {
   readonly agreed: (protocolId: string) => void;
   readonly failed: (reason: Error) => void;
@@ -91,14 +91,14 @@ export class MemoryLink implements Link {
     if (twin !== undefined) this.owner.send({ kind: 'close' }, () => twin.#end(closedByOther()));
   }
 
-  /** Both ends see a broken connection, whatever is on its way. */
+  /** Both ends see a broken connection, whatever is in transit. */
   break(reason: Error): void {
     const { twin } = this;
     this.owner.receive(() => this.#end(reason));
     twin?.owner.receive(() => twin.#end(reason));
   }
 
-  /** As when the power of this side is gone: nothing is said to it, and the other end sees a broken connection. */
+  /** As in a power cut on this side: this end is told nothing, and the other end sees a broken connection. */
   vanish(): void {
     const { twin } = this;
     this.#open = false;
@@ -107,7 +107,7 @@ export class MemoryLink implements Link {
     twin?.owner.receive(() => twin.#end(closedByOther()));
   }
 
-  /** The other side takes the first one that it speaks. */
+  /** The other side accepts the first one that it speaks. */
   #propose(protocolIds: readonly string[], outcome?: Outcome): MemoryStream {
     const { twin, owner } = this;
     if (!this.#open || twin === undefined) throw closedByOther();
@@ -161,9 +161,9 @@ class MemoryStream implements RawStream {
   readonly #owner: LinkOwner;
   readonly #done: () => void;
   readonly #inbox = new Inbox(() => this.#taken());
-  /** Bytes on their way to this end. */
+  /** Bytes in transit to this end. */
   #coming = 0;
-  /** Somebody who waits until the reader of this end took something. */
+  /** A writer waiting until the reader of this end takes something. */
   #room: PromiseWithResolvers<void> | undefined;
   #writing = true;
   #ended = false;

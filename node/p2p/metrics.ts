@@ -62,7 +62,7 @@ export const P2P_METRICS = {
   },
 } as const satisfies MetricTable;
 
-/** `node-behaviour.md` 12: messages of the handshake by what became of them. */
+/** `node-behaviour.md` 12: handshake messages by outcome. */
 export const HANDSHAKE_METRICS = {
   synReceived: { kind: 'counter', name: 'handshake_syn_rx', help: 'Handshakes started by peers.' },
   synFailed: {

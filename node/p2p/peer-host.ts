@@ -45,11 +45,11 @@ import { FramedStream } from './stream/framed-stream.ts';
 import type { Link, LinkEvents, RawStream, Transport } from './transport.ts';
 
 /**
- * A link whose other end has not introduced itself is ended after this time. It is no peer, but it may be probing us,
- * and takes a minute at most for that.
+ * A link whose other end has not introduced itself is ended after this time. The other end may be probing us,
+ * which takes at most a minute.
  */
 const STRANGER_MAX_MS = 120_000;
-/** Links at once: full bins, the light nodes beside them, and strangers. Beyond it strangers go, never a peer. */
+/** Links at once: full bins, light nodes, and strangers. Beyond it strangers are dropped, never a peer. */
 export const LINKS_MAX = 1_500;
 /** Links of one peer. Two nodes that dial each other at once have two for a moment; the next replaces the oldest spare one. */
 export const LINKS_PER_PEER_MAX = 4;
@@ -62,13 +62,13 @@ export interface PeerHostOptions extends DiallingOptions {
   readonly welcomeMessage: string;
   /** Multiaddresses of the only peers that are accepted, no matter which side dials; absent or none: all. */
   readonly onlyPeers?: readonly string[];
-  /** Contract, 20 bytes, that the own record names as the one we pay from. */
+  /** Contract, 20 bytes, that our record names as the one we pay from. */
   readonly chequebook?: () => Uint8Array | undefined;
-  /** Record of this node that its peers were given: it introduces itself with this one as long as it fits. */
+  /** Record of this node that its peers were given: used for introductions as long as it fits. */
   readonly givenRecord?: AddressRecord | undefined;
-  /** Multiaddresses of a transport identity that need not be asked where it listens; undefined: it is asked. */
+  /** Listen addresses of a transport identity that need not be asked for them; undefined: it is asked. */
   readonly listensAt?: (remoteId: string) => readonly string[] | undefined;
-  /** Handshakes that are offered and accepted: all when absent. A node of an older or newer network has one. */
+  /** Handshakes offered and accepted: all when absent. A node of an older or newer network has one. */
   readonly generations?: readonly Generation[];
 }
 
@@ -76,7 +76,7 @@ export interface PeerHostDeps {
   readonly transport: Transport;
   readonly signer: Signer;
   readonly addressBook: AddressBook;
-  /** Of subsystem `p2p`: blocklist and own record. */
+  /** Subsystem `p2p`: blocklist and own record. */
   readonly state: KeyValueStore;
   readonly clock: Clock;
   readonly log: Logger;
@@ -93,13 +93,13 @@ export interface HostOptions extends PeerHostOptions {
 export interface HostDeps extends Omit<PeerHostDeps, 'transport'> {
   /** Ed25519 seed, 32 bytes: the libp2p identity. */
   readonly identity: Uint8Array;
-  /** Of the identities that probe peers. */
+  /** For the identities that probe peers. */
   readonly random: Random;
 }
 
 /** What a handshake led to. */
 interface Registration {
-  /** The new one, or the one that was there. */
+  /** The new session, or the existing one. */
   readonly session: Session;
   readonly isNew: boolean;
 }
@@ -115,15 +115,15 @@ class PeerHost implements Host {
   readonly #blocklist: Blocklist;
   readonly #conduct: Conduct;
   readonly #dialling: Dialling;
-  /** Inbound links of nodes that are no peers yet. */
+  /** Inbound links of nodes that are not yet peers. */
   readonly #strangers = new Strangers<Link>();
-  /** Ends a link on which nobody introduces itself. */
+  /** Ends a link whose other end does not introduce itself. */
   readonly #patience = new Map<Link, Disposable>();
   readonly #ownRecord: OwnRecord;
   readonly #handshake: Handshake;
   readonly #dialects: readonly HandshakeDialect[];
   readonly #streams: PeerStreams;
-  /** Transport identities. */
+  /** Transport identities that are accepted. */
   readonly #allowed: ReadonlySet<string | undefined>;
   readonly #listensAt: (remoteId: string) => readonly string[] | undefined;
   readonly #metrics: MetricsOf<typeof P2P_METRICS>;
@@ -212,14 +212,17 @@ class PeerHost implements Host {
     else {
       const leave = () => link.close(new StreamError('STREAM_RESET', 'no introduction'));
       this.#patience.set(link, this.#deps.clock.timer(STRANGER_MAX_MS, leave));
-      // One that we have dialled is bounded by the dials.
+      // Links that we dialled are bounded by the dials.
       const leaves = link.direction === 'inbound' ? this.#strangers.add(link, link.remoteAddress) : undefined;
       leaves?.close(tooMany());
     }
     if (this.#sessions.linkCount > LINKS_MAX) this.#strangers.oldest()?.close(tooMany());
   }
 
-  /** One more link of a peer takes the place of the oldest one that is neither this nor the one it introduced itself on. */
+  /**
+   * A further link of a peer replaces the oldest one that is neither this nor the one it introduced itself
+   * on.
+   */
   #limitLinks(session: Session, newest: Link): void {
     const links = this.#sessions.links(session.remoteId);
     if (links.length <= LINKS_PER_PEER_MAX) return;
@@ -227,7 +230,7 @@ class PeerHost implements Host {
     links.find((link) => link !== own && link !== newest)?.close(tooMany());
   }
 
-  /** It is no stranger's link any more. */
+  /** The link no longer belongs to a stranger. */
   #known(link: Link): void {
     this.#strangers.delete(link);
     this.#patience.get(link)?.[Symbol.dispose]();
@@ -256,8 +259,9 @@ class PeerHost implements Host {
   }
 
   /**
-   * The registered peer with this identity. As on the public network, one that dialled us, from whatever port it took,
-   * is simply there, while dialling an address twice is an error. @throws HostError `ALREADY_CONNECTED`
+   * The registered peer with this identity. As on the public network, a peer that dialled us, from whatever
+   * port, is simply returned, while dialling an address twice is an error. @throws HostError
+   * `ALREADY_CONNECTED`
    */
   #connectedAt(remoteId: string | undefined, underlay: string): Peer | undefined {
     const session = remoteId === undefined ? undefined : this.#sessions.ofRemote(remoteId);
@@ -269,7 +273,7 @@ class PeerHost implements Host {
     return session.peer;
   }
 
-  /** Dials a node that is no peer yet. */
+  /** Dials a node that is not yet a peer. */
   async #reach(underlay: string, signal: AbortSignal): Promise<Peer> {
     const remoteId = peerIdOf(underlay);
     const open = remoteId === undefined ? undefined : this.#sessions.link(remoteId);
@@ -277,7 +281,7 @@ class PeerHost implements Host {
     const link = await this.#dialling.dial(underlay, signal);
     const session = this.#sessions.ofRemote(link.remoteId);
     if (session === undefined) return this.#introduce(link, underlay, signal);
-    // Only now we know who that is: the link that we had is enough.
+    // Only now do we know which node this is: the link that we had is enough.
     link.close(new StreamError('STREAM_RESET', 'connected already'));
     return this.#connectedAt(link.remoteId, underlay) ?? session.peer;
   }
@@ -303,7 +307,7 @@ class PeerHost implements Host {
       return session.peer;
     }
     await stream.close();
-    // Its overlay is bound to another identity: streams on this link would be reset.
+    // The overlay is bound to another identity: streams on this link would be reset.
     if (session.remoteId !== link.remoteId) link.close(new StreamError('STREAM_RESET', 'connected already'));
     return session.peer;
   }
@@ -365,7 +369,7 @@ class PeerHost implements Host {
       stream.reset(cause as Error);
       const session = this.#sessions.ofRemote(link.remoteId);
       if (session === undefined) link.close(cause as Error);
-      // Registered in this exchange, which then failed.
+      // Registered during this exchange, which then failed.
       else if (session !== before && session.link === link) this.#close(session, 'handshake failed');
       if (cause instanceof HostError) throw cause;
       throw new HostError('HANDSHAKE_FAILED', `handshake: ${(cause as Error).message}`, { cause });
@@ -373,7 +377,7 @@ class PeerHost implements Host {
   }
 
   /**
-   * From here on the peer's streams are served. A handshake of an overlay or an identity that is registered already
+   * From here on the peer's streams are served. A handshake of an already registered overlay or identity
    * changes nothing. @throws HostError when the peer is refused
    */
   #register(
@@ -400,7 +404,7 @@ class PeerHost implements Host {
     return known === undefined ? { session, isNew: true } : { session: known, isNew: false };
   }
 
-  /** What follows the registration. A failure disconnects the peer. */
+  /** The steps after registration. A failure disconnects the peer. */
   async #settle(session: Session, stream: FramedStream, signal: AbortSignal): Promise<void> {
     const { peer } = session;
     try {

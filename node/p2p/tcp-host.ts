@@ -1,4 +1,7 @@
-/** TCP sockets: dialling, listening, and the bytes of one connection. The only file of the real network that has them. */
+/**
+ * TCP sockets: dialling, listening, and the bytes of one connection. The only file of the real network that
+ * uses them.
+ */
 import { lookup } from 'node:dns';
 import { once } from 'node:events';
 import { connect, createServer, isIPv4, type LookupFunction, type Server, type Socket } from 'node:net';
@@ -9,24 +12,24 @@ import { HostError, StreamError } from './host.ts';
 import { Inbox } from './stream/inbox.ts';
 import type { RawStream } from './transport.ts';
 
-/** Small frames must not wait for each other; a peer that vanished is found by the system as well. */
+/** Small frames must not wait for each other; the system, too, detects a vanished peer. */
 const SOCKET_OPTIONS = { noDelay: true, keepAlive: true } as const;
 
 /** One open connection, before anything is said on it. */
 export interface TcpConnection {
   /** Multiaddress of the other end as seen from here, without its identity. */
   readonly remoteAddress: string;
-  /** Its bytes. The reader has to be waiting always, so that nothing piles up. */
+  /** Its bytes. A reader must always be waiting, so that nothing piles up. */
   readonly raw: RawStream;
-  /** Must the writer wait until it is told to go on? */
+  /** Whether the writer must wait until there is room again. */
   isFull(): boolean;
-  /** Takes nothing more from the other end, whose window fills, until `resume`. */
+  /** Reads nothing more until `resume`; meanwhile the other end's window fills. */
   pause(): void;
   resume(): void;
-  /** What is written in between leaves in one system call. */
+  /** Everything that `work` writes leaves in one system call. */
   corked(work: () => void): void;
   onDrain(listener: () => void): void;
-  /** Called once, also when it is closed already. */
+  /** Called once, even if it is already closed. */
   onClosed(listener: (error?: Error) => void): void;
   /** Sends what is queued, then closes. @throws the signal's reason, or why it could not be sent */
   close(signal: AbortSignal): Promise<void>;
@@ -37,13 +40,13 @@ export interface TcpConnection {
 export interface TcpListener {
   /** Multiaddresses; a wildcard stands for those of all interfaces. */
   addresses(): string[];
-  /** Closes what was accepted, too. */
+  /** Also closes the accepted connections. */
   close(): Promise<void>;
 }
 
 export interface TcpEvents {
   accepted(connection: TcpConnection): void;
-  /** A connection could not be accepted; the listener goes on. */
+  /** A connection could not be accepted; the listener continues. */
   failed(error: Error): void;
 }
 
@@ -87,14 +90,14 @@ async function dial(
     socket.destroy();
     signal.throwIfAborted();
     const { message, code } = cause as NodeJS.ErrnoException;
-    // Where a name has several addresses the system's message is empty.
+    // For a name with several addresses the system's message is empty.
     const why = message === '' ? code : message;
     throw Object.assign(new Error(`connection error ${host}:${port}: ${why}`, { cause }), { code });
   }
   return new Connection(socket, plainAddress(withoutPeerId(underlay)), power);
 }
 
-/** Without what no peer can have: its owner may have a name lead anywhere. */
+/** Leaves out addresses that no peer can have: the owner of a name may point it anywhere. */
 function peerAddresses(resolve: LookupFunction): LookupFunction {
   return (name, options, callback) => {
     resolve(name, { ...options, all: true }, (error, found) => {
@@ -138,7 +141,7 @@ async function listen(address: string, events: TcpEvents, power?: Power): Promis
   };
 }
 
-/** A frozen node neither reads nor writes; one that is off has no connection any more, and hears of nothing. */
+/** A frozen node neither reads nor writes; one that is off has no connections, and gets no events. */
 function supply(socket: Socket, power: Power): void {
   const follow = (state: PowerState) => {
     if (state === 'off') {
@@ -164,12 +167,12 @@ function target(address: string): { host: string; port: number; family: 4 | 6 | 
 /** undefined: the other end is gone already */
 function remoteAddressOf({ remoteAddress, remotePort }: Socket): string | undefined {
   if (remoteAddress === undefined || remotePort === undefined) return undefined;
-  // A socket for both families shows IPv4 addresses in IPv6 clothes; the zone is a name of this machine alone.
+  // A dual-stack socket shows IPv4 addresses as IPv6; the zone means something only on this machine.
   const [host = ''] = remoteAddress.replace(/^::ffff:(?=\d+\.)/, '').split('%');
   return `/${isIPv4(host) ? 'ip4' : 'ip6'}/${host}/tcp/${remotePort}`;
 }
 
-/** Addresses that are valid on one link alone: nobody else can dial them. */
+/** Addresses that are valid on one link only: no other node can dial them. */
 const LINK_LOCAL = /^(169\.254\.|fe[89ab][0-9a-f]:)/i;
 
 function addressesOf(server: Server, address: string): string[] {

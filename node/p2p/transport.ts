@@ -1,6 +1,6 @@
 /**
- * What a transport gives to `peer-host.ts`: links to other nodes and raw streams on them. Two of them: TCP with noise
- * and yamux (`libp2p-host.ts`) and links inside one process (`memory-host.ts`).
+ * What a transport gives to `peer-host.ts`: links to other nodes and raw streams on them. There are two: TCP
+ * with noise and yamux (`libp2p-host.ts`) and links inside one process (`memory-host.ts`).
  */
 
 /** One multiplexed stream: bytes in order, two ends that close separately. */
@@ -9,7 +9,7 @@ export interface RawStream {
   write(bytes: Uint8Array): void;
   /** Resolves when the transport has room for more; undefined when it has. */
   drained(): Promise<void> | undefined;
-  /** Bytes that are here already. @throws StreamError `PROTOCOL_UNSUPPORTED` */
+  /** Bytes that have already arrived. @throws StreamError `PROTOCOL_UNSUPPORTED` */
   take(): Uint8Array | undefined;
   /** Next bytes, or undefined at the other side's end. One reader at a time. @throws StreamError `STREAM_RESET`, `PROTOCOL_UNSUPPORTED` */
   read(): Promise<Uint8Array | undefined>;
@@ -32,13 +32,16 @@ export interface Link {
   /** Multiaddress of the other end as seen from here, without `/p2p/`. */
   readonly remoteAddress: string;
   readonly direction: 'inbound' | 'outbound';
-  /** Addresses that the other end says it listens on, each with `/p2p/`; its seen address when it says nothing. */
+  /**
+   * Addresses that the other end says it listens on, each with `/p2p/`; its observed address when it says
+   * nothing.
+   */
   listenAddresses(signal: AbortSignal): Promise<string[]>;
   /** Proposes `protocolId` without waiting for the answer: a refusal appears at the first read as `PROTOCOL_UNSUPPORTED`. */
   open(protocolId: string): RawStream;
   /**
-   * Proposes one id after the other on one stream, best first. @returns the stream with the id that was taken
-   * @throws StreamError `PROTOCOL_UNSUPPORTED` when none was, others; the signal's reason
+   * Proposes one id after another on one stream, best first. @returns the stream with the accepted id
+   * @throws StreamError `PROTOCOL_UNSUPPORTED` when none was accepted; others; the signal's reason
    */
   negotiate(protocolIds: readonly string[], signal: AbortSignal): Promise<AcceptedStream>;
   /** Ends the link and every stream on it. Safe to call twice. */
@@ -47,7 +50,7 @@ export interface Link {
 
 /** What the transport calls. */
 export interface LinkEvents {
-  /** Is there a handler for this protocol id? */
+  /** Whether there is a handler for this protocol id. */
   supports(protocolId: string): boolean;
   /** A link is ready, dialled by either side. */
   opened(link: Link): void;
@@ -55,7 +58,7 @@ export interface LinkEvents {
   closed(link: Link): void;
   /** The other side opened a stream and `protocolId`, a supported one, was agreed. */
   accepted(link: Link, protocolId: string, stream: RawStream): void;
-  /** All ids that have a handler, for those who ask. */
+  /** All ids that have a handler, for peers that ask. */
   protocolIds(): string[];
 }
 
@@ -68,7 +71,7 @@ export interface Transport {
   /** @param underlay multiaddress, with or without `/p2p/`; with it, the other end must prove that identity */
   dial(underlay: string, signal: AbortSignal): Promise<Link>;
   /**
-   * A stranger's visit: connects under an identity of its own, pings once and leaves.
+   * Probes as a stranger: connects under a separate identity, pings once and leaves.
    * @returns round-trip time of the ping, ms @throws HostError, StreamError and others; the signal's reason
    */
   probe(underlay: string, signal: AbortSignal): Promise<number>;

@@ -1,4 +1,4 @@
-/** One node in a process of its own: the system's clock and randomness, TCP, LMDB, key files, sockets. */
+/** One node in its own process: the system's clock and randomness, TCP, LMDB, key files, sockets. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listen } from '../api/listen.ts';
@@ -13,9 +13,9 @@ import { openLmdbStore } from '../store/lmdb-store.ts';
 import type { NodeKeys, Platform } from './platform.ts';
 
 export interface MachineOptions {
-  /** Folder of everything the node keeps. */
+  /** Folder of everything that the node keeps. */
   readonly dataDir: string;
-  /** Of the key files. */
+  /** Password of the key files. */
   readonly password: string;
 }
 

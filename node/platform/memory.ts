@@ -1,20 +1,23 @@
 /**
- * A node among others in one process. Its clock, randomness, keys, log and disk are its owner's, its peers are on a
- * network in memory, and only its API, and what it asks the chain, use sockets; each of these can be replaced.
+ * A node among others in one process. Its owner provides its clock, randomness, keys, log and disk, its peers
+ * are on a network in memory, and only its API and its chain queries use sockets; each of these can be
+ * replaced.
  *
- * The owner has power over the running node without its help:
+ * The owner can control the running node without its help:
  *
  * - `cut` is a power cut, or `kill -9`. From the moment of the call no timer fires, no message leaves or arrives, no write
- *   reaches the disk, and no line the log. Links break without a goodbye, ports are free. What the store had acknowledged
- *   stays on the disk, and a new node can start on it. The promise of `startNode`, or of `stop`, may never settle.
- * - `freeze` and `thaw` are SIGSTOP and SIGCONT. Requests, bytes of peers, answers of the chain, timers that come due and
- *   writes wait, and go on in the order in which they came. Where this differs from a process: code that is just running
- *   goes on until it waits for something; a connection in memory that is silent is never given up by the other side; the
- *   HTTP parser reads the head of a request, and Node.js drops a connection whose head does not come within seconds.
- * - An error that the node does not catch is its crash: it is cut, and `onCrash` is told. Errors of timers, peers and
- *   requests come here by themselves; those of promises that nobody looks at, after `containCrashes`.
+ *   reaches the disk, and no line the log. Links break without a goodbye, ports are freed. What the store had
+ *   acknowledged stays on the disk, and a new node can start on it. The promise of `startNode`, or of `stop`,
+ *   may never settle.
+ * - `freeze` and `thaw` are SIGSTOP and SIGCONT. Requests, bytes from peers, answers from the chain, due
+ *   timers and writes wait, and continue in the order in which they came. This differs from a process: code
+ *   that is running continues until it waits for something; the other side never gives up a silent connection
+ *   in memory; the HTTP parser reads the head of a request, and Node.js drops a connection whose head does
+ *   not come within seconds.
+ * - An error that the node does not catch is its crash: it is cut, and `onCrash` is called. Errors of timers,
+ *   peers and requests are caught by themselves; those of unhandled promises, after `containCrashes`.
  *
- * One platform is for one start of a node, as a process is.
+ * Like a process, one platform serves one start of a node.
  */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
@@ -34,13 +37,13 @@ export interface MemoryOptions {
   readonly keys: NodeKeys;
   /** Where the peers are; `tcp` for a node whose peers are not all in this process. */
   readonly host: MemoryNetwork | 'tcp';
-  /** What the node keeps; with a folder it is kept by LMDB. */
+  /** The node's storage; with a folder, LMDB stores it. */
   readonly store: MemoryDisk | { readonly folder: string };
-  /** What it has in common with other nodes of this process. Default: nothing, it computes all by itself. */
+  /** Results shared with other nodes of this process. Default: none, it computes everything itself. */
   readonly shared?: SharedResults | undefined;
-  /** Told of an error that ended the node. Default: nobody, the node is gone. */
+  /** Called with an error that ended the node. Default: no one is told, the node is gone. */
   readonly onCrash?: (error: unknown) => void;
-  /** Takes the lines of the log, each with its end. Default: nobody. */
+  /** Takes the lines of the log, each with its line end. Default: discarded. */
   readonly log?: (line: string) => void;
   /** Default: the system's. */
   readonly clock?: Clock;
@@ -50,18 +53,23 @@ export interface MemoryOptions {
   readonly chain?: (url: string) => ChainEndpoint;
   /** Opens the listeners of the API. Default: sockets. */
   readonly listen?: Platform['listen'];
-  /** Runs what the node has to write after other work. Default: in the next turn of the event loop. */
+  /** Runs the node's deferred writes after other work. Default: in the next turn of the event loop. */
   readonly defer?: (work: () => void) => void;
 }
 
 /** A platform that its owner can switch off. */
 export interface MemoryPlatform extends Platform {
   readonly state: Power['state'];
-  /** Takes effect at once. Resolves when files and ports are given back; nothing in memory has to be waited for. */
+  /**
+   * Takes effect at once. Resolves when files and ports are released; nothing in memory has to be waited for.
+   */
   cut(): Promise<void>;
   freeze(): void;
   thaw(): void;
-  /** Runs `work`, such as the start of the node, as code of this node: what fails because of it is its crash. */
+  /**
+   * Runs `work`, such as the start of the node, as code of this node: an uncaught error caused by it is its
+   * crash.
+   */
   run<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -98,8 +106,8 @@ export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlat
 }
 
 /**
- * An error that nobody catches ends the node it comes from instead of the process, until this is disposed. One that comes
- * from no node is left to other listeners, such as a test runner's; without any it ends the process.
+ * Until disposed, an uncaught error ends the node it comes from instead of the process. One that comes from
+ * no node is left to other listeners, such as a test runner's; without any it ends the process.
  */
 export function containCrashes(): Disposable {
   const listeners = (['uncaughtException', 'unhandledRejection'] as const).map((event) => {
@@ -120,18 +128,18 @@ export function containCrashes(): Disposable {
   };
 }
 
-/** How often that is in force: as many listeners to each event are ours. */
+/** How many of these are active: we have this many listeners for each event. */
 let containing = 0;
 
-/** To throw here would end the process with a code that says nothing of the error. */
+/** Throwing here would end the process with a code that says nothing about the error. */
 function end(error: unknown): void {
   process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   process.exit(1);
 }
 
 /**
- * A network on which what is sent in one turn of the event loop arrives in the next one: however much the nodes have to
- * say, everything else in the process gets its turn.
+ * A network on which frames sent in one turn of the event loop arrive in the next one: however much the nodes
+ * send, everything else in the process gets its turn.
  */
 export function memoryNetwork(
   options: Pick<MemoryNetworkOptions, 'observe' | 'carrier'> = {},
@@ -150,7 +158,7 @@ export function memoryNetwork(
   });
 }
 
-/** For the nodes of one process that may have them in common. */
+/** For nodes of one process that may share results. */
 export function sharedResults(): SharedResults {
   SharedResults.findBy(() => Power.current()?.shared);
   return new SharedResults();
@@ -191,7 +199,7 @@ function poweredEndpoint(endpoint: ChainEndpoint, power: Power): ChainEndpoint {
   };
 }
 
-/** What a frozen node has to tell waits; what one has that is gone is lost. */
+/** Spans of a frozen node wait; those of a node that is off are lost. */
 function poweredExporter(exporter: SpanExporter, power: Power): SpanExporter {
   return {
     export: (spans, done) =>
@@ -216,7 +224,7 @@ function poweredListen(open: Platform['listen'], power: Power): Platform['listen
     });
 }
 
-/** A frozen node accepts connections and sends nothing. */
+/** A frozen node accepts connections but sends nothing. */
 async function listenOnSockets(
   power: Power,
   listener: Listener,

@@ -1,10 +1,10 @@
 /**
  * Everything a node takes from the world around it. `startNode` receives one platform and builds the node on it; no code
- * of the node knows which one it is. Two of them: the machine (`machine.ts`), and memory (`memory.ts`), on which many
- * nodes live in one process and can be stopped from outside.
+ * of the node knows which one it is. There are two: the machine (`machine.ts`), and memory (`memory.ts`), on
+ * which many nodes run in one process and can be stopped from outside.
  *
- * The parts are independent: `{ ...machinePlatform(...), clock }` is a machine with another clock. For this reason every
- * function receives the clock and the randomness it needs instead of holding on to those of its own platform.
+ * The parts are independent: `{ ...machinePlatform(...), clock }` is a machine with another clock. Therefore
+ * every function receives the clock and the randomness it needs instead of keeping those of its own platform.
  */
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Listener, Listening } from '../api/listen.ts';
@@ -24,32 +24,32 @@ export interface NodeKeys {
   readonly swarm: Uint8Array;
   /** Ed25519 seed of the libp2p identity. */
   readonly libp2p: Uint8Array;
-  /** secp256k1 scalar that messages are sealed for. */
+  /** secp256k1 scalar of the key that messages are sealed for. */
   readonly pss: Uint8Array;
 }
 
 export interface LogSettings {
   readonly verbosity: Verbosity;
-  /** Written into every line. */
+  /** Written into every log line. */
   readonly name?: string;
 }
 
 export interface Platform {
   readonly clock: Clock;
   readonly random: Random;
-  /** Lines of the exposition that describe the process; absent where a process is not one node's alone. */
+  /** Lines of the exposition that describe the process; absent where several nodes share a process. */
   readonly processMetrics?: () => Promise<string[]>;
   readonly logger: (settings: LogSettings, deps: { readonly clock: Clock }) => RootLogger;
-  /** The same ones at every start. @throws KeystoreError, StoreError */
+  /** The same keys at every start. @throws KeystoreError, StoreError */
   readonly keys: (deps: { readonly random: Random }) => Promise<NodeKeys>;
-  /** What an earlier start of this node had acknowledged is in it. @throws StoreError */
+  /** Contains everything that an earlier start of this node had acknowledged. @throws StoreError */
   readonly store: (options: LocalStoreOptions, deps: LocalStoreDeps) => Promise<LocalStore>;
   /** Text of a file that an option names. @throws Error of the system */
   readonly readText: (path: string) => Promise<string>;
   readonly host: (options: HostOptions, deps: HostDeps) => Host;
-  /** @param url where traces are taken, with its path */
+  /** @param url that accepts traces, with its path */
   readonly spanExporter: (url: string) => Promise<SpanExporter>;
-  /** @throws TypeError for a URL that it cannot ask */
+  /** @throws TypeError for an unsupported URL */
   readonly chainEndpoint: (url: string) => ChainEndpoint;
   /** @param address `host:port`; port 0 takes a free one @throws ApiStartError */
   readonly listen: (

@@ -1,7 +1,7 @@
 /**
  * Mirror of the postage contract: every live batch of the network, and how much has been paid per chunk since genesis.
- * Events change it page by page; what changed is handed out as one set of records, so that a page is on disk whole or
- * not at all. A page that fails leaves the process no choice but to stop, therefore memory is changed in place.
+ * Events change it page by page; the changes are handed out as one set of records, so that a page is on disk
+ * completely or not at all. A failed page forces the process to stop, so memory is changed in place.
  * `node-behaviour.md` 3.2, `contracts.md` 4.5. Vectors: test/vectors/contracts.json (postageScenario), postage.json.
  */
 import { fromBigEndian } from '../crypto/big-endian.ts';
@@ -24,19 +24,19 @@ const WORD_SIZE = 32;
 /** Where the records of a mirror are read from. */
 type Records = Pick<KeyValueStore, 'get' | 'entries'>;
 
-/** The records of a mirror that begins at the start block. */
+/** The records of a mirror that starts at the start block. */
 export const NO_RECORDS: Records = { get: () => undefined, entries: () => [] };
 
-/** A block that is applied. The state is true as long as the chain has it. */
+/** An applied block. The state is valid as long as the chain has it. */
 export interface Anchor {
   readonly block: number;
-  /** `0x` and 64 hex; of records of an earlier form `0x`, which no block has. */
+  /** `0x` and 64 hex; `0x`, which no block has, in records of an earlier form. */
   readonly hash: string;
 }
 
-/** A batch with what was paid for it. */
+/** A batch with the amount paid for it. */
 export interface MirroredBatch extends Batch {
-  /** Per chunk: creation and top-ups. A dilution leaves it alone. */
+  /** Per chunk: creation and top-ups. A dilution does not change it. */
   readonly amount: bigint;
 }
 
@@ -55,7 +55,7 @@ export class BatchMirror implements BatchStore {
   #commitment = 0n;
   /** No batch has a lower value. Kept so that blocks in which nothing expires cost nothing. */
   #lowestValue: bigint | undefined;
-  /** Record key → present content of what the open page changed. */
+  /** Record key → current content of records that the open page changed. */
   readonly #changed = new Map<string, KeyValueChange>();
   #expired: string[] = [];
 
@@ -64,7 +64,7 @@ export class BatchMirror implements BatchStore {
     this.load(records);
   }
 
-  /** Becomes what the records say, as if it were new. */
+  /** Loads the records into the mirror, as if it were new. */
   load(records: Records): void {
     this.#batches.clear();
     this.#changed.clear();
@@ -95,7 +95,7 @@ export class BatchMirror implements BatchStore {
     return this.#chain;
   }
 
-  /** The last page's end; undefined before the first page. */
+  /** The end of the last page; undefined before the first page. */
   anchor(): Anchor | undefined {
     return this.#anchor;
   }
@@ -109,7 +109,7 @@ export class BatchMirror implements BatchStore {
   }
 
   /**
-   * The price so far applies up to and including `block`; then what is used up expires.
+   * The price so far applies up to and including `block`; then used-up batches expire.
    * @throws PostageSyncError EVENTS_INCONSISTENT when blocks run backwards
    */
   advance(block: number): void {
@@ -129,7 +129,7 @@ export class BatchMirror implements BatchStore {
     this.#setChain(this.#chain);
   }
 
-  /** @returns false when the batch is too small to live through the next block and was left out */
+  /** @returns false when the batch is too small to outlast the next block and was left out */
   create(batch: MirroredBatch): boolean {
     if (batch.value <= this.#chain.totalAmount + this.#chain.currentPrice) return false;
     if (this.get(batch.id) !== undefined) throw inconsistent(`batch ${toHex(batch.id)} was created twice`);
@@ -153,7 +153,7 @@ export class BatchMirror implements BatchStore {
     this.#setChain({ ...this.#chain, currentPrice: price });
   }
 
-  /** What changed since the last call, to be written as one batch; and which batches expired (hex). */
+  /** Changes since the last call, to be written as one batch, and the batches that expired (hex). */
   takeChanges(): { changes: KeyValueChange[]; expired: string[] } {
     const taken = { changes: [...this.#changed.values()], expired: this.#expired };
     this.#changed.clear();
@@ -161,7 +161,7 @@ export class BatchMirror implements BatchStore {
     return taken;
   }
 
-  /** What makes the records those of this mirror, whatever they are now. */
+  /** Changes that turn the given records into those of this mirror. */
   difference(records: Records): KeyValueChange[] {
     const removed: KeyValueChange[] = [];
     for (const [key] of records.entries(BATCH)) {
@@ -223,7 +223,7 @@ function inconsistent(message: string): PostageSyncError {
   return new PostageSyncError('EVENTS_INCONSISTENT', message);
 }
 
-/** The batch and, behind it, the amount. */
+/** The batch followed by the amount. */
 function putBatch(batch: MirroredBatch): KeyValueChange {
   const value = new Uint8Array(RECORD_SIZE + WORD_SIZE);
   value.set(encodeBatch(batch));
@@ -277,7 +277,7 @@ function decodeChainState(bytes: Uint8Array): ChainState {
   };
 }
 
-/** Zero where an earlier form of the record has nothing. */
+/** Zero where an earlier form of the record lacks the field. */
 function numberAt(bytes: Uint8Array, offset: number): bigint {
   return fromBigEndian(bytes.subarray(offset, offset + WORD_SIZE));
 }

@@ -1,7 +1,8 @@
 /**
- * Purchases under way: which batch a transaction will create, and the label that it was asked for with. Written before
- * the transaction is, so that a batch whose purchase outlives the process, or whoever asked for it, gets its label when
- * its creation is read. A record goes with the issuer that takes the label, or when its transaction was never sent.
+ * Purchases under way: which batch a transaction will create, and the label requested for it. Written before
+ * the transaction, so that a batch whose purchase outlives the process, or its caller, gets its label when
+ * its creation is read. A record is removed when an issuer takes the label, or when its transaction was never
+ * sent.
  */
 import { toHex } from '../crypto/hex.ts';
 import type { Transactions } from '../onchain/ports.ts';
@@ -11,7 +12,7 @@ const INTENT = 'intent/';
 
 interface Intent {
   readonly label: string;
-  /** Of the transaction, `0x` and 64 hex. */
+  /** Transaction hash, `0x` and 64 hex. */
   readonly hash: string;
 }
 
@@ -47,20 +48,22 @@ export class Intents {
     await this.#deps.state.put(INTENT + id, Buffer.from(JSON.stringify(intent)));
   }
 
-  /** The batch has its issuer. @returns what has to be written with it */
+  /** The batch has its issuer. @returns changes to write with it */
   take(batchId: Uint8Array): KeyValueChange[] {
     const id = toHex(batchId);
     return this.#intents.delete(id) ? [{ remove: INTENT + id }] : [];
   }
 
-  /** Forgets the purchases of which nothing will come. */
+  /** Forgets purchases that will never complete. */
   async tidy(): Promise<void> {
     const hopeless = [...this.#intents].filter(([, { hash }]) => this.#isHopeless(hash)).map(([id]) => id);
     for (const id of hopeless) this.#intents.delete(id);
     if (hopeless.length > 0) await this.#deps.state.batch(hopeless.map((id) => ({ remove: INTENT + id })));
   }
 
-  /** One that is pending is sent sooner or later, and one that was replaced may be mined after a reorganisation. */
+  /**
+   * A pending transaction is sent sooner or later, and a replaced one may be mined after a reorganisation.
+   */
   #isHopeless(hash: string): boolean {
     const sent = this.#deps.transactions.find(hash);
     return (

@@ -1,8 +1,8 @@
 /**
  * One own batch, from which stamps are issued: how many slots of each bucket are used, and which chunk has which.
  * Counters live in memory; each stamp queues one write of its slot and the counter. Writes commit in the order in which
- * they were queued, and the chunk's own write comes later, so a slot is never issued twice, whenever the process dies.
- * `node-behaviour.md` 3.3, `data-formats.md` 6.3. Vectors: test/vectors/postage.json.
+ * they were queued, and the chunk's own write comes later, so a slot is never issued twice, no matter when
+ * the process dies. `node-behaviour.md` 3.3, `data-formats.md` 6.3. Vectors: test/vectors/postage.json.
  */
 import { bucketOf, type Stamp, stampDigest, stampIndex } from '../chunk/stamp.ts';
 import { toHex } from '../crypto/hex.ts';
@@ -21,7 +21,7 @@ const BUCKET_DIGITS = 8;
 /** Records removed per transaction when a batch has expired: other writers get their turn in between. */
 const DROP_PAGE = 1000;
 
-/** What is written about an own batch beside its counters. */
+/** The record of an own batch, without its counters. */
 export type IssuerRecord = Omit<Issuer, 'utilization'>;
 
 export interface IssuerDeps {
@@ -35,7 +35,7 @@ export class BatchIssuer implements Issuer, Stamper {
   readonly #deps: IssuerDeps;
   #record: IssuerRecord;
   readonly #keys: { readonly item: string; readonly count: string; readonly utilization: string };
-  /** Slots handed out per bucket; read from the store when the first stamp is asked for. */
+  /** Slots handed out per bucket; read from the store when the first stamp is requested. */
   #counts: Uint32Array | undefined;
   #utilization: number;
   /** Index and timestamp of stamps whose write is not committed yet; bounded by the writes that uploads keep open. */
@@ -43,7 +43,9 @@ export class BatchIssuer implements Issuer, Stamper {
   /** The last write; those before it are committed when it is. */
   #written: Promise<void> = Promise.resolve();
   #failure: unknown;
-  /** Keys of what a failing disk has not taken; bounded as above, because no stamp follows a failure. */
+  /**
+   * Keys of records that a failing disk has not taken; bounded as above, because no stamp follows a failure.
+   */
   readonly #unwritten = new Set<string>();
   #retrying = false;
 
@@ -80,7 +82,9 @@ export class BatchIssuer implements Issuer, Stamper {
     return this.#utilization;
   }
 
-  /** After a top-up, a dilution, or when the purchase gives its label. The caller writes the record. */
+  /**
+   * Called after a top-up, a dilution, or when the purchase gives its label. The caller writes the record.
+   */
   update(record: IssuerRecord): void {
     this.#record = record;
   }
@@ -116,13 +120,16 @@ export class BatchIssuer implements Issuer, Stamper {
     return slot && new DataView(slot.buffer, slot.byteOffset + INDEX_SIZE, TIMESTAMP_SIZE).getBigUint64(0);
   }
 
-  /** Resolves when every stamp issued so far is on disk; rejects with what kept one from it. */
+  /**
+   * Resolves when every stamp issued so far is on disk; rejects with the error of one that could not be
+   * written.
+   */
   async saved(): Promise<void> {
     await this.#written;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Forgets which chunk has which slot, page by page; counters stay readable. For a batch that has expired. */
+  /** Forgets which chunk has which slot, page by page; counters stay readable. For expired batches. */
   async dropItems(): Promise<void> {
     for (;;) {
       const page: KeyValueChange[] = [];
@@ -134,7 +141,10 @@ export class BatchIssuer implements Issuer, Stamper {
     }
   }
 
-  /** The slot that this chunk has already. Nobody has one in a bucket that was never counted: that spares the look-up. */
+  /**
+   * The slot that this chunk already has. No chunk has one in a bucket that was never counted, which saves
+   * the look-up.
+   */
   #usedSlot(item: string, bucket: number): Uint8Array | undefined {
     if (this.#loadedCounts()[bucket] === 0) return undefined;
     return this.#slot(item)?.subarray(0, INDEX_SIZE);
@@ -167,17 +177,21 @@ export class BatchIssuer implements Issuer, Stamper {
     this.#written.then(
       () => this.#uncommitted.delete(item),
       (error: unknown) => {
-        // The disk and memory now disagree about the counters: no further stamp from this batch before they agree.
+        // The disk and memory now disagree about the counters: no further stamp from this batch until they
+        // agree.
         this.#failure = error;
         for (const change of changes) this.#unwritten.add('put' in change ? change.put : change.remove);
-        // The store says that its disk fails.
+        // The store reports its disk failure itself.
         if (isDiskFailure(error)) return;
         this.#deps.log.error({ batch: toHex(this.batchId), err: error }, 'stamp could not be written');
       },
     );
   }
 
-  /** Writes what the disk has not taken, as it is in memory; until it succeeds, no further stamp is issued. */
+  /**
+   * Writes the records that the disk has not taken, as they are in memory; no further stamp is issued until
+   * it succeeds.
+   */
   async #retry(): Promise<void> {
     if (this.#retrying) return;
     this.#retrying = true;

@@ -1,4 +1,4 @@
-/** The node's own batches by id. Records are written by the caller together with what caused them, as one batch. */
+/** The node's own batches by id. The caller writes records together with their cause, as one batch. */
 import { equalBytes, fromHex, toHex } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
 import type { KeyValueChange } from '../store/ports.ts';
@@ -8,7 +8,7 @@ import { BatchIssuer, type IssuerDeps, type IssuerRecord } from './issuer.ts';
 import { BUCKET_DEPTH_MAX } from './rules.ts';
 
 const ISSUER = 'issuer/';
-/** Label of a batch that was found on the chain without a record of its purchase. */
+/** Label of a batch found on the chain without a record of its purchase. */
 const RECOVERED = 'recovered';
 
 interface IssuersDeps extends IssuerDeps {
@@ -37,8 +37,8 @@ export class Issuers {
   }
 
   /**
-   * The purchase and the event of the same batch arrive in any order: the first makes the issuer, the purchase gives
-   * the label. @returns what has to be written
+   * The purchase and the event of the same batch arrive in any order: the first creates the issuer, the
+   * purchase gives the label. @returns changes to write
    */
   add(record: IssuerRecord): KeyValueChange[] {
     const known = this.get(record.batchId);
@@ -47,7 +47,7 @@ export class Issuers {
       this.#issuers.set(toHex(record.batchId), new BatchIssuer(record, this.#deps));
       return [putRecord(record), ...taken];
     }
-    // A label that was given since the creation was read stays.
+    // A label given since the creation was read stays.
     return known.label === RECOVERED ? [...this.#update(known, { label: record.label }), ...taken] : taken;
   }
 
@@ -57,8 +57,8 @@ export class Issuers {
   }
 
   /**
-   * Own batches as the chain has them now: one without an issuer gets one, the others get their terms. What stamps were
-   * issued stays. @returns what has to be written
+   * Own batches as the chain has them now: one without an issuer gets one, the others get their current
+   * terms. Issued stamps stay. @returns changes to write
    */
   follow(batches: readonly MirroredBatch[]): KeyValueChange[] {
     return batches.flatMap((batch) => {
@@ -76,7 +76,7 @@ export class Issuers {
     });
   }
 
-  /** @returns what has to be written, undefined for a batch of others */
+  /** @returns changes to write, undefined for another node's batch */
   relabel(batchId: Uint8Array, label: string): KeyValueChange[] | undefined {
     const issuer = this.get(batchId);
     return issuer && this.#update(issuer, { label });

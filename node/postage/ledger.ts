@@ -1,8 +1,9 @@
 /**
- * The mirror of the contract with its records: pages of events go in, each as one transaction, and the newest come out
- * again when the chain has replaced their blocks. Where the chain has replaced more than is remembered, a second mirror
- * is built from the start block beside the first, which serves until the second one has caught up; only then the
- * records change, at once. So every crash leaves a whole state, and the same look at the chain follows.
+ * The mirror of the contract with its records: pages of events go in, each as one transaction, and the newest
+ * are undone when the chain has replaced their blocks. If the chain has replaced more than is remembered, a
+ * second mirror is built from the start block beside the first, which serves until the second has caught up;
+ * only then do the records change, all at once. So every crash leaves a consistent state, after which the
+ * chain is read the same way again.
  */
 import { fromHex, toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
@@ -16,7 +17,7 @@ import { batchSize } from './rules.ts';
 
 const VANISHED = 'vanished/';
 /**
- * Blocks for which a batch that a reorganisation has taken away is waited for: its transaction is usually mined again
+ * Blocks that a batch removed by a reorganisation is waited for: its transaction is usually mined again
  * within a few, and a sender gives it up after twelve.
  */
 export const VANISHED_GRACE_BLOCKS = 64;
@@ -29,16 +30,18 @@ interface LedgerOptions {
 interface LedgerDeps {
   readonly state: KeyValueStore;
   readonly isOwn: (batch: MirroredBatch) => boolean;
-  /** Told which own batches have changed, as they are now. @returns what has to be written in the same transaction */
+  /**
+   * Called with the changed own batches in their new state. @returns changes to write in the same transaction
+   */
   readonly follow: (batches: readonly MirroredBatch[]) => KeyValueChange[];
   readonly clock: Pick<Clock, 'nowNs'>;
-  /** An event is applied; `ignored`: a creation that is too small. `tookNs`: for how long. */
+  /** Called for every applied event; `ignored`: a creation that is too small. `tookNs`: how long it took. */
   readonly onEvent: (event: FollowedEvent, outcome: 'applied' | 'ignored', tookNs: bigint) => void;
 }
 
 /** The end of a page. */
 export interface PageEnd extends Anchor {
-  /** More is waiting behind it. */
+  /** More pages are waiting after it. */
   readonly full: boolean;
 }
 
@@ -49,7 +52,10 @@ export class Ledger {
   readonly #history: PageHistory;
   /** Batch id → height of the state that last had the batch. */
   readonly #vanished = new Map<string, number>();
-  /** While everything is read again: what came of it so far. `own`: batches of this node, also those that are used up. */
+  /**
+   * Set while everything is read again: the result so far. `own`: batches of this node, including used-up
+   * ones.
+   */
   #rebuilt: { readonly mirror: BatchMirror; readonly own: Map<string, MirroredBatch> } | undefined;
 
   constructor(options: LedgerOptions, deps: LedgerDeps) {
@@ -70,23 +76,26 @@ export class Ledger {
     return this.#mirror.get(id);
   }
 
-  /** A reorganisation has taken its creation away not long ago: it may come back. */
+  /** Whether a recent reorganisation has removed its creation: it may come back. */
   awaited(id: Uint8Array): boolean {
     return this.#vanished.has(toHex(id));
   }
 
-  /** Last block that is applied. */
+  /** Last applied block. */
   lastBlock(): number {
     return this.#open().chainState().block;
   }
 
-  /** Ends of the present state and of those that can be gone back to, newest first; undefined: before the first page. */
+  /**
+   * Ends of the current state and of those that can be restored, newest first; undefined: before the first
+   * page.
+   */
   anchors(): (Anchor | undefined)[] {
     const open = this.#open();
     return open === this.#mirror ? [open.anchor(), ...this.#history.anchors()] : [open.anchor()];
   }
 
-  /** @returns batches that are no more, used up or waited for in vain, hex */
+  /** @returns batches that no longer exist, used up or waited for in vain, hex */
   async apply(events: readonly PlacedEvent[], end: PageEnd): Promise<string[]> {
     const mirror = this.#open();
     const before = mirror.anchor();
@@ -109,7 +118,7 @@ export class Ledger {
     return [...expired, ...review.givenUp];
   }
 
-  /** Goes back by so many pages. */
+  /** Undoes this many pages. */
   async takeBack(pages: number): Promise<void> {
     const before = this.#mirror.all();
     const height = this.#mirror.chainState().block;
@@ -124,7 +133,7 @@ export class Ledger {
     ]);
   }
 
-  /** Reads everything again from the start block; until that is done, what is known stays. */
+  /** Reads everything again from the start block; until that is done, the known state stays. */
   startOver(): void {
     this.#rebuilt = { mirror: new BatchMirror(this.#options, NO_RECORDS), own: new Map() };
   }
@@ -142,7 +151,7 @@ export class Ledger {
     onEvent(event, applied ? 'applied' : 'ignored', clock.nowNs() - startedAt);
   }
 
-  /** The rebuilt mirror takes the place of the other one. */
+  /** The rebuilt mirror replaces the other one. */
   async #replace(rebuilt: BatchMirror, own: readonly MirroredBatch[]): Promise<void> {
     const { state, follow } = this.#deps;
     const after = rebuilt.all();
@@ -166,7 +175,7 @@ export class Ledger {
     });
   }
 
-  /** Batches that are back are not waited for any more, nor those that have been waited for long enough. */
+  /** Stops waiting for batches that are back, and for those waited for long enough. */
   #review(): { readonly changes: KeyValueChange[]; readonly givenUp: string[] } {
     const changes: KeyValueChange[] = [];
     const givenUp: string[] = [];

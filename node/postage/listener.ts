@@ -1,6 +1,7 @@
 /**
- * Follows the postage contract: asks for the height, reads the logs of the blocks that are old enough, page by page,
- * hands each page over. Ends only with a fatal error or when it is stopped. `node-behaviour.md` 3.1, `contracts.md` 11.3.
+ * Follows the postage contract: asks for the height, reads the logs of the blocks that are old enough, page
+ * by page, and hands each page over. Ends only with a fatal error or when stopped. `node-behaviour.md` 3.1,
+ * `contracts.md` 11.3.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -20,21 +21,30 @@ import type { Pace } from './pace.ts';
 
 /** Blocks per request for logs: what public endpoints answer without complaint. */
 export const PAGE_BLOCKS = 5000;
-/** Without a new block for this long the node must not go on: it would accept stamps of batches that have expired. */
+/**
+ * Without a new block for this long the node must not continue: it would accept stamps of batches that have
+ * expired.
+ */
 const STALL_MS = 10 * 60_000;
-/** A head below what was read before may be a lagging endpoint: it is asked this often before the start is refused. */
+/**
+ * A head below the last block read may come from a lagging endpoint: it is asked this often before the start
+ * is refused.
+ */
 const RESET_PROBES = 3;
-/** Nothing at the contract's address may be an answer that was cut short: asked so often, with pauses, before the start is refused. */
+/**
+ * An empty contract address may be a truncated answer: it is asked this often, with pauses, before the start
+ * is refused.
+ */
 const CONTRACT_PROBES = 3;
 const CONTRACT_PAUSE_MS = 250;
 
 export interface ListenerOptions {
   /** `0x` and 40 lower-case hex. */
   readonly contract: string;
-  /** What the contract takes, as above. */
+  /** The token that the contract takes, as above. */
   readonly token: string;
   readonly startBlock: number;
-  /** Newest blocks that are not read yet, against reorganisations. */
+  /** Number of newest blocks not yet read, as protection against reorganisations. */
   readonly tailBlocks: number;
   /** The upper end of a page is rounded down to a multiple of this. */
   readonly batchFactor: number;
@@ -51,16 +61,25 @@ export interface PlacedEvent {
 export interface ListenerDeps {
   readonly chain: Pick<Chain, 'header' | 'logs' | 'call'>;
   readonly clock: Clock;
-  /** Of the looks. */
+  /** Pace of the looks at the chain. */
   readonly pace: Pick<Pace, 'found' | 'nothing' | 'pause'>;
   readonly log: Logger;
-  /** Last block that is applied. */
+  /** Last applied block. */
   readonly lastBlock: () => number;
-  /** Ends of the present state and of those that can be gone back to, newest first; undefined: before the first page. */
+  /**
+   * Ends of the current state and of those that can be restored, newest first; undefined: before the first
+   * page.
+   */
   readonly anchors: () => readonly (Anchor | undefined)[];
-  /** Applies the events up to and including the end, durably; `full`: more is waiting. An error is fatal. */
+  /**
+   * Applies the events up to and including the end, durably; `full`: more pages are waiting. An error is
+   * fatal.
+   */
   readonly apply: (events: readonly PlacedEvent[], end: Anchor & { readonly full: boolean }) => Promise<void>;
-  /** Forgets so many pages, or everything when undefined: the chain has replaced their blocks. An error is fatal. */
+  /**
+   * Forgets this many pages, or everything when undefined: the chain has replaced their blocks. An error is
+   * fatal.
+   */
   readonly goBack: (pages: number | undefined) => Promise<void>;
   /** Everything that is old enough has been applied. */
   readonly caughtUp: () => void;
@@ -89,7 +108,8 @@ export async function followPostage(
     } else pace.nothing();
     if (seen.kind === 'reorganised') {
       await deps.goBack(seen.pages);
-      // What is there instead is read at once, but an endpoint that cannot make up its mind is not asked in a loop.
+      // The replacing blocks are read at once, but an endpoint that keeps changing its answer is not asked in
+      // a loop.
       const again = wentBack;
       wentBack = true;
       if (!again) continue;
@@ -102,11 +122,11 @@ export async function followPostage(
 }
 
 type NextPage =
-  /** `full`: more is waiting behind it. */
+  /** `full`: more pages are waiting after it. */
   | { readonly kind: 'page'; readonly from: number; readonly to: number; readonly full: boolean }
   /** Everything old enough has been read before. */
   | { readonly kind: 'nothing-new' }
-  /** The chain is too short, or shorter than what was read before. */
+  /** The chain is too short, or shorter than the part already read. */
   | { readonly kind: 'wait' };
 
 /** Which blocks are read next. Pure. */
@@ -138,13 +158,13 @@ type Look =
   | { readonly kind: 'nothing-new' }
   | { readonly kind: 'wait' };
 
-/** One look at the chain per call. One that fails finds nothing; it is made again after the pause. */
+/** One look at the chain per call. A failed look finds nothing and is repeated after the pause. */
 function looking(options: ListenerOptions, deps: ListenerDeps, signal: AbortSignal): () => Promise<Look> {
   const { clock, log, counted } = deps;
   const firstContactUntil = clock.monotonic() + FIRST_CONTACT_MS;
   let checked = false;
   let away = false;
-  /** Hash of the head at which nothing was to be done. */
+  /** Hash of a head at which there was nothing to do. */
   let quietHead: string | undefined;
   return async () => {
     try {
@@ -171,10 +191,10 @@ function looking(options: ListenerOptions, deps: ListenerDeps, signal: AbortSign
 }
 
 /**
- * One block without transactions, right behind the last one that is applied, has no events; most blocks of a test chain
- * are like this. For all others the logs are read, which do not say of which branch of the chain they are. So the page
- * counts only when the chain has, after the logs were read, both the last block of the page, the same as before, and the
- * last block that is applied.
+ * A block without transactions, right after the last applied one, has no events; most blocks of a test chain
+ * are like this. For all others the logs are read, which do not say to which branch of the chain they belong.
+ * So the page counts only if, after the logs were read, the chain still has both the last block of the page,
+ * unchanged, and the last applied block.
  */
 async function readNext(
   options: ListenerOptions,
@@ -186,7 +206,7 @@ async function readNext(
   const page = nextPage(options, deps.lastBlock(), head.number);
   const [applied] = deps.anchors();
   if (page.kind !== 'page') {
-    // The block that is asked about is the one that has just been seen.
+    // The block in question is the one just seen.
     if (applied?.hash === head.hash) return page;
     const stale = await stalePages(deps, head.number, signal);
     return stale === 0 ? page : reorganised(stale, deps);
@@ -203,7 +223,7 @@ async function readNext(
   return { kind: 'page', events, end: { block: page.to, hash: end.hash, full: page.full }, empty: false };
 }
 
-/** @returns how many pages are of blocks that the chain has replaced; more than there are: all states are */
+/** @returns how many pages have blocks that the chain has replaced; more than there are: all states do */
 async function stalePages(
   { chain, anchors }: ListenerDeps,
   height: number,
@@ -212,7 +232,7 @@ async function stalePages(
   let replaced = false;
   for (const [pages, anchor] of anchors().entries()) {
     if (anchor === undefined) return replaced ? pages : 0;
-    // A chain that has become shorter says nothing about blocks that it does not have.
+    // A shortened chain says nothing about blocks that it does not have.
     if (anchor.block > height) continue;
     const header = await chain.header(anchor.block, signal);
     if (header === undefined)
@@ -248,7 +268,7 @@ async function checkStart(
   if (await postagePaused(chain, contract, signal)) throw paused();
   for (let probe = 1; ; probe++) {
     const head = (await latest(chain, signal)).number;
-    // With one of the remembered blocks to compare, a shorter chain is a matter of what follows.
+    // If a remembered block can be compared, the normal look deals with a shorter chain.
     if (head >= lastBlock() || anchors().some((anchor) => anchor !== undefined && anchor.block <= head))
       return;
     if (probe === RESET_PROBES) {
@@ -261,7 +281,7 @@ async function checkStart(
   }
 }
 
-/** In the order of the chain. Logs of other kinds are left alone. @throws PostageSyncError CONTRACT_PAUSED */
+/** In chain order. Logs of other kinds are skipped. @throws PostageSyncError CONTRACT_PAUSED */
 async function readEvents(
   { contract }: ListenerOptions,
   { chain }: ListenerDeps,

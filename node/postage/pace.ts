@@ -1,17 +1,21 @@
 /**
  * How long to wait until the next look at the chain. While transactions come, looks follow each other closely. On a
- * chain whose blocks are empty the next look is when its next block is due; when that does not come, looks become rarer.
+ * chain with empty blocks the next look is when the next block is due; if that does not come, looks become
+ * rarer.
  */
 import type { Clock } from '../env/clock.ts';
 
-/** Looks without news, in close succession, before they follow the blocks. */
+/** Number of close looks without news before looks follow the blocks. */
 const CLOSE_LOOKS = 20;
 /**
- * Of the time between two blocks. Looks come a little earlier from block to block, until one comes too early and the one
- * after the next short pause is in step again: with 0.95 every second block cost two looks, with 0.99 one of ten does.
+ * Fraction of the time between two blocks. Looks come slightly earlier from block to block, until one comes
+ * too early and the one after the next short pause is in step again: with 0.95 every second block cost two
+ * looks, with 0.99 one of ten does.
  */
 const DUE = 0.99;
-/** Looks are never further apart than so many of those in close succession: blocks may come out of turn, as on a test chain. */
+/**
+ * Looks are never further apart than this many close pauses: blocks may come out of turn, as on a test chain.
+ */
 const RAREST = 10;
 
 export interface PaceOptions {
@@ -46,7 +50,7 @@ export class Pace {
     this.#misses++;
   }
 
-  /** Something is about to happen: looks follow each other closely from now on. */
+  /** Something is about to happen: from now on looks follow each other closely. */
   hurry(): void {
     this.#close = Math.max(this.#close, CLOSE_LOOKS);
     this.#nap.abort();

@@ -1,6 +1,6 @@
 /**
- * What the newest pages have changed, so that they can be taken back when the chain replaces their blocks. One record
- * per page holds what its keys held before; it is written together with the page, and goes with it.
+ * The changes of the newest pages, so that they can be undone when the chain replaces their blocks. One
+ * record per page holds the previous content of its keys; it is written and removed together with the page.
  */
 import { fromHex, toHex } from '../crypto/hex.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
@@ -11,14 +11,14 @@ const UNDO = 'undo/';
 const BLOCK_DIGITS = 12;
 /**
  * Blocks whose pages are remembered: twice what the chains in use replace at most (two epochs of 32 blocks, after which
- * a block is final). Behind a deeper reorganisation everything is read again from the start.
+ * a block is final). After a deeper reorganisation everything is read again from the start.
  */
 export const UNDO_BLOCKS = 128;
 
 interface StoredUndo {
   /** State before the page; null before the first one. */
   readonly anchor: Anchor | null;
-  /** Key and what it held in hex; null: nothing. */
+  /** Key and its previous content in hex; null: none. */
   readonly before: readonly (readonly [key: string, value: string | null])[];
 }
 
@@ -39,14 +39,14 @@ export class PageHistory {
     }
   }
 
-  /** Ends of the states that can be gone back to, newest first; undefined: before the first page. */
+  /** Ends of the states that can be restored, newest first; undefined: before the first page. */
   anchors(): (Anchor | undefined)[] {
     return this.#pages.map(({ anchor }) => anchor).reverse();
   }
 
   /**
-   * Remembers a page. @param changes what it writes @param before end of the state that it changes
-   * @returns what has to be written with it
+   * Remembers a page. @param changes the page's writes @param before end of the state that it changes
+   * @returns changes to write with it
    */
   record(block: number, changes: readonly KeyValueChange[], before: Anchor | undefined): KeyValueChange[] {
     const stored: StoredUndo = {
@@ -83,7 +83,7 @@ export class PageHistory {
     return [...restored.values()];
   }
 
-  /** Forgets everything. @returns what has to be written */
+  /** Forgets everything. @returns changes to write */
   clear(): KeyValueChange[] {
     return this.#pages.splice(0).map(({ block }) => ({ remove: undoKey(block) }));
   }

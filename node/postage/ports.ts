@@ -1,7 +1,7 @@
 import type { Chunk } from '../chunk/chunk.ts';
 import type { Stamp } from '../chunk/stamp.ts';
 
-/** A batch as the contract's events tell it. */
+/** A batch as described by the contract's events. */
 export interface Batch {
   /** 32 bytes. */
   readonly id: Uint8Array;
@@ -61,7 +61,7 @@ export type PostageErrorCode =
 
 export class PostageError extends Error {
   readonly code: PostageErrorCode;
-  /** The chain may say otherwise by now: what we have read of it ends at some block. */
+  /** Whether the refusal may be outdated: we have read the chain only up to some block. */
   readonly passing: boolean;
 
   constructor(code: PostageErrorCode, message: string, options?: ErrorOptions & { passing?: boolean }) {
@@ -72,7 +72,7 @@ export class PostageError extends Error {
   }
 }
 
-/** What a stamp is for: its content is not needed. */
+/** What a stamp is issued for: the chunk's content is not needed. */
 export type Stampable = Pick<Chunk, 'address' | 'identity'>;
 
 /** Stamps chunks from one batch. Synchronous: the counters are in memory, their writes are queued before the chunk's. */
@@ -82,7 +82,7 @@ export interface Stamper {
   stamp(chunk: Stampable): Stamp;
 }
 
-/** What a user wants to pay for gas; absent: what the chain suggests. */
+/** What a user wants to pay for gas; absent: the chain's suggestion. */
 export interface GasTerms {
   readonly gasPrice?: bigint;
   readonly gasLimit?: bigint;
@@ -98,7 +98,7 @@ export interface PurchaseRequest extends GasTerms {
 
 export interface TopUpRequest extends GasTerms {
   readonly batchId: Uint8Array;
-  /** Per chunk, added to what is left. */
+  /** Per chunk, added to the remaining balance. */
   readonly amount: bigint;
 }
 
@@ -114,11 +114,14 @@ export interface Postage {
   issuer(batchId: Uint8Array): Issuer | undefined;
   /** Chain-state block - issuer block >= usable blocks, and the batch exists. */
   usable(issuer: Issuer): boolean;
-  /** The chain has no such batch any more. One that was just bought, whose creation has not been read yet, is not gone. */
+  /**
+   * Whether the chain no longer has the batch. One just bought, whose creation has not been read yet, is not
+   * gone.
+   */
   gone(issuer: Issuer): boolean;
   /**
-   * The batch is not in `batches`, because a reorganisation of the chain has taken its creation away, but not long ago:
-   * its transaction may be mined again, and until then its chunks are not given up.
+   * Whether the batch is missing from `batches` only because a recent reorganisation has removed its
+   * creation: its transaction may be mined again, and until then its chunks are not given up.
    */
   awaited(batchId: Uint8Array): boolean;
   /** Counts per bucket, 2^bucketDepth entries. */
@@ -128,11 +131,14 @@ export interface Postage {
   /** Own batch from which the chunk of this identity got its newest stamp. */
   lastBatch(identity: Uint8Array): Uint8Array | undefined;
   /**
-   * A new stamp of the same own batch, newer than all others of this chunk, which keeps its index. Undefined while the given
-   * stamp is the newest, and for other batches.
+   * A new stamp of the same own batch, newer than all others of this chunk, with the same index. Undefined
+   * while the given stamp is the newest, and for other batches.
    */
   renewed(chunk: Stampable, stamp: Pick<Stamp, 'batchId' | 'timestamp'>): Stamp | undefined;
-  /** Resolves when every stamp issued from the batch so far is on disk: needed before one leaves without its chunk. */
+  /**
+   * Resolves when every stamp issued from the batch so far is on disk: needed before a stamp leaves without
+   * its chunk.
+   */
   saved(batchId: Uint8Array): Promise<void>;
   /** Network rule for a received chunk. @throws PostageError `BATCH_NOT_FOUND`, `STAMP_INVALID` with the reason of the specification */
   validate(chunk: Stampable, stamp: Stamp): void;
@@ -147,9 +153,9 @@ export interface Postage {
   dilute(request: DilutionRequest, signal: AbortSignal): Promise<{ txHash: string }>;
   /** Durable when it resolves. @throws PostageError `BATCH_NOT_FOUND` for a batch that is not this node's */
   relabel(batchId: Uint8Array, label: string): Promise<void>;
-  /** Asks the contract how many blocks a new batch must last at the present price. @throws ChainError */
+  /** Asks the contract how many blocks a new batch must last at the current price. @throws ChainError */
   minimumValidityBlocks(signal: AbortSignal): Promise<bigint>;
-  /** Seconds the batch lasts at the present price, -1 when unknown or free. */
+  /** Seconds that the batch lasts at the current price, -1 when unknown or free. */
   batchTtl(batch: Batch): number;
   /** 'running' until the first catch-up is done. */
   syncState(): 'running' | 'synced' | 'failed';

@@ -1,7 +1,8 @@
 /**
  * The postage service of a node: follows the contract, knows the network's batches, issues stamps from the node's own,
- * checks those of others, buys. All its records lie in one subsystem of the store, so that a page of events, with the
- * chain state and everything it does to own batches, is one transaction. `node-behaviour.md` 3.
+ * checks those of others, buys batches. All its records lie in one subsystem of the store, so that a page of
+ * events, with the chain state and everything it does to own batches, is one transaction. `node-behaviour.md`
+ * 3.
  */
 import type { Stamp } from '../chunk/stamp.ts';
 import { fromBigEndian } from '../crypto/big-endian.ts';
@@ -71,18 +72,18 @@ interface PostageDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** The mirror of the contract cannot continue: the node has to stop. Called at most once. */
+  /** The mirror of the contract cannot continue: the node must stop. Called at most once. */
   readonly onFatal: (error: unknown) => void;
 }
 
 export interface PostageService extends Postage {
   /**
-   * Follows the contract from here on. Resolves when everything that is old enough has been applied for the first
-   * time; rejects with what `onFatal` is told, or when stopped before.
+   * Starts following the contract. Resolves when everything old enough has been applied for the first time;
+   * rejects with the error passed to `onFatal`, or when stopped before.
    */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Has the contract sweep out what is used up, as far as it goes. @throws ChainError */
+  /** Makes the contract expire used-up batches, as far as it goes. @throws ChainError */
   expireBatches(signal: AbortSignal): Promise<void>;
   /** Called when batches have left `batches` because they are used up. @returns ends the calls */
   onExpired(listener: () => void): () => void;
@@ -160,7 +161,7 @@ class ContractPostage implements PostageService {
     return seen && !this.#exists(issuer);
   }
 
-  /** The id says who paid for the batch; whose it is may differ between two branches of the chain. */
+  /** The id says who paid for the batch; its owner may differ between two branches of the chain. */
   #exists({ batchId }: Issuer): boolean {
     const batch = this.#ledger.get(batchId);
     return batch !== undefined && this.#issuers.isOwn(batch);
@@ -311,7 +312,7 @@ class ContractPostage implements PostageService {
     this.#setGauges();
   }
 
-  /** The chain has replaced blocks whose events are applied. */
+  /** The chain has replaced blocks whose events were applied. */
   async #goBack(pages: number | undefined): Promise<void> {
     const { log } = this.#deps;
     const from = this.batches.chainState().block;
@@ -348,7 +349,7 @@ class ContractPostage implements PostageService {
     }
   }
 
-  /** What a failing disk keeps is dropped at the next start. */
+  /** Records that a failing disk keeps are dropped at the next start. */
   async #dropItems(issuer: Pick<BatchIssuer, 'dropItems'>): Promise<void> {
     try {
       await issuer.dropItems();
@@ -358,7 +359,7 @@ class ContractPostage implements PostageService {
     }
   }
 
-  /** The store says that the disk fails. */
+  /** The store reports the disk failure itself. */
   #noteUnwritten(err: unknown): void {
     this.#deps.log.debug({ err }, 'what the chain says of batches is kept in memory alone');
   }

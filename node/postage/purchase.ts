@@ -1,6 +1,7 @@
 /**
- * What costs tokens: buying a batch, topping one up, diluting one. Checks, expiry of old batches, allowance, the call
- * itself; each transaction is awaited, for a while. One at a time. `node-behaviour.md` 3.4, `contracts.md` 4.5.
+ * Operations that cost tokens: buying, topping up and diluting a batch. Checks, expiry of old batches,
+ * allowance, the call itself; each transaction is awaited, up to a limit. One operation at a time.
+ * `node-behaviour.md` 3.4, `contracts.md` 4.5.
  */
 import { equalBytes, toHex } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
@@ -43,11 +44,11 @@ import {
 } from './ports.ts';
 import { BUCKET_DEPTH, batchSize, DEPTH_MAX } from './rules.ts';
 
-/** Batches expired per transaction: what fits a block of the public chain. */
+/** Batches expired per transaction: as many as fit in a block of the public chain. */
 const EXPIRE_PAGE = 25;
-/** Expiry transactions per purchase: 2,500 batches. More than that is for others to clean up. */
+/** Expiry transactions per purchase: 2,500 batches. The rest is left for others to clean up. */
 const EXPIRE_ROUNDS = 100;
-/** Makes the nonce of a batch: the same account history gives the same batch ids. */
+/** Part of a batch's nonce: the same account history gives the same batch ids. */
 const NONCE_PREFIX = new TextEncoder().encode('svc batch');
 
 interface PurchaseOptions {
@@ -77,7 +78,7 @@ export interface Purchases {
   topUp(request: TopUpRequest, signal: AbortSignal): Promise<string>;
   /** @returns hash of the transaction */
   dilute(request: DilutionRequest, signal: AbortSignal): Promise<string>;
-  /** Has the contract sweep out what is used up, as far as it goes. @throws ChainError */
+  /** Makes the contract expire used-up batches, as far as it goes. @throws ChainError */
   expire(signal: AbortSignal): Promise<void>;
 }
 
@@ -142,7 +143,7 @@ async function topUp({ batchId, amount }: TopUpRequest, context: Context): Promi
 async function dilute({ batchId, depth }: DilutionRequest, context: Context): Promise<string> {
   const { contract, signer } = context;
   const batch = await knownBatch(batchId, context);
-  // What the contract would refuse costs nothing here.
+  // Checked here, a refusal by the contract costs nothing.
   if (!equalBytes(batch.owner, signer.address)) throw new PostageError('BATCH_NOT_FOUND', 'not an own batch');
   if (depth <= batch.depth || depth > DEPTH_MAX) {
     throw new PostageError('DEPTH_INVALID', `new depth ${depth} should be greater than ${batch.depth}`);
@@ -158,7 +159,9 @@ async function dilute({ batchId, depth }: DilutionRequest, context: Context): Pr
   return receipt.transactionHash;
 }
 
-/** As the contract has it now: what the node has read may be some blocks behind, and the depth decides about the price. */
+/**
+ * As the contract has it now: the node's copy may be some blocks behind, and the depth determines the price.
+ */
 async function knownBatch(
   batchId: Uint8Array,
   { chain, contract, signal }: Context,
@@ -170,7 +173,7 @@ async function knownBatch(
   return batch;
 }
 
-/** In the order in which the reference reports what is wrong. */
+/** In the order in which the reference reports errors. */
 async function check({ amount, depth }: PurchaseRequest, context: Context): Promise<void> {
   const { chain, contract, token, signer, signal } = context;
   if (depth <= BUCKET_DEPTH || depth > DEPTH_MAX) throw new PostageError('DEPTH_INVALID', 'invalid depth');
@@ -196,7 +199,7 @@ async function expireOld(context: Context): Promise<void> {
   }
 }
 
-/** An allowance that an earlier operation has left behind, because it was given up or failed, is used first. */
+/** An allowance left by an earlier operation that failed or was given up is used first. */
 async function allow(total: bigint, context: Context): Promise<void> {
   const { chain, token, contract, signer, signal } = context;
   const allowed = await tokenAllowance(chain, token, { owner: signer.address, spender: contract }, signal);
@@ -219,7 +222,10 @@ function gasOf({ gasPrice, gasLimit }: GasTerms): GasTerms {
   };
 }
 
-/** The id follows from the account's transactions so far; the next one when a purchase of that id was under way before. */
+/**
+ * The id follows from the account's transactions so far; if a purchase with that id was already under way,
+ * the next one is taken.
+ */
 async function newBatch({
   chain,
   signer: { address },
@@ -237,7 +243,7 @@ async function newBatch({
 
 type BatchEventKind = Extract<PostageEvent, { readonly id: Uint8Array }>['kind'];
 
-/** @throws ChainError RPC_ERROR when the receipt does not show what was asked for */
+/** @throws ChainError RPC_ERROR when the receipt does not show the requested result */
 function assertDone(
   receipt: Receipt,
   { kind, batchId }: { readonly kind: BatchEventKind; readonly batchId: Uint8Array },

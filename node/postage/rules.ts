@@ -3,7 +3,10 @@ import type { Batch, ChainState } from './ports.ts';
 
 /** Every batch of the network has 2^16 buckets. */
 export const BUCKET_DEPTH = 16;
-/** Counters of an own batch take 4 bytes per bucket: anybody may create a batch for this node, with buckets at will. */
+/**
+ * Counters of an own batch take 4 bytes per bucket: anyone may create a batch for this node, with any bucket
+ * depth.
+ */
 export const BUCKET_DEPTH_MAX = 20;
 /** The contract counts depth in 8 bits. */
 export const DEPTH_MAX = 255;
@@ -25,7 +28,7 @@ export function theoreticalRadius(commitment: bigint, capacity: number): number 
   return radius;
 }
 
-/** Seconds until the batch is used up at the present price, rounded down; -1 when nothing is charged. */
+/** Seconds until the batch is used up at the current price, rounded down; -1 when nothing is charged. */
 export function secondsLeft(batch: Pick<Batch, 'value'>, chain: ChainState, blockTimeMs: number): number {
   if (chain.currentPrice === 0n) return -1;
   return Number(((batch.value - chain.totalAmount) * BigInt(blockTimeMs)) / (1000n * chain.currentPrice));

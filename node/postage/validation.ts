@@ -7,7 +7,7 @@ import { slotsPerBucket } from './rules.ts';
 
 /**
  * @param address of the chunk, 32 bytes
- * @throws PostageError STAMP_INVALID: what is wrong with the signature, `bucket mismatch`, `invalid index` or
+ * @throws PostageError STAMP_INVALID: the fault of the signature, `bucket mismatch`, `invalid index` or
  * `owner mismatch`, whichever comes first
  */
 export function validateStamp(address: Uint8Array, stamp: Stamp, batch: Batch): void {

@@ -2,8 +2,8 @@
  * Asking one peer after another for the same thing, several at a time, until one delivers: the loop that retrieval
  * and pushsync share. `p2p-protocols.md` 4.8 and 4.9, retry loops.
  *
- * Attempts are never cancelled: a peer that is asked may deliver and then has to be paid, so the one that comes
- * too late continues until its own deadline.
+ * Attempts are never cancelled: a peer that was asked may deliver and must then be paid, so a late attempt
+ * continues until its own deadline.
  */
 import { AccountingError, type Credit } from '../accounting/ports.ts';
 import type { Clock } from '../env/clock.ts';
@@ -11,16 +11,18 @@ import type { Peer } from '../p2p/host.ts';
 
 /** Tolerated errors added once when the chunk's neighbourhood is reached. */
 const NEIGHBOURHOOD_ERRORS = 2;
-/** How long a peer refused by accounting is skipped, milliseconds: then a refresh may have been granted. */
+/**
+ * How long a peer refused by accounting is skipped, milliseconds; by then a refresh may have been granted.
+ */
 const OVERDRAFT_SKIP_MS = 600;
 
 /** `T` is what a peer delivers, `R` what the caller makes of it. */
 export interface AttemptsPlan<T, R> {
   /** Failures after which the call gives up, before multiplexing. */
   readonly errorsMax: number;
-  /** One more attempt each time this has passed without a result; absent: never. */
+  /** Another attempt starts each time this long passes without a result; absent: never. */
   readonly preemptiveMs?: number;
-  /** Peers that must not be asked; grows by those that were. */
+  /** Peers not to ask; every peer asked is added. */
   readonly skip: Set<string>;
   /** Best peer outside `skip`, undefined when there is none. */
   choose(skip: ReadonlySet<string>): Peer | undefined;
@@ -34,7 +36,10 @@ export interface AttemptsPlan<T, R> {
   attempt(peer: Peer, credit: Credit): Promise<T>;
   /** Turns the delivery that ends the call into its result; a throw makes it a failure of that peer. */
   accept(delivered: T, peer: Peer): R;
-  /** A connected peer failed; also called after the end of the call. @returns whether asking further peers is of use */
+  /**
+   * A connected peer failed; also called after the end of the call. @returns whether asking further peers is
+   * useful
+   */
   failed(peer: Peer, error: unknown): boolean;
 }
 
@@ -69,7 +74,7 @@ class Attempts<T, R> {
   /** Both end with the call. */
   #preemption: Disposable | undefined;
   #creditPause: Disposable | undefined;
-  /** Peers refused by accounting → end of their time, monotonic. */
+  /** Peers refused by accounting → end of their pause, monotonic. */
   readonly #overdrawn = new Map<string, number>();
   #errorsLeft: number;
   #inFlight = 0;
@@ -103,7 +108,7 @@ class Attempts<T, R> {
     this.#creditPause?.[Symbol.dispose]();
   }
 
-  /** What a plan's function throws ends the call. */
+  /** An error thrown by one of the plan's functions ends the call. */
   #guarded(step: () => void): void {
     try {
       step();

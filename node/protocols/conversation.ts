@@ -37,8 +37,8 @@ export async function converse<T>(
 }
 
 /**
- * The same with a time for `talk` instead of a signal: its end resets the stream, and so whoever reads from it. For
- * what happens per chunk, where a signal and its listeners cost more than a timer.
+ * The same with a time limit for `talk` instead of a signal: when it expires the stream is reset, which ends
+ * any pending read. For per-chunk work, where a signal and its listeners cost more than a timer.
  * @throws also TimeoutError
  */
 export async function converseWithin<T>(

@@ -1,6 +1,6 @@
 /**
- * A node that serves no chunks says so in its handshake, or is known as a bootnode. Whoever asks it for some all the
- * same does not keep to the protocol. `p2p-protocols.md` 0 and 8.
+ * A node that serves no chunks says so in its handshake, or is known as a bootnode. A peer that asks it for
+ * chunks all the same violates the protocol. `p2p-protocols.md` 0 and 8.
  */
 import type { Host } from '../p2p/host.ts';
 
@@ -8,7 +8,10 @@ import type { Host } from '../p2p/host.ts';
 const REFUSED_MS = 60_000;
 const REASON = 'unexpected request while in light mode';
 
-/** The host as protocols have it that this node asks and does not serve: whoever opens one is refused for a minute. */
+/**
+ * The host for protocols that this node uses as a client but does not serve: a peer that opens one is refused
+ * for a minute.
+ */
 export function refusingHost(
   host: Host,
 ): Pick<Host, 'overlay' | 'open' | 'handle' | 'misbehaved' | 'isSuspect'> {

@@ -7,7 +7,7 @@ const CHUNKS_MAX = 10_000;
 export class SkipList {
   readonly #clock: Clock;
   readonly #durationMs: number;
-  /** Chunk → peer → end of its time, monotonic. Chunks in the order in which they were added. */
+  /** Chunk → peer → end of its skip, monotonic. Chunks in the order in which they were added. */
   readonly #peersOf = new Map<string, Map<string, number>>();
 
   constructor(options: { durationMs: number }, deps: { clock: Clock }) {
@@ -26,7 +26,7 @@ export class SkipList {
     peers.set(peer, this.#clock.monotonic() + this.#durationMs);
   }
 
-  /** Peers to skip for `chunk` now; a set of the caller's own. */
+  /** Peers to skip for `chunk` now; a new set, owned by the caller. */
   peers(chunk: string): Set<string> {
     const peers = this.#peersOf.get(chunk);
     if (peers === undefined) return new Set();

@@ -1,4 +1,4 @@
-/** What the spans of protocols tell. */
+/** Names and attributes of the protocols' spans. */
 import { proximityOrder } from '../chunk/address.ts';
 import { toHex } from '../crypto/hex.ts';
 import type { Attributes, SpanOptions } from '../env/tracing/tracing.ts';
@@ -14,7 +14,7 @@ interface Attempt {
   readonly cost: bigint;
 }
 
-/** A span of one peer that is asked for a chunk, or to take one. */
+/** Span of asking one peer for a chunk, or to take one. */
 export function attemptSpan({ peer, address, attempt, cost }: Attempt): SpanOptions {
   return {
     kind: 'client',
@@ -28,7 +28,7 @@ export function attemptSpan({ peer, address, attempt, cost }: Attempt): SpanOpti
   };
 }
 
-/** Of a chunk that came to a node. @param overlay of the node */
+/** Attributes of a chunk that arrived at a node. @param overlay of the node */
 export function chunkAttributes(overlay: Uint8Array, address: Uint8Array): Attributes {
   return { 'chunk.address': toHex(address), 'chunk.proximity_order': proximityOrder(overlay, address) };
 }

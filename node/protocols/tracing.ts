@@ -1,6 +1,7 @@
 /**
- * One chunk's way across nodes as one trace: its context travels in the headers of streams (`p2p-protocols.md` 2.2), and
- * what asks for a chunk, or brings one, is a span. Names of spans are those of the public network's nodes where they have one.
+ * One chunk's way across nodes as one trace: its context travels in the headers of streams
+ * (`p2p-protocols.md` 2.2), and every request for a chunk, or delivery of one, is a span. Span names are
+ * those of the public network's nodes where they exist.
  */
 import { toHex } from '../crypto/hex.ts';
 import { contextOfStream, streamHeaders } from '../env/tracing/span-context.ts';
@@ -14,7 +15,7 @@ type ServedAs = Readonly<Record<string, string>>;
 
 type StreamHost = Pick<Host, 'overlay' | 'open' | 'handle' | 'misbehaved' | 'isSuspect'>;
 
-/** The host as protocols have it whose streams carry the context of the work that opens them. */
+/** A host for protocols whose streams carry the context of the work that opens them. */
 export function tracedHost(host: StreamHost, tracing: Tracing, servedAs: ServedAs): StreamHost {
   return {
     overlay: host.overlay,
@@ -43,12 +44,14 @@ export function tracedHost(host: StreamHost, tracing: Tracing, servedAs: ServedA
   };
 }
 
-/** Under which the context of an upload is kept for its chunks, which are pushed when it is done. */
+/** Key of an upload's context, kept for its chunks, which are pushed after the upload. */
 export function uploadKey(tagUid: number): string {
   return `tag ${tagUid}`;
 }
 
-/** A chunk that waited is pushed as work of the upload that it came with, if this node was not started since. */
+/**
+ * A deferred chunk is pushed as part of the upload that it came with, unless this node has restarted since.
+ */
 export function tracedPushsync(pushsync: Pushsync, tracing: Tracing): Pushsync {
   return {
     push(chunk, stamp, options) {

@@ -1,9 +1,9 @@
 /**
- * Mining: changing the nonce of a sealed chunk, and the padding behind a message that leaves room for some, until the
- * chunk's address begins with one of the targets. Nonce and padding are at the two ends of the chunk, so what is hashed
- * for one of either serves with every other of the other (`../crypto/bmt/ends.ts`): four times as many chunks as with
- * the nonce alone. One thread does it together with everything else, so it works in slices and leaves the event loop
- * to the others between two of them.
+ * Mining: changes the nonce of a sealed chunk, and the padding after a message short enough to have some,
+ * until the chunk's address starts with one of the targets. Nonce and padding are at the two ends of the
+ * chunk, so the hashes for one nonce can be combined with those for every padding, and vice versa
+ * (`../crypto/bmt/ends.ts`): four times as many chunks as with the nonce alone. It shares one thread with
+ * everything else, so it works in slices and yields the event loop between them.
  */
 import { cacFromData } from '../chunk/cac.ts';
 import type { Chunk } from '../chunk/chunk.ts';
@@ -17,7 +17,7 @@ import { NONCE_OFFSET, NONCE_SIZE } from './trojan.ts';
 export const TARGET_SIZE_MAX = 3;
 /** Chunks between two turns of the event loop: some four milliseconds. */
 const SLICE = 8192;
-/** What a chunk costs more when its nonce is hashed for it alone. */
+/** Cost factor of a chunk whose nonce is hashed for it alone. */
 const NONCE_COST = 4;
 /** Bytes of nonce and padding that are varied: 256 times as many values as the longest target needs on average. */
 const COUNTER_SIZE = 4;
@@ -33,15 +33,16 @@ export function checkTargets(targets: readonly Uint8Array[]): void {
 }
 
 interface MiningOptions {
-  /** Bytes at the end of the chunk that mean nothing. */
+  /** Meaningless bytes at the end of the chunk. */
   readonly padding: number;
   readonly clock: Pick<Clock, 'sleep'>;
   readonly signal: AbortSignal;
 }
 
 /**
- * @param sealed 4104 bytes, as `seal` made them; its nonce and padding are where mining begins, and are changed in place
- * @param targets prefixes of addresses, 1..3 bytes, all of one length
+ * @param sealed 4104 bytes, as `seal` made them; mining starts from its nonce and padding, which are changed
+ * in place
+ * @param targets prefixes of addresses, 1..3 bytes, all of the same length
  * @throws PssError as `checkTargets`, `NONCES_EXHAUSTED`; the signal's reason
  */
 export async function mine(
@@ -55,7 +56,7 @@ export async function mine(
   const ends = createEnds(sealed.subarray(0, SPAN_SIZE), sealed.subarray(SPAN_SIZE));
   const nonce = counted(sealed.subarray(NONCE_OFFSET, NONCE_OFFSET + NONCE_SIZE), 0);
   const last = counted(sealed.subarray(-SEGMENT_SIZE), SEGMENT_SIZE - COUNTER_SIZE);
-  // As many at once as find a short target soon.
+  // As many at once as are likely to hit a short target.
   const atOnce = Math.min(16 ** size, FIRSTS_MAX);
   const lasts = padding < COUNTER_SIZE ? 1 : COUNTERS;
   let worked = 0;
@@ -78,7 +79,7 @@ export async function mine(
   throw new PssError('NONCES_EXHAUSTED', `no nonce leads to ${targets.length} targets of ${size} bytes`);
 }
 
-/** A segment with a counter in it, which begins where it is. */
+/** A segment with a counter in it, which starts at its current value. */
 function counted(segment: Uint8Array, offset: number) {
   const copy = segment.slice();
   const counter = new DataView(copy.buffer, offset, COUNTER_SIZE);

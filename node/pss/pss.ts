@@ -1,6 +1,6 @@
 /**
- * Messages in trojan chunks: `node-behaviour.md` 8.1. A sent one is pushed at once; every chunk that comes along and
- * may be a message is tried for the topics that somebody listens to.
+ * Messages in trojan chunks: `node-behaviour.md` 8.1. A sent message is pushed at once; every arriving chunk
+ * that may be a message is tried for the topics with subscribers.
  */
 import type { Chunk } from '../chunk/chunk.ts';
 import { fromHex, toHex } from '../crypto/hex.ts';
@@ -20,11 +20,11 @@ import { MESSAGE_SIZE_MAX, open, randomSecret, seal, TROJAN_SIZE } from './troja
 
 /** Messages mined at once: they share one thread, so more of them only make each slower. */
 const MINING_AT_ONCE = 8;
-/** Chunks that wait to be tried, a megabyte; what comes beyond is tried at once. */
+/** Chunks waiting to be tried, a megabyte; further ones are tried at once. */
 const WAITING_MAX = 256;
 /** Topics for which a chunk is tried in one turn of the event loop: each costs a key agreement, all of them a millisecond. */
 const TOPICS_PER_TURN = 16;
-/** Shallow receipts after which a message counts as sent: as for any chunk. */
+/** After this many shallow receipts a message counts as sent, as for any chunk. */
 const SHALLOW_MAX = 6;
 
 export interface PssDeps {
@@ -44,17 +44,20 @@ export interface Message {
   readonly payload: Uint8Array;
   /** Public key, SEC1; absent: anyone who knows the topic. */
   readonly recipient: Uint8Array | undefined;
-  /** Prefixes of the recipient's overlay, 1..3 bytes, all of one length: any one of them will do. */
+  /** Prefixes of the recipient's overlay, 1..3 bytes, all of the same length: any one of them will do. */
   readonly targets: readonly Uint8Array[];
   readonly stamper: Stamper;
 }
 
 export interface Pss {
-  /** Resolves when a node has the message, or this one itself because there is no other. @throws PssError, SignatureError, PostageError, PushsyncError, the signal's reason */
+  /**
+   * Resolves when a node has the message: this one if there is no other. @throws PssError, SignatureError,
+   * PostageError, PushsyncError, the signal's reason
+   */
   send(message: Message, signal: AbortSignal): Promise<void>;
-  /** @param topic 32 bytes @returns what ends it @throws SubscriptionError */
+  /** @param topic 32 bytes @returns ends it @throws SubscriptionError */
   subscribe(topic: Uint8Array, deliver: Deliver): () => void;
-  /** Tries a chunk that has come along, soon: whoever delivers it does not wait for that. */
+  /** Tries an arrived chunk soon: its delivery does not wait for that. */
   offer(chunk: Chunk): void;
   stop(): Promise<void>;
 }
@@ -93,7 +96,7 @@ class Messaging implements Pss {
     for (let shallow = 1; ; shallow++) {
       try {
         const { outcome } = await this.#deps.pushsync.push(chunk, stamp, { signal });
-        // Nobody else is there yet; whoever comes gets it by pull syncing.
+        // There is no other node yet; new ones get it by pull syncing.
         if (outcome === 'want-self') await this.#deps.reserve.put(chunk, stamp);
         return;
       } catch (error) {
@@ -150,7 +153,7 @@ class Messaging implements Pss {
     }
   }
 
-  /** @param topics hex @returns whether it is done with */
+  /** @param topics hex @returns whether the chunk is done with */
   #try(chunk: Chunk, topics: readonly string[]): boolean {
     const id = toHex(chunk.address);
     if (!this.#subscriptions.awaits(id)) return true;

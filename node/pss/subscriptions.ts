@@ -1,8 +1,9 @@
 /**
- * Who listens to what, in memory: a topic of pss, or an address of gsoc. A message reaches a subscriber once, although
- * its chunk may come by a push, by two more of them and by pull syncing. Compat: the reference node delivers each time.
+ * Subscriptions, in memory: to a topic of pss, or an address of gsoc. A message reaches a subscriber once,
+ * although its chunk may come by several pushes and by pull syncing. Compat: the reference node delivers each
+ * time.
  *
- * Only recent messages are remembered, so what its sender says again later on is heard again.
+ * Only recent messages are remembered, so a message that its sender repeats later is delivered again.
  */
 import type { Clock } from '../env/clock.ts';
 
@@ -49,7 +50,7 @@ export class Subscriptions {
     this.#clock = clock;
   }
 
-  /** @returns what ends it, once or more often @throws SubscriptionError */
+  /** @returns ends it; may be called repeatedly @throws SubscriptionError */
   add(key: string, deliver: Deliver): () => void {
     if (this.#count === SUBSCRIPTIONS_MAX) throw new SubscriptionError();
     const subscription = { deliver, since: ++this.#position };
@@ -64,7 +65,7 @@ export class Subscriptions {
     };
   }
 
-  /** What is listened to. */
+  /** Keys with subscribers. */
   keys(): Iterable<string> {
     return this.#byKey.keys();
   }
@@ -73,12 +74,12 @@ export class Subscriptions {
     return this.#byKey.has(key);
   }
 
-  /** Whether anybody is there who has not had the message of that id. */
+  /** Whether any subscriber has not yet had the message of that id. */
   awaits(id: string): boolean {
     return this.#count > 0 && this.#latest > (this.#lastPublished(id) ?? 0);
   }
 
-  /** To everybody who listens to the key and has not had it. */
+  /** Delivers to every subscriber of the key that has not had it. */
   publish(key: string, id: string, message: Uint8Array): void {
     const had = this.#lastPublished(id) ?? 0;
     this.#remember(id);

@@ -1,6 +1,6 @@
 /**
- * Trojan chunks: an encrypted message that looks like any content-addressed chunk of full size, and whose address lies
- * where its recipient is. Pure; `data-formats.md` 8.1. Vectors: test/vectors/messaging.json.
+ * Trojan chunks: an encrypted message that looks like any full-size content-addressed chunk, with an address
+ * near its recipient. Pure; `data-formats.md` 8.1. Vectors: test/vectors/messaging.json.
  *
  *   span      hint: H(key ‖ topic), first 8 bytes
  *   payload   nonce 32 ‖ x of an ephemeral public key 32 ‖ cipher 4032
@@ -30,10 +30,10 @@ const CIPHER_SIZE = TROJAN_SIZE - CIPHER_OFFSET;
 const INTEGRITY_SIZE = 32;
 /** The first bytes of the integrity segment are the message's length. */
 const LENGTH_SIZE = 2;
-/** SEC1 form of a compressed point with odd y; the one with even y has the byte before. */
+/** SEC1 form of a compressed point with odd y; one with even y has the byte before it. */
 const ODD_POINT = 3;
 
-/** @returns 32 bytes, also the private key of those who were told nothing but the topic */
+/** @returns 32 bytes, also the private key of recipients who know only the topic */
 export function topicOf(text: string): Uint8Array {
   return keccak256(Buffer.from(text, 'utf8'));
 }
@@ -46,7 +46,7 @@ export interface Letter {
   readonly recipient: Uint8Array | undefined;
 }
 
-/** What is random about a letter. */
+/** The random parts of a letter. */
 export interface Secret {
   /** Private key for this letter alone, 32 bytes. */
   readonly ephemeral: Uint8Array;
@@ -64,7 +64,7 @@ export function randomSecret(random: Random): Secret {
 }
 
 /**
- * The whole chunk but for its nonce, which is to be mined.
+ * The whole chunk except its nonce, which is yet to be mined.
  * @returns 4104 bytes @throws PssError `MESSAGE_TOO_LONG`, SignatureError `PUBLIC_KEY_INVALID`
  */
 export function seal({ topic, message, recipient }: Letter, secret: Secret): Uint8Array {
@@ -91,7 +91,7 @@ export function seal({ topic, message, recipient }: Letter, secret: Secret): Uin
 }
 
 /**
- * The first of the topics under which the chunk is a message for the holder of this key, or for everybody.
+ * The first of the topics under which the chunk is a message for the holder of this key, or for everyone.
  * @param data of a chunk, any bytes @param topics 32 bytes each
  * @returns undefined when there is none. Never throws for bad input.
  */
@@ -101,14 +101,14 @@ export function open(
   topics: Iterable<Uint8Array>,
 ): { readonly topic: Uint8Array; readonly message: Uint8Array } | undefined {
   if (data.length !== TROJAN_SIZE) return undefined;
-  // Neither y gives another x of the product, so the parity bit is not needed.
+  // Both y give the same x of the product, so the parity bit is not needed.
   const point = new Uint8Array(1 + COORDINATE_SIZE);
   point[0] = ODD_POINT;
   point.set(data.subarray(EPHEMERAL_OFFSET, CIPHER_OFFSET), 1);
   const own = secretOrNothing(privateKey, point);
   if (own === undefined) return undefined;
   for (const topic of topics) {
-    // A topic is a private key but for one in 2^127, which then nobody can have sealed for.
+    // All but one topic in 2^127 are valid private keys; for the others no one can have sealed a message.
     const message = openWith(data, own, topic) ?? openWith(data, secretOrNothing(topic, point), topic);
     if (message !== undefined) return { topic, message };
   }

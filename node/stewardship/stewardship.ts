@@ -1,4 +1,4 @@
-/** Whether content can be had from the network, and putting it there again: `node-behaviour.md` 4.3. */
+/** Checks whether content can be retrieved from the network, and re-uploads it: `node-behaviour.md` 4.3. */
 import type { ChunkGetter } from '../chunk/chunk.ts';
 import type { ContentGetter } from '../files/redundancy/siblings.ts';
 import { isMissing, traverse } from '../files/traversal.ts';
@@ -6,19 +6,21 @@ import type { Uploader } from '../files/upload.ts';
 import type { Postage } from '../postage/ports.ts';
 import type { LocalStore } from '../store/ports.ts';
 
-/** Chunks asked for at once. A check is patient, so it leaves most of the node to others. */
+/** Chunks requested at once. A check is patient, so it leaves most of the node's capacity to others. */
 const CHECKS_AT_ONCE = 16;
-/** Chunks fetched at once for an upload, which has as many on their way by itself. */
+/** Chunks fetched at once for an upload, which itself has as many in flight. */
 const FETCHES_AT_ONCE = 16;
 
 export interface Stewardship {
   /**
-   * Asks the network for every chunk, whatever this node has itself.
-   * @returns false when a chunk is not found or there is no peer to ask @throws what else keeps a chunk from being had
+   * Asks the network for every chunk, even those that this node has.
+   * @returns false when a chunk is not found or there is no peer to ask @throws any other error of fetching a
+   * chunk
    */
   isRetrievable(reference: Uint8Array, signal: AbortSignal): Promise<boolean>;
   /**
-   * Stamps every chunk anew and pushes it; resolves when every one has its receipt. Those that this node lacks are fetched.
+   * Stamps every chunk anew and pushes it; resolves when every one has its receipt. Fetches those that this
+   * node lacks.
    * @throws PostageError of the batch, before anything is fetched; what `traverse` throws
    */
   reupload(
@@ -30,7 +32,7 @@ export interface Stewardship {
 }
 
 interface StewardshipDeps {
-  /** Fetches from the network alone. */
+  /** Fetches only from the network. */
   readonly network: ChunkGetter;
   readonly uploader: Uploader;
   readonly postage: Pick<Postage, 'lastBatch'>;
@@ -64,7 +66,8 @@ export function createStewardship({ network, uploader, postage, store }: Steward
     },
     batchOf(reference) {
       const address = reference.subarray(0, ADDRESS_SIZE);
-      // Without the chunk a single-owner chunk's identity is not known; then it is taken for a content-addressed one.
+      // Without the chunk, a single-owner chunk's identity is unknown; then it is treated as
+      // content-addressed.
       return postage.lastBatch(store.chunks.get(address)?.identity ?? address);
     },
   };

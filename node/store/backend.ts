@@ -1,9 +1,10 @@
 /**
- * What the logical stores need from a disk, so that their rules exist once: ordered binary tables with transactions, and
- * slots for chunk bytes. Two implementations, in `lmdb-store.ts` and `memory-store.ts`.
+ * What the logical stores need from a disk, so that their rules exist only once: ordered binary tables with
+ * transactions, and slots for chunk bytes. Two implementations, in `lmdb-store.ts` and `memory-store.ts`.
  *
- * Bytes lie beside the tables instead of in them because B-tree pages would double their size, and because the tables
- * are mapped into memory: a node that stores a gigabyte should not look like one that holds a gigabyte.
+ * Chunk bytes lie beside the tables, not in them, because B-tree pages would double their size, and because
+ * the tables are mapped into memory: a node that stores a gigabyte should not look like one that holds a
+ * gigabyte.
  */
 
 /** Every table, with its key → value. Numbers in keys are big-endian, so that they sort. */
@@ -28,7 +29,7 @@ export const TABLES = [
   'pushes',
   /** address ‖ batch → sequence */
   'uploads',
-  /** collection → empty, while it is filled or given up */
+  /** collection → empty, while it is being filled or given up */
   'openPins',
   /** root reference → collection, chunks */
   'pins',
@@ -51,7 +52,7 @@ export type Table = (typeof TABLES)[number];
 export type Entry = readonly [key: Uint8Array, value: Uint8Array];
 
 export interface TableReader {
-  /** The caller's to keep. */
+  /** The caller may keep the result. */
   get(table: Table, key: Uint8Array): Uint8Array | undefined;
   has(table: Table, key: Uint8Array): boolean;
   /** Entries with `from <= key < to`, ascending, at most `limit`. */
@@ -62,19 +63,19 @@ export interface TableReader {
 
 /** Reads see what the transaction has written. Keys and values are copied. */
 export interface Transaction extends TableReader {
-  /** Differs from that of every other transaction since the start. */
+  /** Unique among all transactions since the start. */
   readonly id: number;
   put(table: Table, key: Uint8Array, value: Uint8Array): void;
   remove(table: Table, key: Uint8Array): void;
 }
 
-/** Chunk bytes by slot number. What a slot holds means something only while a table refers to it. */
+/** Chunk bytes by slot number. The content of a slot is meaningful only while a table refers to it. */
 export interface Slots {
   /** From the beginning of the slot on. */
   write(slot: number, bytes: Uint8Array): void;
   /**
-   * The caller's to keep; a copy when it keeps it for long, because others may lie in the same memory. Undefined when the
-   * disk does not have them, or cannot read them.
+   * The caller may keep the result, but should copy it to keep it for long, because other chunks may share
+   * the memory. Undefined when the disk does not have the bytes, or cannot read them.
    */
   read(slot: number, range: { readonly offset: number; readonly length: number }): Uint8Array | undefined;
 }
@@ -83,11 +84,11 @@ export interface Backend extends TableReader {
   readonly slots: Slots;
   /**
    * Runs `change` in a transaction and resolves with its result when that is committed. Changes run in the order of the
-   * calls. A change may run a second time when its first transaction could not be committed, so it leaves nothing in
-   * memory; it throws what it has to throw before it writes.
+   * calls. A change may run a second time when its first transaction could not be committed, so it must leave
+   * nothing in memory; it must throw, if at all, before it writes.
    */
   change<T>(change: (tx: Transaction) => T): Promise<T>;
-  /** Bytes that there is still room for; undefined where nobody knows. */
+  /** Bytes that there is still room for; undefined where that is unknown. */
   available(): number | undefined;
   close(): Promise<void>;
 }

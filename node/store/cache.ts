@@ -1,4 +1,4 @@
-/** Chunks kept for repeated reads (`node-behaviour.md` 2.4), the one that was read longest ago out first. */
+/** Chunks kept for repeated reads (`node-behaviour.md` 2.4); the least recently read one is evicted first. */
 import { toHex } from '../crypto/hex.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Logger } from '../env/logger.ts';
@@ -8,9 +8,9 @@ import { isDiskFailure } from './errors.ts';
 import type { Cache, Disk } from './ports.ts';
 import { decodeNumber, END, encodeNumber, START } from './records.ts';
 
-/** One megabyte of chunks; beyond it the disk is too slow for a cache to help, and a chunk is not cached. */
+/** One megabyte of chunks; beyond it the disk is too slow for a cache to help, and chunks are not cached. */
 const OPEN_WRITES_MAX = 256;
-/** Reads noted before their order is written down; that many are forgotten in a crash. */
+/** Reads noted before their order is written; a crash loses at most this many. */
 const TOUCHED_MAX = 256;
 const SIZE = Buffer.from('cacheSize');
 
@@ -85,7 +85,7 @@ export function createCache(
           tx.put('meta', SIZE, encodeNumber(size + 1 - excess));
         })
         .catch((error: unknown) => {
-          // Said once for all chunks, see `disk/space.ts`.
+          // Disk failures are logged once for all chunks, see `disk/space.ts`.
           if (!isDiskFailure(error)) log.warn({ error, chunk: toHex(chunk.address) }, 'chunk is not cached');
         })
         .finally(() => {
@@ -94,7 +94,7 @@ export function createCache(
     },
     touch(address) {
       if (capacity === 0) return;
-      // Once more at the end of the map.
+      // Moves the key to the end of the map.
       const key = toHex(address);
       touched.delete(key);
       touched.set(key, address);

@@ -1,10 +1,12 @@
 /**
- * Chunk bytes, once for all logical stores, with a reference count (`node-behaviour.md` 2.1). The bytes lie in a slot,
- * the record that names the slot in table `chunks`. A slot freed by a transaction is not given away again by the same
- * transaction: were it lost in a crash, the committed record would point at other bytes.
+ * Chunk bytes, stored once for all logical stores, with a reference count (`node-behaviour.md` 2.1). The
+ * bytes lie in a slot, the record that names the slot in table `chunks`. A slot freed by a transaction is not
+ * reused by the same transaction: if that were lost in a crash, the committed record would point at other
+ * bytes.
  *
  * Bytes are checked whenever they are read. A chunk whose bytes are wrong counts as missing from then on, in all
- * logical stores; it keeps its record and its references, and is whole again as soon as the same chunk comes once more.
+ * logical stores; it keeps its record and its references, and is intact again as soon as the same chunk is
+ * put again.
  */
 import { CHUNK_STORED_SIZE_MAX, type Chunk } from '../chunk/chunk.ts';
 import { ChunkError } from '../chunk/errors.ts';
@@ -39,11 +41,11 @@ export class ChunkTable implements Damage {
   readonly #backend: Backend;
   readonly #log: Logger;
   readonly #events: ChunkEvents | undefined;
-  /** Saves a look at `freeSlots` for every chunk while none is freed. */
+  /** Saves a read of `freeSlots` for every chunk while there are none. */
   #mayHaveFreeSlots = true;
-  /** Saves a look at `damaged` for every chunk while none is. */
+  /** Saves a read of `damaged` for every chunk while none is damaged. */
   #mayHaveDamage = true;
-  /** Found, and not marked yet; by hex address. */
+  /** Damage found but not marked yet; by hex address. */
   readonly #marking = new Set<string>();
   readonly #damageListeners = new Set<(address: Uint8Array) => void>();
   readonly #healListeners = new Set<(address: Uint8Array) => void>();
@@ -54,7 +56,7 @@ export class ChunkTable implements Damage {
     this.#events = deps.events;
   }
 
-  /** Undefined also when its bytes are damaged. */
+  /** Undefined also when the bytes are damaged. */
   get(wanted: Uint8Array): Chunk | undefined {
     const address = new Uint8Array(wanted);
     const record = this.#record(this.#backend, address);
@@ -65,17 +67,17 @@ export class ChunkTable implements Damage {
     return undefined;
   }
 
-  /** Has somebody found its bytes to be wrong? */
+  /** Whether its bytes have been found to be wrong. */
   isDamaged(address: Uint8Array): boolean {
     return this.#isMarked(this.#backend, address);
   }
 
-  /** Is it stored, and can it be read? Looks at its bytes. */
+  /** Whether it is stored and readable. Checks its bytes. */
   isReadable(address: Uint8Array): boolean {
     return this.get(address) !== undefined;
   }
 
-  /** Is there a record of it, readable or not? */
+  /** Whether there is a record of it, readable or not. */
   isRecorded(address: Uint8Array): boolean {
     return this.#backend.has('chunks', address);
   }
@@ -104,7 +106,7 @@ export class ChunkTable implements Damage {
   async totals(): Promise<ChunkTotals> {
     const totals = { chunks: 0, shared: 0, references: 0 };
     for (let from: Uint8Array = START; ; ) {
-      // As a change it waits for its turn.
+      // Run as a change, it waits for its turn.
       const page = await this.#backend.change((tx) => tx.scan('chunks', from, END, COUNTED_MAX));
       for (const [, record] of page) {
         const references = decodeNumber(record, 2 * NUMBER_SIZE);
@@ -118,7 +120,10 @@ export class ChunkTable implements Damage {
     }
   }
 
-  /** Adds a reference; stores the bytes when it is the first one, keeps the stored ones otherwise, if they are whole. */
+  /**
+   * Adds a reference; stores the bytes when it is the first one, otherwise keeps the stored ones, if they are
+   * intact.
+   */
   retain(tx: Transaction, chunk: Chunk, held?: Held): void {
     const record = this.#restored(tx, chunk);
     if (record === undefined) {
@@ -135,7 +140,7 @@ export class ChunkTable implements Damage {
     this.retain(tx, chunk, held);
   }
 
-  /** A stored chunk that comes again is whole afterwards, and keeps its references. */
+  /** Rewrites a stored chunk that is put again, so that it is intact; keeps its references. */
   restore(tx: Transaction, chunk: Chunk): void {
     this.#restored(tx, chunk);
   }
@@ -150,7 +155,7 @@ export class ChunkTable implements Damage {
     this.#store(tx, chunk, { references: record.references });
   }
 
-  /** Takes a reference away; with the last one the bytes go. Unknown addresses are nothing to release. */
+  /** Removes a reference, and with the last one the bytes. Unknown addresses are ignored. */
   release(tx: Transaction, address: Uint8Array): void {
     const record = this.#record(tx, address);
     if (record === undefined) return;
@@ -172,14 +177,14 @@ export class ChunkTable implements Damage {
     this.#put(tx, chunk.address, { slot, length: chunk.data.length, references, kind, identity });
   }
 
-  /** @returns the record of the chunk, whose bytes are whole now */
+  /** @returns the record of the chunk, whose bytes are now intact */
   #restored(tx: Transaction, chunk: Chunk): ChunkRecord | undefined {
     const { address, data, kind, identity } = chunk;
     const record = this.#record(tx, address);
     if (record === undefined) return undefined;
     const isMarked = this.#isMarked(tx, address);
     if (!isMarked && this.#read(address, record) !== undefined) return record;
-    // In the same place: what lies there is of no use to anybody, and a sector that cannot be read is replaced by a write.
+    // In the same place: its content is useless, and an unreadable sector is replaced by a write.
     this.#backend.slots.write(record.slot, encodeSlot(chunk, undefined));
     const restored = { ...record, length: data.length, kind, identity };
     this.#put(tx, address, restored);
@@ -197,7 +202,7 @@ export class ChunkTable implements Damage {
     if (content === undefined) return undefined;
     const data = dataIn(content, address);
     if (data !== undefined) return data;
-    // The check itself may be what is damaged.
+    // The checksum itself may be what is damaged.
     const unchecked = uncheckedData(content);
     return isChunk(address, unchecked) ? unchecked : undefined;
   }
@@ -209,7 +214,7 @@ export class ChunkTable implements Damage {
     return this.#marking.has(toHex(address));
   }
 
-  /** The mark is there to be found after a restart, too. */
+  /** The mark also survives a restart. */
   #mark(address: Uint8Array, slot: number): void {
     const key = toHex(address);
     this.#mayHaveDamage = true;
@@ -254,7 +259,7 @@ export class ChunkTable implements Damage {
   #record(reader: TableReader, address: Uint8Array): ChunkRecord | undefined {
     const record = reader.get('chunks', address);
     if (record === undefined) return undefined;
-    // A kind that is none makes the chunk unreadable like any other damage: its check names another one.
+    // An invalid kind makes the chunk unreadable like any other damage: its checksum covers the right one.
     const kind = KINDS[record[KIND_OFFSET]!] ?? 'cac';
     return {
       slot: decodeNumber(record),

@@ -1,6 +1,6 @@
 /**
- * Key files of a node in one folder, each made when it is missing (`data-formats.md` 9.3). Their format belongs to
- * `crypto/keystore.ts`.
+ * Key files of a node in one folder, each created when missing (`data-formats.md` 9.3). `crypto/keystore.ts`
+ * defines their format.
  */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ const SECRET_SIZE = 32;
 const ED25519_DER_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 export interface KeyOptions {
-  /** Made with mode 0700 when it is missing. */
+  /** Created with mode 0700 when missing. */
   readonly directory: string;
   /** File name without `.key`. */
   readonly name: string;
@@ -42,7 +42,7 @@ export async function loadOrCreateKey(
   return { secret, created: true };
 }
 
-/** Text of the file; a missing file is like an empty one. */
+/** Text of the file; empty for a missing file. */
 async function read(directory: string, file: string): Promise<string> {
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -65,14 +65,17 @@ function decrypt(text: string, file: string, { password, kind }: KeyOptions): Ui
 }
 
 function draw(kind: KeyOptions['kind'], random: Random): Uint8Array {
-  // One number in 2^128 is not a secp256k1 key, so this ends.
+  // Only one number in 2^128 is not a secp256k1 key, so this ends.
   for (;;) {
     const secret = random.bytes(SECRET_SIZE);
     if (publicName(kind, secret) !== undefined) return secret;
   }
 }
 
-/** Hex for the `address` field: chain address, or Ed25519 public key; undefined for what is no key of the kind. */
+/**
+ * Hex for the `address` field: chain address, or Ed25519 public key; undefined when it is not a key of that
+ * kind.
+ */
 function publicName(kind: KeyOptions['kind'], secret: Uint8Array): string | undefined {
   if (secret.length !== SECRET_SIZE) return undefined;
   if (kind === 'ed25519') return ed25519PublicKey(secret);
@@ -94,11 +97,11 @@ function ed25519PublicKey(seed: Uint8Array): string {
   return toHex(der.subarray(-SECRET_SIZE));
 }
 
-/** Under another name first: a key file is whole or not there. */
+/** Under another name first: a key file is complete or absent. */
 async function write(file: string, text: string): Promise<void> {
   const unfinished = `${file}.new`;
   try {
-    // A key that is lost with the power takes the account and its funds along.
+    // Losing a key in a power cut loses the account and its funds.
     await writeFile(unfinished, text, { mode: 0o600, flush: true });
     await rename(unfinished, file);
   } catch (error) {

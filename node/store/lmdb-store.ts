@@ -1,11 +1,12 @@
 /**
  * The local store on disk: tables in one LMDB environment, chunk bytes in a file of slots beside it.
  *
- * What a resolved promise promises survives `kill -9`: it has been handed to the operating system in the order of the
- * calls. It need not survive a power failure, and so no write waits for the disk, as in other nodes of the network. With
- * `durability: 'disk'` it does: the slots are synced before a transaction that refers to them commits, and LMDB syncs its
- * pages before the one that makes them count. Changes of one turn of the event loop share a transaction;
- * transactions run synchronously on this thread, which costs less than handing them to another one.
+ * A write whose promise has resolved survives `kill -9`: it has been handed to the operating system, in the
+ * order of the calls. It need not survive a power failure, so no write waits for the disk, as in other nodes
+ * of the network. With `durability: 'disk'` it does survive one: the slots are synced before a transaction
+ * that refers to them commits, and LMDB syncs its pages before the one that makes them count. Changes of one
+ * turn of the event loop share a transaction; transactions run synchronously on this thread, which costs less
+ * than handing them to another one.
  */
 import {
   chmodSync,
@@ -60,20 +61,24 @@ import type { LocalStore } from './ports.ts';
 import { createState } from './state.ts';
 
 /**
- * Bytes that chunks read one after the other share, 30 of the longest. From this size on the C library maps memory of
- * its own, which goes back to the system as soon as it is free; freed chunks leave holes in a heap that stays.
+ * Bytes of memory shared by chunks read one after another: 30 of the longest. From this size the C library
+ * maps memory separately and returns it to the system as soon as it is free; smaller blocks would leave holes
+ * in a heap that never shrinks.
  */
 const SLAB_SIZE = 131_072;
 
-/** Nobody else on the machine has to read what a node stores for others, who it pays, and what its batches are. */
+/**
+ * No other user of the machine need read what a node stores for others, whom it pays, and what its batches
+ * are.
+ */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
-/** Changes in one transaction: ten milliseconds of work at most, so that the node stays responsive. */
+/** Changes in one transaction: at most ten milliseconds of work, so that the node stays responsive. */
 const GROUP_MAX = 256;
 
 /**
- * @param options.path folder of the store, made when it is missing
+ * @param options.path folder of the store, created when missing
  * @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE naming the folder
  */
 export async function openLmdbStore(
@@ -106,7 +111,7 @@ export async function forgetState(path: string, subsystem: string): Promise<void
 }
 
 /**
- * The tables and slots of a store that no node uses, whosever it is, as they are.
+ * The tables and slots, as they are, of a store that no node uses, whichever node owns it.
  * @param path folder of the store @throws StoreError as above, DATA_DIR_UNUSABLE when there is no store in the folder
  */
 export async function openOffline(path: string): Promise<Backend> {
@@ -116,14 +121,14 @@ export async function openOffline(path: string): Promise<Backend> {
 
 /** A store whose files are made smaller. */
 export interface ShrinkingBackend extends Backend {
-  /** Cuts the file of slots off behind the first `count`. */
+  /** Truncates the slot file after the first `count` slots. */
   cutSlots(count: number): void;
-  /** Puts a copy of the index without its empty pages in its place. Only `close` may follow. */
+  /** Replaces the index with a copy without its empty pages. Only `close` may follow. */
   swapIndex(): Promise<void>;
 }
 
 /**
- * As `openOffline`, and every commit waits for the disk: for the slots first.
+ * As `openOffline`, but every commit waits for the disk: for the slots first.
  * @param syncFile how it waits for the slots
  */
 export async function openShrinking(
@@ -134,10 +139,10 @@ export async function openShrinking(
   return openBackend(path, { durable: true, syncFile });
 }
 
-/** The node a store belongs to. @returns its overlay; undefined for a folder without a store */
+/** The node that a store belongs to. @returns its overlay; undefined for a folder without a store */
 export function ownerOf(path: string): Uint8Array | undefined {
   const slots = join(path, SLOTS_FILE);
-  // A start that ended before the first file was written has left it empty.
+  // A start that was interrupted before it wrote the first file has left it empty.
   if (!existsSync(slots) || (statSync(slots).size === 0 && !existsSync(join(path, INDEX_FILE))))
     return undefined;
   const file = openSync(slots, 'r');
@@ -151,7 +156,7 @@ export function ownerOf(path: string): Uint8Array | undefined {
 interface BackendDeps {
   /** Of a node that can be frozen and cut from outside. */
   readonly power?: Power | undefined;
-  /** Of the node; without it the store may be that of any node. */
+  /** Of the node; without it the store may be any node's. */
   readonly overlay?: Uint8Array;
   /** Every commit waits for the disk. */
   readonly durable?: boolean;
@@ -166,7 +171,7 @@ async function openBackend(path: string, deps: BackendDeps): Promise<LmdbBackend
   let slots: number | undefined;
   try {
     mkdirSync(path, { recursive: true, mode: FOLDER_MODE });
-    // One that an older version has made was open to others.
+    // A folder made by an older version was open to others.
     chmodSync(path, FOLDER_MODE);
     unlock = lockFolder(path);
     slots = openSync(join(path, SLOTS_FILE), constants.O_RDWR | constants.O_CREAT, FILE_MODE);
@@ -193,7 +198,7 @@ async function openBackend(path: string, deps: BackendDeps): Promise<LmdbBackend
   }
 }
 
-/** The old index stays beside the new one, for those who know what to look for. */
+/** The old index stays beside the new one, for experts to inspect. */
 async function makeAnew(
   { faults, salvaged }: BrokenIndex,
   {
@@ -212,7 +217,7 @@ async function makeAnew(
   }
   log.error({ file: index, faults: faults.length, page, fault, tables }, 'index is damaged, it is made anew');
   const count = slotCount(slots);
-  // The last slot is as long as its chunk.
+  // The last slot may be only as long as its chunk.
   ftruncateSync(slots, SLOTS_HEAD_SIZE + count * SLOT_SIZE);
   const unfinished = `${index}.new`;
   for (const file of [unfinished, `${unfinished}-lock`]) rmSync(file, { force: true });
@@ -226,7 +231,7 @@ async function makeAnew(
   const rebuilt = await rebuildIndex({ backend, salvaged, damaged, slots: count, overlay });
   await backend.leave();
   syncPath(unfinished);
-  // There is an index at every moment: without any, the next start would have the slots alone to go by.
+  // There is an index at every moment: without one, the next start would have only the slots to go by.
   if (existsSync(index)) copyFileSync(index, `${index}.damaged`, constants.COPYFILE_FICLONE);
   renameSync(unfinished, index);
   rmSync(`${unfinished}-lock`, { force: true });
@@ -234,7 +239,7 @@ async function makeAnew(
   log.warn({ ...rebuilt, lostRecords }, 'index was made anew; other records of the named tables may be lost');
 }
 
-/** Tables that follow from the slots and from other tables. */
+/** Tables that are derived from the slots and from other tables. */
 const MADE_AGAIN = [
   'free pages',
   'chunks',
@@ -262,7 +267,7 @@ function openIndex(path: string, durable: boolean): RootDatabase {
   return environment;
 }
 
-/** The permissions are an option of the library that its types do not name. */
+/** The library's types omit its option for permissions. */
 function environmentOptions(path: string, durable: boolean): RootDatabaseOptionsWithPath {
   const options: RootDatabaseOptionsWithPath & { permissionsMode: number } = {
     path,
@@ -277,7 +282,7 @@ function environmentOptions(path: string, durable: boolean): RootDatabaseOptions
 
 type Tables = ReadonlyMap<Table, Database<Uint8Array, Uint8Array>>;
 
-/** Tells the caller of a change how it went, once its transaction is committed. */
+/** Tells the caller of a change the outcome, once its transaction is committed. */
 type Settle = () => void;
 
 interface Change {
@@ -365,7 +370,7 @@ class LmdbBackend implements ShrinkingBackend {
     await this.#release();
   }
 
-  /** Nothing more is written. Code that is just running may read until it waits for something. */
+  /** Nothing more is written. Code that is currently running may read until it awaits something. */
   async #abandon(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -397,7 +402,7 @@ class LmdbBackend implements ShrinkingBackend {
   async swapIndex(): Promise<void> {
     const index = join(this.#path, INDEX_FILE);
     const copy = `${index}.new`;
-    // One that was cut short.
+    // Left by an interrupted run.
     rmSync(copy, { force: true });
     try {
       await this.#environment.backup(copy, true);
@@ -429,7 +434,7 @@ class LmdbBackend implements ShrinkingBackend {
     for (const settle of this.#commitTogether(changes)) settle();
   }
 
-  /** One change that cannot be written must not take the others with it: then each has a transaction of its own. */
+  /** A change that cannot be written must not fail the others: then each gets its own transaction. */
   #commitTogether(changes: readonly Change[]): Settle[] {
     try {
       return this.#commit(changes);
@@ -482,7 +487,7 @@ function tableReader(tables: Tables): TableReader {
   };
 }
 
-/** Not a buffer, whose `slice` copies nothing. */
+/** Not a Buffer, whose `slice` copies nothing. */
 function plain(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

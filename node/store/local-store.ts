@@ -19,9 +19,12 @@ export interface LocalStoreOptions {
   readonly cacheCapacity: number;
   /** Chunks. */
   readonly reserveCapacity: number;
-  /** Storage radius of a new reserve, and the least one of an old reserve. */
+  /** Storage radius of a new reserve, and the minimum for an existing one. */
   readonly radius: number;
-  /** What a resolved write survives: the end of the process (default), or a power cut as well. Only where there is a disk. */
+  /**
+   * What a resolved write survives: the end of the process (default), or also a power cut. Only where there
+   * is a disk.
+   */
   readonly durability?: 'process' | 'disk';
 }
 
@@ -31,7 +34,7 @@ export interface LocalStoreDeps {
   /** Of this node; the bins of the reserve depend on it. */
   readonly overlay: Uint8Array;
   readonly events?: ChunkEvents | undefined;
-  /** What lies between the logical stores and the disk of the platform. Default: nothing. */
+  /** Wraps the platform's disk for the logical stores. Default: not wrapped. */
   readonly through?: ((disk: Backend) => Backend) | undefined;
 }
 

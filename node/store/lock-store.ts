@@ -1,15 +1,21 @@
 /**
  * One process per data folder: two would overwrite each other's chunks. A file names the process that holds the
- * folder; after `kill -9` the file is still there, so it counts only while that very process lives.
+ * folder; the file outlives a `kill -9`, so it counts only while that very process lives.
  */
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreError } from './errors.ts';
 
-/** Between our look at a stale file and our taking it another start may come first; more often it is no accident. */
+/**
+ * Between checking a stale file and taking it, another start may come first; more often than this is no
+ * accident.
+ */
 const ATTEMPTS = 3;
 
-/** @returns gives the folder free @throws StoreError DATA_DIR_IN_USE naming the folder and the process; what the system says */
+/**
+ * @returns releases the folder @throws StoreError DATA_DIR_IN_USE naming the folder and the process; the
+ * system's error
+ */
 export function lockFolder(path: string): () => void {
   const file = join(path, 'lock');
   const own = `${process.pid} ${startTime(process.pid) ?? ''}`;
@@ -39,7 +45,7 @@ function create(file: string, text: string): boolean {
   }
 }
 
-/** Process ids are used again; with its start time a process is told from a later one. */
+/** Process ids are reused; the start time distinguishes a process from a later one. */
 function isAlive(holder: string): boolean {
   const [pid = '', started = ''] = holder.split(' ');
   if (!/^\d+$/.test(pid)) return false;
@@ -49,8 +55,8 @@ function isAlive(holder: string): boolean {
 }
 
 /**
- * Clock ticks since the start of the machine; undefined for a process that has ended, even when its parent has not
- * asked for its exit code yet, and where there is no `/proc`.
+ * Clock ticks since the start of the machine; undefined for a process that has ended, even if its parent has
+ * not yet collected its exit code, and where there is no `/proc`.
  */
 function startTime(pid: number): string | undefined {
   try {

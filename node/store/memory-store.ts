@@ -20,7 +20,7 @@ import { stateKey } from './state.ts';
 /** Changes between two turns of other work. */
 const GROUP_MAX = 256;
 
-/** Slots of one array: a chunk with an array of its own would cost the collector more than the chunk. */
+/** Slots of one array: a separate array per chunk would cost the collector more than the chunk itself. */
 const SLAB_SLOTS = 64;
 
 /** What a store in memory leaves behind for the next one. It belongs to the caller that starts the node. */
@@ -28,18 +28,18 @@ export class MemoryDisk {
   /** By name. */
   readonly tables: Readonly<Record<Table, SortedTable>>;
   readonly slots: Slots;
-  /** Slots that there are, written or not. */
+  /** Number of slots, written or not. */
   get slotCount(): number {
     return this.#slabs.length * SLAB_SLOTS;
   }
-  /** Transactions so far: each has another number, also after a new start. */
+  /** Transactions so far: numbers are unique, even across restarts. */
   transactions = 0;
-  /** What its owner says there is room for; undefined: for everything. */
+  /** Free bytes, as set by the owner; undefined: unlimited. */
   availableBytes: number | undefined;
   readonly #slabs: Uint8Array[];
   #inUse = false;
 
-  /** @param image of a disk; default: an empty one */
+  /** @param image of a disk; default: empty */
   constructor(image?: Uint8Array) {
     const saved = image === undefined ? undefined : (deserialize(image) as DiskImage);
     if (saved !== undefined && saved.slotSize !== SLOT_SIZE) {
@@ -58,7 +58,7 @@ export class MemoryDisk {
   }
 
   /**
-   * Everything, to begin another disk with, but the records of one subsystem.
+   * An image of everything except the records of one subsystem, to start another disk from.
    * @throws StoreError `DATA_DIR_IN_USE`
    */
   image(without: string): Uint8Array {
@@ -97,7 +97,7 @@ interface DiskImage {
   readonly tables: Readonly<Record<string, readonly Entry[]>>;
   readonly slabs: Uint8Array[];
   readonly transactions: number;
-  /** Differs from one format of slots to the next. */
+  /** Differs between formats of slots. */
   readonly slotSize: number;
 }
 
@@ -121,7 +121,7 @@ interface MemoryStoreDeps extends LocalStoreDeps {
   readonly disk?: MemoryDisk;
   /** Of a node that can be frozen and cut from outside. */
   readonly power?: Power;
-  /** Runs changes later; without it they happen at once. */
+  /** Defers changes; without it they run at once. */
   readonly defer?: (flush: () => void) => void;
 }
 
@@ -138,7 +138,7 @@ export async function createMemoryStore(
   return openLocalStore(options, { ...others, backend: new MemoryBackend(disk, { power, defer }) });
 }
 
-/** Changes happen in the order of the calls, and are on the disk when they have happened. */
+/** Changes run in the order of the calls, and are on the disk once they have run. */
 class MemoryBackend implements Backend {
   readonly slots: Slots;
   readonly #disk: MemoryDisk;

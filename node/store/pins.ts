@@ -1,10 +1,11 @@
 /**
  * Pinned content (`node-behaviour.md` 2.3): for every root reference the set of chunks below it, each of which holds one
- * reference to the chunk's bytes, so that no other store can take them away.
+ * reference to the chunk's bytes, so that no other store can remove them.
  *
- * A collection is numbered. While it is being filled, and from the moment on when it is given up, a marker lies in
- * `openPins`; one that is found at the start belongs to what a crash cut short, and the collection goes. A root is
- * entered and taken out in one transaction with the marker, so content is pinned as a whole or not at all.
+ * Collections are numbered. While a collection is being filled, and from the moment it is given up, a marker
+ * lies in `openPins`; a marker found at the start belongs to work that a crash cut short, and the collection
+ * is removed. A root is entered and removed in one transaction with the marker, so content is pinned
+ * completely or not at all.
  */
 import assert from 'node:assert/strict';
 import type { Chunk } from '../chunk/chunk.ts';
@@ -27,7 +28,7 @@ import {
 import { WriteBehind } from './write-behind.ts';
 
 const FIRST_COLLECTION = 1;
-/** Chunks let go per transaction, so that a long list stops the node only for milliseconds at a time. */
+/** Chunks released per transaction, so that a long list blocks the node only for milliseconds at a time. */
 const DISSOLVE_STEP = 256;
 /** Chunks read and hashed between two turns of other work: a few milliseconds. */
 const CHECK_STEP = 64;
@@ -43,14 +44,14 @@ interface PinsDeps {
   readonly log: Logger;
 }
 
-/** What is written about a pinned root. */
+/** The record of a pinned root. */
 interface Pinned {
   readonly collection: number;
   /** Each counted once. */
   readonly chunks: number;
 }
 
-/** Takes away the collections that a crash cut short, then opens the pins. */
+/** Removes the collections that a crash cut short, then opens the pins. */
 export async function openPins(deps: PinsDeps): Promise<Pins> {
   const pins = new StoredPins(deps);
   for (const [key] of deps.backend.scan('openPins', START, END, Number.MAX_SAFE_INTEGER)) {
@@ -95,7 +96,7 @@ class StoredPins implements Pins {
     return totalsOf(this.#deps.backend);
   }
 
-  /** @returns false when the root is pinned already; nothing changes then */
+  /** @returns false when the root is already pinned; then nothing changes */
   enter(reference: Uint8Array, pinned: Pinned): Promise<boolean> {
     return this.#deps.backend.change((tx) => {
       if (tx.has('pins', reference)) return false;
@@ -127,7 +128,7 @@ class StoredPins implements Pins {
     if (pinned === undefined) return result;
     const prefix = encodeNumber(pinned.collection);
     for (let from = prefix; ; ) {
-      // As a change it waits for its turn.
+      // Run as a change, it waits for its turn.
       const page = await backend.change((tx) =>
         tx
           .scan('pinnedChunks', from, behind(prefix), CHECK_STEP)
@@ -143,7 +144,7 @@ class StoredPins implements Pins {
     }
   }
 
-  /** Lets go of every chunk, in steps; the marker goes last, so that after a crash the next start goes on. */
+  /** Releases every chunk, in steps; the marker goes last, so that after a crash the next start continues. */
   async dissolve(collection: number): Promise<void> {
     const { backend } = this.#deps;
     const key = encodeNumber(collection);

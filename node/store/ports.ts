@@ -2,7 +2,7 @@
  * What the layers above may do with the local store. One implementation on LMDB (`lmdb-store.ts`, one environment
  * per node) and one in memory for unit tests and the simulation (`memory-store.ts`). Reads are synchronous; writes
  * resolve when they are committed, that is, when they survive `kill -9`. Writes are committed in the order in which
- * they were issued, so waiting for the last one is waiting for all.
+ * they were issued, so waiting for the last one means waiting for all.
  */
 import type { Chunk } from '../chunk/chunk.ts';
 import type { Stamp } from '../chunk/stamp.ts';
@@ -25,23 +25,23 @@ export type KeyValueChange =
 /** Chunks of every logical store, each held once with a reference count. */
 export interface ChunkReader {
   /**
-   * The stored chunk, or one that was handed over to a peer a moment ago, or undefined. Bytes are the caller's to keep,
-   * and they are what was stored: a chunk whose bytes are damaged counts as missing.
+   * The stored chunk, or one that was handed over to a peer a moment ago, or undefined. The caller may keep
+   * the bytes. They are as stored: a chunk with damaged bytes counts as missing.
    */
   get(address: Uint8Array): Chunk | undefined;
-  /** Is it stored, and readable? Looks at the bytes. */
+  /** Whether it is stored and readable. Checks the bytes. */
   has(address: Uint8Array): boolean;
   /** A chunk that came from elsewhere: written again if the stored one is known to be damaged. Never waits for the disk. */
   heal(chunk: Chunk): void;
 }
 
-/** Stored chunks whose bytes have been found to be wrong. They count as missing until they come again. */
+/** Stored chunks whose bytes have been found to be wrong. They count as missing until they are put again. */
 export interface Damage {
   /** Addresses, ascending. */
   damaged(limit: number): Uint8Array[];
   /** Called for each one when it is found. @returns ends the calls */
   onDamaged(listener: (address: Uint8Array) => void): () => void;
-  /** Called for each one that has come again. @returns ends the calls */
+  /** Called for each one that has been put again. @returns ends the calls */
   onHealed(listener: (address: Uint8Array) => void): () => void;
 }
 
@@ -73,7 +73,7 @@ export interface UploadSession {
   put(chunk: Chunk, stamp: Stamp): Promise<void>;
   /** Waits for every write, sets split, seen and the address, hands the chunks to the pusher. Durable when it resolves. */
   done(reference?: Uint8Array): Promise<void>;
-  /** Takes back everything put; safe after a failed `put`. */
+  /** Undoes every `put`; safe after a failed one. */
   cleanup(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export interface PendingPush {
   readonly sequence: number;
   readonly tagUid: number;
   readonly address: Uint8Array;
-  /** Read from the store at the first look. @throws StoreError `STORE_CORRUPT` while it is not readable */
+  /** Read from the store on first access. @throws StoreError `STORE_CORRUPT` while it is not readable */
   readonly chunk: Chunk;
   /** False while its bytes are damaged; then it waits until it is uploaded again. */
   readonly isReadable: boolean;
@@ -93,19 +93,19 @@ export type PushOutcome = 'synced' | 'kept' | 'stored' | 'dropped';
 
 export interface UploadStore {
   openSession(tagUid: number): UploadSession;
-  /** Pending pushes of closed sessions in upload order, from `afterSequence` on, at most `limit`. */
+  /** Pending pushes of closed sessions in upload order, after `afterSequence`, at most `limit`. */
   pending(afterSequence: number, limit: number): PendingPush[];
   pendingCount(): number;
   /** A delivery was written to a peer (`sent` + 1 while the chunk still waits). */
   sent(push: PendingPush): void;
   /**
-   * Removes the pending push and counts: synced; kept, which is synced to others while the own reserve has it too;
-   * stored, in the own reserve alone (also synced); dropped (no counter). Idempotent.
+   * Removes the pending push and counts: synced; kept, synced to others while our reserve has it too; stored,
+   * in our reserve only (also synced); dropped (no counter). Idempotent.
    */
   report(push: PendingPush, outcome: PushOutcome): Promise<void>;
-  /** Called when a session closed, so that the pusher looks again. */
+  /** Called when a session has closed, so that the pusher checks again. */
   onPushable(listener: () => void): void;
-  /** No longer serves what it has just handed over under these batches. @param isGone of a batch id, 32 bytes */
+  /** Stops serving chunks just handed over under these batches. @param isGone of a batch id, 32 bytes */
   forgetBatches(isGone: (batchId: Uint8Array) => boolean): void;
   totals(): { uploaded: number; synced: number; pending: number };
 }
@@ -126,7 +126,7 @@ export interface ReserveEntry {
   readonly stampHash: Uint8Array;
 }
 
-/** An entry with its place in its bin of the reserve, from 1. */
+/** An entry with its position in its bin of the reserve, from 1. */
 export interface ReserveItem extends ReserveEntry {
   readonly binId: bigint;
 }
@@ -142,31 +142,35 @@ export interface Reserve {
     batchId: Uint8Array,
     stampHash: Uint8Array,
   ): { chunk: Chunk; stamp: Stamp } | undefined;
-  /** Entries of a bin with `binId >= fromBinId`, ascending, at most `limit`. Ids of what has left are missing. */
+  /**
+   * Entries of a bin with `binId >= fromBinId`, ascending, at most `limit`. Ids of removed entries are
+   * missing.
+   */
   items(bin: number, fromBinId: bigint, limit: number): ReserveItem[];
   /**
-   * Takes entries of a batch out, in one transaction of bounded size. Bytes that no other store holds go with them.
-   * @returns how many have left, 0 when the batch has none
+   * Removes entries of a batch, in one transaction of bounded size. Bytes that no other store holds go with
+   * them.
+   * @returns how many were removed, 0 when the batch has none
    */
   evictBatch(batchId: Uint8Array): Promise<number>;
   /**
-   * Takes these entries out, those that are there and lie below the radius, in one transaction. Bytes that no other
-   * store holds go with them. @returns how many have left
+   * Removes those of these entries that exist and lie below the radius, in one transaction. Bytes that no
+   * other store holds go with them. @returns how many were removed
    */
   release(entries: readonly ReserveEntry[]): Promise<number>;
   /**
    * Whether a chunk may still be put: while the reserve is below its capacity; beyond that only within the radius, as
-   * long as what is within it fits: the rest is there to leave. Never while the disk is full. `put` itself does not
-   * ask for capacity.
+   * long as the chunks within it fit: the rest is going to leave. Never while the disk is full. `put` itself
+   * does not check the capacity.
    */
   hasRoomFor(address: Uint8Array): boolean;
   /** Whether a chunk is held under this index of a batch: a newer stamp replaces it and needs no room. */
   hasIndex(stamp: Pick<Stamp, 'batchId' | 'index'>): boolean;
-  /** Called by every put from which on there is no more room within the radius. @returns ends the calls */
+  /** Called by every put that leaves no more room within the radius. @returns ends the calls */
   onOverflow(listener: () => void): () => void;
-  /** Batches that have entries, ascending, at most `limit` of those behind `after`. Leaves other work its turn. */
+  /** Batches that have entries, ascending, at most `limit` of those after `after`. Yields to other work. */
   batches(after: Uint8Array | undefined, limit: number): Promise<Uint8Array[]>;
-  /** Called with the bin for every new entry of it, once it can be seen. @returns ends the calls */
+  /** Called with the bin for every new entry, once it is visible. @returns ends the calls */
   onPut(listener: (bin: number) => void): () => void;
   /** Number of (chunk, batch, stamp) entries. */
   size(): number;
@@ -175,7 +179,7 @@ export interface Reserve {
   sizeFrom(firstBin: number): number;
   /** Bin from which this node stores chunks. */
   radius(): number;
-  /** Holds at once, and is durable when it resolves. @param radius 0..31 */
+  /** Takes effect at once, and is durable when it resolves. @param radius 0..31 */
   setRadius(radius: number): Promise<void>;
   /** Called after every change of the radius. @returns ends the calls */
   onRadius(listener: (radius: number, before: number) => void): () => void;
@@ -184,26 +188,31 @@ export interface Reserve {
   /** Unix seconds of the reserve's creation. */
   epoch(): bigint;
   capacity(): number;
-  /** Whether what lies within the radius leaves no room, whatever the disk says. */
+  /** Whether the chunks within the radius leave no room, regardless of the disk. */
   overflows(): boolean;
 }
 
-/** Keeps chunks while the root that they belong to is not pinned yet; a crash before `done` undoes it at the next start. */
+/** Keeps chunks while their root is not yet pinned; a crash before `done` undoes it at the next start. */
 export interface PinSession {
-  /** A chunk that is there twice is kept once. Back-pressured as in an upload session; errors surface here or in `done`. */
+  /**
+   * A chunk put twice is kept once. Back-pressured as in an upload session; errors surface here or in `done`.
+   */
   put(chunk: Chunk): Promise<void>;
-  /** The root is pinned, durably, when it resolves. One that is pinned already stays as it is. @param reference 32 or 64 bytes */
+  /**
+   * The root is durably pinned when it resolves. One already pinned stays as it is. @param reference 32 or 64
+   * bytes
+   */
   done(reference: Uint8Array): Promise<void>;
-  /** Takes back everything put; safe after a failed `put`. */
+  /** Undoes every `put`; safe after a failed one. */
   cleanup(): Promise<void>;
 }
 
-/** What became of the chunks of a pinned root. */
+/** State of the chunks of a pinned root. */
 export interface PinCheck {
   readonly total: number;
-  /** Not there. */
+  /** Absent chunks. */
   readonly missing: number;
-  /** Their bytes cannot be read, or do not belong to their address. */
+  /** Chunks whose bytes cannot be read, or do not match their address. */
   readonly invalid: number;
 }
 
@@ -211,9 +220,12 @@ export interface PinCheck {
 export interface Pins {
   openSession(): PinSession;
   has(reference: Uint8Array): boolean;
-  /** Root references, ascending, at most `limit` of those behind `after`. */
+  /** Root references, ascending, at most `limit` of those after `after`. */
   list(after: Uint8Array | undefined, limit: number): Uint8Array[];
-  /** Unpins; chunks that nobody else holds are gone when it resolves. @returns false for a root that is not pinned */
+  /**
+   * Unpins; chunks that nothing else holds are gone when it resolves. @returns false for a root that is not
+   * pinned
+   */
   remove(reference: Uint8Array): Promise<boolean>;
   /** Reads and hashes every chunk below a root, a page at a time; all zero for one that is not pinned. */
   check(reference: Uint8Array): Promise<PinCheck>;
@@ -221,7 +233,7 @@ export interface Pins {
   totals(): { collections: number; chunks: number };
 }
 
-/** Chunks kept for repeated reads, least recently used first out. */
+/** Chunks kept for repeated reads; least recently used ones are evicted first. */
 export interface Cache {
   /** Never waits for the disk; a failed write is logged and forgotten, the chunk is still on the network. */
   put(chunk: Chunk): void;
@@ -230,8 +242,8 @@ export interface Cache {
 }
 
 /**
- * Room on the disk. While there is none, what would keep a chunk throws StoreError `STORE_FULL`, and a write that does
- * not fit in any more rejects with it; reads and removals go on.
+ * Room on the disk. While there is none, calls that would keep a chunk throw StoreError `STORE_FULL`, and a
+ * write that no longer fits rejects with it; reads and removals continue.
  */
 export interface Disk {
   isFull(): boolean;
@@ -239,10 +251,10 @@ export interface Disk {
   expect(): void;
 }
 
-/** What the chunks of all logical stores come to. */
+/** Totals of the chunks of all logical stores. */
 export interface ChunkTotals {
   readonly chunks: number;
-  /** Chunks that more than one holds. */
+  /** Chunks held by more than one store. */
   readonly shared: number;
   readonly references: number;
 }
@@ -251,7 +263,7 @@ export interface LocalStore {
   readonly chunks: ChunkReader;
   readonly damage: Damage;
   readonly disk: Disk;
-  /** Looks at every chunk, a page at a time. */
+  /** Reads every chunk's record, a page at a time. */
   chunkTotals(): Promise<ChunkTotals>;
   readonly tags: TagStore;
   readonly uploads: UploadStore;

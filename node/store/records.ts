@@ -3,7 +3,7 @@
 /** Unsigned integers up to 2^48 in big-endian bytes, so that they sort as keys. */
 export const NUMBER_SIZE = 6;
 
-/** Sorts behind every key that starts with a byte below 255. */
+/** Sorts after every key that starts with a byte below 255. */
 export const END = new Uint8Array(65).fill(0xff);
 export const START = new Uint8Array(1);
 
@@ -30,7 +30,7 @@ export function join(...parts: Uint8Array[]): Uint8Array {
   return Buffer.concat(parts);
 }
 
-/** The first key behind all that start with `prefix`. */
+/** The first key after all that start with `prefix`. */
 export function behind(prefix: Uint8Array): Uint8Array {
   return Buffer.concat([prefix, END]);
 }

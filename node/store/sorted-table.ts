@@ -1,10 +1,11 @@
 /**
- * A map with sorted keys, in memory. Keys and values are kept as Latin-1 text: it compares like the bytes do, and takes
- * a byte per byte where a small array takes two hundred. The entries lie in short runs, so that one more moves few others.
+ * A map with sorted keys, in memory. Keys and values are kept as Latin-1 text: it compares as the bytes do,
+ * and takes one byte per byte, where a small array takes two hundred. The entries lie in short runs, so that
+ * an insertion moves few others.
  */
 import type { Entry } from './backend.ts';
 
-/** Entries of a run before it is divided. */
+/** Entries in a run before it is split. */
 const RUN_MAX = 128;
 
 interface Run {
@@ -13,7 +14,7 @@ interface Run {
 }
 
 export class SortedTable {
-  /** Ascending; none is empty but the only one. */
+  /** Ascending; none is empty unless it is the only one. */
   readonly #runs: Run[] = [{ keys: [], values: [] }];
 
   get(key: Uint8Array): Uint8Array | undefined {
@@ -89,7 +90,7 @@ export class SortedTable {
     return { run, index: low, at, found: run.keys[at] === text };
   }
 
-  /** In two halves; ascending keys, as most of them come, leave full runs behind. */
+  /** Splits in two halves; keys inserted in ascending order, as most are, leave full runs behind. */
   #divide(index: number, added: number): void {
     const { keys, values } = this.#runs[index] as Run;
     const isLast = index === this.#runs.length - 1 && added === keys.length - 1;

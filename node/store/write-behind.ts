@@ -1,6 +1,6 @@
 /**
- * Writes of one caller whose commits nobody waits for one by one: a bounded number of them is open, and behind one that
- * failed nothing is written.
+ * Writes of one caller that does not wait for each commit: a bounded number of them is open, and after a
+ * failed one nothing is written.
  */
 import type { Backend, Transaction } from './backend.ts';
 
@@ -21,7 +21,7 @@ export class WriteBehind {
 
   /**
    * Waits only while too many writes are open.
-   * @param committed told of what the change gave @throws what an earlier write failed with
+   * @param committed called with the change's result @throws the error of an earlier failed write
    */
   async add<T>(change: (tx: Transaction) => T, committed: (result: T) => void): Promise<void> {
     this.#throwFailure();
@@ -32,7 +32,7 @@ export class WriteBehind {
     this.#throwFailure();
   }
 
-  /** Waits for all of them. @throws what the first failure was */
+  /** Waits for all of them. @throws the first failure */
   async done(): Promise<void> {
     await this.#newest;
     this.#throwFailure();

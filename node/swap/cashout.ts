@@ -1,8 +1,8 @@
 /**
- * Turning received cheques into tokens, and what became of that. `node-behaviour.md` 6.6.
+ * Turns received cheques into tokens, and reports the outcome. `node-behaviour.md` 6.6.
  *
- * What was done is noted before the transaction is sent: a crash leaves a note of a transaction that was never sent,
- * which counts as none, and never a cashing that nobody knows of.
+ * A cashout is noted before its transaction is sent: a crash may leave a note of a transaction that was never
+ * sent, which counts as none, but never an unrecorded cashout.
  */
 import { fromHex, toHex } from '../crypto/hex.ts';
 import { toAddress } from '../onchain/contracts.ts';
@@ -14,7 +14,7 @@ import { type Cashed, cashedBy, encodeCash, paidOut } from './contracts.ts';
 import { SwapError } from './errors.ts';
 
 const ACTION = 'cashout/';
-/** Unless the request says otherwise; the call needs 62,000 to 125,000. */
+/** Default of a request; the call needs 62,000 to 125,000. */
 const CASH_GAS = 300_000n;
 
 export interface CashoutDeps {
@@ -25,7 +25,7 @@ export interface CashoutDeps {
   readonly state: KeyValueStore;
 }
 
-/** The last cashing of a peer's cheques. */
+/** The last cashout of a peer's cheques. */
 export interface LastCashout {
   /** The cheque that was presented; there may be a newer one. */
   readonly cheque: SignedCheque;
@@ -77,7 +77,7 @@ export class Cashout {
       return await transactions.send(request, signal);
     } catch (error) {
       const noted = this.#action(cheque.chequebook);
-      // Refused: the cashing before it is the last one again.
+      // Refused: the previous cashout is the last one again.
       if (before !== undefined && noted !== undefined && transactions.find(noted.hash) === undefined)
         await state.put(key, before);
       throw error;

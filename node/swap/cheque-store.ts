@@ -1,8 +1,8 @@
 /**
- * The last cheque in each direction, and who is who: which chequebook a peer pays with, under which overlay a chain
- * address was last seen, and where the cost of cashing was deducted already. Everything is in memory for reading; a
- * change is committed in one transaction before it can be seen, so memory never promises what the disk does not hold.
- * `node-behaviour.md` 6 and 13.
+ * The last cheque in each direction, and the identities behind them: which chequebook a peer pays with, under
+ * which overlay a chain address was last seen, and where the cost of cashing was already deducted. Everything
+ * is in memory for reading; a change is committed in one transaction before it can be seen, so memory never
+ * promises what the disk does not hold. `node-behaviour.md` 6 and 13.
  */
 import { toHex } from '../crypto/hex.ts';
 import { Lock } from '../env/turns/lock.ts';
@@ -13,7 +13,7 @@ const ISSUED = 'issued/';
 const RECEIVED = 'received/';
 const PEER = 'peer/';
 
-/** A peer as the cheques know it. */
+/** A peer as cheques identify it. */
 export interface Party {
   /** Overlay, 64 hex. */
   readonly id: string;
@@ -23,20 +23,23 @@ export interface Party {
 
 export interface IssuedCheque {
   readonly cheque: SignedCheque;
-  /** What it pays that the peer may or may not hold: written to it without a sign that it was taken. Base units, without a deduction. */
+  /**
+   * Part of the payout that the peer may or may not hold: written to it without a sign that it was taken.
+   * Base units, without a deduction.
+   */
   readonly unconfirmed: bigint;
 }
 
 /** What is known of an overlay. Addresses are 40 hex, empty when unknown. */
 interface PeerRecord {
   readonly ethereum: string;
-  /** That it pays us with. */
+  /** The chequebook that it pays us with. */
   readonly chequebook: string;
-  /** A cheque of ours was made larger by the deduction, whether the peer took that cheque or not. */
+  /** Whether a cheque of ours was increased by the deduction, whether or not the peer took that cheque. */
   readonly deductionIssued: boolean;
-  /** It kept the deduction from a cheque of ours. */
+  /** Whether it kept the deduction from a cheque of ours. */
   readonly deductedBy: boolean;
-  /** We kept the deduction from a cheque of its. */
+  /** Whether we kept the deduction from one of its cheques. */
   readonly deductedFor: boolean;
 }
 
@@ -50,7 +53,7 @@ const STRANGER: PeerRecord = {
 
 export class ChequeStore {
   readonly #state: KeyValueStore;
-  /** A change starts from what the one before has left. */
+  /** A change starts from the state that the previous one left. */
   readonly #changes = new Lock();
   /** By own chequebook and beneficiary: a node that changed its chequebook starts anew there. */
   readonly #issued = new Map<string, IssuedCheque>();
@@ -111,7 +114,9 @@ export class ChequeStore {
     return ethereum === '' ? undefined : ethereum;
   }
 
-  /** Whether a peer may pay from this chequebook: no other one before, and nobody else does. */
+  /**
+   * Whether a peer may pay from this chequebook: it has used no other one, and no other peer uses this one.
+   */
   mayPayFrom(peer: string, chequebook: Uint8Array): boolean {
     const known = this.#peer(peer).chequebook;
     const hex = toHex(chequebook);
@@ -146,7 +151,9 @@ export class ChequeStore {
     });
   }
 
-  /** The peer holds this cheque, or never will: if it still is the last one, nothing of it is in doubt any more. */
+  /**
+   * The peer holds this cheque, or never will: if it is still the last one, none of it is in doubt any more.
+   */
   recordConfirmed(
     { id }: Party,
     { cheque }: IssuedCheque,
@@ -185,8 +192,8 @@ export class ChequeStore {
   }
 
   /**
-   * A chain address that we know under another overlay has moved: its cheques go with it, the deductions do not.
-   * Nothing happens for one that never paid nor was paid.
+   * A chain address that we know under another overlay has moved: its cheques go with it, the deductions do
+   * not. Does nothing for one that never paid or was paid.
    */
   async moved({ id, ethereum }: Party): Promise<void> {
     const before = this.#peerOfEthereum.get(toHex(ethereum));

@@ -8,7 +8,7 @@ import { isContractForm, recoverDigestSigner, SignatureError, type Signer } from
 import { encodeWord } from '../onchain/codec/abi.ts';
 import { SwapError } from './errors.ts';
 
-/** A claim of `beneficiary` on a chequebook for everything that was ever promised to it. */
+/** A claim of `beneficiary` on a chequebook for everything ever promised to it. */
 export interface Cheque {
   /** Contract, 20 bytes. */
   readonly chequebook: Uint8Array;
@@ -57,7 +57,7 @@ export function signCheque(cheque: Cheque, signer: Signer, chainId: bigint): Sig
 
 /**
  * Who signed a cheque. Stricter than elsewhere on the network: a form of signature that the contract refuses could
- * never be cashed, and a cheque comes from its issuer, not over relays.
+ * never be cashed, and a cheque comes directly from its issuer.
  * @returns chain address, 20 bytes @throws SwapError `CHEQUE_INVALID`
  */
 export function recoverIssuer(cheque: SignedCheque, chainId: bigint): Uint8Array {
@@ -74,7 +74,7 @@ export function recoverIssuer(cheque: SignedCheque, chainId: bigint): Uint8Array
   }
 }
 
-/** The JSON of the wire; the payout is a bare number of any size. */
+/** The JSON on the wire; the payout is a bare number of any size. */
 export function encodeCheque(cheque: SignedCheque): Uint8Array {
   const { chequebook, beneficiary, cumulativePayout, signature } = cheque;
   const fields = [
@@ -87,8 +87,8 @@ export function encodeCheque(cheque: SignedCheque): Uint8Array {
 }
 
 /**
- * Reads what a peer sent. As on the public network the case of names and of hex digits does not matter and unknown
- * members are passed over; anything else that is not exactly a cheque is refused.
+ * Reads what a peer sent. As on the public network the case of names and hex digits does not matter and
+ * unknown members are ignored; anything else that is not exactly a cheque is refused.
  * @throws SwapError `CHEQUE_MALFORMED` naming the member
  */
 export function decodeCheque(bytes: Uint8Array): SignedCheque {
@@ -103,7 +103,7 @@ export function decodeCheque(bytes: Uint8Array): SignedCheque {
   };
 }
 
-/** A number as it stands in the JSON: through a double it would lose digits. */
+/** A number as written in the JSON: as a double it would lose digits. */
 class Literal {
   readonly source: string;
 
@@ -158,7 +158,7 @@ function payout(members: ReadonlyMap<string, unknown>): bigint {
 function signatureOf(members: ReadonlyMap<string, unknown>): Uint8Array {
   const value = members.get('signature');
   const bytes = new Uint8Array(Buffer.from(typeof value === 'string' ? value : '', 'base64'));
-  // The decoder passes over what is not base64; only what it would write itself is taken.
+  // The decoder skips characters that are not base64; only canonical text is accepted.
   if (bytes.length === 0 || Buffer.from(bytes).toString('base64') !== value)
     throw malformed('Signature: expected base64 with padding');
   return bytes;

@@ -1,10 +1,12 @@
 /**
- * The node's own chequebook: what is in it, what of that is promised, and new promises. `node-behaviour.md` 6.3, 6.4.
+ * The node's own chequebook: its balance, how much of it is promised, and new promises. `node-behaviour.md`
+ * 6.3, 6.4.
  *
- * A cheque is on disk before anybody can hold it. A crash then leaves a cheque that the peer may not have, never the
- * other way round: the next cheque always promises more than any that is out, so a peer never holds a cheque that a
- * later one would not top, and what accounting counts as paid is always covered by a stored cheque. What a crash may
- * cost is the doubt about one cheque, and that is kept with it (`unconfirmed`) until the peer was asked to take it again.
+ * A cheque is on disk before any peer can hold it. A crash can leave a cheque that the peer may not have,
+ * never the other way round: the next cheque always promises more than any issued one, so it supersedes every
+ * cheque that the peer holds, and what accounting counts as paid is always covered by a stored cheque. At
+ * worst a crash leaves one cheque in doubt, and that is recorded with it (`unconfirmed`) until the peer has
+ * been asked to take it again.
  */
 import type { Signer } from '../crypto/signer.ts';
 import { Lock } from '../env/turns/lock.ts';
@@ -33,9 +35,9 @@ export interface ChequebookOptions {
   readonly chainId: bigint;
 }
 
-/** By how much a cheque is larger than the one before, base units. */
+/** The increase of a cheque over the previous one, base units. */
 interface Increase {
-  /** Of what it pays. */
+  /** Price of what it pays for. */
   readonly price: bigint;
   /** What the peer keeps for cashing. */
   readonly deduction: bigint;
@@ -51,7 +53,7 @@ export class Chequebook {
   readonly address: Uint8Array;
   readonly #options: ChequebookOptions;
   readonly #deps: ChequebookDeps;
-  /** Held while promises are compared with what is there. */
+  /** Held while promises are compared with the balance. */
   readonly #promises = new Lock();
 
   constructor(options: ChequebookOptions, deps: ChequebookDeps) {
@@ -65,10 +67,10 @@ export class Chequebook {
     return balanceOf(this.#deps.chain, this.address, signal);
   }
 
-  /** What is not promised to anybody; below zero when cheques will bounce. */
+  /** Balance not yet promised; below zero when cheques will bounce. */
   async availableBalance(signal: AbortSignal): Promise<bigint> {
     const { chain, cheques } = this.#deps;
-    // In this order: a cheque that is cashed in between counts twice for a moment as spent, never twice as there.
+    // In this order: a cheque cashed in between counts twice as spent for a moment, never twice as available.
     const paid = await totalPaidOut(chain, this.address, signal);
     return (await this.balance(signal)) + paid - cheques.totalIssued(this.address);
   }
@@ -78,8 +80,8 @@ export class Chequebook {
   }
 
   /**
-   * Promises more to a peer. On disk, and so part of what is issued, when it resolves.
-   * @returns the cheque and what is available after it @throws SwapError `CHEQUEBOOK_OUT_OF_FUNDS`
+   * Promises more to a peer. When it resolves, the cheque is on disk, and so counts as issued.
+   * @returns the cheque and the balance available after it @throws SwapError `CHEQUEBOOK_OUT_OF_FUNDS`
    */
   issue(
     peer: Party,
@@ -141,10 +143,10 @@ export class Chequebook {
     });
   }
 
-  /** The available balance less withdrawals that are under way: a cheque on their tokens would bounce. */
+  /** The available balance less withdrawals under way: a cheque on their tokens would bounce. */
   async #unspent(signal: AbortSignal): Promise<bigint> {
     signal.throwIfAborted();
-    // Read before the balance: one that is mined in between counts twice for a moment, and never not at all.
+    // Read before the balance: one mined in between counts twice for a moment, but is never missed.
     const leaving = this.#deps.transactions
       .pending()
       .filter(({ to }) => to.toLowerCase() === toAddress(this.address))

@@ -1,6 +1,7 @@
 /**
- * Bindings of the contracts behind cheques: the chequebook, the factory that deploys it and the oracle of its rates:
- * exactly the functions and events that a node needs. `contracts.md` 8 to 10. Vectors: test/vectors/abi-signatures.json.
+ * Bindings of the contracts behind cheques: the chequebook, the factory that deploys it and the oracle of its
+ * rates: only the functions and events that a node needs. `contracts.md` 8 to 10. Vectors:
+ * test/vectors/abi-signatures.json.
  */
 import { equalBytes, fromHex, toHex } from '../crypto/hex.ts';
 import { encodeCall, readWords, selectorOf, topicOf } from '../onchain/codec/abi.ts';
@@ -99,7 +100,7 @@ export async function balanceOf(chain: Reader, chequebook: Uint8Array, signal: A
   return (await view(chain, { chequebook, name: 'balance' }, signal)).uint(0);
 }
 
-/** What a cheque of this beneficiary can draw on: not what is set aside for others. */
+/** The balance that this beneficiary's cheque can draw on, without what is reserved for others. */
 export async function liquidBalanceFor(
   chain: Reader,
   { chequebook, beneficiary }: { chequebook: Uint8Array; beneficiary: Uint8Array },
@@ -140,7 +141,7 @@ export function withdrawalOf(data: string): bigint | undefined {
   return readWords(`0x${data.slice(selector.withdraw.length)}`, 'withdraw').uint(0);
 }
 
-/** What cashing a cheque came to. */
+/** Result of cashing a cheque. */
 export interface Cashed {
   /** 20 bytes. */
   readonly recipient: Uint8Array;
@@ -148,11 +149,11 @@ export interface Cashed {
   readonly totalPayout: bigint;
   /** Of the cheque that was presented. */
   readonly cumulativePayout: bigint;
-  /** The chequebook held less than the cheque was worth. */
+  /** Whether the chequebook held less than the cheque was worth. */
   readonly bounced: boolean;
 }
 
-/** @returns undefined when the receipt shows no cashing of this chequebook */
+/** @returns undefined when the receipt shows no cashout of this chequebook */
 export function cashedBy(receipt: Receipt, chequebook: Uint8Array): Cashed | undefined {
   const events = eventsOf(receipt, chequebook);
   const entry = events.find(({ topics }) => topics[0] === topic.cashed);

@@ -1,9 +1,9 @@
 /**
- * How a node comes by its chequebook: the one it is told, the one it has, or a new one from the factory.
+ * How a node obtains its chequebook: a configured one, its existing one, or a new one from the factory.
  * `node-behaviour.md` 6.2.
  *
- * Each transaction is noted under its hash before it is sent, so that a start after a crash goes on with it instead
- * of sending another: one chequebook and one initial deposit, whenever the process dies.
+ * Each transaction is noted under its hash before it is sent, so that a start after a crash continues with it
+ * instead of sending another: one chequebook and one initial deposit, no matter when the process dies.
  */
 import { equalBytes, fromHex, toHex } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
@@ -41,9 +41,9 @@ const DONE = 'done';
 export interface DeploymentOptions {
   readonly factory: string;
   readonly token: string;
-  /** Contract to use instead of an own one; empty: none. */
+  /** Contract to use instead of deploying one; empty: none. */
   readonly chequebook: string;
-  /** Put into a new chequebook, base units. */
+  /** Deposited in a new chequebook, base units. */
   readonly initialDeposit: bigint;
 }
 
@@ -76,7 +76,10 @@ export async function obtainChequebook(
   return chequebook;
 }
 
-/** Detects a chequebook that the network would refuse, or of another owner, at the start and not at the first cheque. */
+/**
+ * Detects a chequebook that the network would refuse, or that has another owner, at the start rather than at
+ * the first cheque.
+ */
 async function verify(
   chequebook: Uint8Array,
   factory: string,
@@ -140,12 +143,12 @@ class Deployment {
     await this.#deps.state.put(DEPOSIT, encode(DONE));
   }
 
-  /** `#once`, also when an answer on the way to it is none: what was noted is gone on with. */
+  /** `#once`, repeated while the endpoint's answers are unusable: it continues with the noted transaction. */
   #done(key: string, request: () => TransactionRequest): Promise<Receipt> {
     return askAtStart(`the transaction '${key}'`, () => this.#once(key, request), this.#deps, this.#signal);
   }
 
-  /** One transaction, noted under `key`: continues with the one of an earlier start, unless that failed. */
+  /** One transaction, noted under `key`: continues with that of an earlier start, unless it failed. */
   async #once(key: string, request: () => TransactionRequest): Promise<Receipt> {
     const { transactions, state } = this.#deps;
     const noted = this.#read(key);
@@ -160,7 +163,7 @@ class Deployment {
     return receipt;
   }
 
-  /** Undefined for one that was replaced. */
+  /** Undefined for a replaced transaction. */
   async #mined(hash: string): Promise<Receipt | undefined> {
     try {
       return await this.#patiently(hash);
@@ -170,7 +173,9 @@ class Deployment {
     }
   }
 
-  /** As long as it takes: a start has nothing else to do. The operator learns what it waits for. */
+  /**
+   * Waits as long as it takes: a start has nothing else to do. The log tells the operator what it waits for.
+   */
   async #patiently(hash: string): Promise<Receipt> {
     for (;;) {
       try {
@@ -182,7 +187,10 @@ class Deployment {
     }
   }
 
-  /** Waits for the tokens and the coins that the first start costs. @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` after a while */
+  /**
+   * Waits for the tokens and native coins that the first start costs. @throws SwapError
+   * `INSUFFICIENT_TOKEN_BALANCE` after a while
+   */
   async #funded(): Promise<void> {
     const { chain, signer, clock, log } = this.#deps;
     const { token, initialDeposit } = this.#options;

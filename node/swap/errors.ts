@@ -1,4 +1,7 @@
-/** What can be wrong with a cheque, a chequebook or a rate, in the words of the specification. `node-behaviour.md` 6. */
+/**
+ * Possible errors of a cheque, a chequebook or a rate, in the words of the specification. `node-behaviour.md`
+ * 6.
+ */
 const TEXTS = {
   CHEQUE_MALFORMED: 'malformed cheque',
   WRONG_CHEQUEBOOK: 'wrong chequebook',

@@ -1,6 +1,7 @@
 /**
- * What an accounting unit costs in tokens, as the chain's oracle says it. Nodes exchange cheques only while they know
- * the same rates, so all of them look at the same moments: the wall-clock multiples of the interval. `node-behaviour.md` 6.7.
+ * The price of an accounting unit in tokens, according to the chain's oracle. Nodes exchange cheques only
+ * while they know the same rates, so all of them read it at the same moments: the wall-clock multiples of the
+ * interval. `node-behaviour.md` 6.7.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -8,7 +9,7 @@ import type { Head } from '../onchain/head.ts';
 import type { Chain } from '../onchain/ports.ts';
 import { oracleRates } from './contracts.ts';
 
-/** One look at the oracle, ms. */
+/** Time limit for one read of the oracle, ms. */
 const READ_TIMEOUT_MS = 10_000;
 /** Without any rates no cheque can be sent or taken: pause until the next try, ms. */
 const FIRST_RETRY_MS = 1_000;
@@ -23,14 +24,14 @@ export interface Rates {
 export interface PriceOracle {
   /** The last rates read; undefined before the first success. */
   rates(): Rates | undefined;
-  /** Resolves after the first look, whatever it showed. */
+  /** Resolves after the first read, whatever its result. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
 interface PriceOracleDeps {
   readonly chain: Pick<Chain, 'call'>;
-  /** Says whether the chain may have changed since the last look at the oracle. */
+  /** Tells whether the chain may have changed since the last read of the oracle. */
   readonly head?: Pick<Head, 'changes'> | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -42,7 +43,7 @@ export function createPriceOracle(
 ): PriceOracle {
   const stopped = new AbortController();
   let rates: Rates | undefined;
-  /** Of the chain, before the last look that showed rates. */
+  /** Change count of the chain before the last successful read. */
   let changesSeen: number | undefined;
   let polling: Promise<void> = Promise.resolve();
 
@@ -74,7 +75,7 @@ export function createPriceOracle(
     });
   }
 
-  /** Old rates stay while new ones cannot be had. */
+  /** Old rates stay while new ones are unavailable. */
   async function read(): Promise<void> {
     using deadline = clock.deadline(READ_TIMEOUT_MS, stopped.signal);
     const changes = head?.changes(intervalMs);

@@ -1,6 +1,6 @@
 /**
- * What the cheques of a node need beside the protocol: the rates, the cheques in both directions, the own chequebook and
- * cashing. Made before the chain is asked for anything; `start` does that. `node-behaviour.md` 6.1.
+ * What a node's cheques need besides the protocol: the rates, the cheques in both directions, its own
+ * chequebook and cashing. Created before the chain is queried; `start` does that. `node-behaviour.md` 6.1.
  */
 import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
@@ -22,13 +22,13 @@ export interface SwapOptions {
   readonly oracle: string;
   readonly oracleIntervalMs: number;
   readonly token: string;
-  /** Cheques are sent, from the chequebook at this address or from an own one when it is empty. */
+  /** Set if cheques are sent: from the chequebook at this address, or from the node's own if empty. */
   readonly chequebook: { readonly address: string; readonly initialDeposit: bigint } | undefined;
 }
 
 export interface SwapServiceDeps {
   readonly chain: Pick<Chain, 'call' | 'chainId' | 'nativeBalance'>;
-  /** What others have seen of the chain lately. */
+  /** What other parts have recently seen of the chain. */
   readonly head?: Head | undefined;
   readonly transactions: Transactions;
   /** Subsystem `swap`. */
@@ -71,18 +71,20 @@ export class SwapServices {
     this.cashout = new Cashout({ recipient }, { ...deps, cheques: this.cheques });
   }
 
-  /** Of a node that sends cheques; absent until it has started. */
+  /** Present on a node that sends cheques, once it has started. */
   get chequebook(): Chequebook | undefined {
     return this.#chequebook;
   }
 
-  /** The chain that cheques are signed for. Known once this has started, which is before any peer is. */
+  /**
+   * The chain that cheques are signed for. Known once this has started, which is before any peer connects.
+   */
   get chainId(): bigint {
     if (this.#chainId === undefined) throw new TypeError('the chain id is known after the start');
     return this.#chainId;
   }
 
-  /** @throws SwapError, ChainError when there is no chequebook to be had */
+  /** @throws SwapError, ChainError when no chequebook can be obtained */
   async start(signal: AbortSignal): Promise<void> {
     const { factory, token, chequebook } = this.#options;
     const chainId = await firstContact(this.#deps, signal);

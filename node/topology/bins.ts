@@ -55,7 +55,10 @@ export class Bins {
     return true;
   }
 
-  /** The deepest bin from which on there are so many connected peers, and before which no bin is empty; else 0. */
+  /**
+   * The deepest bin such that it and all deeper ones hold this many connected peers, and no shallower bin is
+   * empty; else 0.
+   */
   depth(peers: number): number {
     const counts = this.#connected.map(({ size }) => size);
     const firstEmpty = counts.indexOf(0);

@@ -1,12 +1,15 @@
 /**
- * How often an address is dialled in vain, no matter which overlays claim it. A record costs its author nothing, and may
- * name the address of somebody who has nothing to do with it: without this, everyone who hears of a hundred such records
- * dials a victim of its author's choice a hundred times.
+ * Limits how often an address is dialled in vain, whichever overlays claim it. A record costs its author
+ * nothing, and may name the address of an uninvolved third party: without this limit, every node that hears
+ * of a hundred such records dials a victim of the author's choice a hundred times.
  */
 import type { Clock } from '../env/clock.ts';
 import { RateLimits } from '../env/turns/rate-limit.ts';
 
-/** Dials in vain of one host and port: the six of a neighbour that is down and a few more, then one in twenty seconds. */
+/**
+ * Dials in vain of one host and port: the six for a neighbour that is down and a few more, then one in twenty
+ * seconds.
+ */
 export const TARGET_DIALS = { burst: 8, perSecond: 0.05 } as const;
 
 export class DialTargets {
@@ -16,7 +19,10 @@ export class DialTargets {
     this.#limits = new RateLimits(TARGET_DIALS, clock);
   }
 
-  /** Those of a peer's underlays that may be dialled now. They count until `reached` says that it was not in vain. */
+  /**
+   * The peer's underlays that may be dialled now. They count as dialled in vain until `reached` says
+   * otherwise.
+   */
   take(underlays: readonly string[]): string[] {
     return underlays.filter((underlay) => this.#limits.of(targetOf(underlay)).tryTake(1));
   }

@@ -2,10 +2,11 @@
  * The dial algorithm of `p2p-protocols.md` 6.3: which known peers to dial now, and what a result means.
  * Differences: `/dnsaddr` names are not resolved; without any peer the bootnodes are dialled again after 50 ms, doubling
  * to 20 s, so that nodes that start together find each other at once; a slow dial does not hold up the next round, so
- * that one node that hangs does not keep the others apart; a bin below the radius is balanced first, and then filled up
- * to eight peers; a bin of the neighbourhood is filled up to as many, those first that spread over it, and at radius 0 to
- * four once more than a few nodes are known; a few dials at once, as the processor gets them done; an address that is
- * dialled in vain again and again, under whichever overlays, rests.
+ * that one hanging node does not keep the others apart; a bin below the radius is balanced first, and then
+ * filled up to eight peers; a bin of the neighbourhood is filled up to as many, peers that spread over it
+ * first, and at radius 0 up to four once more than a few nodes are known; only a few dials start at once, as
+ * fast as the processor completes them; an address that is repeatedly dialled in vain, under whichever
+ * overlays, is left alone for a while.
  */
 import { BINS } from '../chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
@@ -31,15 +32,15 @@ import {
 /** Dials at once: the two pools of 32 of the algorithm. */
 const DIALS_MAX = 64;
 /**
- * Dials that keep processors busy rather than wait for an answer: while so many have begun within `BRISK_MS`, no further
- * one does. Nodes of one machine that start together would else all dial each other at the same moment, many pairs from
- * both sides, and none would be done in time.
+ * Dials that keep processors busy rather than wait for an answer: while this many have started within
+ * `BRISK_MS`, no further one does. Nodes of one machine that start together would otherwise all dial each
+ * other at the same moment, many pairs from both sides, and none would finish in time.
  */
 const BRISK_MAX = 4;
 const BRISK_MS = 1_000;
-/** One peer, all its addresses, the handshake and the connect hooks. */
+/** Time limit for one peer: all its addresses, the handshake and the connect hooks. */
 const DIAL_TIMEOUT_MS = 45_000;
-/** Bootnodes that are dialled per pass, and connected before it stops. */
+/** Bootnodes dialled per pass, and bootnodes connected at which it stops. */
 const BOOTNODE_ATTEMPTS_MAX = 6;
 const BOOTNODES_CONNECTED_MAX = 3;
 
@@ -65,7 +66,7 @@ interface Wait {
   /** Monotonic time from which the peer may be dialled again. */
   readonly tryAfter: number;
   readonly attempts: number;
-  /** Waited so far for a node that is known from the start, whose failures are not counted as attempts. */
+  /** Time waited so far for a node known from the start; its failures do not count as attempts. */
   readonly eagerMs: number;
 }
 
@@ -88,8 +89,8 @@ export class Dialler {
   }
 
   /**
-   * Starts to dial everybody who is due. A dial that takes long does not hold up others: `settled` is called after
-   * each, and the next round finds who is due then.
+   * Starts dialling every peer that is due. A slow dial does not hold up others: `settled` is called after
+   * each, and the next round finds the peers due then.
    */
   round(signal: AbortSignal, settled: () => void): void {
     for (const peer of this.#due()) {
@@ -102,13 +103,13 @@ export class Dialler {
     }
   }
 
-  /** When those that have begun lately did, oldest first. */
+  /** Start times of recently started dials, oldest first. */
   #brisk(): number[] {
     const now = this.#deps.clock.monotonic();
     return Array.from(this.#running.values(), ({ since }) => since).filter((since) => now - since < BRISK_MS);
   }
 
-  /** Resolves when no dial is running any more. */
+  /** Resolves when no dial is running. */
   async idle(): Promise<void> {
     await Promise.allSettled(Array.from(this.#running.values(), ({ done }) => done));
   }
@@ -132,7 +133,7 @@ export class Dialler {
     return connected > 0;
   }
 
-  /** An inbound peer: it is there, so nothing has to wait for it. */
+  /** An inbound peer has connected, so nothing need wait for it. */
   accepted(id: string): void {
     this.#waiting.delete(id);
   }
@@ -141,7 +142,10 @@ export class Dialler {
     this.#wait(id, RETRY_MS, this.#waiting.get(id));
   }
 
-  /** Milliseconds until the next waiting peer is due, or a dial takes so long that others may begin; at most `maxMs`. */
+  /**
+   * Milliseconds until the next waiting peer is due, or a running dial no longer blocks others; at most
+   * `maxMs`.
+   */
   pauseMs(maxMs: number): number {
     const now = this.#deps.clock.monotonic();
     const brisk = this.#brisk();
@@ -167,14 +171,14 @@ export class Dialler {
       const balanced = balancedCandidates(bin, candidates);
       const others = candidates.filter((peer) => !balanced.includes(peer));
       const room = this.#room(index);
-      // Below the radius a bin gets a peer for each slot, also beyond the number that fills it.
+      // Below the radius a bin gets a peer for each slot, even beyond the number that fills it.
       const count = index < radius ? Math.max(room, balanced.length) : Math.max(room, 0);
       due.push(...[...balanced, ...others].slice(0, count));
     }
     return due;
   }
 
-  /** How many peers the bin lacks, beside those that are being dialled. */
+  /** How many peers the bin lacks, not counting those being dialled. */
   #room(index: number): number {
     const { bins } = this.#deps;
     const full = saturation({ radius: this.#options.storageRadius(), known: bins.knownCount });
@@ -210,7 +214,7 @@ export class Dialler {
         this.#wait(peer.id, REDIAL_MS);
       } else {
         await this.#forget(peer.id);
-        // A peer that was there before must not lose anything because another one claims its address.
+        // A peer that was connected before must not suffer because another one claims its address.
         if (connected.connectedAt >= startedAt) await host.disconnect(connected.id, 'overlay mismatch');
       }
     } catch (error) {
@@ -271,7 +275,7 @@ export class Dialler {
     } else this.#wait(peer.id, RETRY_MS, { attempts, eagerMs });
   }
 
-  /** That says nothing about the peer: it is looked at again in the next regular round. */
+  /** This says nothing about the peer: it is considered again in the next regular round. */
   #leave(id: string): void {
     this.#wait(id, ROUND_MS, this.#waiting.get(id));
   }
@@ -283,7 +287,7 @@ export class Dialler {
     await this.#deps.addressBook.remove(id);
   }
 
-  /** @param failed what stays of earlier failures; default: nothing */
+  /** @param failed record kept of earlier failures; default: none */
   #wait(id: string, ms: number, failed: Partial<Omit<Wait, 'tryAfter'>> = {}): void {
     const { attempts = 0, eagerMs = 0 } = failed;
     this.#waiting.set(id, { tryAfter: this.#deps.clock.monotonic() + ms, attempts, eagerMs });

@@ -1,13 +1,13 @@
 /**
- * The only peers of a node in a private network whose links are given: each is dialled until it is there, and again
- * when it has gone. No others are dialled, and the host refuses them.
+ * The only peers of a node in a private network with given links: each is dialled until it is connected, and
+ * again after it disconnects. No others are dialled, and the host refuses them.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { peerIdOf } from '../p2p/address/underlay.ts';
 import { type Host, HostError } from '../p2p/host.ts';
 
-/** One peer, the handshake and the connect hooks. */
+/** Time limit for one peer: dial, handshake and connect hooks. */
 const DIAL_TIMEOUT_MS = 45_000;
 /** First pause after a failed dial; it doubles up to the longest. Few peers, all of them wanted: no need to hold back. */
 const PAUSE_MIN_MS = 50;
@@ -27,7 +27,7 @@ interface FixedPeer {
   failures: number;
   /** Monotonic. */
   tryAfter: number;
-  /** It serves nobody, so it comes by itself. */
+  /** A light node serves no one, so it connects to us by itself. */
   light: boolean;
 }
 
@@ -60,19 +60,19 @@ export class FixedLinks {
     }
   }
 
-  /** Milliseconds until the next one is due, at most `maxMs`. */
+  /** Milliseconds until the next dial is due, at most `maxMs`. */
   pauseMs(maxMs: number): number {
     const now = this.#deps.clock.monotonic();
     const waits = this.#missing().flatMap(({ tryAfter }) => (tryAfter > now ? [tryAfter - now] : []));
     return Math.min(maxMs, ...waits);
   }
 
-  /** Resolves when no dial is running any more. */
+  /** Resolves when no dial is running. */
   async idle(): Promise<void> {
     await Promise.allSettled(this.#peers.flatMap(({ dialling }) => dialling ?? []));
   }
 
-  /** Whether one that does not come by itself is not connected. */
+  /** Whether a peer that does not connect to us by itself is missing. */
   lacksPeers(): boolean {
     return this.#missing().length > 0;
   }
@@ -90,7 +90,7 @@ export class FixedLinks {
     try {
       await host.connect([peer.address], deadline.signal);
       peer.failures = 0;
-      // One that is connected already is returned at once, and listed only when the whole node knows of it.
+      // An already connected peer is returned at once, but listed only once the whole node knows of it.
       peer.tryAfter = clock.monotonic() + PAUSE_MIN_MS;
     } catch (error) {
       if (signal.aborted) return;

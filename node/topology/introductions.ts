@@ -1,4 +1,4 @@
-/** Who hears of whom: a new peer of those it should know, they of it. `p2p-protocols.md` 6.5. */
+/** Tells a new peer of those it should know, and them of it. `p2p-protocols.md` 6.5. */
 import { BINS } from '../chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -21,11 +21,11 @@ export interface IntroductionsDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly standing: Pick<Standing, 'isPublic'>;
-  /** Whether the record of a node is one that we and others were given from the start, this node among them. */
+  /** Whether a node's record was given to us and to others from the start, that node included. */
   readonly isCommon: (overlayHex: string) => boolean;
   /** Ends all announcements. */
   readonly stopped: AbortSignal;
-  /** A peer that cannot be told about others is of no use. */
+  /** A peer that cannot be told about others is useless. */
   readonly drop: (peer: Peer, reason: string) => void;
 }
 
@@ -47,8 +47,8 @@ export class Introductions {
   }
 
   /**
-   * Who hears of a new peer, and whom it hears of: for a neighbour all neighbours, otherwise those that others can
-   * reach, all of a bin that is not full and two of one that is.
+   * The peers that hear of a new peer, and that it hears of: for a neighbour all neighbours, otherwise
+   * reachable peers: all of a bin that is not full and two of a full one.
    */
   audience(peer: Peer, place: Place): Peer[] {
     return this.#chosen(peer, place, ({ id }) => this.#deps.standing.isPublic(id));
@@ -71,15 +71,17 @@ export class Introductions {
   }
 
   /**
-   * We have learned that others can reach a peer, which takes a moment after it has come. Who came in this moment was
-   * not told of it, and hears of it now.
+   * We have learned that others can reach a peer, which takes a moment after it connects. Peers that
+   * connected in that moment were not told of it, and hear of it now.
    */
   reached(peer: Peer, place: Place): void {
     for (const other of this.#chosen(peer, place, () => true)) this.tell(other, [peer]);
     this.tell(peer, this.audience(peer, place));
   }
 
-  /** Runs in the background; a peer that does not listen is left alone. No peer is told twice about the same one. */
+  /**
+   * Runs in the background; a peer that does not listen is left alone. No peer is told about another twice.
+   */
   tell(peer: Peer, others: readonly Peer[]): void {
     const told = this.#told.get(peer);
     const news = others.filter((other) => told?.has(other) !== true);
@@ -96,7 +98,7 @@ export class Introductions {
     });
   }
 
-  /** Each of them hears of the others, once more. */
+  /** Tells each of them about the others once more. */
   remind(neighbours: readonly Peer[]): void {
     for (const peer of neighbours) {
       this.#told.delete(peer);

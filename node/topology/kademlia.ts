@@ -1,9 +1,10 @@
 /**
- * The table of peers: who is connected, who is dialled, who hears of whom, who is closest. `p2p-protocols.md` 6.
+ * The table of peers: which are connected, which are dialled, which hear of which, which is closest.
+ * `p2p-protocols.md` 6.
  *
  * Bootnodes: a configured bootnode is an ordinary node that happens to be first, unless `dedicatedBootnodes` says that
- * they run for introductions only, as on the public network: nothing is stored at or fetched from them then, and
- * nobody hears of them.
+ * they run for introductions only, as on the public network: nothing is then stored on or fetched from them,
+ * and no peer is told of them.
  */
 import { BINS, MAX_PO } from '../chunk/address.ts';
 import { toHex } from '../crypto/hex.ts';
@@ -37,23 +38,23 @@ import type { Reachability, Topology, TopologySnapshot } from './topology.ts';
 const PRUNE_MS = 300_000;
 const FLUSH_MS = 300_000;
 const NEIGHBOUR_GOSSIP_MS = 900_000;
-/** Light peers at once; one more drives out another. */
+/** Light peers at once; a further one displaces another. */
 const LIGHT_PEERS_MAX = 100;
 
 export interface KademliaOptions {
   /** Multiaddresses, dialled while no peer is connected. */
   readonly bootnodes: readonly string[];
-  /** Multiaddresses of the only peers that there are; none: all there are. */
+  /** Multiaddresses of the only permitted peers; none: all are permitted. */
   readonly onlyPeers: readonly string[];
   /** Depth from which this node stores chunks, 0..31. */
   readonly storageRadius: () => number;
   /** Dial private addresses that others announced: networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
-  /** Configured bootnodes are there for introductions only. */
+  /** Configured bootnodes serve introductions only. */
   readonly dedicatedBootnodes: boolean;
   /** This node is such a bootnode: it dials only bootnodes, and makes room for every inbound peer. */
   readonly bootnodeMode: boolean;
-  /** Others can reach this node; else it never counts itself as closest. */
+  /** Whether others can reach this node; if not, it never counts itself as closest. */
   readonly reachable: boolean;
 }
 
@@ -68,8 +69,8 @@ export interface KademliaDeps {
   /** Subsystem `kademlia`. */
   readonly state: KeyValueStore;
   /**
-   * Whether the record that we have of a node is one that we and others were given from the start, this node among them:
-   * they need not tell each other of it. Default: there are none.
+   * Whether our record of a node was given to us and to others from the start, that node included: they need
+   * not tell each other of it. Default: no record is.
    */
   readonly isCommon?: (overlayHex: string) => boolean;
 }
@@ -77,7 +78,7 @@ export interface KademliaDeps {
 export interface Kademlia extends Topology {
   /** A round trip to a peer took this long. */
   measured(overlayHex: string, latencyMs: number): void;
-  /** The storage radius is another one: other peers are wanted, other ones are neighbours. */
+  /** The storage radius has changed: other peers are wanted, others are neighbours. */
   radiusChanged(): void;
 }
 
@@ -92,13 +93,13 @@ class KademliaTable implements Kademlia {
   readonly #bins: Bins;
   readonly #tiers: Tiers;
   readonly #light = new Map<string, Peer>();
-  /** Transport identities of bootnodes that are not used otherwise. */
+  /** Transport identities of bootnodes used for nothing but introductions. */
   readonly #bootnodeIds: ReadonlySet<string>;
-  /** Overlays of those that have been connected. */
+  /** Overlays of such bootnodes that have been connected. */
   readonly #bootnodes = new Set<string>();
   readonly #counters: PeerCounters;
   readonly #dialler: Dialler;
-  /** Of a node whose peers are given: no others are dialled, and none of them is too many. */
+  /** For a node with given peers: no others are dialled, and no limit applies to them. */
   readonly #fixed: FixedLinks | undefined;
   readonly #prober: Prober;
   readonly #introductions: Introductions;
@@ -254,7 +255,7 @@ class KademliaTable implements Kademlia {
     return this.#excess(bin) >= 0;
   }
 
-  /** Reachable peers of a bin beyond the limit; from 0 on no more are taken. */
+  /** Reachable peers of a bin beyond the limit; at 0 or more, no further ones are accepted. */
   #excess(bin: number): number {
     if (this.#fixed !== undefined) return Number.NEGATIVE_INFINITY;
     const reachable = this.#bins.connected(bin).filter(({ id }) => this.#counters.isPublic(id)).length;
@@ -283,7 +284,8 @@ class KademliaTable implements Kademlia {
     }
     this.#arrange();
     this.#introductions.introduce(peer, audience);
-    // On the public network only of those that dialled in: a light node that came early knows few peers for ever.
+    // The public network does so only for peers that dialled in: an early light node then knows few peers for
+    // ever.
     if (!this.#bootnodes.has(peer.id)) {
       for (const light of this.#light.values()) this.#introductions.tell(light, [peer]);
     }
@@ -338,7 +340,7 @@ class KademliaTable implements Kademlia {
     if (!this.#counters.probed(peer.id, reachability)) return;
     this.#arrange();
     if (reachability !== 'Public') return;
-    // Who is reachable counts towards saturation and is told to others.
+    // Reachable peers count towards saturation and are announced to others.
     if (!this.#bootnodes.has(peer.id)) this.#introductions.reached(peer, this.#placeOf(peer));
     this.#changed();
   }
@@ -369,13 +371,13 @@ class KademliaTable implements Kademlia {
     const { bootnodes, bootnodeMode } = this.#options;
     if (this.#fixed !== undefined) return this.#keep(this.#fixed);
     for (let failedPasses = 0; !signal.aborted; ) {
-      // Whatever happens from here on asks for another round.
+      // Any event from here on triggers another round.
       this.#wake = new AbortController();
       if (this.#bins.all.length > 0) failedPasses = 0;
       else if (bootnodes.length > 0 && this.#dialler.dialling === 0) {
         failedPasses = (await this.#dialler.bootnodes(signal)) ? 0 : failedPasses + 1;
       }
-      // Others come to a bootnode; it only has to know the rest of its kind.
+      // Peers come to a bootnode by themselves; it only has to know the other bootnodes.
       if (!bootnodeMode) this.#dialler.round(signal, () => this.#wake.abort());
       const pause = failedPasses > 0 ? bootnodePauseMs(failedPasses) : this.#dialler.pauseMs(ROUND_MS);
       await this.#pause(pause, this.#wake.signal);
@@ -410,7 +412,7 @@ class KademliaTable implements Kademlia {
     }
   }
 
-  /** Bins below the radius give up peers beyond the limit, where several share a slot. */
+  /** Bins below the radius drop peers beyond the limit where several share a slot. */
   #prune(): void {
     const own = this.#deps.host.overlay;
     const below = (bound: number) => this.#deps.random.below(bound);
@@ -441,7 +443,10 @@ class KademliaTable implements Kademlia {
     return peers[this.#deps.random.below(peers.length)] as Peer;
   }
 
-  /** Who is known first is dialled first: nodes that start with the same addresses shall not all choose the same peers. */
+  /**
+   * Peers known first are dialled first: nodes that start with the same addresses should not all choose the
+   * same peers.
+   */
   #shuffled(ids: readonly string[]): string[] {
     const order = [...ids];
     for (let last = order.length - 1; last > 0; last--) {

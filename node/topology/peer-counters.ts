@@ -15,7 +15,7 @@ const Stored = {
 
 interface Counters {
   lastSeenMs: number;
-  /** Of ended sessions. */
+  /** Duration of ended sessions. */
   totalMs: number;
   /** Failed dials before the running session. */
   retries: number;
@@ -23,14 +23,14 @@ interface Counters {
   since: number | undefined;
   direction: Peer['direction'] | '';
   latencyMs: number;
-  /** By the last probe and the last rating of this run, whatever session they were in. */
+  /** From the last probe and rating of this run, in whichever session. */
   reachability: Reachability;
   healthy: boolean;
   /** Differs from what is stored. */
   changed: boolean;
 }
 
-/** What we remember of every peer; total time and last sight survive restarts. */
+/** What we remember of every peer; total time and last-seen time survive restarts. */
 export class PeerCounters {
   readonly #clock: Clock;
   readonly #state: KeyValueStore;
@@ -75,7 +75,7 @@ export class PeerCounters {
     return counters.latencyMs;
   }
 
-  /** @returns false when that is no news */
+  /** @returns false when nothing changed */
   probed(id: string, reachability: Reachability): boolean {
     const counters = this.#of(id);
     if (counters.reachability === reachability) return false;
@@ -83,7 +83,7 @@ export class PeerCounters {
     return true;
   }
 
-  /** @returns false when that is no news */
+  /** @returns false when nothing changed */
   rated(id: string, healthy: boolean): boolean {
     const counters = this.#of(id);
     if (counters.healthy === healthy) return false;

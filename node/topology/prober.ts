@@ -1,8 +1,8 @@
 /**
- * Can others reach our peers? A peer that dialled us may sit behind a wall, and is of little use to the network then.
- * So every peer is probed right after it has connected, and from time to time. `p2p-protocols.md` 6.6. A peer whose
- * record all nodes were given from the start has been vouched for: it counts as reached, and is probed when others are
- * probed again.
+ * Finds out whether others can reach our peers. A peer that dialled us may be behind a firewall, and is then
+ * of little use to the network. So every peer is probed right after it connects, and from time to time.
+ * `p2p-protocols.md` 6.6. A peer whose record was given to all nodes from the start is vouched for: it counts
+ * as reached, and is probed only when others are probed again.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -16,7 +16,7 @@ import type { Reachability } from './topology.ts';
 
 /** Probes at once. */
 const PROBES_MAX = 8;
-/** One probe: connection and ping. */
+/** Time limit for one probe: connection and ping. */
 const PROBE_TIMEOUT_MS = 15_000;
 /** Steps of the jitter. */
 const JITTER_STEPS = 1_000_000;
@@ -37,7 +37,7 @@ export interface ProberDeps {
   readonly onResult: (peer: Peer, reachability: Exclude<Reachability, 'Unknown'>) => void;
 }
 
-/** A connected peer and how it did lately. */
+/** A connected peer and its recent results. */
 interface Subject {
   readonly peer: Peer;
   /** Dialable addresses of its record. */
@@ -72,7 +72,7 @@ export class Prober {
     const subject: Subject = { peer, underlays, row: undefined, pause: undefined };
     this.#subjects.set(peer.id, subject);
     this.#metrics.peers.set(this.#subjects.size);
-    // We have just reached it ourselves, or need not.
+    // We have just reached it ourselves, or need not check.
     if (peer.direction === 'outbound' || this.#deps.isCommon(peer.id)) this.#noted(subject, true);
     else {
       this.#due.add(subject);

@@ -1,24 +1,28 @@
 /** Decisions of the Kademlia table. Pure. `p2p-protocols.md` 6. */
 import { proximityOrder } from '../chunk/address.ts';
 
-/** Reachable peers from which on a bin takes no further inbound one; a bootnode makes room for it by dropping another. */
+/**
+ * At this many reachable peers a bin accepts no further inbound one; a bootnode makes room by dropping
+ * another.
+ */
 export const OVER_SATURATION = 18;
 export const BOOTNODE_OVER_SATURATION = 20;
 /**
- * A bin with fewer connected peers is not full: whoever is known of it is dialled, and all of its peers are named to a
- * new one. Else a network of a few nodes would stay in part unconnected, by chance. A bin of the neighbourhood is full at
- * as many: at radius 0, where all nodes are neighbours, each would be connected to all others.
+ * A bin with fewer connected peers is not full: all its known peers are dialled, and all its peers are
+ * announced to a new one. Otherwise, by chance, parts of a small network would stay unconnected. A
+ * neighbourhood bin is full at the same number: at radius 0, where all nodes are neighbours, each would
+ * otherwise connect to all others.
  */
 export const SATURATION = 8;
 /**
- * The same while the storage radius is 0 and more than a few nodes are known. All of them are neighbours then, and closest
- * to nothing in particular: further links would only be paid for, which is most of what a node costs until it has them. A
- * radius above 0 fills the bins.
+ * The same while the storage radius is 0 and more than a few nodes are known. All of them are then
+ * neighbours, and closest to nothing in particular: further links would bring only cost, and making them is
+ * most of a node's cost at the start. A radius above 0 fills the bins.
  */
 const SATURATION_AT_RADIUS_0 = 4;
-/** Nodes that want to be connected to all others, with some in reserve that are known but gone. */
+/** Networks up to this size are fully connected, with a margin for nodes that are known but gone. */
 const FEW_KNOWN = 12;
-/** Peers of a bin that is full that hear of a new one. */
+/** Peers of a full bin that hear of a new one. */
 export const BROADCAST_BIN_SIZE = 2;
 /** Each bin is divided by this many bits into slots, so that its peers spread over it. */
 const SLOT_BITS = 4;
@@ -26,19 +30,19 @@ export const SLOTS = 2 ** SLOT_BITS;
 
 /** Longest time between two dial rounds. */
 export const ROUND_MS = 15_000;
-/** After a failed dial or a disconnect. */
+/** Pause after a failed dial or a disconnect. */
 export const RETRY_MS = 20_000;
 /**
- * A node that is known from the start may still be starting itself. Failed dials of it are not counted for this time, and
- * repeated after a pause that grows with the nodes that are known: this is how long a cluster that starts may wait for its
- * last links, and so many dials in vain each node makes at most per second. The other one dials, too, as soon as it has
- * started, unless it has peers enough.
+ * A node that is known from the start may still be starting itself. For this long, failed dials of it are not
+ * counted, and repeated after a pause that grows with the number of known nodes: the pause bounds how long a
+ * starting cluster may wait for its last links, and how many vain dials each node makes per second. The other
+ * node, too, dials as soon as it has started, unless it has enough peers.
  */
 const EAGER_MS = 60_000;
 const EAGER_PAUSE_MIN_MS = 1_000;
 const EAGER_PAUSE_PER_NODE_MS = 80;
 
-/** After a successful dial. */
+/** Pause after a successful dial. */
 export const REDIAL_MS = 10_000;
 const ATTEMPTS_MAX = 4;
 const NEIGHBOUR_ATTEMPTS_MAX = 6;
@@ -48,15 +52,16 @@ const BOOTNODE_PAUSE_MIN_MS = 50;
 const BOOTNODE_PAUSE_MAX_MS = 20_000;
 
 /**
- * Pause after a failed dial of a node that is known from the start.
- * @param waitedMs for it before @param known nodes @returns undefined: from now on it is like any other node
+ * Pause after a failed dial of a node known from the start.
+ * @param waitedMs time already waited for it @param known nodes @returns undefined: from now on it is like
+ * any other node
  */
 export function eagerPauseMs(waitedMs: number, known: number): number | undefined {
   if (waitedMs >= EAGER_MS) return undefined;
   return Math.min(RETRY_MS, Math.max(EAGER_PAUSE_MIN_MS, known * EAGER_PAUSE_PER_NODE_MS));
 }
 
-/** Connected peers from which on a node dials no more of a bin. @param known nodes, connected or not */
+/** Connected peers at which a node stops dialling peers of a bin. @param known nodes, connected or not */
 export function saturation({ radius, known }: { radius: number; known: number }): number {
   return radius === 0 && known > FEW_KNOWN ? SATURATION_AT_RADIUS_0 : SATURATION;
 }
@@ -76,7 +81,7 @@ function bitAt(address: Uint8Array, index: number): number {
   return ((address[index >> 3] as number) >> (7 - (index & 7))) & 1;
 }
 
-/** Is the peer given up after this many failed dials? */
+/** Whether the peer is given up after this many failed dials. */
 export function isGivenUp(
   attempts: number,
   peer: { own: Uint8Array; overlay: Uint8Array; radius: number },
@@ -109,11 +114,14 @@ export function balancedCandidates<T extends { readonly overlay: Uint8Array }>(
 }
 
 const PROBE_UNIT_MS = 300_000;
-/** A first failure is doubted: on a busy machine a probe runs out of time, and who counts as walled in is not named. */
+/**
+ * Pause after a first failure, which is doubted: on a busy machine probes time out, and an unreachable peer
+ * is not announced.
+ */
 const PROBE_DOUBT_MS = 15_000;
 /** Powers of two by which the pause grows at most, after good and after bad results in a row. */
 const PROBE_GROWTH_MAX = { reachable: 2, unreachable: 4 } as const;
-/** Share by which pauses differ, so that peers that came together are not probed together for ever. */
+/** Fraction by which pauses vary, so that peers that came together are not probed together for ever. */
 const PROBE_JITTER = 0.2;
 
 /**
@@ -132,8 +140,8 @@ function plainPauseMs({ reachable, count }: { reachable: boolean; count: number 
 }
 
 /**
- * Which of the peers that share a slot has to leave: the first unhealthy one, else the last that cannot be reached,
- * else any.
+ * The peer to drop of those that share a slot: the first unhealthy one, else the last unreachable one, else
+ * any.
  * @param peers at least one, in order of arrival @param below a random number under a bound
  */
 export function prunedOf<T extends { readonly id: string }>(

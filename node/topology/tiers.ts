@@ -1,6 +1,6 @@
 /**
- * Who is closest to a chunk. Every chunk asks, so the peers are kept as this question needs them: by bin, once for
- * each tier, rebuilt when a peer comes, goes or is rated. `p2p-protocols.md` 4.8 and 6.7.
+ * Finds the peer closest to a chunk. Every chunk asks, so the peers are kept in the form that this needs: by
+ * bin, once for each tier, rebuilt when a peer comes, goes or is rated. `p2p-protocols.md` 4.8 and 6.7.
  */
 import { closerTo, isResponsible, proximityOrder } from '../chunk/address.ts';
 import type { Peer } from '../p2p/host.ts';
@@ -15,7 +15,9 @@ type ByBin = readonly (readonly Peer[])[];
 
 export class Tiers {
   readonly #own: Uint8Array;
-  /** Reachable and healthy peers, reachable ones, all. A tier that equals the one before it is left out. */
+  /**
+   * Tiers: reachable and healthy peers, reachable ones, all. A tier equal to the one before it is left out.
+   */
   #tiers: readonly ByBin[] = [];
 
   constructor(own: Uint8Array) {
@@ -32,8 +34,8 @@ export class Tiers {
   }
 
   /**
-   * Closest peer of the first tier that has one in the neighbourhood of the address; without any, of the first tier that
-   * has one at all: a healthy peer further away would only pass the chunk on to the same neighbours.
+   * Closest peer of the first tier that has one in the address's neighbourhood; otherwise of the first tier
+   * that has any: a healthy peer further away would only pass the chunk on to the same neighbours.
    * @param radius of the neighbourhood, bits
    * @param closerThan an overlay that the peer must be closer than; a tier without such a peer is passed over
    */
@@ -57,8 +59,8 @@ export class Tiers {
 }
 
 /**
- * Peers of the address's own bin share more with it than anybody else; those of deeper bins as much as we do; those
- * of shallower bins the less the shallower they are.
+ * Peers of the address's own bin share more bits with it than any others; those of deeper bins as many as we
+ * do; those of shallower bins fewer the shallower they are.
  */
 function closestOf(
   tier: ByBin,
@@ -75,7 +77,7 @@ function closestOf(
   return closest;
 }
 
-/** @param best of those that were looked at before */
+/** @param best of those considered before */
 function closestIn(
   peers: readonly Peer[],
   address: Uint8Array,

@@ -1,19 +1,22 @@
 import type { Peer } from '../p2p/host.ts';
 
-/** Peer choice and depth, as the chunk protocols and the API need them; the table behind it is `kademlia.ts`. */
+/** Peer choice and depth, for the chunk protocols and the API; the table behind it is `kademlia.ts`. */
 export interface Topology {
   /**
-   * Connected full peer closest to `address` by XOR distance, or 'self' when `includeSelf` and nobody is closer,
-   * or undefined when no candidate is left. Peers in the neighbourhood of the address first; among those, and among
-   * the rest, healthy reachable ones, then reachable, then any. A node that others cannot reach never counts itself.
+   * Connected full peer closest to `address` by XOR distance, or 'self' when `includeSelf` and no peer is
+   * closer, or undefined when no candidate is left. Peers in the neighbourhood of the address first; among
+   * those, and among the rest, healthy reachable ones, then reachable, then any. A node that others cannot
+   * reach never counts itself.
    */
   closestPeer(
     address: Uint8Array,
     options: { skip: ReadonlySet<string>; includeSelf: boolean },
   ): Peer | 'self' | undefined;
-  /** No peer is connected that can be used, but some are known: just started, or behind a broken network. */
+  /**
+   * Whether no usable peer is connected although some are known: just started, or behind a broken network.
+   */
   isCutOff(): boolean;
-  /** Connected full peers that can be used for more than introductions, shallow to deep. */
+  /** Connected full peers usable for more than introductions, shallow to deep. */
   peers(): readonly Peer[];
   /** All connected full peers, bootnodes too. */
   connectedCount(): number;
@@ -21,7 +24,7 @@ export interface Topology {
   storageRadius(): number;
   /** Connected full peers with proximity order >= radius. */
   neighbours(): Peer[];
-  /** What salud thinks of a connected peer. @param rating.latencyMs of its answer, if there was one */
+  /** Reports salud's rating of a connected peer. @param rating.latencyMs of its answer, if there was one */
   rated(overlayHex: string, rating: { healthy: boolean; latencyMs?: number }): void;
   snapshot(): TopologySnapshot;
   /** Peers learnt by gossip or configuration; dialled in the background as the table needs them. */
@@ -34,7 +37,7 @@ export interface Topology {
 
 export type Reachability = 'Unknown' | 'Public' | 'Private';
 
-/** `GET /topology`, before names of the dialect. */
+/** `GET /topology`, before the dialect's names are applied. */
 export interface TopologySnapshot {
   readonly baseAddr: string;
   readonly population: number;

@@ -1,6 +1,6 @@
 /**
- * Who may ask for what, before anything of a request runs. Three doors, in this order: the host name, the token, and the
- * page that a browser asks for. `docs/security.md` says what each of them keeps out.
+ * Decides who may request what, before any part of a request runs. Three checks, in this order: the host
+ * name, the token, and the page on whose behalf a browser asks. `docs/security.md` says what each keeps out.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Cors } from '../cors.ts';
@@ -10,21 +10,26 @@ import { createHostCheck } from './hosts.ts';
 import { createTokenCheck, type Tokens } from './tokens.ts';
 
 export interface AdmissionOptions {
-  /** Host names beside addresses and `localhost`; `*` for any. */
+  /** Host names besides addresses and `localhost`; `*` for any. */
   readonly allowedHosts: readonly string[];
   readonly tokens: Tokens;
 }
 
-/** Why a request is not answered as it wished. */
+/** Why a request is refused. */
 export interface Refusal {
   readonly error: ApiError;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface Admission {
-  /** Whether a request to that host is answered at all; without, not even browsers' questions about it. */
+  /**
+   * Whether a request to that host is answered at all; if not, browsers' preflight requests are not either.
+   */
   isHostAllowed(host: string | undefined): boolean;
-  /** @param row the operation; undefined: there is none of that path and method @returns undefined: it may go on */
+  /**
+   * @param row the operation; undefined: none has that path and method @returns undefined: the request may
+   * proceed
+   */
   refusal(request: IncomingMessage, row: Route | undefined): Refusal | undefined;
 }
 
@@ -37,14 +42,14 @@ export function createAdmission(
   return {
     isHostAllowed,
     refusal(request, row) {
-      // 403 and not 421, on which clients open another connection, to get the same answer.
+      // 403 and not 421, on which clients would open another connection and get the same answer.
       if (!isHostAllowed(request.headers.host)) return refused('HOST_REFUSED');
       return tokenRefusal(request, row) ?? originRefusal(request, row);
     },
   };
 
   function tokenRefusal({ method, headers }: IncomingMessage, row: Route | undefined): Refusal | undefined {
-    // Browsers ask by OPTIONS whether they may send a token, without one; no operation has that method.
+    // Browsers ask by OPTIONS, without a token, whether they may send one; no operation has that method.
     if (!check.required || row?.forProbes === true || method === 'OPTIONS') return undefined;
     const scope = check.scopeOf(headers.authorization);
     if (scope === undefined) {
@@ -70,8 +75,9 @@ function refused(code: ApiError['code'], headers: Refusal['headers'] = {}): Refu
 }
 
 /**
- * Whether a page asks that may not use this API. Browsers name the page's origin in every request that is no plain read;
- * of those that a page has them make without, such as for a picture, newer ones tell how far away the page is.
+ * Whether the request comes from a page that may not use this API. Browsers name the page's origin in every
+ * request that is not a plain read; for those without an origin, such as for a picture, newer browsers send
+ * how the page's site relates to ours.
  */
 function isForeign({ headers }: IncomingMessage, cors: Pick<Cors, 'accepts'>): boolean {
   const { origin, host } = headers;

@@ -1,20 +1,20 @@
 /**
- * Host names under which the API answers. A page of `evil.example` may have its name lead to this machine after it was
- * loaded (DNS rebinding); the browser then takes the API for part of the page's own site, and says so in `Host`. No
- * page can have an address or a name below `localhost` for its own.
+ * Host names under which the API answers. A page of `evil.example` may point its name to this machine after
+ * it was loaded (DNS rebinding); the browser then takes the API for part of the page's own site, and says so
+ * in `Host`. No page can own an address or a name below `localhost`.
  */
 
-/** Nothing that a name could be: one that ends in a number is none, and none has brackets. */
+/** Matches nothing that could be a name: no name ends in a number or has brackets. */
 const ADDRESS = /^(?:\[[0-9a-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3})$/;
 
 /** Whether a request with that `Host` is answered. */
 export type HostCheck = (host: string | undefined) => boolean;
 
-/** @param allowed names beside addresses and `localhost`, compared without case; `*` for any */
+/** @param allowed names besides addresses and `localhost`, compared without case; `*` for any */
 export function createHostCheck(allowed: readonly string[]): HostCheck {
   const names = new Set(allowed.map((name) => name.toLowerCase()));
   return (host) => {
-    // Every browser sends one; what does not is a probe that speaks HTTP/1.0.
+    // Every browser sends one; only HTTP/1.0 probes do not.
     if (host === undefined || names.has('*')) return true;
     const name = nameOf(host);
     if (name === undefined) return false;
@@ -22,7 +22,10 @@ export function createHostCheck(allowed: readonly string[]): HostCheck {
   };
 }
 
-/** @returns name or address of a `Host` in lower case, without port and closing dot; undefined: it is none */
+/**
+ * @returns name or address of a `Host` in lower case, without port and closing dot; undefined: it is not
+ * valid
+ */
 export function nameOf(host: string): string | undefined {
   return /^(\[[0-9a-f:.]+\]|[^\s:@/[\]]+?)\.?(?::\d*)?$/i.exec(host)?.[1]?.toLowerCase();
 }

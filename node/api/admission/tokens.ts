@@ -1,11 +1,11 @@
-/** Bearer tokens (RFC 6750) and what each of them opens. Only their hashes are kept. */
+/** Bearer tokens (RFC 6750) and the access each grants. Only their hashes are kept. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Port } from '../route/route.ts';
 
 /** Full: every operation. Read: those without an effect. */
 export type Scope = 'full' | 'read';
 
-/** Texts; empty or absent: there is no such token. */
+/** Token texts; empty or absent: there is no such token. */
 export interface Tokens {
   /** Full on both ports. */
   readonly api?: string;
@@ -16,7 +16,7 @@ export interface Tokens {
 }
 
 export interface TokenCheck {
-  /** Whether the port asks for a token at all. */
+  /** Whether the port requires a token at all. */
   readonly required: boolean;
   /** @param authorization header of the request @returns undefined: it holds no token of this port */
   scopeOf(authorization: string | undefined): Scope | undefined;
@@ -37,14 +37,15 @@ export function createTokenCheck({ api, apiRead, debug }: Tokens, port: Port): T
       const token = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
       if (token === undefined) return undefined;
       const digest = digestOf(token);
-      // All of them, always: the time tells neither how much of a token is right nor which one it is.
+      // Always compares all of them: the time reveals neither how much of a token is right nor which one it
+      // is.
       const scopes = known.filter((one) => timingSafeEqual(one.digest, digest)).map(({ scope }) => scope);
       return scopes.includes('full') ? 'full' : scopes[0];
     },
   };
 }
 
-/** Of one length, whatever the token's. */
+/** The same length for every token. */
 function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }

@@ -18,7 +18,7 @@ export const ACT_DOWNLOAD_HEADERS = {
   actTimestamp: optional(int, undefined),
 } as const;
 
-/** A history, or an access list, that nobody has. */
+/** A history, or an access list, that no node has. */
 const NOT_THERE = { CHUNK_NOT_FOUND: 'ACT_NOT_FOUND' } as const;
 
 interface UploadCall {
@@ -27,14 +27,17 @@ interface UploadCall {
   readonly signal: AbortSignal;
 }
 
-/** A stored reference as it is answered. */
+/** A stored reference in the form given to the client. */
 export interface Answered {
   readonly reference: Uint8Array;
-  /** Of access-controlled content, 32 bytes. */
+  /** History of access-controlled content, 32 bytes. */
   readonly history?: Uint8Array;
 }
 
-/** As it is, or encrypted when the request asks for it. What that stores goes into the upload. @throws ApiError of ACTUP */
+/**
+ * The reference as it is, or encrypted if the request asks for it. Chunks stored for that belong to the
+ * upload. @throws ApiError of ACTUP
+ */
 export async function protect(
   reference: Uint8Array,
   session: Upload,
@@ -46,7 +49,7 @@ export async function protect(
   return orElse('ACT_UPLOAD_FAILED', protecting, NOT_THERE);
 }
 
-/** The header that tells the history. */
+/** The header with the history. */
 export function historyHeader({ history }: Answered, { headers }: Dialect): Readonly<Record<string, string>> {
   return history === undefined ? {} : { [headers.actHistoryAddress.active]: toHex(history) };
 }
@@ -57,7 +60,10 @@ interface DownloadCall {
   readonly signal: AbortSignal;
 }
 
-/** The reference of a request as it is; decrypted when it names publisher and history. @throws ApiError of ACTDOWN */
+/**
+ * The reference of a request as it is; decrypted if the request names publisher and history. @throws ApiError
+ * of ACTDOWN
+ */
 export async function reveal(
   reference: Uint8Array,
   { headers, services, signal }: DownloadCall,

@@ -8,23 +8,25 @@ import type { Upload, Uploader } from '../../files/upload.ts';
 import type { Socket } from '../exchange/answer.ts';
 import { CLOSE } from '../exchange/websocket.ts';
 
-/** A stream that brings nothing for so long is dropped, and so is one whose chunk nobody takes, milliseconds. */
+/**
+ * A stream without messages for this long is dropped, and so is one whose chunk no peer takes, milliseconds.
+ */
 const IDLE_MS = 15 * 60_000;
 /**
- * Time for the pushes of chunks that were taken when the connection ends, milliseconds. A push without a peer is tried
- * for ever while its client waits; when nobody does, it must end.
+ * Time to finish pushing accepted chunks after the connection ends, milliseconds. A push without a peer is
+ * retried for ever while its client waits; without a client it must end.
  */
 const FINISH_MS = 60_000;
 const CHUNK_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 
-/** What becomes of the messages of a stream. */
+/** How the messages of a stream are handled. */
 interface Intake {
   /** Bytes in front of every chunk. */
   readonly prefix: number;
-  /** What a message too short for them is told; undefined: nothing. */
+  /** Answer to a message too short for them; undefined: none. */
   readonly tooShort: string | undefined;
   /**
-   * Begins with one chunk. @param prefix what stood in front of it
+   * Starts handling one chunk. @param prefix the bytes in front of it
    * @returns stores the chunk; resolves when it may be acknowledged
    */
   accept(prefix: Uint8Array): Promise<(chunk: Chunk) => Promise<void>>;
@@ -44,7 +46,10 @@ export function uploadIntake(upload: Upload): Intake {
   };
 }
 
-/** Every chunk brings its own stamp, so each is an upload of its own: pushed, or stored under the tag, when it is acknowledged. */
+/**
+ * Every chunk brings its own stamp, so each is a separate upload: pushed, or stored under the tag, when it is
+ * acknowledged.
+ */
 export function stampedIntake(
   uploader: Uploader,
   begin: Omit<Parameters<Uploader['begin']>[0], 'batchId' | 'stamp'>,
@@ -73,17 +78,19 @@ export function stampedIntake(
 interface ChunkStreamDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Answer to every chunk that was taken. */
+  /** Answer to every accepted chunk. */
   readonly taken: Uint8Array;
-  /** What is said about a chunk of no possible size; undefined: nothing. */
+  /** Message about a chunk of impossible size; undefined: none. */
   readonly invalid: string | undefined;
-  /** Gives the upload up. */
+  /** Abandons the upload. */
   readonly giveUp: (reason: unknown) => void;
 }
 
 /**
- * Takes chunk after chunk and ends the upload with the connection: what was acknowledged is pushed, whatever ended it.
- * @param intake that of an upload without a tag waits while too many chunks are unfinished, and so the acknowledgement does
+ * Accepts chunk after chunk and ends the upload with the connection: acknowledged chunks are pushed, whatever
+ * ended it.
+ * @param intake for an upload without a tag, it waits while too many chunks are unfinished, and so does the
+ * acknowledgement
  */
 export async function receiveChunks(socket: Socket, intake: Intake, deps: ChunkStreamDeps): Promise<void> {
   const onEnding = () => deps.giveUp(socket.ending.reason);

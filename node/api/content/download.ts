@@ -44,18 +44,18 @@ export const FETCH_HEADERS = { ...PLAIN_FETCH_HEADERS, ...ACT_DOWNLOAD_HEADERS }
 
 export const DOWNLOAD_HEADERS = { ...FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
-/** Of content that is not access-controlled: single-owner chunks and feeds. */
+/** For content that is not access-controlled: single-owner chunks and feeds. */
 export const PLAIN_DOWNLOAD_HEADERS = { ...PLAIN_FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
 type PlainFetchCall = Call<ParamTable, ParamTable, typeof PLAIN_FETCH_HEADERS>;
 export type DownloadCall = Call<ParamTable, ParamTable, typeof PLAIN_DOWNLOAD_HEADERS>;
 
 export interface Content {
-  /** Of the file's root chunk. */
+  /** Reference of the file's root chunk. */
   readonly reference: Uint8Array;
   readonly contentType: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Names of those that browsers may read, beside the one that all downloads have. */
+  /** Names of the headers that browsers may read, besides the one that all downloads have. */
   readonly expose?: readonly string[];
   /** False for content that changes while its URL stays. */
   readonly etag?: false;
@@ -64,7 +64,7 @@ export interface Content {
 }
 
 /**
- * Getter of a request: its cache wish, its time limit per chunk, and what it does about lost chunks.
+ * Getter of a request: its caching, its time limit per chunk, and its handling of lost chunks.
  * @throws ApiError `DOWNLOAD_HEADERS`
  */
 export function requestGetter({ headers, services }: PlainFetchCall): ContentGetter {
@@ -120,7 +120,7 @@ export function openContent(
   });
 }
 
-/** The answer to GET: whole, in part, or what the conditions say. */
+/** The answer to GET: complete, partial, or as the conditions require. */
 export async function download(call: DownloadCall, content: Content, getter: ContentGetter): Promise<Answer> {
   const { services, headers: wishes, signal } = call;
   const file = await openContent(content.reference, getter, signal);
@@ -147,19 +147,22 @@ export function etagOf(reference: Uint8Array): string {
   return `"${toHex(reference)}"`;
 }
 
-/** Names of answer headers that browsers may read, each in a line of its own. */
+/** Names of answer headers that browsers may read, one per line. */
 export function exposed(names: readonly string[] = []): Headers {
   const lines = [...names, 'content-disposition'] as const;
   return { 'access-control-expose-headers': names.length === 0 ? 'content-disposition' : lines };
 }
 
 type Headers = NonNullable<Answer['headers']>;
-/** Starts reading a part; resolves when its first bytes are there, so that a failure is still an error answer. */
+/**
+ * Starts reading a part; resolves when its first bytes have arrived, so that a failure can still become an
+ * error answer.
+ */
 type Reader = (range: ByteRange) => Promise<AsyncIterable<Uint8Array>>;
 
 function bodylessAnswer(plan: DownloadPlan, headers: Headers, size: bigint): Answer | undefined {
   const { 'last-modified': _modified, ...undated } = headers;
-  // The tag alone says what is not modified; the date stands in for a tag that is missing.
+  // Only the tag decides what is not modified; the date stands in for a missing tag.
   if (plan.kind === 'not-modified')
     return { status: 304, headers: headers['etag'] === undefined ? headers : undated };
   if (plan.kind === 'precondition-failed') return { status: 412, headers };
@@ -258,7 +261,7 @@ async function* measured(
   if (size > 0 && seconds > 0) metrics.downloadSpeed.observe({ endpoint }, size / seconds);
 }
 
-/** A chunk that takes longer counts as one that is not there. */
+/** A chunk that takes longer counts as missing. */
 function withTimeout(getter: ChunkGetter, timeoutMs: number, clock: Clock): ChunkGetter {
   return {
     async get(address, signal) {

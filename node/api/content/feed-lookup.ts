@@ -1,4 +1,4 @@
-/** The latest update of a feed as downloads need it: its content, and the headers that tell which one it is. */
+/** The latest update of a feed for downloads: its content, and the headers that identify it. */
 import type { ChunkGetter } from '../../chunk/chunk.ts';
 import { socParts } from '../../chunk/soc.ts';
 import { toHex } from '../../crypto/hex.ts';
@@ -20,7 +20,7 @@ interface FeedContent extends ResolvedUpdate {
 
 /**
  * @param after index to start from
- * @param failed what is answered when the search fails
+ * @param failed the answer when the search fails
  * @throws ApiError `failed`, `FEED_EMPTY`, `FEED_UPDATE_UNRESOLVED`
  */
 export async function latestContent(
@@ -38,7 +38,7 @@ export async function latestContent(
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What a feed's own answer tells. */
+/** Headers of a feed's own answer. */
 export function feedHeaders({ update, version }: FeedContent, { headers }: Dialect): Headers {
   const next = BigInt.asUintN(64, update.index + 1n);
   return {
@@ -49,7 +49,7 @@ export function feedHeaders({ update, version }: FeedContent, { headers }: Diale
   };
 }
 
-/** What the answer of a file tells that was reached through a feed. */
+/** Headers of the answer with a file reached through a feed. */
 export function feedFileHeaders({ update, version }: FeedContent, { headers }: Dialect): Headers {
   return {
     [headers.feedIndex.active]: toHex(indexBytes(update.index)),

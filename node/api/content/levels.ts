@@ -1,4 +1,4 @@
-/** Redundancy levels as requests name them, and what they are when a request names none: `http-api-completion.md` 4.3, 4.4. */
+/** Redundancy levels in requests, and their defaults: `http-api-completion.md` 4.3, 4.4. */
 import { LEVEL_MAX, type RedundancyLevel } from '../../files/redundancy/redundancy.ts';
 import { type Kind, uint } from '../values/kinds.ts';
 import { optional, readIf, redundancyLevelInRange, varying } from '../values/params.ts';
@@ -6,9 +6,9 @@ import { optional, readIf, redundancyLevelInRange, varying } from '../values/par
 const level = (absent: RedundancyLevel) =>
   optional(uint(8) as Kind<RedundancyLevel>, absent, { checks: [redundancyLevelInRange] });
 
-/** What is uploaded with. */
+/** Level of uploads. */
 export const UPLOAD_LEVEL = varying(({ uploadLevel }) => level(uploadLevel));
-/** Up to how many replicas of a root are looked for. */
+/** Level up to which replicas of a root are searched for. */
 export const DOWNLOAD_LEVEL = level(LEVEL_MAX);
 
 /** The same where only some dialects read it: feeds, changes of grantees. */

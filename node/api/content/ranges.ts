@@ -1,6 +1,6 @@
 /**
- * Which part of a content a request gets: conditions first, then ranges. A pure decision on the request's headers.
- * Source: `http-api-completion.md` 3.7, the table of conditions and ranges.
+ * Decides which part of a content a request gets: conditions first, then ranges. A pure decision on the
+ * request's headers. Source: `http-api-completion.md` 3.7, the table of conditions and ranges.
  */
 import { parseHttpDate } from '../values/http-date.ts';
 
@@ -22,7 +22,7 @@ interface ContentFacts {
   readonly nowSeconds: number;
 }
 
-/** Bytes `start` up to, without, `end`. */
+/** Bytes from `start` up to but excluding `end`. */
 export interface ByteRange {
   readonly start: bigint;
   readonly end: bigint;
@@ -33,10 +33,10 @@ export type DownloadPlan =
   | { readonly kind: 'parts'; readonly parts: readonly [ByteRange, ...ByteRange[]] }
   | { readonly kind: 'not-modified' }
   | { readonly kind: 'precondition-failed' }
-  /** `overlap`: the ranges were right, but there is nothing in them. */
+  /** `overlap`: the ranges were valid, but contain nothing. */
   | { readonly kind: 'unsatisfiable'; readonly overlap: boolean };
 
-/** Ranges of one request; more are not looked at: each costs a read of its own. */
+/** Ranges of one request; further ones are ignored: each costs a separate read. */
 const RANGES_MAX = 256;
 /** Digits of 2^63 - 1. */
 const OFFSET_DIGITS_MAX = 19;
@@ -48,7 +48,7 @@ export function planDownload(request: DownloadRequest, content: ContentFacts): D
   return planRange(request.range, content.size);
 }
 
-/** An empty header says as much as none. */
+/** An empty header means the same as none. */
 function isGiven(header: string | undefined): header is string {
   return header !== undefined && header !== '';
 }

@@ -1,7 +1,8 @@
 /**
- * Reading content for all downloads of a node: so many at once, so many bytes ahead of their clients, so much in one turn
- * of the event loop. A client that does not take what it was sent gives its place to others, and what was read ahead for
- * it is forgotten; when it goes on, so does its read.
+ * Reading content for all downloads of a node: limits how many run at once, how many bytes are read ahead of
+ * clients, and how much is read in one turn of the event loop. A client that does not take what it was sent
+ * loses its place to others, and the bytes read ahead for it are dropped; when it continues, so does its
+ * read.
  */
 import type { Clock } from '../../env/clock.ts';
 import { Slots } from '../../env/turns/slots.ts';
@@ -18,18 +19,21 @@ const WAITING_MAX = 1024;
 const AHEAD_TOTAL = 32 * 1024 * 1024;
 /** Bytes read ahead for one, whatever it asks for. */
 const AHEAD_MAX = 2 * 1024 * 1024;
-/** Every download gets so much, and one may take up to this part of what is left, so that something always is. */
+/**
+ * Every download gets this much, and one may take up to this fraction of the rest, so that something is
+ * always left.
+ */
 const AHEAD_MIN = 64 * 1024;
 const AHEAD_PART = 8;
-/** What has no more bytes than this is in memory with its first piece, and waits for nobody. */
+/** Content up to this size is in memory with its first piece, and waits for nothing. */
 const SMALL = 64 * 1024;
-/** A client that does not take a piece for so long has stalled, milliseconds. */
+/** A client that does not take a piece for this long has stalled, milliseconds. */
 const STALL_MS = 500;
 /** Bytes of one turn of the event loop: some twenty milliseconds of reading. */
 const TURN_BYTES = 4 * 1024 * 1024;
 /**
- * So many downloads at once have all of that, and read ahead from the beginning. More are a crowd: they get a part of it,
- * because others have to wait for many such turns, and begin with little.
+ * Up to this many concurrent downloads have all of that, and read ahead from the start. More of them get only
+ * a part of it, because others would have to wait for many such turns, and start with little.
  */
 const FEW = 4;
 const CROWD_PART = 64;
@@ -43,10 +47,10 @@ interface RangeOptions {
   /** Bytes. */
   readonly start: bigint;
   readonly end: bigint;
-  /** Bytes to read ahead, as the request or the joiner has it; 0 or less: one chunk at a time. */
+  /** Bytes to read ahead, from the request or the joiner; 0 or less: one chunk at a time. */
   readonly readAhead: number;
   readonly signal: AbortSignal;
-  /** The answer has begun: it waits however many do. */
+  /** Whether the answer has started: then it waits, however many others do. */
   readonly isUnderWay: boolean;
 }
 
@@ -64,14 +68,14 @@ export class Reads {
     this.#turns = new TurnAllowance(TURN_BYTES, clock);
   }
 
-  /** What is going on. */
+  /** Current load. */
   get state(): { readonly reading: number; readonly waiting: number; readonly aheadBytes: number } {
     return { reading: this.#reading, waiting: this.#places.waiting, aheadBytes: AHEAD_TOTAL - this.#ahead };
   }
 
   /**
-   * Starts reading a range; resolves when its first piece is there, so that a failure is still an error answer. A piece
-   * is asked for when the one before has left, whose memory is then used again.
+   * Starts reading a range; resolves when its first piece has arrived, so that a failure can still become an
+   * error answer. A piece is requested when the previous one has left, whose memory is then reused.
    * @throws ApiError `DOWNLOADS_BUSY`; what the joiner throws
    */
   async range(file: JoinedFile, options: RangeOptions): Promise<AsyncIterable<Uint8Array>> {
@@ -89,7 +93,7 @@ export class Reads {
       if (!place.isTaken) await this.#enter(place, { file, signal, mayRefuse: isWaiting });
       isWaiting = false;
       this.#grant(place, ahead);
-      // Small content is no work to speak of, and those who wait for turns are many.
+      // Small content is hardly any work, and many wait for turns.
       if (!isSmall(file)) await this.#spend(place.ahead);
       const until = ahead < most ? least(end, at + BigInt(ahead)) : end;
       const pieces = file.read(at, until, { signal, reuse: true, readAhead: place.ahead });
@@ -98,7 +102,7 @@ export class Reads {
         const stall = this.#clock.timer(STALL_MS, () => {
           this.#metrics.downloadsStalled.inc();
           place[Symbol.dispose]();
-          // It waits at a piece, so that nothing is left that could fail.
+          // The generator is paused at a piece, so that nothing is left that could fail.
           void pieces.return();
         });
         try {
@@ -108,7 +112,7 @@ export class Reads {
         }
         if (!isSmall(file)) await this.#spend(piece.length);
       }
-      // Who has stalled may do so again.
+      // A client that has stalled may do so again.
       ahead = place.isTaken ? Math.min(most, ahead * 2) : little;
     }
   }
@@ -145,10 +149,10 @@ export class Reads {
   }
 }
 
-/** Small content has no place of those that there are so many of. */
+/** Small content takes none of the limited places. */
 type PlaceKind = 'none' | 'one of all';
 
-/** Of one download: taken, left when its client stalls, and taken again. */
+/** Place of one download: taken, left when its client stalls, and taken again. */
 class Place implements Disposable {
   /** Bytes that may be read ahead. */
   ahead = 0;
@@ -178,7 +182,7 @@ class Place implements Disposable {
 
 type Pieces = AsyncGenerator<Uint8Array, void, void>;
 
-/** No generator: leaving it before its first piece ends the others as well. */
+/** Not a generator: leaving this before its first piece also ends the rest. */
 function resumed(first: IteratorResult<Uint8Array, void>, rest: Pieces): AsyncIterable<Uint8Array> {
   let isFirst = true;
   const next = async () => {

@@ -1,4 +1,7 @@
-/** Downloads of content whose root chunk is at hand already: what single-owner chunks wrap, and what feeds point to. */
+/**
+ * Downloads of content whose root chunk is already at hand: wrapped by single-owner chunks, or pointed to by
+ * feeds.
+ */
 import type { Chunk } from '../../chunk/chunk.ts';
 import type { ContentGetter } from '../../files/redundancy/siblings.ts';
 import { withRoot } from '../../files/rooted.ts';
@@ -20,7 +23,7 @@ type RootDownloadCall = Call<ParamTable, ParamTable, typeof ROOT_DOWNLOAD_HEADER
 interface RootContent {
   /** Content-addressed. */
   readonly root: Chunk;
-  /** Of the content, when it is not the root's address. */
+  /** Reference of the content, when it is not the root's address. */
   readonly reference?: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
   /** Names of the headers that browsers may read; absent: all of them. */
@@ -29,7 +32,10 @@ interface RootContent {
   readonly endpoint: string;
 }
 
-/** The content below the root, or with `only-root-chunk` span and payload of the root itself, without ETag and ranges. */
+/**
+ * The content below the root, or, with `only-root-chunk`, span and payload of the root itself, without ETag
+ * and ranges.
+ */
 export async function downloadRoot(
   call: RootDownloadCall,
   content: RootContent,

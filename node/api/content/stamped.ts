@@ -1,4 +1,7 @@
-/** Uploads of one chunk, paid from a batch of this node or by a stamp that the client made: chunks and single-owner chunks. */
+/**
+ * Uploads of one chunk, paid from a batch of this node or by a stamp made by the client: chunks and
+ * single-owner chunks.
+ */
 import { decodeStamp } from '../../chunk/stamp.ts';
 import type { Upload } from '../../files/upload.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
@@ -15,7 +18,7 @@ export const PAYMENT_HEADERS = {
 type Payment = ValuesOf<typeof PAYMENT_HEADERS>;
 
 interface Session {
-  /** 0: a tag of its own when deferred. */
+  /** 0: a new tag when deferred. */
   readonly tagUid: number;
   readonly deferred: boolean;
   readonly pin?: boolean;
@@ -34,7 +37,7 @@ export function requireTag(uid: number, { store }: Pick<NodeServices, 'store'>):
 }
 
 /**
- * @param fallback response when the upload cannot begin for a reason of its own
+ * @param fallback response when the upload cannot begin for another reason
  * @throws ApiError as `requirePayment`; `STAMP_MALFORMED`; `BATCH_INVALID` for a stamp of an unknown batch; those of a batch
  */
 export async function beginPaid(

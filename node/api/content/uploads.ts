@@ -1,4 +1,6 @@
-/** What the upload routes share: headers, the order of checks, and taking back what a failed upload left. */
+/**
+ * What the upload routes share: headers, the order of checks, and undoing what a failed upload left behind.
+ */
 
 import { randomEncryption } from '../../files/encryption.ts';
 import type { SplitOptions } from '../../files/splitter.ts';
@@ -25,11 +27,10 @@ export const UPLOAD_HEADERS = {
 type UploadCall = Call<ParamTable, ParamTable, typeof UPLOAD_HEADERS>;
 
 /**
- * Tag, batch, content, access control, close, in this order; an unknown batch is reported before the body is read. Whatever fails or
- * breaks off in between is taken back.
- * @param store puts the body into the session, in the way that the headers ask for, and gives the reference for the
- * tag
- * @returns what is answered
+ * Tag, batch, content, access control, close, in this order; an unknown batch is reported before the body is
+ * read. An upload that fails or breaks off in between is undone.
+ * @param store puts the body into the session, as the headers require, and returns the reference for the tag
+ * @returns the answer's content
  */
 export async function upload(
   call: UploadCall,
@@ -64,8 +65,8 @@ function splitOptions({ headers, services, signal, uploadTurns }: UploadCall): S
 }
 
 /**
- * Stores and closes; takes everything back when either fails.
- * @param store gives, beside what it likes, the root that the tag shows
+ * Stores and closes; undoes everything when either fails.
+ * @param store returns, besides anything else, the root that the tag shows
  * @param closing answer when the close fails
  */
 export async function inSession<T extends { readonly root: Uint8Array }>(
@@ -83,7 +84,7 @@ export async function inSession<T extends { readonly root: Uint8Array }>(
   }
 }
 
-/** @param tagUid undefined or 0: none to tell @param history of access-controlled content */
+/** @param tagUid undefined or 0: none @param history of access-controlled content */
 export function uploadHeaders(
   { tagUid = 0, ...answered }: { readonly tagUid: number | undefined } & Answered,
   { dialect }: Pick<UploadCall, 'dialect'>,

@@ -7,11 +7,11 @@ export interface Answer {
   readonly text?: string;
   readonly bytes?: Uint8Array;
   /**
-   * Pulled no faster than the client reads; its `return` is called when the client goes away. The next piece is asked
-   * for when the system has taken the one before, whose memory may then be used again.
+   * Pulled no faster than the client reads; its `return` is called when the client disconnects. The next
+   * piece is requested when the system has taken the previous one, whose memory may then be reused.
    */
   readonly stream?: AsyncIterable<Uint8Array>;
-  /** With status 101: what is done on the WebSocket that the connection becomes. */
+  /** With status 101: handles the WebSocket that the connection becomes. */
   readonly socket?: SocketHandler;
 }
 
@@ -21,11 +21,15 @@ export interface Socket {
   readonly signal: AbortSignal;
   /** Binary. Never waits: a client that takes too little too slowly is disconnected. */
   send(message: Uint8Array): void;
-  /** As `send`, for who has nothing else to do: resolves when the connection has taken it, or takes nothing any more. */
+  /**
+   * As `send`, for a caller with nothing else to do: resolves when the connection has taken it, or no longer
+   * takes anything.
+   */
   sent(message: Uint8Array): Promise<void>;
   /**
-   * The next message, bytes or text. The client is held back until it is asked for; what it sent before it closed the
-   * connection still comes. For one caller at a time, from the beginning on: until the first call messages are ignored.
+   * The next message, bytes or text. The client is held back until a message is requested; messages sent
+   * before it closed the connection still arrive. For one caller at a time, from the start: until the first
+   * call messages are ignored.
    * @param idleMs after which a silent connection is dropped
    * @returns undefined when there are no more
    */
@@ -33,13 +37,13 @@ export interface Socket {
   ping(): void;
   /** @param code none: a close frame without one */
   close(code?: number, reason?: string): void;
-  /** Ends it without a close frame. */
+  /** Ends the connection without a close frame. */
   drop(): void;
-  /** What is said when the node stops, instead of a close frame without a code. */
+  /** Sets the close code and reason for when the node stops; the default is a close frame without a code. */
   sayAtStop(code: number, reason: string): void;
-  /** Aborts when the node stops and handlers have had their time to finish what they have begun. */
+  /** Aborts when the node stops and handlers have had their time to finish running work. */
   readonly ending: AbortSignal;
 }
 
-/** What is done on the connection until it ends; its rejection closes it. */
+/** Handles the connection until it ends; a rejection closes it. */
 export type SocketHandler = (socket: Socket) => Promise<void>;

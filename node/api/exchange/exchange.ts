@@ -12,11 +12,11 @@ export interface Exchange {
   /** For its answer and for the log. */
   readonly id: string;
   readonly patience: Patience;
-  /** Path of the route table, once it is known. */
+  /** Path in the route table, once known. */
   route: string;
 }
 
-/** Never throws. @param failed makes an answer of an error that a stream ends with before its first byte */
+/** Never throws. @param failed makes an answer from an error that ends a stream before its first byte */
 export function send(exchange: Exchange, answer: Answer, failed: (error: unknown) => Answer): void {
   const { request, response, method, patience } = exchange;
   drain(request, patience);
@@ -35,8 +35,8 @@ export function send(exchange: Exchange, answer: Answer, failed: (error: unknown
 }
 
 /**
- * The length goes last: once Node.js knows it, it decodes a `content-disposition` that follows, and UTF-8 in it comes
- * out as something else.
+ * The length goes last: once Node.js knows it, it decodes a following `content-disposition`, which garbles
+ * UTF-8.
  */
 function setHeaders(response: ServerResponse, headers: NonNullable<Answer['headers']>): void {
   const { 'content-length': length, ...others } = headers;
@@ -47,14 +47,14 @@ function setHeaders(response: ServerResponse, headers: NonNullable<Answer['heade
 function sendBytes(exchange: Exchange, bytes: Uint8Array, contentType: string): void {
   const { response, method } = exchange;
   if (!response.hasHeader('content-type')) response.setHeader('content-type', contentType);
-  // An answer to HEAD may have told the length of what it leaves out.
+  // An answer to HEAD may already state the length of the omitted body.
   if (method !== 'HEAD' || !response.hasHeader('content-length')) {
     response.setHeader('content-length', bytes.length);
   }
-  // Before `end`, which would take the length from the bytes ahead of all headers.
+  // Called before `end`, which would send the length, taken from the bytes, before all other headers.
   response.writeHead(response.statusCode);
   if (bytes.length <= PIECE_SIZE || method === 'HEAD') response.end(bytes);
-  // More than a connection takes at once: its client may be one that takes nothing.
+  // More than a connection takes at once: the client may take nothing.
   else void sendStream(exchange, piecesOf(bytes), () => response.destroy());
 }
 
@@ -82,13 +82,16 @@ async function sendStream(
     }
     response.end();
   } catch (error) {
-    // What has begun can only be broken off: short of its length, so that the client sees it.
+    // A started answer can only be cut off: it falls short of its length, so the client notices.
     if (response.headersSent || response.destroyed) response.destroy();
     else failedEarly(error);
   }
 }
 
-/** Resolves when the system has the bytes, or nobody wants them any more: also a client that takes nothing for too long. */
+/**
+ * Resolves when the system has the bytes, or no one wants them any more, for example when the client takes
+ * nothing for too long.
+ */
 async function taken(
   response: ServerResponse,
   piece: Uint8Array,

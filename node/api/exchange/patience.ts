@@ -2,9 +2,9 @@ import type { Clock } from '../../env/clock.ts';
 
 /** How long a connection may stand still while its client sends a body or takes an answer. */
 export interface Patience {
-  /** Milliseconds without a byte of the body, or in which a piece of the answer was not taken. */
+  /** Milliseconds without a byte of the body, or without a piece of the answer being taken. */
   readonly idleMs: number;
   readonly clock: Pick<Clock, 'timer'>;
-  /** Told of each that was too long. */
+  /** Called for each standstill that was too long. */
   readonly over: (what: 'body' | 'answer') => void;
 }

@@ -9,8 +9,8 @@ export interface RequestBody {
   /** False when the request says that it has none. */
   readonly present: boolean;
   /**
-   * Streams the body; ending the iteration early does not cut the connection. Once per request. A client that is waited
-   * for in vain ends it with ApiError `BODY_IDLE`.
+   * Streams the body; ending the iteration early does not cut the connection. Once per request. An idle
+   * client ends it with ApiError `BODY_IDLE`.
    */
   stream(): AsyncIterable<Uint8Array>;
   /** The whole body. @throws ApiError `BODY_TOO_LARGE` above the row's `bodyLimit`, `BODY_IDLE` */
@@ -18,8 +18,8 @@ export interface RequestBody {
 }
 
 /**
- * What is still read, and thrown away, of a body that nobody wants, so that the client gets to see its answer on
- * the same connection. More than the largest socket buffers of a client that sends before it listens.
+ * How much of an unwanted body is still read and discarded, so that the client sees its answer on the same
+ * connection. More than the largest socket buffers of a client that sends before it listens.
  */
 const DRAIN_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -51,7 +51,9 @@ export function refuseOversized(raw: IncomingMessage, limit: number | undefined)
   if (limit !== undefined && declared !== undefined && declared > limit) throw new ApiError('BODY_TOO_LARGE');
 }
 
-/** Reads what is left of a body to its bound; beyond it, and when the client sends no more, the connection is cut. */
+/**
+ * Reads the rest of a body up to a bound; beyond it, or when the client stops sending, the connection is cut.
+ */
 export function drain(raw: IncomingMessage, { idleMs, clock, over }: Patience): void {
   if (!announcesBody(raw) || raw.readableEnded || raw.destroyed) return;
   let left = DRAIN_BYTES_MAX;
@@ -68,7 +70,7 @@ export function drain(raw: IncomingMessage, { idleMs, clock, over }: Patience): 
     else limit = limited();
   });
   for (const end of ['end', 'close']) raw.once(end, () => limit[Symbol.dispose]());
-  // The connection may break while nobody is interested any more.
+  // The connection may break when no one is interested any more.
   raw.on('error', () => undefined);
   raw.resume();
 }

@@ -1,13 +1,14 @@
-/** Ids by which an answer, a line of the log and a client's own record of a request are found together. */
+/** Ids that link an answer, a log line and a client's own record of a request. */
 import type { IncomingMessage } from 'node:http';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
-/** Of a client or a proxy: as long as those in use, and nothing that a log would have to escape. */
+/** Ids of a client or proxy: as long as those in use, and without characters that a log must escape. */
 const WELL_FORMED = /^[\w.~+/=:-]{1,128}$/;
 
 /**
- * Gives every request its own: that of its header when it is well-formed, else a counted one.
- * @param prefix tells the ids of one node and start from others; nothing random, so that a simulation repeats
+ * Gives every request its id: that of its header if well-formed, otherwise a counted one.
+ * @param prefix distinguishes the ids of one node and start from others; not random, so that a simulation
+ * repeats
  */
 export function createRequestIds(prefix: string): (request: IncomingMessage) => string {
   let count = 0;

@@ -1,6 +1,6 @@
 /**
- * WebSockets, `http-api-completion.md` 6. A request for one takes the way of every request, up to an answer whose
- * `socket` says what to do on the connection; only then is the handshake looked at.
+ * WebSockets, `http-api-completion.md` 6. A request for one is processed like any other, up to an answer
+ * whose `socket` says what to do on the connection; only then is the handshake checked.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
@@ -14,17 +14,17 @@ import type { Exchange } from './exchange.ts';
 
 /** Time for a message to be taken by the client's connection, milliseconds. */
 const WRITE_MS = 4000;
-/** Messages that wait for that, of one connection. */
+/** Messages of one connection that may wait for that. */
 const WAITING_MAX = 256;
 /** Time for the client to answer a close frame, milliseconds: the API does not wait longer when it stops. */
 const CLOSE_MS = 1000;
 /** Longest message read, bytes: more than a chunk with its stamp. */
 const MESSAGE_SIZE_MAX = 8192;
-/** What `Sec-WebSocket-Version` must be. */
+/** Required value of `Sec-WebSocket-Version`. */
 const VERSION = '13';
 /** 16 bytes in base64. */
 const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
-/** Codes of a close frame: RFC 6455, 7.4.1; 1005 is what the other side sees of one without a code. */
+/** Codes of a close frame: RFC 6455, 7.4.1; 1005 is what the other side sees for one without a code. */
 export const CLOSE = {
   goingAway: 1001,
   unsupportedData: 1003,
@@ -32,17 +32,19 @@ export const CLOSE = {
   tryAgainLater: 1013,
 } as const;
 
-/** What every failed handshake is answered with. */
+/** Headers of the answer to every failed handshake. */
 export const HANDSHAKE_HEADERS = { 'sec-websocket-version': VERSION } as const;
 
 /** WebSockets of both listeners. */
 export interface Upgrades {
   /**
    * Makes the request's connection a WebSocket and leaves it to the handler.
-   * @throws ApiError `UPGRADE_FAILED` when the handshake is none
+   * @throws ApiError `UPGRADE_FAILED` when the handshake is invalid
    */
   upgrade(exchange: Exchange, handler: SocketHandler): void;
-  /** Remembers the connection of a request for a WebSocket. @returns what answers it until then */
+  /**
+   * Remembers the connection of a request for a WebSocket. @returns the response that answers it until then
+   */
   released(request: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse;
   /** When the server stops: resolves when every handler has finished, or had its time to. */
   finished(): Promise<void>;
@@ -54,19 +56,22 @@ interface UpgradeDeps {
   readonly stopping: AbortSignal;
 }
 
-/** A connection that the HTTP server has let go of. */
+/** A connection released by the HTTP server. */
 interface Released {
   readonly socket: Duplex;
   readonly head: Buffer;
   readonly leave: () => void;
 }
 
-/** Whether the HTTP server lets go of the connection. To no other protocol: such a request is answered as it is. */
+/**
+ * Whether the HTTP server releases the connection. Never for other protocols: such requests are answered
+ * normally.
+ */
 export function wantsWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/** Makes WebSockets of requests. */
+/** Turns requests into WebSockets. */
 export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
   const connections = new WeakMap<IncomingMessage, Released>();
   let websockets: WebSocketServer | undefined;
@@ -74,7 +79,7 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
   const ending = new AbortController();
   return {
     released(request, socket, head) {
-      // The client may be gone already; its request then ends by its signal.
+      // The client may already be gone; its request then ends by its signal.
       socket.on('error', () => socket.destroy());
       const { response, leave } = responseOn(request, socket);
       connections.set(request, { socket, head, leave });
@@ -87,7 +92,7 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
       connection.leave();
       websockets ??= createWebSocketServer();
       websockets.handleUpgrade(request, connection.socket, connection.head, (websocket) => {
-        // For request counters and timers this request is now answered.
+        // Request counters and timers count this request as answered now.
         response.statusCode = 101;
         response.emit('finish');
         const session = new Session(websocket, { ...deps, ending: ending.signal });
@@ -133,7 +138,7 @@ class Session implements Socket {
   readonly ending: AbortSignal;
   #waiting = 0;
   #atStop: { readonly code?: number; readonly reason?: string } = {};
-  /** Messages not read yet: those of one packet come together, and the packet bounds them. */
+  /** Unread messages: those of one packet arrive together, and the packet bounds them. */
   #arrived: (Uint8Array | string)[] | undefined;
   #wake: (() => void) | undefined;
 
@@ -184,7 +189,7 @@ class Session implements Socket {
     const limit = this.#clock.timer(CLOSE_MS, () => this.#websocket.terminate());
     this.#websocket.once('close', () => limit[Symbol.dispose]());
     this.#websocket.close(code, reason);
-    // The client's close frame has to be read.
+    // The client's close frame must be read.
     this.#websocket.resume();
   }
 
@@ -209,13 +214,16 @@ class Session implements Socket {
     return arrived;
   }
 
-  /** Nothing that has arrived counts any more. */
+  /** Messages that have arrived no longer count. */
   #end(): void {
     if (this.#arrived !== undefined) this.#arrived.length = 0;
     this.#closing.abort(new SocketClosedError());
   }
 
-  /** @param over called when it is written, or never will be. There is no use in a close frame behind what the client does not take. */
+  /**
+   * @param over called when it is written, or never will be. A close frame behind messages that the client
+   * does not take would be useless.
+   */
   #write(write: (done: (error?: Error | null) => void) => void, over: () => void = () => undefined): void {
     if (this.signal.aborted) return over();
     if (this.#waiting === WAITING_MAX) {
@@ -227,14 +235,14 @@ class Session implements Socket {
     write((error) => {
       this.#waiting--;
       limit[Symbol.dispose]();
-      // What the client sent before it left still counts.
+      // Messages that the client sent before it left still count.
       if (error instanceof Error) this.#websocket.terminate();
       over();
     });
   }
 }
 
-/** One buffer, as the default binary type gives it. */
+/** One buffer, as the default binary type delivers it. */
 function bytesOf(data: RawData): Buffer {
   if (Array.isArray(data)) return Buffer.concat(data);
   return Buffer.isBuffer(data) ? data : Buffer.from(data);

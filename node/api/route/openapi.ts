@@ -26,7 +26,7 @@ const BEARER = {
   description: 'one of the tokens of the node, when it has any',
 } as const;
 const BINARY = { type: 'string', format: 'binary' } as const;
-/** The description of a status from 500 on is what its answers say. */
+/** The description of a status of 500 or more lists its messages. */
 const BETWEEN_MESSAGES = '; ';
 const TITLE: Readonly<Record<Port, string>> = { main: 'Storage node API', debug: 'Storage node debug API' };
 
@@ -47,7 +47,7 @@ export function openApiDocument(
     servers: [{ url: '/' }, { url: '/v1' }],
     paths,
     components: { schemas: schemas(dialect), securitySchemes: { bearer: BEARER } },
-    // Needed on a node that was given tokens, and on no other.
+    // Needed only on a node with configured tokens.
     security: [{}, { bearer: [] }],
   };
 }
@@ -102,7 +102,7 @@ function serverErrors(
   { serverErrors: declared = [], params = {} }: Route,
   dialect: Dialect,
 ): { status: number; message: string }[] {
-  // A name is looked up by a service that this node does not have.
+  // Names would be looked up by a service that this node lacks.
   const takesNames = paramsIn(params, dialect).some(([, { kind }]) => kind === reference);
   const errors = [...declared, ...(takesNames ? (['SERVICE_UNAVAILABLE'] as const) : [])].map(
     (code) => new ApiError(code),

@@ -19,7 +19,10 @@ import type { SchemaName } from './schemas.ts';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Port = 'main' | 'debug';
-/** What an operation does beside its answer: it changes something, has others work for money, or has news sent. */
+/**
+ * What an operation does besides answering: it changes something, pays others for work, or subscribes to
+ * news.
+ */
 type Effect = 'changes' | 'costs' | 'subscribes';
 
 /** The request line and its headers, as sent. */
@@ -31,7 +34,7 @@ export interface RequestView {
   header(key: HeaderKey): string | undefined;
 }
 
-/** What is known before any parameter is read. */
+/** What is known of a call before any parameter is read. */
 export interface EarlyCall {
   readonly dialect: Dialect;
   readonly request: RequestView;
@@ -46,9 +49,9 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly params: ValuesOf<P>;
   readonly query: ValuesOf<Q>;
   readonly headers: ValuesOf<H>;
-  /** Of routes behind the gate `gas`. */
+  /** On routes behind the gate `gas`. */
   readonly gas: Gas;
-  /** Takes the one place of an operation whose slot is no gate. @throws ApiError when it is taken */
+  /** Takes the single slot of an operation whose slot is not a gate. @throws ApiError when it is taken */
   readonly takeSlot: Gates['takeSlot'];
   readonly body: RequestBody;
   readonly request: RequestView;
@@ -62,7 +65,7 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly reads: Reads;
   /** For expressions that the client gives. */
   readonly expressions: Expressions;
-  /** Files and nodes of manifests that uploads store: so many in one turn of the event loop. */
+  /** Limits how many files and manifest nodes uploads store in one turn of the event loop. */
   readonly uploadTurns: TurnAllowance;
 }
 
@@ -72,11 +75,11 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly path: string;
   readonly port: Port | 'both';
   readonly summary: string;
-  /** Of a GET; every other method changes something. */
+  /** Effect of a GET; every other method changes something. */
   readonly effect?: Effect;
-  /** For what watches the node: answered under every host name, and without a token. */
+  /** For monitoring: answered under every host name, and without a token. */
   readonly forProbes?: true;
-  /** Its content has an origin of its own, which is that of no operation: it needs no sandbox. */
+  /** Its content has its own origin, shared with no operation: it needs no sandbox. */
   readonly ownOrigin?: true;
   /** Gates of the path; every row of one path has the same. */
   readonly gates: readonly GateName[];
@@ -94,18 +97,18 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly response?: SchemaName | 'octets' | 'text';
   /** Media type of its octets; default: application/octet-stream. */
   readonly mediaType?: string;
-  /** Answer to a failure that no code of its own describes. */
+  /** Answer to a failure without a code of its own. */
   readonly failure?: ApiErrorCode;
-  /** Answers from 500 on that a request alone can cause, on a node that is well. */
+  /** Answers of 500 or more that a request alone can cause, on a healthy node. */
   readonly serverErrors?: readonly ApiErrorCode[];
   /** This operation's words for domain errors. */
   readonly errors?: ErrorWording;
-  /** An answer given before any parameter is looked at; it may also refuse with an ApiError. */
+  /** An answer given before any parameter is read; it may also refuse with an ApiError. */
   early?(call: EarlyCall): Answer | undefined;
   handle(call: Call<P, Q, H>): Answer | Promise<Answer>;
 }
 
-/** A row whose parameter types are known to its handler alone. */
+/** A row whose parameter types are known only to its handler. */
 export type Route = RouteSpec<ParamTable, ParamTable, HeaderTable>;
 
 /** A route without parameters of a kind. */
@@ -125,8 +128,8 @@ export function effectOf({ method, effect }: Route): Effect | undefined {
   return effect ?? (method === 'GET' || method === 'HEAD' ? undefined : 'changes');
 }
 
-/** Answer of an operation that has nothing to tell. */
+/** Answer of an operation without a result. */
 export const ACKNOWLEDGEMENT: Answer = { status: 200, json: { code: 200, message: 'OK' } };
 
-/** The same of one that has made something. */
+/** The same for one that has created something. */
 export const CREATED: Answer = { status: 201, json: { code: 201, message: 'Created' } };

@@ -1,6 +1,7 @@
 /**
- * Shapes of the bodies that routes name, for the OpenAPI document and for the tests that hold answers against them.
- * Routes refer to them by name, so that a node that never serves the document never loads this file.
+ * Shapes of the bodies that routes name, for the OpenAPI document and for the tests that check answers
+ * against them. Routes refer to them by name, so that a node that never serves the document never loads this
+ * file.
  */
 import { type TSchema, Type } from 'typebox';
 import { CHUNK_EVENT_KINDS } from '../../env/chunk-events.ts';
@@ -88,7 +89,7 @@ export type SchemaName =
   | 'Loggers'
   | 'OpenApi';
 
-/** Every shape in the words of one dialect. */
+/** Every shape with the names of one dialect. */
 export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>> {
   const { fields } = dialect;
   const named = (names: readonly string[], shape: TSchema) =>
@@ -177,7 +178,7 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
   const Settlement = Type.Object({ peer: Hex32, received: settled, sent: settled });
   const Cheque = Type.Object({ beneficiary: ChainAddress, chequebook: ChainAddress, payout: Amount });
   const Cheques = Type.Object({
-    // A peer that nobody knows is named as the request did, where that is no error.
+    // An unknown peer is named as in the request, where that is no error.
     peer: dialect.missesCheques ? Hex32 : Hex,
     lastreceived: Type.Union([Cheque, Type.Null()]),
     lastsent: Type.Union([Cheque, Type.Null()]),
@@ -245,7 +246,7 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
     Tag,
     TagList: Type.Object({ tags: Type.Array(Tag) }),
     PinList: Type.Object({ references: Type.Array(Reference) }),
-    // Without a list around them the records are one document each.
+    // Without a list around them, each record is a separate document.
     PinChecks: dialect.pinChecks.start === '' ? PinCheck : Type.Array(PinCheck),
     Retrievability: Type.Object({ isRetrievable: Type.Boolean() }),
     GranteesCreation: Type.Object({ grantees: Type.Optional(Type.Array(GivenKey)) }),

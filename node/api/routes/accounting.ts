@@ -100,7 +100,7 @@ function balances(accounts: readonly PeerAccount[], amountOf: AmountOf, dialect:
 }
 
 function balanceBody(account: PeerAccount, amountOf: AmountOf): Record<string, unknown> {
-  // The thresholds stand in the shape, but only `/accounting` fills them.
+  // The thresholds are part of the shape, but only `/accounting` fills them.
   return {
     peer: account.peer,
     balance: String(amountOf(account)),

@@ -72,7 +72,7 @@ export const BYTES_ROUTES = [
       const reference = await reveal(call.params.reference, call);
       const { cache, redundancyLevel: level } = headers;
       const getter = defaultGetter(services, { cache, level });
-      // Whatever keeps the root chunk from being read is the same to a client that asks for a size.
+      // To a client that asks for a size, all reasons for an unreadable root chunk are the same.
       const file = await orElse('ROOT_NOT_FOUND', () => openFile(reference, getter, { signal }), {
         CHUNK_NOT_FOUND: 'ROOT_NOT_FOUND',
       });

@@ -1,4 +1,6 @@
-/** Settlements by cheques, cheques, cashing and the own chequebook: `http-api-completion.md` 5.11, 5.12. */
+/**
+ * Settlements by cheques, cheques, cashing and the node's chequebook: `http-api-completion.md` 5.11, 5.12.
+ */
 import { toHex } from '../../crypto/hex.ts';
 import type { CashoutStatus } from '../../swap/cashout.ts';
 import type { SignedCheque } from '../../swap/cheque.ts';
@@ -18,7 +20,7 @@ const AMOUNT = { amount: required(bigInteger, { checks: [notNegative] }) } as co
 const SWAP = ['started', 'swap'] as const;
 const CHEQUEBOOK = ['started', 'chequebook'] as const;
 
-/** The two ways between the account and the chequebook. */
+/** The two directions between account and chequebook. */
 const MOVES = [
   { name: 'deposit', summary: 'move tokens into the chequebook', failure: 'DEPOSIT_FAILED' },
   { name: 'withdraw', summary: 'move tokens out of the chequebook', failure: 'WITHDRAW_FAILED' },

@@ -40,7 +40,7 @@ const STREAM_QUERY = {
 const READ_HEADERS = {
   ...ACT_DOWNLOAD_HEADERS,
   cache: optional(bool, true),
-  // Tested and no more: a chunk has no replicas, and neither have the access lists on the way to it.
+  // Only validated: a chunk has no replicas, and neither do the access lists on the way to it.
   redundancyLevel: OTHER_DOWNLOAD_LEVEL,
 } as const;
 const PATH = { address: required(reference) } as const;
@@ -62,7 +62,7 @@ export const CHUNK_ROUTES = [
     serverErrors: ['CHUNK_CREATE_FAILED', 'DONE_SPLIT_FAILED'],
     async handle(call) {
       const { headers, services, signal } = call;
-      // The tag is tested before what pays.
+      // The tag is checked before the payment.
       requireTag(headers.tag, services);
       const wanted = { tagUid: headers.tag, deferred: headers.tag !== 0, signal };
       const session = await beginPaid(headers, wanted, services, 'CHUNK_PUTTER_REFUSED');
@@ -166,7 +166,7 @@ export const CHUNK_ROUTES = [
   }),
 ];
 
-/** Of the header, else of the query; 0: none. @throws ApiError `STREAM_TAG_INVALID` */
+/** From the header, otherwise from the query; 0: none. @throws ApiError `STREAM_TAG_INVALID` */
 async function streamTag({
   headers,
   query,
@@ -176,7 +176,10 @@ async function streamTag({
   return orElse('STREAM_TAG_INVALID', () => TAG.parse(query.tag, dialect) ?? 0);
 }
 
-/** What is too long for a content-addressed chunk is tried as a whole single-owner chunk. @throws ChunkError, SignatureError */
+/**
+ * Data too long for a content-addressed chunk is tried as a complete single-owner chunk. @throws ChunkError,
+ * SignatureError
+ */
 function chunkOf(data: Uint8Array): Chunk {
   if (data.length <= CAC_SIZE_MAX) return cacFromData(data);
   const { id, signature, wrapped } = socParts(data);

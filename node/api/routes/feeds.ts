@@ -40,7 +40,7 @@ export const FEED_ROUTES = [
     async handle(call) {
       const { params, query } = call;
       requireSequence(query.type, call.dialect);
-      // It has a tag of its own, which nobody is told.
+      // The upload has its own tag, which is not reported.
       const headers = { ...call.headers, tag: 0, encrypt: false };
       const answered = await upload({ ...call, headers }, 'feeds', (session, _body, options) =>
         orElse('FEED_STORE_FAILED', () => storeFeedManifest(params, session, options)),
@@ -59,7 +59,7 @@ export const FEED_ROUTES = [
     summary: 'content of the latest feed update',
     gates: ['started'],
     params: PATH,
-    // Updates are counted, so a time does not choose between them.
+    // Updates are numbered, so a time does not select one.
     query: { at: optional(int, 0), after: optional(uint64, 0n), ...TYPE },
     headers: ROOT_DOWNLOAD_HEADERS,
     success: [200, 206, 304],

@@ -158,7 +158,7 @@ export const HOST_FILE_ROUTE = route({
   port: 'main',
   summary: 'file of a collection that the host name tells',
   ownOrigin: true,
-  // Also while the node starts.
+  // Answered even while the node starts.
   gates: [],
   params: { subdomain: required(reference), path: optional(text, '') },
   headers: PLAIN_DOWNLOAD_HEADERS,
@@ -178,12 +178,12 @@ type UploadCall = Call<ParamTable, ParamTable, typeof FILE_UPLOAD_HEADERS>;
 type FetchCall = Call<typeof ROOT, ParamTable, typeof FETCH_HEADERS>;
 type DownloadCall = Call<typeof ROOT, ParamTable, typeof DOWNLOAD_HEADERS>;
 
-/** A type that cannot be parsed makes no collection by itself. */
+/** An unparsable type does not by itself make a collection. */
 function isMultipart(contentType: string): boolean {
   return checkMediaType(contentType) === undefined && essence(contentType) === 'multipart/form-data';
 }
 
-/** @throws ApiError for a request without a body, or of a type that is no collection */
+/** @throws ApiError for a request without a body, or with a type that is not a collection */
 function collectionEntries(
   { headers, body: { present } }: UploadCall,
   body: AsyncIterable<Uint8Array>,
@@ -200,7 +200,7 @@ function collectionEntries(
   }
 }
 
-/** Before any parameter is looked at, as the slash is about the form of the URL alone. */
+/** Before any parameter is read, as the slash concerns only the form of the URL. */
 function rootRedirect({ dialect, request }: EarlyCall): Answer | undefined {
   if (!dialect.redirectsRoot(request.header('accept') ?? '')) return undefined;
   return toSlash(request.target, dialect.rootVary);
@@ -261,7 +261,7 @@ async function describe(
   };
 }
 
-/** What answers a path. */
+/** The entry that answers a path. */
 interface Resolved {
   readonly entry: Entry;
   readonly getter: ContentGetter;
@@ -274,7 +274,8 @@ async function resolve(call: FetchCall, path: string): Promise<Resolved | Answer
   const { params, request } = call;
   const reference = await reveal(params.reference, call);
   const getter = requestGetter(call);
-  // Neither what is no manifest nor what nobody has is told apart by the public network's nodes.
+  // The public network's nodes do not distinguish content that is not a manifest from content that no node
+  // has.
   const missing = path === '' ? 'ADDRESS_NOT_FOUND' : 'PATH_FAILED';
   const named = await openNamed(call, reference, getter, missing);
   const content = (await throughFeed(call, named, getter, missing)) ?? { manifest: named, getter };
@@ -294,7 +295,10 @@ function openNamed(
   return orElse(missing, () => openManifest(reference, getter, { signal }), { CHUNK_NOT_FOUND: missing });
 }
 
-/** The manifest of a feed's latest update; undefined for a manifest that names no feed. One step: what an update is, is taken as it is. */
+/**
+ * The manifest of a feed's latest update; undefined for a manifest that names no feed. One step only: the
+ * update's content is not followed further.
+ */
 async function throughFeed(
   call: FetchCall,
   manifest: Manifest,
@@ -338,7 +342,7 @@ function disposition(filename: string | undefined): Readonly<Record<string, stri
   return { 'content-disposition': `inline; filename="${name}"` };
 }
 
-/** Stored text as a header value: UTF-8 bytes as they are, a space for what no header may hold. */
+/** Stored text as a header value: UTF-8 bytes as they are, a space for characters that no header may hold. */
 function headerText(value: string): string {
   return Buffer.from(value, 'utf8')
     .toString('latin1')

@@ -24,7 +24,7 @@ const BODY_MAX = 2 * 1024 * 1024;
 
 const { postageBatchId, tag, pin, deferredUpload, actHistoryAddress } = UPLOAD_HEADERS;
 const STORING = { postageBatchId, tag, pin, deferredUpload } as const;
-/** How many replicas of past versions are looked for: what is stored here has none. */
+/** Level for replicas of past versions: versions stored here have none. */
 const LEVEL = { redundancyLevel: OTHER_UPLOAD_LEVEL } as const;
 const CHANGE_HEADERS = { ...STORING, ...LEVEL } as const;
 const CREATE_HEADERS = { ...STORING, actHistoryAddress, ...LEVEL } as const;
@@ -95,15 +95,15 @@ export const GRANTEE_ROUTES = [
 type ChangeCall = Call<ParamTable, ParamTable, typeof CHANGE_HEADERS>;
 type Keys = readonly Uint8Array[];
 
-/** Before any parameter is looked at. @throws ApiError `BODY_REQUIRED` */
+/** Before any parameter is read. @throws ApiError `BODY_REQUIRED` */
 function requireBody({ hasBody }: EarlyCall): undefined {
   if (!hasBody) throw new ApiError('BODY_REQUIRED');
   return undefined;
 }
 
 /**
- * The tag is tested before the body is read.
- * @param names of the members @returns each as a list of texts; empty for a member that is not there @throws ApiError
+ * The tag is checked before the body is read.
+ * @param names of the members @returns each as a list of texts; empty for a missing member @throws ApiError
  */
 async function readLists(
   { headers, services, body, dialect }: ChangeCall,
@@ -130,7 +130,10 @@ function textsOf(list: unknown, name: string): readonly string[] {
   throw new TypeError(`want a list of texts as ${name}`);
 }
 
-/** @returns compressed @throws ApiError `code` for a text that is no public key, and for more than a list may hold */
+/**
+ * @returns compressed @throws ApiError `code` for a text that is not a public key, and for more keys than a
+ * list may hold
+ */
 function publicKeys(
   texts: readonly string[] | undefined,
   code: ApiErrorCode,

@@ -145,7 +145,7 @@ export const INCENTIVE_ROUTES = [
   }),
 ];
 
-/** The debug port of old had another spelling. */
+/** The former debug port had another spelling. */
 function transaction(hash: string, dialect: Dialect, port: Port): Record<string, unknown> {
   return { txHash: hash, ...(port === 'debug' ? emit(dialect.fields.debugTransaction, hash) : {}) };
 }

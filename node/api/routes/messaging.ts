@@ -9,9 +9,11 @@ import type { NodeServices } from '../services.ts';
 import { hex, hexList, publicKey, reference, text } from '../values/kinds.ts';
 import { type Check, optional, referenceLength, required, strictly } from '../values/params.ts';
 
-/** Longer than any message: what is between the two is refused by the messaging itself. */
+/** Longer than any message: sizes in between are refused by the messaging itself. */
 const BODY_SIZE_MAX = 4096;
-/** Pause between two pings to a subscriber, milliseconds: what keeps a silent connection open on its way. */
+/**
+ * Pause between two pings to a subscriber, milliseconds: they keep a silent connection open along its path.
+ */
 const PING_MS = 60_000;
 
 const eachTarget: Check<readonly Uint8Array[]> = (targets) => {

@@ -166,7 +166,7 @@ function health(call: AnyCall): Record<string, unknown> {
   const { fields, versions: known } = call.dialect;
   const { readiness, store } = call.services;
   return {
-    // Not well: it answers, and takes nothing.
+    // Not healthy: it answers, but stores nothing.
     status: store.disk.isFull() ? 'nok' : HEALTH_WORDS[readiness.state()],
     ...versions(call),
     ...emit(fields.debugApiVersion, known.debug),
@@ -178,7 +178,7 @@ function versions({ services: { node }, dialect }: AnyCall): Record<string, stri
   return { version: product(node.version), apiVersion: main };
 }
 
-/** @throws ApiError with the parser's words for a body that is no JSON object with such a member */
+/** @throws ApiError with the parser's words for a body that is not a JSON object with such a member */
 function welcomeOf(body: Uint8Array): string {
   let parsed: unknown;
   try {

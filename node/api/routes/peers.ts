@@ -69,8 +69,9 @@ export const PEER_ROUTES = [
     params: { multiAddress: required(multiAddress, { field: 'multi-address' }) },
     success: [200],
     response: 'OverlayAddress',
-    // One answer for whatever became of the dial, so that nobody scans a network with it. The log has the reason. What
-    // this node has decided is said: it tells no more of the other one than a success would.
+    // One answer for every failed dial, so that the node cannot be used to scan a network. The log has the
+    // reason. This node's own decisions are reported: they reveal no more about the other node than a success
+    // would.
     failure: 'DIAL_FAILED',
     errors: { UNDERLAY_INVALID: 'DIAL_REFUSED', PEER_NOT_ALLOWED: 'PEER_CALL_FAILED' },
     async handle({ params, services: { host }, signal }) {

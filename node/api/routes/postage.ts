@@ -11,12 +11,12 @@ import { length, min, optional, readIf, required, varying } from '../values/para
 /** Buckets have 16 bits of the address, a batch at least one more. */
 const DEPTH_MIN = 17;
 const GATES = ['started', 'chain', 'postageSync'] as const;
-/** Transactions are mined before these answer; one operation at a time. */
+/** These answer only after their transactions are mined; one operation at a time. */
 const ONCHAIN_GATES = ['started', 'chain', 'postageSlot', 'postageSync', 'gas'] as const;
 /** Longest body with a label, bytes. */
 const LABEL_BODY_MAX = 1024;
 const PATH = { batch_id: required(hex, { checks: [length(32)] }) } as const;
-/** Only a dialect that lists expired batches looks at it. */
+/** Only a dialect that lists expired batches reads it. */
 const EXPIRED_TOO = varying(({ expiredStamps }) => readIf(expiredStamps, optional(bool, false)));
 
 export const POSTAGE_ROUTES = [
@@ -189,8 +189,8 @@ export const POSTAGE_ROUTES = [
 ];
 
 /**
- * @throws ApiError for a batch of somebody else, for one that is too young or not read from the chain yet, and for one
- * that is gone in a dialect that does not tell of those
+ * @throws ApiError for another owner's batch, for one that is too recent or not yet read from the chain, and
+ * for one that is gone in a dialect that does not report those
  */
 function ownBatch(batchId: Uint8Array, { postage }: NodeServices, dialect: Dialect): Issuer {
   const issuer = postage.issuer(batchId);
@@ -201,7 +201,7 @@ function ownBatch(batchId: Uint8Array, { postage }: NodeServices, dialect: Diale
   return issuer;
 }
 
-/** Empty when there is none. @throws when the body is no JSON object, or its label no text */
+/** Empty when there is none. @throws when the body is not a JSON object, or its label not a text */
 function labelOf(body: Uint8Array): string {
   const value: unknown = JSON.parse(Buffer.from(body).toString('utf8'));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

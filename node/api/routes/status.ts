@@ -8,7 +8,7 @@ import { type Dialect, emit } from '../dialect.ts';
 import { route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 
-/** Time that one peer has for its answer. */
+/** Time that one peer has to answer. */
 const REQUEST_TIMEOUT_MS = 10_000;
 /** Proximity of a node to itself. */
 const OWN_PROXIMITY = 256;

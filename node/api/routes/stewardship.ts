@@ -1,4 +1,4 @@
-/** Whether content is on the network, and bringing it there again: `http-api-completion.md` 5.8. */
+/** Checks whether content is on the network, and re-uploads it: `http-api-completion.md` 5.8. */
 import { defaultGetter } from '../content/download.ts';
 import { OTHER_DOWNLOAD_LEVEL, REUPLOAD_LEVEL } from '../content/levels.ts';
 import { ApiError, orElse } from '../errors.ts';
@@ -30,7 +30,7 @@ export const STEWARDSHIP_ROUTES = [
     summary: 'whether content can be retrieved from the network',
     gates: ['started'],
     params: PATH,
-    // Tested and no more: a root of which only replicas are left is not there, whatever the level.
+    // Only validated: a root of which only replicas are left counts as missing, whatever the level.
     headers: { redundancyLevel: OTHER_DOWNLOAD_LEVEL },
     success: [200],
     response: 'Retrievability',
@@ -53,7 +53,7 @@ export const STEWARDSHIP_ROUTES = [
     response: 'Acknowledgement',
     failure: 'REUPLOAD_FAILED',
     serverErrors: ['REUPLOAD_FAILED'],
-    // An unknown chunk or a full batch is no client's mistake in the request.
+    // An unknown chunk or a full batch is not a mistake in the client's request.
     errors: { CHUNK_NOT_FOUND: 'REUPLOAD_FAILED', BATCH_OVERISSUED: 'REUPLOAD_FAILED' },
     async handle(call) {
       const { params, headers, services, signal } = call;
@@ -71,7 +71,7 @@ export const STEWARDSHIP_ROUTES = [
   }),
 ];
 
-/** The one that is named, or that of the last upload. @throws ApiError when none is known */
+/** The named batch, or that of the last upload. @throws ApiError when none is known */
 function batchOf({ params, headers, services }: Call<typeof PATH, ParamTable, typeof HEADERS>): Uint8Array {
   if (headers.postageBatchId !== undefined) return headers.postageBatchId;
   const last = services.stewardship.batchOf(params.reference);

@@ -11,7 +11,7 @@ import { shaped } from '../values/shaped.ts';
 
 /** Longest body, bytes. */
 const TAG_BODY_MAX = 1024;
-/** Most tags of one answer. */
+/** Most tags in one answer. */
 const PAGE_MAX = 1000;
 const PAGE_DEFAULT = 100;
 const NO_CACHE = { 'cache-control': 'no-cache, private, max-age=0' } as const;
@@ -124,7 +124,10 @@ function tagBody({ address, startedAt, ...counters }: Tag): Record<string, unkno
   return { split, seen, stored, sent, synced, uid, address: toHex(address), startedAt: dateTime(startedAt) };
 }
 
-/** `address`, or `reference` as one client sends it; undefined for an empty body. @throws when it is neither hex nor JSON */
+/**
+ * `address`, or `reference`, which one client sends; undefined for an empty body. @throws when it is neither
+ * hex nor JSON
+ */
 function referenceOf(body: Uint8Array): Uint8Array | undefined {
   if (body.length === 0) return undefined;
   const value = (JSON.parse(Buffer.from(body).toString('utf8')) ?? {}) as Record<string, unknown>;

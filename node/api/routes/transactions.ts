@@ -88,7 +88,7 @@ export const TRANSACTION_ROUTES = [
   }),
 ];
 
-/** @returns the form in which hashes are stored; what is no hash is returned as it is, and unknown */
+/** @returns the form in which hashes are stored; anything else is returned as it is, and will not be found */
 function hashOf(given: string): string {
   return `0x${given.replace(/^0x/i, '').toLowerCase()}`;
 }

@@ -26,7 +26,7 @@ const NATIVE: Coin = {
   send: (wallet) => wallet.sendNative,
   sendFailed: 'WITHDRAW_NATIVE_FAILED',
 };
-/** By lower-case name; either dialect takes the names of both. */
+/** By lower-case name; either dialect accepts the names of both. */
 const COINS: ReadonlyMap<string, Coin> = new Map([
   ['svc', TOKENS],
   ['bzz', TOKENS],
@@ -39,7 +39,7 @@ export const WALLET_ROUTES = [
     path: '/wallet',
     port: 'both',
     summary: 'what the chain account owns',
-    // Compat: as the public network's nodes since 2.8, a chain is enough; a chequebook is not asked for.
+    // Compat: as on the public network's nodes since 2.8, a chain is enough; no chequebook is required.
     gates: ['started', 'chain'],
     success: [200],
     response: 'Wallet',

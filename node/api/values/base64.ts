@@ -1,8 +1,8 @@
-/** Base64 as the public network's nodes read it, who say at which byte it stops being base64. */
+/** Base64 as read by the public network's nodes, which report the byte at which it stops being base64. */
 
 const PAD = '=';
 const DIGIT = /[A-Za-z0-9+/_-]/;
-/** Characters between the others that mean nothing. */
+/** Characters that are ignored between the others. */
 const LINE_END = /[\r\n]/g;
 
 /**
@@ -23,11 +23,11 @@ function firstWrong(text: string): number | undefined {
     else if (character === PAD) return inGroup < 2 ? i : wrongPadding(text, i, 4 - inGroup);
     else if (character !== '\r' && character !== '\n') return i;
   }
-  // A group without its padding is wrong from its beginning.
+  // A group without its padding is wrong from its start.
   return inGroup === 0 ? undefined : text.length - inGroup;
 }
 
-/** From the first pad on there is nothing but the pads that are due, and line ends. */
+/** From the first pad on, only the due pads and line ends are allowed. */
 function wrongPadding(text: string, start: number, due: number): number | undefined {
   let left = due;
   for (let i = start; i < text.length; i++) {

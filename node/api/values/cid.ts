@@ -8,7 +8,7 @@ const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 /** Multibase prefix, four varints of at most two bytes, a 32-byte digest: in hex, the longest of the bases. */
 const CID_TEXT_MAX = 1 + 2 * (8 + 32);
 
-/** @returns the 32-byte digest, or why the text is no such CID */
+/** @returns the 32-byte digest, or why the text is not such a CID */
 export function referenceFromCid(text: string): Uint8Array | string {
   if (text.length < 2) return 'cid too short';
   if (text.length > CID_TEXT_MAX) return 'cid too long';

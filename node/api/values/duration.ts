@@ -1,4 +1,4 @@
-/** Durations as the API reads and writes them: `http-api-completion.md` 4.1. */
+/** Durations in the API's notation: `http-api-completion.md` 4.1. */
 const UNIT_NS = { ns: 1, us: 1e3, µs: 1e3, μs: 1e3, ms: 1e6, s: 1e9, m: 6e10, h: 3.6e12 } as const;
 const PART = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
 /** Longest duration that the public network's nodes can hold: 2^63 nanoseconds. */

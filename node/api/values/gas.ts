@@ -1,5 +1,5 @@
 /**
- * The headers that say what a transaction may cost. `http-api-completion.md` 8.2.
+ * The headers that limit what a transaction may cost. `http-api-completion.md` 8.2.
  *
  * Rows behind the gate `gas` (postage writes, stake) find them in `call.gas`. All others that send a transaction
  * (chequebook, cashout, wallet) declare `headers: GAS_HEADERS` with `headersFirst`, and pass on `gasOf(headers)`.

@@ -1,4 +1,4 @@
-/** Times as HTTP and JSON write them. Pure: the moment always comes from the node's clock. */
+/** Times in HTTP and JSON notation. Pure: the moment always comes from the node's clock. */
 
 /** `Sun, 06 Nov 1994 08:49:37 GMT`. @param ms unix milliseconds */
 export function httpDate(ms: number): string {

@@ -1,4 +1,4 @@
-/** JSON as the API writes it: a bigint becomes an integer with all its digits, never through a float. */
+/** JSON as written by the API: a bigint becomes an integer with all its digits, never via a float. */
 import { Buffer } from 'node:buffer';
 
 /** Part of the language since ES2025 proposals that Node.js 24 ships; not in the compiler's library yet. */

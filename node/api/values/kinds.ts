@@ -15,7 +15,10 @@ interface ParamSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** A text that is no value of its kind. `unavailable`: a service that could tell is not there (503, not 400). */
+/**
+ * A text that is not a value of its kind. `unavailable`: the service that could tell is missing (503, not
+ * 400).
+ */
 export class ParseFailure extends Error {
   readonly code = 'PARSE_FAILURE';
   readonly unavailable: boolean;
@@ -29,7 +32,7 @@ export class ParseFailure extends Error {
 
 export interface Kind<T> {
   readonly schema: ParamSchema;
-  /** @throws ParseFailure; undefined means: as if it had not been sent */
+  /** @throws ParseFailure; undefined means: as if not sent */
   readonly parse: (text: string, dialect: Dialect) => T | undefined;
 }
 
@@ -52,10 +55,10 @@ export const bool: Kind<boolean> = {
 
 export const text: Kind<string> = { schema: { type: 'string' }, parse: (value) => value };
 
-/** Text of a header that is stored: its bytes, which arrive as one character each, are UTF-8. */
+/** Text of a stored header: its bytes, which arrive as one character each, are UTF-8. */
 export const storedText: Kind<string> = { schema: { type: 'string' }, parse: utf8Of };
 
-/** Texts of a number: as JSON writes it, or as the public network's node reads it. */
+/** Accepted notations of a number: as in JSON, or as the public network's node reads it. */
 interface NumberShape {
   readonly strict: RegExp;
   readonly lenient: RegExp;
@@ -68,7 +71,7 @@ function shapeIn({ strictRequests }: Dialect, { strict, lenient }: NumberShape):
   return strictRequests ? strict : lenient;
 }
 
-/** Unsigned integer of `bits` bits. What is larger than `INTEGER_MAX` is cut to it. */
+/** Unsigned integer of `bits` bits. Larger values are capped at `INTEGER_MAX`. */
 export function uint(bits: 8 | 64): Kind<number> {
   const max = 2n ** BigInt(bits) - 1n;
   return {
@@ -77,7 +80,7 @@ export function uint(bits: 8 | 64): Kind<number> {
   };
 }
 
-/** Signed 64-bit integer, cut like the unsigned one. */
+/** Signed 64-bit integer, capped like the unsigned one. */
 export const int: Kind<number> = {
   schema: { type: 'integer' },
   parse: (value, dialect) =>
@@ -118,7 +121,10 @@ export const base64Text: Kind<string> = {
   },
 };
 
-/** Comma-separated bytes in hex. Reading ends behind the first one that is empty or too long, as its check does. */
+/**
+ * Comma-separated bytes in hex. Reading ends after the first one that is empty or too long, as the check
+ * does.
+ */
 export function hexList(lengthMax: number): Kind<readonly Uint8Array[]> {
   return {
     schema: {
@@ -154,8 +160,9 @@ export const reference: Kind<Uint8Array> = {
 const CHAIN_ADDRESS_SIZE = 20;
 
 /**
- * A chain address as real nodes read one: `0x` or not, what is too long is cut and what is too short filled with zeros
- * on the left, what follows a character that is no hex is left out. All zero counts as absent.
+ * A chain address as real nodes read one: with or without `0x`; a longer one is cut and a shorter one
+ * zero-padded on the left, and everything from the first non-hex character is dropped. All zero counts as
+ * absent.
  */
 export const chainAddress: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^(0x)?[A-Fa-f0-9]{40}$' },
@@ -223,7 +230,7 @@ function bounded(value: string, shape: RegExp, { min, max }: { min: bigint; max:
   return number;
 }
 
-/** Exact in a double, and the largest number that a key of the store holds; nothing is counted that far. */
+/** Exact in a double, and the largest number that a key of the store holds; no count gets that far. */
 const INTEGER_MAX = 2 ** 48 - 1;
 
 function cut(value: bigint): number {

@@ -19,13 +19,13 @@ export interface Param<T> {
   readonly checks: readonly Check<NonNullable<T>>[];
   /** Name in `reasons` when it is not the wire name. */
   readonly field?: string;
-  /** Of a parameter in the query that is named as a header is. */
+  /** Set for a query parameter that is named like a header. */
   readonly named?: HeaderKey;
-  /** Not looked at: it always has the value `absent`. */
+  /** Not read: it always has the value `absent`. */
   readonly unread?: true;
 }
 
-/** A parameter that is not the same in every dialect. */
+/** A parameter that differs between dialects. */
 export interface VaryingParam<T> {
   readonly in: (dialect: Dialect) => Param<T>;
 }
@@ -57,7 +57,7 @@ interface Extras<T> {
   readonly named?: HeaderKey;
 }
 
-/** A parameter that may be left out; then it has the value `absent`. */
+/** A parameter that may be omitted; then it has the value `absent`. */
 export function optional<T, A extends T | undefined>(
   kind: Kind<T>,
   absent: A,
@@ -72,17 +72,17 @@ export function required<T>(kind: Kind<T>, extras: Extras<T> = {}): Param<T> {
   return { checks: [], ...extras, kind, absent: undefined, required: true } as unknown as Param<T>;
 }
 
-/** A parameter that must be there when the condition holds, and else may be left out. */
+/** A parameter that must be there when the condition holds, and may be omitted otherwise. */
 export function requiredIf<T>(isRequired: boolean, kind: Kind<T>): Param<T | undefined> {
   return { ...required(kind), required: isRequired };
 }
 
-/** A parameter that the dialect decides about. */
+/** A parameter that depends on the dialect. */
 export function varying<T>(choose: (dialect: Dialect) => Param<T>): VaryingParam<T> {
   return { in: choose };
 }
 
-/** The parameter, or one that is not looked at. */
+/** The parameter, or one that is not read. */
 export function readIf<T>(isRead: boolean, param: Param<T>): Param<T> {
   return isRead ? param : { ...param, required: false, unread: true };
 }
@@ -99,7 +99,7 @@ function allIn(table: ParamTable | HeaderTable, dialect: Dialect): [string, AnyP
   ]);
 }
 
-/** Name on the wire that the dialect gives a parameter. */
+/** Wire name of a parameter in a dialect. */
 export function wireName(source: Source, key: string, { named }: AnyParam, dialect: Dialect): string {
   const header = source === 'header' ? (key as HeaderKey) : named;
   return header === undefined ? key : dialect.headers[header].active;
@@ -122,7 +122,7 @@ export const length =
 /** A reference with or without its key. */
 export const referenceLength: Check<Uint8Array> = (value) =>
   value.length === 32 || value.length === 64 ? undefined : 'want len:32 or 64';
-/** The check, in the dialect whose document has the rule. */
+/** The check, in the dialect whose document states the rule. */
 export const strictly =
   <T>(check: Check<T>): Check<T> =>
   (value, dialect) =>

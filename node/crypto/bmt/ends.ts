@@ -1,7 +1,7 @@
 /**
- * Addresses of chunks that differ in their first and their last segment alone, as when one is mined. The half of the
- * tree above either end is hashed once for each segment there; two hashes more make an address of any pair of halves,
- * instead of 128.
+ * Addresses of chunks that differ only in their first and last segments, as when one is mined. The half of
+ * the tree above either end is hashed once for each segment there; two more hashes make an address from any
+ * pair of halves, instead of 128.
  */
 import assert from 'node:assert/strict';
 import { keccak256 } from '../keccak.ts';
@@ -15,12 +15,12 @@ const HALF = PAYLOAD_SIZE / 2;
 export const FIRSTS_MAX = 256;
 
 export interface Ends {
-  /** @param segments 32 bytes each, 1 to `FIRSTS_MAX` of them, to be combined with whatever comes last */
+  /** @param segments 32 bytes each, 1 to `FIRSTS_MAX` of them, to be combined with any last segment */
   begin(segments: Uint8Array): void;
   /**
    * @param segment 32 bytes
-   * @returns the first four bytes of the address that it makes with each of the first segments, as numbers; good until
-   * the next hash of anything
+   * @returns the first four bytes of its address with each of the first segments, as numbers; valid until the
+   * next hash
    */
   end(segment: Uint8Array): Uint32Array;
 }

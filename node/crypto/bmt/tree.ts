@@ -1,6 +1,7 @@
 /**
- * The tree hash node by node, for what the hash of whole chunks does not give: proofs that a chunk contains a segment,
- * and hashes keyed by a prefix. `data-formats.md` 1.4, 1.5. Vectors: test/vectors/bmt.json, test/vectors/reserve-sample.json.
+ * The tree hash node by node, for what the hash of whole chunks cannot provide: proofs that a chunk contains
+ * a segment, and hashes keyed by a prefix. `data-formats.md` 1.4, 1.5. Vectors: test/vectors/bmt.json,
+ * test/vectors/reserve-sample.json.
  */
 import assert from 'node:assert/strict';
 import { keccak256 } from '../keccak.ts';
@@ -12,12 +13,15 @@ const SEGMENTS = 128;
 /** From the segments up to the root. */
 const LEVELS = 7;
 const SPAN_SIZE = 8;
-/** Of the keys that the network uses. */
+/** Size of the keys that the network uses. */
 const ANCHOR_SIZE = 32;
 const PAYLOAD_SIZE_MAX = SEGMENTS * SEGMENT_SIZE;
 const NO_PREFIX: Uint8Array = new Uint8Array(0);
 
-/** That a chunk contains a segment: hashing the sisters onto it, lowest first, and the span before it gives the address. */
+/**
+ * Proof that a chunk contains a segment: hashing it with the sisters, lowest first, and then with the span in
+ * front gives the address.
+ */
 export interface SegmentProof {
   /** 32 bytes. */
   readonly segment: Uint8Array;
@@ -51,7 +55,7 @@ export interface KeyedHasher {
 
 /** @param key of any length, before the input of every hash */
 export function createKeyedHasher(key: Uint8Array): KeyedHasher {
-  // Roots of subtrees of zeros; a short chunk consists of little else.
+  // Roots of all-zero subtrees; a short chunk consists of little else.
   const zeros: Uint8Array[] = [new Uint8Array(SEGMENT_SIZE)];
   for (let level = 0; level < LEVELS; level++) {
     const below = zeros[level]!;
@@ -87,7 +91,7 @@ function nodeByNode(key: Uint8Array, zeros: readonly Uint8Array[]): KeyedHasher 
   };
 }
 
-/** Segments up to the last one that has bytes of the payload; behind them there are zeros. */
+/** Segments up to the last one with payload bytes; zeros follow. */
 function segmentsOf(payload: Uint8Array): Uint8Array[] {
   assert(payload.length <= PAYLOAD_SIZE_MAX);
   return Array.from({ length: Math.ceil(payload.length / SEGMENT_SIZE) }, (_, index) => {

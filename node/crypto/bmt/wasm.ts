@@ -1,7 +1,7 @@
 /**
  * The one instance of the hashing module (`assembly/index.ts`), shared by `bmt.ts`, `tree.ts`, `../keccak.ts` and
  * `../counter-mode.ts`. Its memory never grows, so one view on it stays valid. Calls are synchronous and leave nothing
- * behind, so callers cannot disturb one another.
+ * behind, so callers cannot interfere with each other.
  */
 import { instantiate } from '../instantiate.ts';
 import { BMT_WASM_BASE64 } from './bmt-wasm.gen.ts';
@@ -36,11 +36,17 @@ export const hashKeyed = exports.keyed;
 export const absorb = exports.absorb;
 /** Takes the last `length` bytes at `INPUT`, at most `CAPACITY`, and writes the digest to `OUTPUT`. */
 export const finish = exports.finish;
-/** XORs `length` bytes at `INPUT` with the keystream of the key at `KEY` from `counter` on; spoils up to 63 bytes more. */
+/**
+ * XORs `length` bytes at `INPUT` with the keystream of the key at `KEY` from `counter` on; overwrites up to
+ * 63 bytes more.
+ */
 export const xorKeystream = exports.transcrypt;
 /** Turns `count` segments at `SEGMENTS`, with those at `SIBLINGS`, into the roots of the halves that they begin or end. */
 export const climb = exports.climb;
-/** Address prefixes, to `PREFIXES`, of `count` left halves at `SEGMENTS` with the right half at `INPUT` and the span behind it. */
+/**
+ * Address prefixes, to `PREFIXES`, of `count` left halves at `SEGMENTS` with the right half at `INPUT`,
+ * followed by the span.
+ */
 export const combine = exports.combine;
 export const MEMORY = new Uint8Array(exports.memory.buffer);
 export const INPUT = exports.input.value;

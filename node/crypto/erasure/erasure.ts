@@ -3,8 +3,8 @@
  * Vectors: test/vectors/redundancy.json.
  *
  * At every byte position the data shards are the values of a polynomial at the points 0, 1, ... n-1, and the parities
- * its values at the points behind. So any `n` shards determine all others by Lagrange's interpolation, for encoding
- * and for recovering alike: no matrix is inverted.
+ * its values at the points after those. So any `n` shards determine all others by Lagrange interpolation, for
+ * encoding and recovery alike: no matrix is inverted.
  */
 import assert from 'node:assert/strict';
 import { combine, FACTORS, MEMORY, SHARDS, SHARDS_MAX, STRIDE } from './wasm.ts';
@@ -12,9 +12,9 @@ import { combine, FACTORS, MEMORY, SHARDS, SHARDS_MAX, STRIDE } from './wasm.ts'
 /** Bytes of a shard: a stored chunk, span and payload; shorter ones count as padded with zeros. */
 export const SHARD_SIZE = 4104;
 
-/** Of x^8 + x^4 + x^3 + x^2 + 1, whose root is 2. */
+/** The polynomial x^8 + x^4 + x^3 + x^2 + 1, whose root is 2. */
 const POLYNOMIAL = 0x11d;
-/** Elements other than zero, all of them powers of 2. */
+/** Number of non-zero elements, all of them powers of 2. */
 const ORDER = 255;
 const POWERS = new Uint8Array(ORDER);
 const LOGARITHMS = new Uint8Array(ORDER + 1);
@@ -46,7 +46,7 @@ export function encodeParities(data: readonly Uint8Array[], count: number): Uint
 }
 
 /**
- * The data shards that are missing.
+ * Recovers the missing data shards.
  * @param shards data shards, then parities; undefined where one is lost
  * @returns place → 4104 bytes @throws ErasureError when fewer than `dataCount` are left
  */
@@ -68,7 +68,7 @@ export function recoverShards(
 }
 
 /**
- * Lagrange's coefficients: by what the values at the known points are multiplied to give the value at a wanted one.
+ * Lagrange coefficients: the factors of the values at the known points that give the value at a wanted one.
  * @param known,wanted different points, 0..255 @returns one row of `known.length` for each wanted point
  */
 export function interpolationFactors(known: readonly number[], wanted: readonly number[]): Uint8Array[] {
@@ -105,7 +105,7 @@ function interpolate(
   });
 }
 
-/** Of the product of the differences between a point and all others. */
+/** Logarithm of the product of the differences between a point and all others. */
 function logarithmOfDifferences(point: number, points: readonly number[]): number {
   let sum = 0;
   for (const other of points) if (other !== point) sum += logarithmOf(point ^ other);

@@ -1,6 +1,6 @@
 /**
  * The one instance of the erasure module (`assembly/index.ts`). Its memory never grows, so one view on it stays valid;
- * a call is synchronous, and each one writes all that it reads.
+ * a call is synchronous, and its caller first writes everything that it reads.
  */
 import { instantiate } from '../instantiate.ts';
 import { ERASURE_WASM_BASE64 } from './erasure-wasm.gen.ts';
@@ -16,7 +16,10 @@ interface Exports {
 
 const exports = instantiate(ERASURE_WASM_BASE64) as Exports;
 
-/** Makes `outputs` shards behind the `inputs` at `SHARDS`: sums of inputs times the factors at `FACTORS`, row by row. */
+/**
+ * Makes `outputs` shards after the `inputs` at `SHARDS`: sums of inputs times the factors at `FACTORS`, row
+ * by row.
+ */
 export const combine = exports.combine;
 export const MEMORY = new Uint8Array(exports.memory.buffer);
 export const SHARDS = exports.shards.value;

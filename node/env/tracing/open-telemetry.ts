@@ -1,8 +1,9 @@
 /**
- * Traces with the OpenTelemetry SDK. Loaded by nodes that trace, and by no other: loading it takes as long as half a start.
+ * Traces with the OpenTelemetry SDK. Loaded only by nodes that trace: loading it takes as long as half a
+ * start.
  *
- * A span ends into a queue, from which it is sent in the background. The queue is bounded: what finds it full is dropped.
- * A receiver that is away, and spans that were dropped, are logged, at most once a minute.
+ * A span ends into a queue, from which it is sent in the background. The queue is bounded: spans that find it
+ * full are dropped. An unreachable receiver and dropped spans are logged, at most once a minute.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
@@ -31,16 +32,19 @@ import type { Random } from '../random.ts';
 import { shortened } from '../shortened.ts';
 import type { Attributes, Span, SpanContext, SpanOptions, Tracing } from './tracing.ts';
 
-/** Spans that have ended and are not sent yet: some twenty megabytes. */
+/** Ended but unsent spans: some twenty megabytes. */
 const QUEUE_MAX = 8192;
 const BATCH = 512;
-/** From the end of a span to the moment when it is sent, milliseconds. */
+/** Time from the end of a span to its sending, milliseconds. */
 const DELAY_MS = 1000;
 const EXPORT_TIMEOUT_MS = 10_000;
-/** How long a node that stops waits for its last spans to be sent, milliseconds; those who stop nodes wait for 1.5 s. */
+/**
+ * How long a node that stops waits for its last spans to be sent, milliseconds; callers that stop nodes wait
+ * for 1.5 s.
+ */
 const STOP_MS = 500;
 const LOG_PAUSE_MS = 60_000;
-/** What is told of a failure, characters: peers choose their words, and so how much of them would wait in the queue. */
+/** Longest failure message, characters: peers choose their words, and so how much would wait in the queue. */
 const MESSAGE_MAX = 500;
 const STACK_MAX = 4000;
 /** Uploads whose chunks may still have to be pushed. */
@@ -51,7 +55,9 @@ export interface TracingOptions {
   readonly version: string;
   /** Overlay, 64 hex digits. */
   readonly instance: string;
-  /** Part of the traces that begin here and are kept, 0 to 1. What comes with a context is kept as that says. */
+  /**
+   * Fraction of the traces started here that are kept, 0 to 1. For work with a context, the context decides.
+   */
   readonly ratio: number;
   /** Shown in the log. */
   readonly endpoint: string;
@@ -75,10 +81,10 @@ class OpenTelemetry implements Tracing {
   readonly #queue: BoundedQueue;
   readonly #provider: TracerProvider;
   readonly #tracer: ReturnType<TracerProvider['getTracer']>;
-  /** One per node: the code of another node in the same process, called by this one, is no work of this one. */
+  /** One per node: code of another node in the same process, called by this one, is not work of this one. */
   readonly #running = new AsyncLocalStorage<RunningSpan>();
   readonly #kept = new Map<string, SpanContext>();
-  /** Wall time of the monotonic clock's zero, milliseconds: spans need fractions of them. */
+  /** Wall time of the monotonic clock's zero, milliseconds: spans need fractions of milliseconds. */
   readonly #origin: number;
 
   constructor({ serviceName, version, instance, ratio, endpoint }: TracingOptions, deps: TracingDeps) {
@@ -196,7 +202,7 @@ class RunningSpan implements Span {
     const failure: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error));
     const message = shortened(failure.message, MESSAGE_MAX);
     const stack = shortened(failure.stack ?? '', STACK_MAX);
-    // A number is the old code of an aborted wait, whose name says more.
+    // A number is the legacy code of an aborted wait, whose name says more.
     const name = typeof failure.code === 'string' ? failure.code : failure.name;
     this.#span.recordException({ name, message, stack }, this.#time());
     this.#span.setStatus({ code: SpanStatusCode.ERROR, message });
@@ -208,7 +214,7 @@ function apiContext({ traceId, spanId, sampled }: SpanContext): ApiSpanContext {
   return { traceId, spanId, traceFlags, isRemote: true };
 }
 
-/** The SDK's queue, which tells neither what it drops nor what could not be sent. */
+/** Replaces the SDK's queue, which reports neither dropped nor unsent spans. */
 class BoundedQueue implements SpanProcessor {
   readonly #queue: BatchSpanProcessor;
   readonly #endpoint: string;
@@ -248,7 +254,7 @@ class BoundedQueue implements SpanProcessor {
   }
 
   onStart(): void {
-    // A span is of interest when it ends.
+    // Only ended spans matter.
   }
 
   onEnd(span: ReadableSpan): void {
@@ -261,7 +267,7 @@ class BoundedQueue implements SpanProcessor {
     this.#queue.onEnd(span);
   }
 
-  /** At most once a minute. */
+  /** Logs at most once a minute. */
   complain(failure: string): void {
     const now = this.#clock.monotonic();
     if (now - this.#complainedAt < LOG_PAUSE_MS) return;

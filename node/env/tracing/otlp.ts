@@ -2,7 +2,7 @@
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 
-/** Of one request with its repetitions, milliseconds. */
+/** Time limit for one request with its retries, milliseconds. */
 const TIMEOUT_MS = 5000;
 
 /** @param url of the traces endpoint, with its path */

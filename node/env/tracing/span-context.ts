@@ -1,17 +1,19 @@
 /**
- * The context of a span as others read it: in the headers of a stream and of an HTTP request. What cannot be read is no
- * context, never an error. Sources: p2p-protocols.md 2.2; Bee v2.8.1 pkg/tracing, v2.8.2 pkg/tracing for the second
- * stream header; W3C Trace Context. Vectors: test/vectors/span-context.json
+ * The context of a span as exchanged with others: in the headers of a stream and of an HTTP request. An
+ * unreadable one counts as no context, never as an error. Sources: p2p-protocols.md 2.2; Bee v2.8.1
+ * pkg/tracing, v2.8.2 pkg/tracing for the second stream header; W3C Trace Context. Vectors:
+ * test/vectors/span-context.json
  */
 import type { SpanContext } from './tracing.ts';
 
 /**
- * Of the public network's nodes up to v2.8.1, 37 bytes and baggage: trace id, span id, id of the parent span, flags, count
- * of baggage items, numbers in network order. Their tracer resets a stream whose value is shorter.
+ * Header of the public network's nodes up to v2.8.1, 37 bytes and baggage: trace id, span id, id of the
+ * parent span, flags, count of baggage items, numbers in network order. Their tracer resets a stream whose
+ * value is shorter.
  */
 const HEADER = 'tracing-span-context';
 const LENGTH = 16 + 8 + 8 + 1 + 4;
-/** Of those after it, 26 bytes: version, trace id, span id, flags. */
+/** Header of those after it, 26 bytes: version, trace id, span id, flags. */
 const NEW_HEADER = 'tracing-span-context-v2';
 const NEW_LENGTH = 1 + 16 + 8 + 1;
 const NEW_VERSION = 1;
@@ -19,7 +21,7 @@ const SAMPLED = 1;
 
 type StreamHeaders = ReadonlyMap<string, Uint8Array>;
 
-/** Both forms: a node ignores the one that it does not know. */
+/** Both forms: a node ignores the one it does not know. */
 export function streamHeaders(context: SpanContext): StreamHeaders {
   const ids = Buffer.from(context.traceId + context.spanId, 'hex');
   const flags = context.sampled ? SAMPLED : 0;
@@ -46,7 +48,7 @@ function fromBytes(ids: Uint8Array, flags: number): SpanContext | undefined {
   return contextOf(hex.slice(0, 32), hex.slice(32), flags);
 }
 
-/** An id of zeros is none. */
+/** An id of zeros means none. */
 function contextOf(traceId: string, spanId: string, flags: number): SpanContext | undefined {
   if (/^0*$/.test(traceId) || /^0*$/.test(spanId)) return undefined;
   return { traceId, spanId, sampled: (flags & SAMPLED) !== 0 };
@@ -57,7 +59,9 @@ export function traceparentOf({ traceId, spanId, sampled }: SpanContext): string
   return `00-${traceId}-${spanId}-0${sampled ? SAMPLED : 0}`;
 }
 
-/** @param own value of the header that the public network's nodes have for it: `trace:span:parent:flags` in hex */
+/**
+ * @param own value of the header that the public network's nodes use for it: `trace:span:parent:flags` in hex
+ */
 export function contextOfRequest({
   traceparent,
   own,
@@ -68,7 +72,7 @@ export function contextOfRequest({
   return fromTraceparent(traceparent ?? '') ?? fromColons(own ?? '');
 }
 
-/** A later version may have more fields behind the four. */
+/** A later version may have more fields after the four. */
 function fromTraceparent(text: string): SpanContext | undefined {
   const match = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(text);
   if (match === null) return undefined;

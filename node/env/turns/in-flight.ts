@@ -1,6 +1,7 @@
 /**
- * A bounded set of running promises. The one who adds waits for `room()` only when the set is full, so a fast
- * receiver costs no turn of the event loop per item. The first failure is kept and ends all waiting for room.
+ * A bounded set of running promises. The caller that adds waits for `room()` only when the set is full, so a
+ * fast receiver costs no turn of the event loop per item. The first failure is kept and ends all waiting for
+ * room.
  */
 export class InFlight {
   readonly #limit: number;
@@ -15,7 +16,7 @@ export class InFlight {
     this.#onFailure = onFailure;
   }
 
-  /** False also after a failure, so that the next `room()` reports it. */
+  /** Also false after a failure, so that the next `room()` reports it. */
   get hasRoom(): boolean {
     return this.#running < this.#limit && this.#failure === undefined;
   }
@@ -47,7 +48,7 @@ export class InFlight {
     }
   }
 
-  /** Resolves when nothing runs any more, failures or not. */
+  /** Resolves when nothing is running, regardless of failures. */
   async idle(): Promise<void> {
     while (this.#running > 0) await this.#change();
   }

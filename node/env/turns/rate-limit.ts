@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts';
 
-/** Tokens that come back with time. Who takes more than there are waits until they have come back. */
+/** A token bucket. A caller that takes more tokens than there are waits until they have been refilled. */
 export class RateLimit {
   readonly #perMs: number;
   readonly #burst: number;
   readonly #clock: Clock;
-  /** Below zero: taken in advance by those who wait. */
+  /** Below zero: taken in advance by waiting callers. */
   #tokens: number;
   #at: number;
 
@@ -25,7 +25,7 @@ export class RateLimit {
     return true;
   }
 
-  /** Whether more was charged than there was: then `ready` waits. */
+  /** Whether more was charged than was available: then `ready` waits. */
   owes(): boolean {
     this.#refill();
     return this.#tokens < 0;
@@ -38,18 +38,18 @@ export class RateLimit {
     }
   }
 
-  /** Takes in any case, also what is not there yet: `ready` waits for it. */
+  /** Takes unconditionally, even tokens not yet there: `ready` waits for them. */
   charge(count: number): void {
     this.#refill();
     this.#tokens -= count;
   }
 
-  /** What was taken in advance for something that does not count. */
+  /** Returns tokens taken in advance for something that does not count. */
   giveBack(count: number): void {
     this.#tokens = Math.min(this.#burst, this.#tokens + count);
   }
 
-  /** Resolves in the order of the calls. @throws the signal's reason; the tokens are given back then */
+  /** Resolves in the order of the calls. @throws the signal's reason; the tokens are then returned */
   async take(count: number, signal: AbortSignal): Promise<void> {
     this.#refill();
     this.#tokens -= count;
@@ -62,7 +62,7 @@ export class RateLimit {
     }
   }
 
-  /** Nothing is taken, or everything has come back. */
+  /** Whether nothing is taken, or everything has been refilled. */
   isFull(): boolean {
     this.#refill();
     return this.#tokens === this.#burst;
@@ -75,18 +75,19 @@ export class RateLimit {
   }
 }
 
-/** Names that are remembered when none is given. */
+/** Default number of names remembered. */
 const NAMES_MAX = 10_000;
 
 /**
- * One limit per name, such as a peer's overlay or its address. A name is forgotten only once it has everything back, so
- * that nobody gets it back sooner by going and coming again. Beyond `namesMax` the one that was asked for longest ago goes.
+ * One limit per name, such as a peer's overlay or its address. A name is forgotten only once its limit is
+ * full again, so that no peer refills it sooner by leaving and returning. Beyond `namesMax` the least
+ * recently used one is dropped.
  */
 export class RateLimits {
   readonly #limit: { readonly perSecond: number; readonly burst: number };
   readonly #namesMax: number;
   readonly #clock: Clock;
-  /** Least recently asked for first. */
+  /** Least recently used first. */
   readonly #limits = new Map<string, RateLimit>();
 
   constructor(
@@ -106,7 +107,7 @@ export class RateLimits {
     return limit;
   }
 
-  /** Nothing is taken of this name's. */
+  /** Whether nothing is taken from this name's limit. */
   isFull(name: string): boolean {
     return this.#limits.get(name)?.isFull() ?? true;
   }

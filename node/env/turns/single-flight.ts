@@ -1,7 +1,7 @@
 /** Several callers that want the same thing at the same time share one piece of work. */
 import { abortable } from '../abortable.ts';
 
-/** Reason of work that was given up. */
+/** Abort reason of abandoned work. */
 const ABANDONED = new DOMException('nobody waits for it any more', 'AbortError');
 
 interface Flight<T> {

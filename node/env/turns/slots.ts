@@ -1,4 +1,4 @@
-/** A fixed number of slots, given out in the order in which they were asked for. */
+/** A fixed number of slots, assigned in the order in which they were requested. */
 export class Slots {
   #free: number;
   readonly #waiting = new Set<() => void>();

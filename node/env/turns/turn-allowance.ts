@@ -1,6 +1,7 @@
 /**
- * How much work of a kind one turn of the event loop may hold. Work that never waits for anything outside would keep
- * everything else in the process from its turn: it spends what it does, and goes on in a later turn when that is too much.
+ * How much work of a kind one turn of the event loop may hold. Work that never waits for anything outside
+ * would starve everything else in the process: it spends its allowance, and continues in a later turn when
+ * that is used up.
  */
 import type { Clock } from '../clock.ts';
 
@@ -11,7 +12,7 @@ export class TurnAllowance {
   #isRunning = false;
   readonly #waiting: { readonly amount: number; readonly goOn: () => void }[] = [];
 
-  /** @param perTurn in whatever unit is spent */
+  /** @param perTurn in the unit of `spend` */
   constructor(perTurn: number, clock: Pick<Clock, 'turn'>) {
     this.#perTurn = perTurn;
     this.#clock = clock;
@@ -19,7 +20,8 @@ export class TurnAllowance {
   }
 
   /**
-   * Before the work, or after it. Several who wait go on in their order, as many in one turn as the allowance pays for.
+   * Called before the work, or after it. Waiting callers continue in order, as many in one turn as the
+   * allowance covers.
    * @returns undefined when the work fits into this turn, so that it costs no wait
    */
   spend(amount: number): Promise<void> | undefined {

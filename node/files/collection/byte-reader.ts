@@ -1,10 +1,10 @@
-/** Pulls chosen amounts of bytes from a stream: what the readers of archive formats stand on. */
+/** Pulls chosen amounts of bytes from a stream: the basis of the readers of archive formats. */
 
 const NOTHING = new Uint8Array(0);
 
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
-  /** Pulled and not taken yet. */
+  /** Pulled but not yet taken. */
   #rest: Uint8Array = NOTHING;
   #pulling = false;
   #total = 0;
@@ -18,7 +18,7 @@ export class ByteReader {
     return this.#total;
   }
 
-  /** At least one byte and at most `limit`, whatever is here; undefined at the end. */
+  /** At least one byte and at most `limit`, whatever is available; undefined at the end. */
   async some(limit: number): Promise<Uint8Array | undefined> {
     while (this.#rest.length === 0) {
       this.#pulling = true;
@@ -33,7 +33,7 @@ export class ByteReader {
     return taken;
   }
 
-  /** `length` bytes, or fewer when the stream ends before. */
+  /** `length` bytes, or fewer when the stream ends early. */
   async take(length: number): Promise<Uint8Array> {
     const first = (await this.some(length)) ?? NOTHING;
     if (first.length === length || first.length === 0) return first;
@@ -57,7 +57,7 @@ export class ByteReader {
 
   /**
    * The next `length` bytes in pieces.
-   * @param cut the error of a stream that ends before
+   * @param cut the error for a stream that ends early
    */
   async *next(length: number, cut: () => Error): AsyncGenerator<Uint8Array, void, void> {
     for (let left = length; left > 0; ) {
@@ -69,8 +69,8 @@ export class ByteReader {
   }
 
   /**
-   * The bytes before `delimiter` in pieces; the delimiter is taken as well.
-   * @param cut the error of a stream that ends before the delimiter
+   * The bytes before `delimiter` in pieces; the delimiter is consumed as well.
+   * @param cut the error for a stream that ends before the delimiter
    */
   async *until(delimiter: Uint8Array, cut: () => Error): AsyncGenerator<Uint8Array, void, void> {
     let held: Uint8Array = NOTHING;
@@ -84,19 +84,19 @@ export class ByteReader {
         if (at > 0) yield bytes.subarray(0, at);
         return;
       }
-      // The last bytes may be the beginning of the delimiter.
+      // The last bytes may be the start of the delimiter.
       const end = Math.max(0, bytes.length - delimiter.length + 1);
       held = bytes.subarray(end);
       if (end > 0) yield bytes.subarray(0, end);
     }
   }
 
-  /** Puts bytes in front of what comes next. */
+  /** Puts bytes back in front of the next ones. */
   unread(bytes: Uint8Array): void {
     if (bytes.length > 0) this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([bytes, this.#rest]);
   }
 
-  /** Nothing more is wanted of the source. One that is being waited for is left to its owner, who can end the wait. */
+  /** Nothing more is wanted from the source. A pending source is left to its owner, who can end the wait. */
   async end(): Promise<void> {
     if (!this.#pulling) await this.#source.return?.();
   }
@@ -107,7 +107,7 @@ export function leaveOpen<T>(pieces: AsyncIterator<T>): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => ({ next: () => pieces.next() }) };
 }
 
-/** Throws the pieces away. */
+/** Discards the pieces. */
 export async function skip(pieces: AsyncIterator<unknown>): Promise<void> {
   while ((await pieces.next()).done !== true);
 }

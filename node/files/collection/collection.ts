@@ -13,7 +13,7 @@ import { SNIFF_SIZE, sniffContentType } from './content-type.ts';
 
 /**
  * `NO_FILES`: nothing to store. `INVALID_TAR_FILENAME`: a broken header, or a name that leads out of the
- * collection. `INVALID_TAR`, `INVALID_MULTIPART`: a body that is cut off or no such body at all.
+ * collection. `INVALID_TAR`, `INVALID_MULTIPART`: a body that is truncated or of another kind.
  * `INVALID_PART_NAME`: a part without a usable name. `INVALID_INDEX_DOCUMENT`: it contains a separator.
  * `INVALID_NAME`: name of a single file that begins with a separator.
  */
@@ -36,11 +36,11 @@ export class CollectionError extends Error {
   }
 }
 
-/** One file of a collection. What its consumer leaves of the body is skipped when the next entry is asked for. */
+/** One file of a collection. Unread parts of the body are skipped when the next entry is requested. */
 export interface CollectionEntry {
   /** Relative, without a leading separator. */
   readonly path: string;
-  /** As sent with the file or known by its name; empty when neither says. */
+  /** As sent with the file or derived from its name; empty when neither is known. */
   readonly contentType: string;
   /** Last part of the path. */
   readonly filename: string;
@@ -88,9 +88,9 @@ export async function storeCollection(
 }
 
 export interface FileOptions extends SplitOptions {
-  /** The hex of the file's reference when absent or empty. */
+  /** Default when absent or empty: the hex of the file's reference. */
   readonly name?: string;
-  /** Full text of the header; sniffed from the first bytes when absent or empty. */
+  /** Full text of the header; when absent or empty, sniffed from the first bytes. */
   readonly contentType?: string;
 }
 

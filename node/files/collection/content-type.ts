@@ -6,7 +6,7 @@
 /** Bytes that sniffing looks at. */
 export const SNIFF_SIZE = 512;
 
-/** Stored in manifests, so the same on every host: no look at the system's own tables. */
+/** Stored in manifests, so the same on every host: the system's own tables are not used. */
 const BY_EXTENSION: Readonly<Record<string, string>> = {
   avif: 'image/avif',
   css: 'text/css; charset=utf-8',
@@ -39,9 +39,9 @@ interface Signature {
   readonly at?: number;
   /** One character per byte. */
   readonly bytes: string;
-  /** Fewest bytes of content, where the pattern is longer than what it compares. */
+  /** Minimum bytes of content, if the pattern is longer than the part it compares. */
   readonly least?: number;
-  /** A second pattern behind the first. */
+  /** A second pattern after the first. */
   readonly and?: { readonly at: number; readonly bytes: string };
 }
 
@@ -80,7 +80,7 @@ const SIGNATURES: readonly Signature[] = [
   { type: 'application/wasm', bytes: '\0asm' },
 ];
 
-/** Behind optional white space, in any case, and followed by a space or a bracket. */
+/** After optional white space, in upper or lower case, and followed by a space or a bracket. */
 const HTML =
   /^[\t\n\f\r ]*<(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P|!--)[ >]/i;
 const XML = /^[\t\n\f\r ]*<\?xml/;
@@ -105,12 +105,12 @@ function matches(text: string, { at = 0, bytes, least = 0, and }: Signature): bo
   return text.startsWith(bytes, at) && (and === undefined || text.startsWith(and.bytes, and.at));
 }
 
-/** A box of type `ftyp` whose major or compatible brands begin with `mp4`. */
+/** A box of type `ftyp` whose major or compatible brands start with `mp4`. */
 function isMp4(text: string): boolean {
   if (text.length < 12 || !text.startsWith('ftyp', 4)) return false;
   const size = Buffer.from(text.slice(0, 4), 'latin1').readUInt32BE();
   if (size % 4 !== 0 || size > text.length) return false;
-  // The minor version stands where the second brand would.
+  // The minor version stands in place of a second brand.
   for (let at = 8; at < size; at += 4) if (at !== 12 && text.startsWith('mp4', at)) return true;
   return false;
 }

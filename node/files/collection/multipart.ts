@@ -1,6 +1,7 @@
 /**
- * Files of a `multipart/form-data` body, one after the other as they stream by. The content type of a part is kept
- * as it was sent, parameters included, because it goes into the manifest. `http-api-completion.md` 5.3, RFC 2046, RFC 7578.
+ * Files of a `multipart/form-data` body, one after another as they stream by. The content type of a part is
+ * kept as sent, parameters included, because it goes into the manifest. `http-api-completion.md` 5.3, RFC
+ * 2046, RFC 7578.
  */
 import { posix } from 'node:path';
 import { ByteReader, leaveOpen, skip } from './byte-reader.ts';
@@ -24,7 +25,7 @@ export async function* multipartEntries(
 ): AsyncGenerator<CollectionEntry, void, void> {
   const delimiter = Buffer.from(`\r\n--${boundaryOf(contentType)}`);
   const reader = new ByteReader(source);
-  // The first boundary may stand at the very beginning, without the line end that belongs to it.
+  // The first boundary may come at the very start, without its line end.
   reader.unread(LINE_END);
   try {
     await skip(reader.until(delimiter, cutOff));
@@ -45,7 +46,7 @@ function boundaryOf(contentType: string): string {
   return boundary;
 }
 
-/** What follows a boundary: the headers of a part by lower-case name, or undefined behind the last part. */
+/** What follows a boundary: the headers of a part by lower-case name, or undefined after the last part. */
 async function readHead(reader: ByteReader): Promise<Map<string, string> | undefined> {
   const mark = await reader.take(2);
   if (mark.length === 2 && mark.every((byte) => byte === 0x2d)) return undefined;
@@ -68,7 +69,7 @@ function parseHeader(line: string): [name: string, value: string] {
   return [line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()];
 }
 
-/** The base name of the file name, else the whole form name, which is how directories are sent. */
+/** The base name of the file name, or the whole form name, which is how directories are sent. */
 function describe(head: ReadonlyMap<string, string>): Omit<CollectionEntry, 'body'> {
   const disposition = head.get('content-disposition') ?? '';
   const filename = parameterOf(disposition, 'filename');

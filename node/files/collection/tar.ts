@@ -1,6 +1,6 @@
 /**
- * Files of a tar archive, one after the other as they stream by: ustar, with the long names of pax and GNU. Paths
- * that lead out of the collection are refused. `http-api-completion.md` 5.3.
+ * Files of a tar archive, one after another as they stream by: ustar, with the long names of pax and GNU.
+ * Paths that lead out of the collection are refused. `http-api-completion.md` 5.3.
  */
 import { posix } from 'node:path';
 import { ByteReader, leaveOpen, skip } from './byte-reader.ts';
@@ -8,7 +8,7 @@ import { type CollectionEntry, CollectionError } from './collection.ts';
 import { contentTypeOfName } from './content-type.ts';
 
 const BLOCK_SIZE = 512;
-/** Long names and other attributes of one file; the writers of archives stay far below. */
+/** Long names and other attributes of one file; archive writers stay far below this. */
 const ATTRIBUTES_SIZE_MAX = 1024 * 1024;
 
 /** Place and length of the fields of a header block. */
@@ -21,18 +21,18 @@ const PREFIX = [345, 155] as const;
 const POSIX_MAGIC = 'ustar\0';
 const SPACE = 0x20;
 
-/** Types of entries: regular files, and what describes the entry behind it. */
+/** Types of entries: regular files, and descriptions of the entry that follows. */
 const REGULAR = ['0', '\0', '7'];
 const ATTRIBUTES = ['x', 'g', 'L', 'K'];
 
 interface Header {
   readonly type: string;
-  /** Read as text only when it counts: next to a long name it may be cut inside a character. */
+  /** Read as text only when it is used: next to a long name it may be cut inside a character. */
   readonly name: Uint8Array;
   readonly size: number;
 }
 
-/** What an attribute entry says about the file behind it. */
+/** What an attribute entry says about the file that follows. */
 interface Attributes {
   readonly path?: string;
   readonly size?: number;
@@ -54,7 +54,7 @@ export async function* tarEntries(
         continue;
       }
       const size = attributes.size ?? header.size;
-      // A header that claims more than there is at all is no header of this archive.
+      // A header that claims more bytes than exist is not a header of this archive.
       const body = reader.next(size, () =>
         size > reader.total ? badHeader(`a size of ${size} bytes, more than the archive has`) : cutOff(),
       );
@@ -160,8 +160,8 @@ function decimal(digits: string): number {
 }
 
 /**
- * Undefined for what is no file after all: the directory itself, or, in archives older than the type for it, a
- * directory, whose name ends with a separator.
+ * Undefined for entries that are not files after all: the archive's root directory, or, in archives older
+ * than the directory type, a directory, whose name ends with a separator.
  */
 function filePath(name: string): string | undefined {
   const path = posix.normalize(name);

@@ -1,16 +1,18 @@
 /**
- * How many parity chunks stand beside how many data chunks in one intermediate chunk, by redundancy level, and what
- * follows from it for a subtree of which only the span is known. Specification: `data-formats.md` 3.1 to 3.4.
- * Vectors: test/vectors/redundancy.json
+ * How many parity chunks go with how many data chunks in one intermediate chunk, by redundancy level, and
+ * what follows for a subtree with only its span known. Specification: `data-formats.md` 3.1 to 3.4. Vectors:
+ * test/vectors/redundancy.json
  */
 import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../chunk/chunk.ts';
 
-/** NONE, MEDIUM, STRONG, INSANE, PARANOID: made for a loss of 0, 1, 5, 10 and 50 per cent of all chunks. */
+/**
+ * NONE, MEDIUM, STRONG, INSANE, PARANOID: designed for a loss of 0, 1, 5, 10 and 50 per cent of all chunks.
+ */
 export type RedundancyLevel = 0 | 1 | 2 | 3 | 4;
 
 export const LEVEL_MAX = 4 satisfies RedundancyLevel;
 
-/** What a tree is made of. */
+/** What determines the shape of a tree. */
 export interface TreeShape {
   readonly level: RedundancyLevel;
   readonly encrypted: boolean;
@@ -22,14 +24,14 @@ export interface ReferenceCounts {
   readonly parities: number;
 }
 
-/** References of one address that an intermediate chunk has room for. */
+/** Number of single-address references that an intermediate chunk has room for. */
 const BRANCHING = CHUNK_PAYLOAD_SIZE / ADDRESS_SIZE;
 const LEAF_SPAN = BigInt(CHUNK_PAYLOAD_SIZE);
 
-/** One column of a table: from how many data references on there are so many parities. */
+/** One column of a table: from `shards` data references on there are this many parities. */
 type Column = readonly [shards: number, parities: number];
 
-/** Columns from many shards to few; the first one that a count reaches is its own. */
+/** Columns from many shards to few; the first one that a count reaches applies. */
 const PLAIN: readonly (readonly Column[])[] = [
   [],
   descendingByOne(9, [95, 69, 47, 29, 15, 6, 2, 1]),
@@ -47,7 +49,7 @@ const ENCRYPTED: readonly (readonly Column[])[] = [
   [],
   descendingByOne(9, [47, 34, 23, 14, 7, 3, 1]),
   descendingByOne(21, [52, 48, 43, 39, 35, 31, 27, 23, 20, 16, 13, 10, 8, 5, 3, 2, 1]),
-  // One step is left out: a single shard has two parities less than two have.
+  // One step is missing: a single shard has two parities fewer than two shards.
   [
     ...descendingByOne(
       31,
@@ -75,7 +77,10 @@ export function markLevel(data: Uint8Array, level: RedundancyLevel): void {
   if (level > 0) data[LEVEL_BYTE] = LEVEL_MARK | level;
 }
 
-/** The level written in a span, 0 when none is, and the span without it. @param data span first @returns level 0..127 */
+/**
+ * The level written in a span, 0 if none, and the span without it. @param data span first @returns level
+ * 0..127
+ */
 export function readLevel(data: Uint8Array): { readonly level: number; readonly span: Uint8Array } {
   const span = data.slice(0, SPAN_SIZE);
   const mark = span[LEVEL_BYTE] as number;
@@ -89,19 +94,22 @@ export function referenceSize({ encrypted }: TreeShape): number {
   return encrypted ? 2 * ADDRESS_SIZE : ADDRESS_SIZE;
 }
 
-/** Parity chunks beside `shards` data chunks. @param shards 1 or more */
+/** Number of parity chunks for `shards` data chunks. @param shards 1 or more */
 export function parityCount(shards: number, { level, encrypted }: TreeShape): number {
   const column = (encrypted ? ENCRYPTED : PLAIN)[level]?.find(([from]) => from <= shards);
   return column === undefined ? 0 : column[1];
 }
 
-/** Most data references of one intermediate chunk; with their parities they fill it. */
+/** Maximum data references of one intermediate chunk; with their parities they fill it. */
 export function shardsMax(shape: TreeShape): number {
   const width = referenceSize(shape) / ADDRESS_SIZE;
   return Math.floor((BRANCHING - parityCount(BRANCHING / width, shape)) / width);
 }
 
-/** References of the intermediate chunk over a subtree. @param span bytes of the file under it, more than a leaf holds */
+/**
+ * Reference counts of the intermediate chunk over a subtree. @param span bytes of the file under it, more
+ * than a leaf holds
+ */
 export function referenceCounts(span: bigint, shape: TreeShape): ReferenceCounts {
   const branching = BigInt(shardsMax(shape));
   let covered = LEAF_SPAN;

@@ -1,7 +1,7 @@
 /**
  * Dispersed replicas: the root chunk of redundant content, stored again as single-owner chunks all over the address
- * space, so that it is found although its own neighbourhood has lost it. Specification: `data-formats.md` 3.6.
- * Vectors: test/vectors/redundancy.json
+ * space, so that it can be found even if its own neighbourhood has lost it. Specification: `data-formats.md`
+ * 3.6. Vectors: test/vectors/redundancy.json
  */
 import { cacFromData } from '../../chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkGetter, SPAN_SIZE } from '../../chunk/chunk.ts';
@@ -11,11 +11,11 @@ import { createSigner } from '../../crypto/signer.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { RedundancyLevel } from './redundancy.ts';
 
-/** Everyone's: what makes a replica valid is that its id names the chunk that it wraps. */
+/** Shared by everyone: a replica is valid because its id names the chunk that it wraps. */
 const OWNER = createSigner(new Uint8Array(32).fill(1, 0, 1));
 /** Ids differ in one byte. */
 const IDS_MAX = 255;
-/** Pause before more replicas are asked for, milliseconds. */
+/** Pause before more replicas are requested, milliseconds. */
 const NEXT_BATCH_MS = 300;
 
 interface Replica {
@@ -29,8 +29,8 @@ function replicaCount(level: RedundancyLevel): number {
 }
 
 /**
- * Ids and addresses in the order in which they are stored and asked for. The addresses of every first 2, 4, 8 and 16
- * differ in as many leading bits as they can: half of them in the first bit, and so on.
+ * Ids and addresses in the order in which they are stored and requested. The addresses of the first 2, 4, 8
+ * and 16 are spread evenly over the leading bits: half of them differ in the first bit, and so on.
  * @param address of the root chunk, 32 bytes
  */
 export function replicasOf(address: Uint8Array, level: RedundancyLevel): Replica[] {
@@ -46,7 +46,7 @@ export function replicasOf(address: Uint8Array, level: RedundancyLevel): Replica
     slots[(nextSlot[shortest] as number)++] = replica;
     found += 1;
   }
-  // A place that no id has led to, once in a million addresses, ends the list.
+  // A slot that no id has filled, once in a million addresses, ends the list.
   const gap = slots.findIndex((replica) => replica === undefined);
   return gap === -1 ? slots : slots.slice(0, gap);
 }
@@ -61,16 +61,16 @@ export function* makeReplicas(root: Chunk, level: RedundancyLevel): Generator<Ch
 interface ReplicatedDeps {
   readonly getter: ChunkGetter;
   readonly clock: Clock;
-  /** Told of a chunk that only a replica had. */
+  /** Called with a chunk that only a replica had. */
   readonly keep: (chunk: Chunk) => void;
 }
 
 /**
  * A root chunk from wherever it is first found. The network's other nodes ask for two replicas together with the
  * chunk itself; here they wait until it fails or 300 ms have passed, because most content has none, and looking for
- * chunks that nobody has costs more than finding one. Then 2, 2, 4 and 8 follow, each batch after that pause or when
- * all before it have failed.
- * @throws what the search for the chunk itself failed with; the signal's reason
+ * chunks that no node has costs more than finding one. Then 2, 2, 4 and 8 follow, each batch after that pause
+ * or when all before it have failed.
+ * @throws the error of the search for the chunk itself; the signal's reason
  */
 export async function getReplicated(
   address: Uint8Array,
@@ -101,7 +101,7 @@ export async function getReplicated(
 
 type Attempt = () => Promise<Chunk>;
 
-/** @throws what the first attempt failed with, when all have */
+/** @throws the error of the first attempt, when all have failed */
 function firstOf(
   original: Attempt,
   others: Iterator<Attempt>,
@@ -126,7 +126,7 @@ function firstOf(
   };
   const nextBatch = () => {
     pause?.[Symbol.dispose]();
-    // As many as were asked for before doubles them; the first two have none before.
+    // Each batch doubles the number requested so far; the first one has two.
     const target = asked + Math.max(2, asked);
     let isLast = signal.aborted;
     while (asked < target && !isLast) {
@@ -145,7 +145,7 @@ function firstOf(
   return promise;
 }
 
-/** @throws Error when another chunk is wrapped: its id ends like that of the wanted one */
+/** @throws Error when another chunk is wrapped, whose id ends like that of the wanted one */
 function unwrapped(replica: Chunk, address: Uint8Array): Chunk {
   const chunk = cacFromData(socParts(replica.data).wrapped);
   if (!equalBytes(chunk.address, address)) throw new Error('the replica of another chunk');
@@ -158,7 +158,10 @@ function replicaAt(address: Uint8Array, first: number): Replica {
   return { id, address: socAddress(id, OWNER.address) };
 }
 
-/** Notes all prefixes of up to `level` bits; returns how many bits the shortest new one has, 0 when none is new. */
+/**
+ * Notes all prefixes of up to `level` bits; returns the length of the shortest new one in bits, 0 when none
+ * is new.
+ */
 function shortestNewPrefix(firstByte: number, level: RedundancyLevel, seen: Set<string>): number {
   let shortest = 0;
   for (let bits: number = level; bits > 0; bits--) {

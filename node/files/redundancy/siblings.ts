@@ -1,6 +1,6 @@
 /**
- * The children of one intermediate chunk that has parities: fetched as the strategy says, and decoded from whatever
- * is there when some are lost. Specification: `data-formats.md` 3.5 and 3.7.
+ * The children of one intermediate chunk that has parities: fetched as the strategy says, and decoded from
+ * the available ones when some are lost. Specification: `data-formats.md` 3.5 and 3.7.
  */
 import { cacFromData } from '../../chunk/cac.ts';
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../chunk/chunk.ts';
@@ -10,17 +10,17 @@ import type { Clock } from '../../env/clock.ts';
 import { malformed } from '../tree.ts';
 import type { RedundancyLevel } from './redundancy.ts';
 
-/** How a getter's chunks are made good when they are lost. */
+/** How a getter's lost chunks are recovered. */
 export interface Recovery {
   readonly strategy: Strategy;
   /** Whether the next strategy is tried when one has failed. */
   readonly fallback: boolean;
-  /** Up to which level replicas of a root chunk are looked for; 0: none are. */
+  /** Level up to which replicas of a root chunk are searched for; 0: none. */
   readonly level: RedundancyLevel;
-  /** For one chunk of redundant content. */
+  /** Time limit for one chunk of redundant content. */
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Told of every chunk that was recovered. */
+  /** Called with every recovered chunk. */
   readonly keep: (chunk: Chunk) => void;
 }
 
@@ -30,8 +30,9 @@ export interface ContentGetter extends ChunkGetter {
 }
 
 /**
- * `NONE`: nothing is fetched before it is asked for. `DATA`: all data chunks, no failure is tolerated. `PROX`: the
- * nearest chunks, which no node implements. `RACE`: data and parities at once, the first ones win.
+ * `NONE`: nothing is fetched before it is requested. `DATA`: all data chunks, no failure is tolerated.
+ * `PROX`: the nearest chunks, which no node implements. `RACE`: data and parities at once, the first ones
+ * win.
  */
 export const NONE = 0;
 export const DATA = 1;
@@ -39,7 +40,7 @@ export const PROX = 2;
 export const RACE = 3;
 export type Strategy = typeof NONE | typeof DATA | typeof PROX | typeof RACE;
 
-/** Reason of fetches that are not needed any more. */
+/** Abort reason of fetches that are no longer needed. */
 const ENOUGH = new DOMException('enough chunks have come to recover the others', 'AbortError');
 
 export class Siblings {
@@ -54,7 +55,7 @@ export class Siblings {
   readonly #attempts: (Promise<boolean> | undefined)[] = [];
   #fetched = 0;
   #failed = 0;
-  /** Whether all data chunks are there in the end. */
+  /** Whether all data chunks are available in the end. */
   #recovered: Promise<boolean> | undefined;
   /** Called after every attempt. */
   #onAttempt: (() => void) | undefined;
@@ -73,7 +74,8 @@ export class Siblings {
 
   /**
    * A data chunk. The first call starts the strategy.
-   * @throws ChunkNotFoundError when it is neither to be had nor recovered; JoinError when the parities are wrong
+   * @throws ChunkNotFoundError when it can be neither fetched nor recovered; JoinError when the parities are
+   * wrong
    */
   async get(place: number): Promise<Chunk> {
     this.#recovered ??= this.#recover();
@@ -133,10 +135,10 @@ export class Siblings {
     }
   }
 
-  /** Makes the missing data chunks out of what is there. */
+  /** Computes the missing data chunks from the available ones. */
   #decode(): boolean {
     this.#enough.abort(ENOUGH);
-    // A single-owner chunk can be a child, but it is no shard: its address does not name its bytes.
+    // A single-owner chunk can be a child, but not a shard: its address is not derived from its bytes.
     const shards = this.#addresses.map((_, place) => {
       const chunk = this.#chunks[place];
       return chunk?.kind === 'cac' ? chunk.data : undefined;
@@ -156,7 +158,7 @@ export class Siblings {
   }
 }
 
-/** Whether one of the two ends well, as soon as that is known. */
+/** Whether one of the two succeeds, as soon as that is known. */
 function either(a: Promise<boolean>, b: Promise<boolean>): Promise<boolean> {
   return Promise.race([a.then((isWell) => isWell || b), b.then((isWell) => isWell || a)]);
 }

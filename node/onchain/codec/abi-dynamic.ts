@@ -1,9 +1,11 @@
-/** The part of the contract ABI that has no fixed length: texts of bytes, lists, and tuples that contain some. */
+/**
+ * The dynamic types of the contract ABI: byte strings, texts, lists, and tuples that contain any of these.
+ */
 import { type AbiValue, encodeWord } from './abi.ts';
 
 const WORD_SIZE = 32;
 
-/** Encoded value. One of no fixed length stands behind the others, and in its place stands where. */
+/** Encoded value. A dynamic one follows the others, and its offset takes its place. */
 export interface Encoded {
   readonly data: Uint8Array;
   readonly dynamic: boolean;
@@ -20,12 +22,12 @@ export function bytes(value: Uint8Array): Encoded {
   return { data: joined([encodeWord(value.length), padded]), dynamic: true };
 }
 
-/** `string`: the same of its UTF-8. */
+/** `string`: the same for its UTF-8 bytes. */
 export function text(value: string): Encoded {
   return bytes(new TextEncoder().encode(value));
 }
 
-/** A list of any length, of values of one type. */
+/** A list of any length with values of one type. */
 export function list(values: readonly Encoded[]): Encoded {
   return { data: joined([encodeWord(values.length), tuple(...values).data]), dynamic: true };
 }

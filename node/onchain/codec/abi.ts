@@ -33,7 +33,7 @@ export function encodeCall(selector: string, ...values: AbiValue[]): string {
 
 /**
  * @param value addresses (20 bytes) and numbers are padded on the left
- * @throws RangeError for what does not fit; ChainError RPC_ERROR for text that is no hex
+ * @throws RangeError for a value that does not fit; ChainError RPC_ERROR for text that is not hex
  */
 export function encodeWord(value: AbiValue): Uint8Array {
   if (typeof value === 'string') return encodeWord(hexBytes(value, 'ABI value'));
@@ -51,7 +51,10 @@ export function encodeWord(value: AbiValue): Uint8Array {
   return word;
 }
 
-/** Reads the words of returned data or of an event. Every method throws ChainError RPC_ERROR when the data lacks it. */
+/**
+ * Reads the words of returned data or of an event. Every method throws ChainError RPC_ERROR when the data
+ * lacks the word.
+ */
 export interface WordReader {
   /** Whole words of the data. */
   readonly count: number;

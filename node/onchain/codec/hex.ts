@@ -1,4 +1,4 @@
-/** Bytes and numbers as JSON-RPC writes them. */
+/** Bytes and numbers in JSON-RPC notation. */
 import { fromHex, toHex } from '../../crypto/hex.ts';
 import { ChainError } from '../ports.ts';
 

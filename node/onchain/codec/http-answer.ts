@@ -1,11 +1,11 @@
 /**
- * The answers of an HTTP/1.1 server to requests with a body, as they come in pieces. RFC 9112, without what no request of
- * ours can bring about: answers to HEAD, and compressed ones. Pure.
+ * The answers of an HTTP/1.1 server to requests with a body, as they come in pieces. RFC 9112, without cases
+ * that our requests cannot cause: answers to HEAD, and compressed ones. Pure.
  */
 
 /** Status line and headers. */
 const HEAD_SIZE_MAX = 64 * 1024;
-/** Size of one part of a chunked body, with its extensions, and each line behind the last part. */
+/** Size of one part of a chunked body, with its extensions, and each line after the last part. */
 const LINE_SIZE_MAX = 1024;
 const HEAD_END = '\r\n\r\n';
 const LINE_END = '\r\n';
@@ -13,18 +13,18 @@ const LINE_END = '\r\n';
 export interface HttpAnswer {
   readonly status: number;
   readonly body: Buffer;
-  /** The connection can carry another request. */
+  /** Whether the connection can carry another request. */
   readonly reusable: boolean;
 }
 
-/** What came is no answer, or too long. */
+/** The received bytes are not an answer, or are too long. */
 export class HttpAnswerError extends Error {
   override readonly name = 'HttpAnswerError';
 }
 
 interface Head {
   readonly status: number;
-  /** Of a version whose connections stay open unless a header says otherwise. */
+  /** Whether it is of a version whose connections stay open unless a header says otherwise. */
   readonly persistent: boolean;
   readonly fields: ReadonlyMap<string, string>;
 }
@@ -33,7 +33,7 @@ interface Head {
 export class HttpAnswerReader {
   readonly #bodySizeMax: number;
   #head: Head | undefined;
-  /** Came, and is not read yet. */
+  /** Received but not yet read. */
   #pending: Buffer = Buffer.alloc(0);
   readonly #parts: Buffer[] = [];
   #size = 0;
@@ -52,12 +52,15 @@ export class HttpAnswerReader {
       const before = this.#state;
       const left = this.#pending.length;
       if (this.#step()) return this.#answer({ open: true });
-      // Neither has anything been read nor is anything else awaited: more has to come.
+      // Nothing was read and the state is unchanged: more must come.
       if (this.#state === before && this.#pending.length === left) return undefined;
     }
   }
 
-  /** Nothing more comes. @returns the answer, when its end is that of the connection @throws Error when some of it is missing */
+  /**
+   * Nothing more comes. @returns the answer, if it ends with the connection @throws Error when part of it is
+   * missing
+   */
   end(): HttpAnswer {
     if (this.#state === 'until-end') return this.#answer({ open: false });
     throw new Error('the connection ended before the answer did');
@@ -70,7 +73,7 @@ export class HttpAnswerReader {
     return { status, body: Buffer.concat(this.#parts), reusable };
   }
 
-  /** Reads one thing of what is pending. @returns whether the answer is complete */
+  /** Reads one element of the pending bytes. @returns whether the answer is complete */
   #step(): boolean {
     switch (this.#state) {
       case 'head':
@@ -99,7 +102,7 @@ export class HttpAnswerReader {
     // "Go on": the answer itself follows.
     if (head.status < 200) return false;
     this.#head = head;
-    // These end with their headers, whatever they say of a body.
+    // These end with their headers, whatever those say about a body.
     if (head.status === 204 || head.status === 304) return true;
     const encoding = head.fields.get('transfer-encoding')?.toLowerCase();
     const length = head.fields.get('content-length');
@@ -170,7 +173,7 @@ export class HttpAnswerReader {
   }
 }
 
-/** Names in lower case; of fields that come several times the last one. */
+/** Names in lower case; of repeated fields the last one. */
 function parseHead(text: string): Head {
   const [first = '', ...lines] = text.split(LINE_END);
   const [, version, status] = /^HTTP\/1\.([01]) (\d{3})(?: |$)/.exec(first) ?? [];

@@ -6,7 +6,10 @@ import { decodeRevert } from './revert.ts';
 
 /** Error code that Anvil and Geth give a reverted call. */
 const REVERT_CODE = 3;
-/** Of endpoints that limit the rate of calls: -32005 (EIP-1474), -32016 (clients of the Parity family), the HTTP status. */
+/**
+ * Codes of endpoints that limit the rate of calls: -32005 (EIP-1474), -32016 (clients of the Parity family),
+ * the HTTP status.
+ */
 const BUSY_CODES: readonly unknown[] = [-32_005, -32_016, 429];
 const HEX_DATA = /^0x(?:[0-9a-fA-F]{2})*$/;
 /** An endpoint's own words are cut to this many characters in our errors. */
@@ -14,7 +17,7 @@ const MESSAGE_LIMIT = 300;
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Sends one request and gives its `result`. Rejects with ChainError, or with the signal's reason. */
+/** Sends one request and returns its `result`. Rejects with ChainError, or with the signal's reason. */
 export type Send = (method: string, params: readonly unknown[], signal?: AbortSignal) => Promise<unknown>;
 
 export function encodeRequest(id: number, method: string, params: readonly unknown[]): string {
@@ -22,7 +25,7 @@ export function encodeRequest(id: number, method: string, params: readonly unkno
 }
 
 /**
- * @param text body of the HTTP answer @param method for the errors' text
+ * @param text body of the HTTP answer @param method for the error texts
  * @returns the `result`; null is a result
  * @throws ChainError `REVERTED` with the contract's reason, `RPC_ERROR` for every other refusal and for broken answers
  */

@@ -1,4 +1,4 @@
-/** What a contract said when it refused a call: custom errors, `Error(string)`, `Panic(uint256)`. `contracts.md` 4.3. */
+/** Why a contract refused a call: custom errors, `Error(string)`, `Panic(uint256)`. `contracts.md` 4.3. */
 
 import type { Revert } from '../ports.ts';
 import { selectorOf } from './abi.ts';
@@ -89,12 +89,12 @@ const PANIC = selectorOf('Panic(uint256)');
 /** `0x` and a selector. */
 const SELECTOR_END = 10;
 const WORD_DIGITS = 64;
-/** Longest reason that is kept: a contract may return anything. */
+/** Longest reason kept: a contract may return anything. */
 const REASON_LIMIT = 256;
 
 /**
- * @param data raw revert bytes as 0x-hex, of any length, also none
- * @param fallback what the endpoint wrote; used when the data says nothing
+ * @param data raw revert bytes as 0x-hex, of any length, even empty
+ * @param fallback the endpoint's text; used when the data gives no reason
  */
 export function decodeRevert(data: string, fallback: string): Revert {
   return { reason: reasonOf(data.toLowerCase()) ?? fallback.slice(0, REASON_LIMIT), data };

@@ -1,4 +1,7 @@
-/** Recursive length prefix, encoding only: what a transaction is before it is signed. Ethereum yellow paper, appendix B. */
+/**
+ * Recursive length prefix, encoding only: the form of a transaction before it is signed. Ethereum yellow
+ * paper, appendix B.
+ */
 import { toBigEndian } from '../../crypto/big-endian.ts';
 
 export type RlpItem = Uint8Array | bigint | readonly RlpItem[];

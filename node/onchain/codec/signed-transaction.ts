@@ -1,4 +1,4 @@
-/** EIP-1559 transactions (type 2), the only kind that is sent here. `node-behaviour.md` 7.1. */
+/** EIP-1559 transactions (type 2), the only kind sent here. `node-behaviour.md` 7.1. */
 import { fromBigEndian } from '../../crypto/big-endian.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { keccak256 } from '../../crypto/keccak.ts';

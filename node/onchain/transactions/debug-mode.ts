@@ -1,9 +1,12 @@
-/** Option `transaction-debug-mode`: calls that would fail are sent all the same, with gas for any of them. */
+/**
+ * Option `transaction-debug-mode`: calls that would fail are sent all the same, with enough gas for any of
+ * them.
+ */
 import type { TransactionRequest, Transactions } from '../ports.ts';
 
 const DEBUG_GAS_LIMIT = 1_000_000n;
 
-/** For the operations with batches, stakes and the game: none of them is estimated, none has less gas than that. */
+/** For the operations on batches, stakes and the game: none is estimated, none has less gas than that. */
 export function withDebugGas(transactions: Transactions): Transactions {
   const raised = (request: TransactionRequest): TransactionRequest => {
     const { gasLimit = 0n } = request;

@@ -1,17 +1,20 @@
 /** What a transaction may cost. Pure rules of `node-behaviour.md` 7.1 and `http-api-completion.md` 8.2. */
 import { ChainError } from '../ports.ts';
 
-/** Added to the suggested tip, percent, so that a transaction does not wait for fees that just rose. */
+/** Added to the suggested tip, percent, so that a transaction is not held up by fees that just rose. */
 export const TIP_BOOST_PERCENT = 25;
-/** Plain transfer. */
+/** Gas of a plain transfer. */
 export const TRANSFER_GAS = 21_000n;
-/** What a byte of data costs at least, gas: zero, not zero (EIP-7623, never below the older rule). */
+/** Minimum gas per byte of data: zero, non-zero (EIP-7623, never below the older rule). */
 const DATA_GAS = { zero: 10n, other: 40n };
 /** A third of a block of the public chain: a broken estimate must not spend the account. */
 const GAS_LIMIT_MAX = 10_000_000n;
-/** State moves between estimate and block: one third is added. */
+/** State changes between estimate and block: one third is added. */
 const ESTIMATE_PERCENT = 133n;
-/** Share of the higher tip that a replacement offers: nodes of the public network refuse less than a tenth more. */
+/**
+ * Percentage of the higher tip that a replacement offers: nodes of the public network require at least a
+ * tenth more.
+ */
 const REPLACEMENT_PERCENT = 110n;
 
 /** Base units per gas. */
@@ -22,7 +25,7 @@ export interface Fees {
 
 /**
  * @param gasPrice of the request; absent: 2 × base fee + boosted tip
- * @param minimumTip least that is offered without a gas price
+ * @param minimumTip lowest tip offered without a gas price
  * @throws ChainError `GAS_PRICE_TOO_LOW` below the base fee; `RPC_ERROR` on a chain without EIP-1559
  */
 export function feesFor(given: {
@@ -49,7 +52,7 @@ export function feesFor(given: {
   return { tipCap: gasPrice - baseFee, feeCap: gasPrice };
 }
 
-/** What a replacement offers: a tenth more tip than the higher of both, and that on top of the higher fee cap. */
+/** Fees of a replacement: a tenth more tip than the higher of both, added to the higher fee cap. */
 export function replacementFees(current: Fees, replaced: Fees): Fees {
   const tipCap = (max(current.tipCap, replaced.tipCap) * REPLACEMENT_PERCENT) / 100n;
   return { tipCap, feeCap: max(current.feeCap, replaced.feeCap) + tipCap };
@@ -57,7 +60,7 @@ export function replacementFees(current: Fees, replaced: Fees): Fees {
 
 /**
  * @param gasLimit of the request, 0 like absent
- * @param minimum least for this operation, when it is not given; 0: none
+ * @param minimum lower bound for this operation when no limit is given; 0: none
  * @param estimate of the endpoint, undefined when it could not tell
  * @param fallback for a call that cannot be estimated
  * @param data of the call, hex with `0x`
@@ -79,8 +82,8 @@ export function gasLimitFor(given: {
 }
 
 /**
- * What a call costs before it runs. With a lower limit it is never mined: some endpoints refuse it, others take it and
- * drop it without a word, and everything that the account sends afterwards waits behind it.
+ * Gas of a call before it runs. With a lower limit it is never mined: some endpoints refuse it, others accept
+ * and silently drop it, and all later transactions of the account wait behind it.
  */
 function intrinsicGas(data: string): bigint {
   const bytes = Buffer.from(data.slice(2), 'hex');

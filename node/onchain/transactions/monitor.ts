@@ -1,8 +1,8 @@
 /**
- * Follows the node's transactions until they are final. A round looks at every pending one: mined, replaced, or gone
- * from the endpoint and then sent again from its stored bytes; and, when the chain has moved, at those that were mined
- * or replaced lately, because a reorganisation takes that back. Rounds run only while there is something to follow, and
- * an endpoint that is away, slow or behind merely delays them. `node-behaviour.md` 7.3.
+ * Follows the node's transactions until they are final. A round checks every pending one: mined, replaced, or
+ * lost by the endpoint and then resent from its stored bytes; and, when the chain has moved, those recently
+ * mined or replaced, because a reorganisation may undo that. Rounds run only while there is something to
+ * follow, and an endpoint that is down, slow or behind merely delays them. `node-behaviour.md` 7.3.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { abortable } from '../../env/abortable.ts';
@@ -15,15 +15,20 @@ import { type BlockHeader, ChainError, type Receipt } from '../ports.ts';
 import { refusalOf } from './refusal.ts';
 import type { TransactionRecord, TransactionRecords } from './transaction-records.ts';
 
-/** A nonce that was used up this many blocks ago by a transaction nobody here knows is lost. Source: Bee v2.8.1 pkg/transaction. */
+/**
+ * A nonce used this many blocks ago by a transaction unknown to this node is lost. Source: Bee v2.8.1
+ * pkg/transaction.
+ */
 const CANCELLED_AFTER_BLOCKS = 12;
-/** What is this deep stays: test chains keep the states of 64 blocks, no reorganisation goes beyond them. */
+/**
+ * Outcomes this deep are final: test chains keep the states of 64 blocks, and no reorganisation goes deeper.
+ */
 const FINAL_AFTER_BLOCKS = 64;
 
 interface MonitorOptions {
   /** Pause between two rounds, ms. */
   readonly pollIntervalMs: number;
-  /** Of the node, `0x` and 40 hex. */
+  /** Account of the node, `0x` and 40 hex. */
   readonly account: string;
 }
 
@@ -46,7 +51,7 @@ export class Monitor {
   /** Ends the pause between two rounds. */
   #nap = new AbortController();
   #running: Promise<void> | undefined;
-  /** Hash of the head at which everything recent was looked at. */
+  /** Hash of the head at which all recent transactions were checked. */
   #lastHead: string | undefined;
   readonly #held = new Set<string>();
 
@@ -79,7 +84,7 @@ export class Monitor {
     let waiter = this.#waiters.get(hash);
     if (waiter === undefined) {
       waiter = Promise.withResolvers<Receipt>();
-      // All waiting callers may have left by the time it is settled.
+      // All waiting callers may have gone by the time it settles.
       waiter.promise.catch((error: unknown) => this.#deps.log.debug({ hash, err: error }, 'wait has ended'));
       this.#waiters.set(hash, waiter);
     }
@@ -104,7 +109,7 @@ export class Monitor {
       if (stopping.aborted || (!left && !nap.signal.aborted)) break;
       await this.#pause(AbortSignal.any([stopping, nap.signal]));
     }
-    // Not later: who watches from here on starts the next run.
+    // Not later: a `watch` from here on starts the next run.
     this.#running = undefined;
   }
 
@@ -116,7 +121,7 @@ export class Monitor {
     }
   }
 
-  /** @returns whether anything is left to follow; a round that failed is repeated */
+  /** @returns whether anything is left to follow; a failed round is repeated */
   async #tryRound(signal: AbortSignal): Promise<boolean> {
     try {
       return await this.#round(signal);
@@ -139,7 +144,7 @@ export class Monitor {
       this.#lastHead = all ? hash : undefined;
     }
     await this.#each(records.pending(), (record) => this.#lookForReceipt(record, signal));
-    // Ascending by fee: the last one of a nonce is the one that counts.
+    // Ascending by fee: the last one of a nonce counts.
     const newest = new Map(records.pending().map((record) => [record.nonce, record.hash]));
     await this.#each(records.pending(), (record) =>
       this.#lookAtPending(record, { head, replaced: newest.get(record.nonce) !== record.hash }, signal),
@@ -155,8 +160,8 @@ export class Monitor {
   }
 
   /**
-   * One after the other. What the endpoint cannot say about one does not keep the others waiting.
-   * @returns whether it could say something about all of them
+   * One after another. A transaction that the endpoint cannot tell about does not hold up the others.
+   * @returns whether the endpoint could tell about all of them
    */
   async #each(
     records: readonly TransactionRecord[],
@@ -164,7 +169,7 @@ export class Monitor {
   ): Promise<boolean> {
     let all = true;
     for (const { hash } of records) {
-      // As it is now: it may have been forgotten while the ones before it were looked at.
+      // Read now: it may have been forgotten while earlier ones were checked.
       const record = this.#held.has(hash) ? undefined : this.#deps.records.find(hash);
       if (record === undefined) continue;
       try {
@@ -178,7 +183,10 @@ export class Monitor {
     return all;
   }
 
-  /** What was mined may be mined no more, or elsewhere; what was replaced may be mined after all. */
+  /**
+   * A mined transaction may no longer be mined, or be in another block; a replaced one may be mined after
+   * all.
+   */
   async #lookAtRecent(record: TransactionRecord, head: number, signal: AbortSignal): Promise<void> {
     const { rpc, records, log, metrics } = this.#deps;
     const { hash, outcome } = record;
@@ -218,7 +226,10 @@ export class Monitor {
     }
   }
 
-  /** Its nonce is used, deep enough, and it has no receipt: looked at in this order, so that an old answer decides nothing. */
+  /**
+   * Its nonce is used, deep enough, and it has no receipt: checked in this order, so that a stale answer
+   * decides nothing.
+   */
   async #isLost({ hash, nonce }: TransactionRecord, head: number, signal: AbortSignal): Promise<boolean> {
     const { rpc } = this.#deps;
     if (head < CANCELLED_AFTER_BLOCKS) return false;
@@ -226,7 +237,10 @@ export class Monitor {
     return usedThen > nonce && (await rpc.receipt(hash, signal)) === undefined;
   }
 
-  /** The endpoint has lost it, or never had it. A refusal is tried again in the next round: funds and fees change. */
+  /**
+   * The endpoint has lost it, or never had it. After a refusal the next round tries again: funds and fees
+   * change.
+   */
   async #sendAgain({ hash, raw, nonce }: TransactionRecord, signal: AbortSignal): Promise<void> {
     const { rpc, log, metrics } = this.#deps;
     try {
@@ -243,7 +257,7 @@ export class Monitor {
     const { hash } = record;
     const { records, log, metrics } = this.#deps;
     await records.settle(record, { kind: 'mined', receipt });
-    // Elsewhere on the chain than before is not a second time.
+    // Moving to another block does not count twice.
     if (record.outcome === undefined) metrics?.[receipt.status === 'success' ? 'mined' : 'reverted'].inc();
     log.debug({ hash, block: receipt.blockNumber, status: receipt.status }, 'transaction is mined');
     this.#take(hash)?.resolve(receipt);

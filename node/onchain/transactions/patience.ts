@@ -1,7 +1,8 @@
 /**
- * How long an operation that somebody waits for stays with its transactions. One that is not mined in time, because
- * blocks or the endpoint stay away, fees have risen above its price or an earlier nonce is stuck, stays under way
- * whatever its caller is told, and is followed and sent again like any other. `node-behaviour.md` 7.3.
+ * How long an operation with a waiting caller waits for its transactions. A transaction that is not mined in
+ * time, because there are no blocks, the endpoint is down, fees have risen above its price or an earlier
+ * nonce is stuck, stays under way whatever the caller is told, and is followed and resent like any other.
+ * `node-behaviour.md` 7.3.
  */
 import type { Clock } from '../../env/clock.ts';
 import { hexBytes } from '../codec/hex.ts';
@@ -13,7 +14,7 @@ import { ChainError, type Receipt, type SentTransaction, type Transactions } fro
  * five minutes after which common HTTP clients stop waiting.
  */
 export const MINED_WITHIN_MS = 120_000;
-/** `0x`, a selector, and the one who is allowed to spend. */
+/** `0x`, a selector, and the spender. */
 const APPROVAL_DIGITS = 2 + 8 + 64;
 
 interface PatienceDeps {
@@ -34,8 +35,9 @@ export async function minedInTime(hash: string, deps: PatienceDeps, signal: Abor
 }
 
 /**
- * What a crash, or somebody who left, has left on its way to a contract is mined first: an approval would be repeated,
- * and one that its operation has not used yet would be used twice. @throws ChainError `NOT_MINED` after a while
+ * Waits until earlier transactions to a contract, left by a crash or a departed caller, are mined: otherwise
+ * an approval would be repeated, or one not yet used by its operation would be used twice. @throws ChainError
+ * `NOT_MINED` after a while
  */
 export async function settleEarlier(
   { contract, token }: { readonly contract: string; readonly token: string },
@@ -53,11 +55,11 @@ export async function settleEarlier(
   }
 }
 
-/** Names the transaction to do something about: the first one that has to be mined before all others. */
+/** Names the transaction that needs attention: the first one, which must be mined before all others. */
 function notMined(hash: string, waiting: readonly SentTransaction[], cause: unknown): ChainError {
   const named = (of: string) =>
     `${of} (${waiting.find((sent) => sent.hash === of)?.description ?? 'mined by now'})`;
-  // Of one nonce the dearest comes last, and is the one that an endpoint keeps.
+  // Of one nonce the most expensive comes last, and is the one that an endpoint keeps.
   const first = waiting.filter(({ nonce }) => nonce === waiting[0]?.nonce).at(-1)?.hash ?? hash;
   const behind = first === hash ? '' : `, behind ${named(first)}`;
   const text = `transaction ${named(hash)} is not mined after ${MINED_WITHIN_MS / 1000} s and stays under way${behind}`;

@@ -1,10 +1,12 @@
-/** Why an endpoint did not take a signed transaction: endpoints say it in words alone. `contracts.md` 14.5. */
+/**
+ * Why an endpoint did not accept a signed transaction: endpoints say it only in words. `contracts.md` 14.5.
+ */
 import { ChainError } from '../ports.ts';
 
 /** `known`: it has these very bytes. `used`: the nonce belongs to a mined transaction. */
 export type Refusal = 'known' | 'used' | 'other';
 
-/** @returns undefined when nobody answered, so that nothing is known about the transaction */
+/** @returns undefined when there was no answer, so that nothing is known about the transaction */
 export function refusalOf(error: unknown): Refusal | undefined {
   if (!(error instanceof ChainError)) throw error;
   if (error.code === 'RPC_UNREACHABLE') return undefined;

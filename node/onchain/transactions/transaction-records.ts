@@ -1,6 +1,6 @@
 /**
- * The node's own transactions on disk: each under its hash for ever, with its raw bytes; beside them the marks of those
- * that still have to be looked at. A transaction and its mark change in one write.
+ * The node's own transactions on disk: each under its hash for ever, with its raw bytes; beside them the
+ * marks of those still to be checked. A transaction and its mark change in one write.
  */
 import type { KeyValueStore } from '../../store/ports.ts';
 import { encodeWord } from '../codec/abi.ts';
@@ -9,7 +9,7 @@ import type { LogEntry, Receipt, SentTransaction } from '../ports.ts';
 /** Subsystem `transactions`. Marks hold the nonce, 32 bytes. */
 const STORED = 'stored/';
 const PENDING = 'pending/';
-/** Mined or cancelled, but so lately that a reorganisation could change it. */
+/** Mined or cancelled, but so recently that a reorganisation could change it. */
 const RECENT = 'recent/';
 
 export interface TransactionRecord extends SentTransaction {
@@ -20,15 +20,15 @@ export interface TransactionRecord extends SentTransaction {
 export type Outcome = NonNullable<SentTransaction['outcome']>;
 
 export interface TransactionRecords {
-  /** @param hash 0x-hex in any case */
+  /** @param hash 0x-hex, upper or lower case */
   find(hash: string): TransactionRecord | undefined;
-  /** Ascending by nonce, of one nonce the cheaper first. */
+  /** Ascending by nonce, within one nonce the cheaper first. */
   pending(): TransactionRecord[];
   /** In the same order; all of them have an outcome. */
   recent(): TransactionRecord[];
   /** A new one, pending. Durable when it resolves. */
   add(record: TransactionRecord): Promise<void>;
-  /** Of a transaction that never went anywhere: no trace stays. */
+  /** Removes all traces of a transaction that never left this node. */
   forget(hash: string): Promise<void>;
   /** Pending or recent → recent with this outcome. */
   settle(record: TransactionRecord, outcome: Outcome): Promise<void>;
@@ -43,7 +43,7 @@ export function createTransactionRecords(state: KeyValueStore): TransactionRecor
     const bytes = state.get(STORED + hash.toLowerCase());
     return bytes === undefined ? undefined : decodeRecord(bytes);
   };
-  // A copy: entries go while the caller waits.
+  // A copy: entries may be removed while the caller waits.
   const marked = (mark: string) =>
     Array.from(state.entries(mark), ([key]) => find(key.slice(mark.length)))
       .filter((record) => record !== undefined)

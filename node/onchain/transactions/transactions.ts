@@ -1,13 +1,14 @@
 /**
  * Sends the node's transactions: one nonce sequence, one at a time up to the endpoint's answer. `node-behaviour.md` 7.1.
  *
- * A transaction is written down, raw bytes included, before it is sent, and what is written down is sent: when the
- * process dies in between, when the endpoint dies or drops it, and when a reorganisation takes it back, the monitor
- * sends the same bytes again. After a crash nobody can tell a transaction that was never sent from one whose answer was
- * lost. Sending it once more is right for both: the nonce lets it happen once. To void it would need the nonce for
- * another transaction, and if the first one comes up again, only one of both is mined and an operation is lost that was
- * taken for done. Therefore no nonce of a stored transaction is given away, except by `cancel`. An operation that must
- * not happen twice notes its hash in `beforeSend` and goes on with `find` and `wait` after a restart.
+ * A transaction is recorded, raw bytes included, before it is sent, and what is recorded is sent: when the
+ * process dies in between, when the endpoint dies or drops it, and when a reorganisation undoes it, the
+ * monitor sends the same bytes again. After a crash a transaction that was never sent cannot be told from one
+ * whose answer was lost. Resending is right for both: the nonce lets it happen only once. Voiding it would
+ * use its nonce for another transaction, and if the first one resurfaces, only one of the two is mined and an
+ * operation believed done is lost. Therefore no nonce of a stored transaction is reused, except by `cancel`.
+ * An operation that must not happen twice notes its hash in `beforeSend` and continues with `find` and `wait`
+ * after a restart.
  */
 import type { Signer } from '../../crypto/signer.ts';
 import type { Clock } from '../../env/clock.ts';
@@ -33,7 +34,7 @@ import {
 interface TransactionsOptions {
   /** Pause between two looks for a receipt, ms. */
   readonly pollIntervalMs: number;
-  /** Least tip that is offered when a request names no gas price, base units per gas. */
+  /** Lowest tip offered when a request names no gas price, base units per gas. */
   readonly minimumTip: bigint;
   /** Gas limit of a call that cannot be estimated. */
   readonly gasLimitFallback: bigint;
@@ -50,7 +51,7 @@ interface TransactionsDeps {
 }
 
 export interface TransactionService extends Transactions {
-  /** Goes on with what was pending when the process ended. */
+  /** Continues with the transactions that were pending when the process ended. */
   start(): void;
   /** Waiting callers get `MONITOR_CLOSED`; pending transactions are followed again after the next start. */
   stop(): Promise<void>;
@@ -116,7 +117,7 @@ async function send(request: TransactionRequest, context: Sending): Promise<stri
   return record.hash;
 }
 
-/** A node calls contracts and pays accounts; it deploys through the factory alone. */
+/** A node calls contracts and pays accounts; it deploys only through the factory. */
 type CallFields = TransactionFields & { readonly to: string };
 
 async function fieldsFor(request: TransactionRequest, context: Sending): Promise<CallFields> {
@@ -146,8 +147,9 @@ async function fieldsFor(request: TransactionRequest, context: Sending): Promise
 }
 
 /**
- * The first one that is neither used on the chain nor by a transaction of ours that is pending, or mined so lately that
- * the endpoint may not count it. A gap below a pending one is filled: nothing above a gap is ever mined.
+ * The first nonce used neither on the chain nor by a transaction of ours that is pending, or mined so
+ * recently that the endpoint may not count it. A gap below a pending one is filled: nothing above a gap is
+ * ever mined.
  */
 async function nextNonce({ rpc, account, records, signal }: Sending): Promise<number> {
   const ours = new Set([...records.pending(), ...records.recent()].map(({ nonce }) => nonce));
@@ -226,7 +228,7 @@ async function submit(record: TransactionRecord, context: Sending): Promise<void
   monitor.watch();
 }
 
-/** @throws the refusal, after taking back a transaction that the endpoint certainly does not have */
+/** @throws the refusal, after forgetting a transaction that the endpoint certainly does not have */
 async function settleRefusal(hash: string, error: unknown, context: Sending): Promise<void> {
   const { records, log, metrics } = context;
   const refusal = refusalOf(error);
@@ -265,7 +267,7 @@ async function resend(hash: string, { rpc, records, monitor, signal, log }: Cont
   monitor.watch();
 }
 
-/** A transfer of nothing to ourselves. @returns its hash */
+/** Sends a transfer of zero to ourselves. @returns its hash */
 async function cancel(hash: string, gasPrice: bigint | undefined, context: Sending): Promise<string> {
   const { records, account, chainId } = context;
   const original = records.find(hash);
@@ -291,7 +293,7 @@ function unknown(hash: string): ChainError {
   return new ChainError('TRANSACTION_UNKNOWN', `unknown transaction ${hash}`);
 }
 
-/** A receipt does not say why: the same call is made again, without sending. */
+/** A receipt does not say why: the same call is repeated without sending it. */
 async function revertError(
   { to, data, description }: TransactionRequest,
   { rpc, account, log, signal }: Context,

@@ -4,19 +4,22 @@ import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { AddressBook, AddressRecord } from '../host.ts';
 import { BzzAddress, copyRecord, equalRecords, NO_TIME } from './record.ts';
 
-/** Subsystem of the store that keeps it. */
+/** Subsystem of the store that holds it. */
 export const ADDRESS_BOOK = 'addressbook';
 const PREFIX = 'peer-';
 /**
- * Records kept, at most 2 KiB each. Several times the full nodes of the public network; whoever gossips more invents
- * them. The one that was heard of first is forgotten first, unless it is in use.
+ * Records kept, at most 2 KiB each. Several times the full nodes of the public network; a peer that gossips
+ * more is inventing them. The record learned first is forgotten first, unless it is in use.
  */
 const RECORDS_MAX = 20_000;
 
 interface AddressBookOptions {
-  /** Peers that are connected or owe or are owed something. Default: none. */
+  /** Whether the peer is connected, or owes or is owed something. Default: no peer is. */
   readonly inUse?: (overlayHex: string) => boolean;
-  /** Records that the node was given for this start. They are on disk only once their nodes have shown them. */
+  /**
+   * Records that the node was given for this start. They reach the disk only once their nodes have presented
+   * them.
+   */
   readonly given?: readonly AddressRecord[];
 }
 
@@ -53,7 +56,7 @@ export function createAddressBook(
     async put(record) {
       const overlayHex = toHex(record.overlay);
       const known = records.get(overlayHex);
-      // Peers introduce themselves with the same record again and again.
+      // Peers keep introducing themselves with the same record.
       const isKnown = known !== undefined && equalRecords(known, record);
       if (isKnown && !unsaved.delete(known)) return;
       const kept = isKnown ? known : copyRecord(record);

@@ -1,6 +1,6 @@
 /**
  * libp2p identities: who signed, and under which peer id (`p2p-protocols.md` 1.2). Our own are Ed25519, those of the
- * public network's nodes P-256; the two other kinds of libp2p, secp256k1 and RSA, are read as well.
+ * public network's nodes P-256; the two other libp2p key types, secp256k1 and RSA, can be read too.
  */
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { toBase58 } from '../../crypto/base58.ts';
@@ -12,10 +12,10 @@ const PublicKey = { type: [1, 'uint32'], data: [2, 'bytes'] } as const;
 const KEY_TYPE = { rsa: 0, ed25519: 1, secp256k1: 2, ecdsa: 3 } as const;
 const ED25519_SIZE = 32;
 const SECP256K1_SIZE = 33;
-/** Bits: more take long to verify, fewer are no proof. */
+/** Bits: larger keys are slow to verify, smaller ones prove nothing. */
 const RSA_MIN = 2048;
 const RSA_MAX = 8192;
-/** Public keys up to here are their own name, longer ones are named by their hash. */
+/** Bytes: public keys up to this size are embedded in the peer id, longer ones are hashed. */
 const INLINE_KEY_MAX = 42;
 const MULTIHASH = { identity: 0x00, sha256: 0x12 } as const;
 

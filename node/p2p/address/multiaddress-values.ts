@@ -1,4 +1,4 @@
-/** How the value of one multiaddress protocol is written as text and as bytes. */
+/** Text and byte forms of the values of multiaddress protocols. */
 import { fromBase58, toBase58 } from '../../crypto/base58.ts';
 
 export class MultiaddressError extends Error {
@@ -10,14 +10,14 @@ export class MultiaddressError extends Error {
   }
 }
 
-/** Bytes of a peer id: a multihash of at most 64. Bounds the time of its base. */
+/** Bytes of a peer id: a multihash of at most 64. Bounds the cost of base conversion. */
 const PEER_ID_SIZE_MAX = 66;
 
 /** Four numbers up to 255 without leading zeros. */
 const IP4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
 export interface ValueKind {
-  /** Bytes; undefined: a length goes before them. */
+  /** Bytes; undefined: length-prefixed. */
   readonly size?: number;
   readonly write: (value: string) => Uint8Array;
   readonly read: (bytes: Uint8Array) => string;
@@ -80,7 +80,7 @@ function decimal(value: string, max: number): number {
 }
 
 function writeIp6(value: string): Uint8Array {
-  // The standard's parser, which knows every spelling, writes one; the gap in it stands for zeros.
+  // The URL parser accepts every spelling and writes a single one; the gap in it stands for zeros.
   const [head = '', tail] = canonicalIp6(value).split('::');
   const groups = (half: string) => (half === '' ? [] : half.split(':'));
   const [first, last] = [groups(head), groups(tail ?? '')];
@@ -98,14 +98,14 @@ function readIp6(bytes: Uint8Array): string {
 
 /** @throws MultiaddressError */
 function canonicalIp6(value: string): string {
-  // Other characters could make something else of the URL.
+  // Other characters could change the meaning of the URL.
   if (!/^[0-9a-fA-F:.]+$/.test(value) || !URL.canParse(`http://[${value}]`)) {
     throw new MultiaddressError(`not an IPv6 address: ${value}`);
   }
   return new URL(`http://[${value}]`).hostname.slice(1, -1);
 }
 
-/** A multihash: code, length, as many bytes. */
+/** A multihash: code, length, that many bytes. */
 function checkedPeerId(bytes: Uint8Array): Uint8Array {
   const [code, length] = bytes;
   const known = (code === 0x00 || code === 0x12) && length === bytes.length - 2;
@@ -116,7 +116,7 @@ function checkedPeerId(bytes: Uint8Array): Uint8Array {
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 const BITS_PER_DIGIT = 5n;
 
-/** Base 32 of a key of so many bytes, whole digits, and a port. */
+/** Base 32 of a key of `size` bytes, without padding, and a port. */
 export function onion(size: number): ValueKind {
   const digits = (size * 8) / Number(BITS_PER_DIGIT);
   return {

@@ -1,6 +1,7 @@
 /**
- * Multiaddresses: text and bytes. Rows of the public table of multiaddress protocols; what is not in it, or not
- * written in the one canonical form, is no address. Held against js-multiaddr in `test/unit/p2p/multiaddress.test.ts`.
+ * Multiaddresses: text and bytes. Rows of the public table of multiaddress protocols; anything not in it, or
+ * not in the one canonical form, is rejected. Compared with js-multiaddr in
+ * `test/unit/p2p/multiaddress.test.ts`.
  */
 import { equalBytes } from '../../crypto/hex.ts';
 import {
@@ -17,7 +18,7 @@ import {
   type ValueKind,
 } from './multiaddress-values.ts';
 
-/** Bytes of one address, and so of one value; the largest list of underlays holds no more. */
+/** Bytes of one address, and hence of one value; the largest list of underlays is no longer. */
 const SIZE_MAX = 2048;
 interface Protocol {
   readonly code: number;
@@ -71,7 +72,7 @@ const PROTOCOLS: readonly Protocol[] = (
 const BY_CODE: ReadonlyMap<number, Protocol> = new Map(PROTOCOLS.map((row) => [row.code, row]));
 const BY_NAME: ReadonlyMap<string, Protocol> = new Map([
   ...PROTOCOLS.map((row) => [row.name, row] as const),
-  // The older name, read and never written.
+  // The older name, read but never written.
   ['ipfs', BY_CODE.get(421) as Protocol],
 ]);
 

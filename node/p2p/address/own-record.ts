@@ -11,8 +11,8 @@ const KEY = 'own-record';
 
 /**
  * The records this node introduces itself with, one for each generation. Minted once per set of underlays and then
- * repeated byte for byte, also after a restart: a freshly signed one would make every peer rewrite and gossip it again.
- * The one without time needs no storing for that, because signatures are deterministic.
+ * repeated byte for byte, even after a restart: a freshly signed one would make every peer rewrite and gossip
+ * it again. The one without timestamp need not be stored for that, because signatures are deterministic.
  */
 export class OwnRecord {
   readonly #identity: { readonly signer: Signer; readonly networkId: bigint; readonly nonce: Uint8Array };
@@ -20,9 +20,9 @@ export class OwnRecord {
   readonly #clock: Clock;
   readonly #chequebook: () => Uint8Array | undefined;
   #last: AddressRecord | undefined;
-  /** The one that is known to be signed by this node: every handshake asks. */
+  /** The record already verified as signed by this node: every handshake asks. */
   #proved: AddressRecord | undefined;
-  /** Given, and not on disk yet. */
+  /** Given, but not on disk yet. */
   #unsaved: AddressRecord | undefined;
   #timeless: AddressRecord | undefined;
   #encoded: { readonly underlays: string; readonly bytes: Uint8Array } | undefined;
@@ -32,9 +32,9 @@ export class OwnRecord {
     deps: {
       state: KeyValueStore;
       clock: Clock;
-      /** 20 bytes; undefined: none. Says the same from the first record on. */
+      /** 20 bytes; undefined: none. Returns the same value from the first record on. */
       chequebook?: (() => Uint8Array | undefined) | undefined;
-      /** One that others were given of this node: used as long as it fits. */
+      /** A record of this node that was given to others: used as long as it fits. */
       given?: AddressRecord | undefined;
     },
   ) {
@@ -100,7 +100,7 @@ export class OwnRecord {
     return record;
   }
 
-  /** False for what an earlier identity of this data directory left behind. */
+  /** False for a record left by an earlier identity of this data directory. */
   #isOwn(record: AddressRecord): boolean {
     if (record === this.#proved) return true;
     const { underlay, nonce, timestamp, chequebook } = record;

@@ -1,6 +1,6 @@
 /**
- * Signed address records as a text: one per line, the bytes that travel on the wire in hex. A testbed writes such a file for
- * nodes that shall know each other from the start.
+ * Signed address records as text: one per line, the wire bytes in hex. A testbed writes such a file for nodes
+ * that are to know each other from the start.
  */
 import { fromHex, toHex } from '../../crypto/hex.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
@@ -11,7 +11,7 @@ export function formatRecords(records: readonly AddressRecord[]): string {
   return records.map((record) => `${toHex(encodeMessage(BzzAddress, record))}\n`).join('');
 }
 
-/** @returns records whose signatures are valid @throws Error naming the line, and what is wrong with it */
+/** @returns records whose signatures are valid @throws Error naming the line and what is wrong with it */
 export function parseRecords(text: string, networkId: bigint): AddressRecord[] {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();

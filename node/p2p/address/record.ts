@@ -1,7 +1,7 @@
 /**
  * Address records: a node's signed statement where it can be dialled. `p2p-protocols.md` 3.3 and 3.4. A
- * record of handshake 15.0.0 and hive 2.0.0 has a time; one of handshake 14.0.0 and hive 1.1.0 has none, here time 0,
- * and its signature covers less. Vectors: `test/vectors/p2p.json`.
+ * record of handshake 15.0.0 and hive 2.0.0 has a timestamp; one of handshake 14.0.0 and hive 1.1.0 has none
+ * (represented as 0), and its signature covers less. Vectors: `test/vectors/p2p.json`.
  */
 import { equalBytes } from '../../crypto/hex.ts';
 import { overlayAddress } from '../../crypto/overlay.ts';
@@ -21,7 +21,7 @@ export const BzzAddress = {
 } as const;
 
 export const NO_CHEQUEBOOK = new Uint8Array(20);
-/** Of a record of generation 14.0.0. */
+/** Timestamp of a record of generation 14.0.0. */
 export const NO_TIME = 0n;
 
 const PREFIX = new TextEncoder().encode('bee-handshake-');
@@ -57,7 +57,7 @@ export interface ValidRecord {
   readonly underlays: readonly string[];
 }
 
-/** Without a time it is a record of the older generation. */
+/** A record without timestamp is of the older generation. */
 export function generationOf(record: Pick<AddressRecord, 'timestamp'>): Generation {
   return record.timestamp === NO_TIME ? '14.0.0' : '15.0.0';
 }
@@ -84,12 +84,13 @@ export function mintRecord(
   return { ...unsigned, signature: deps.signer.sign(signData(unsigned, deps.networkId)) };
 }
 
-/** What was proved of records with time that are still in use: nodes show the same record again and again. */
+/** Verified records with timestamp that are still in use: nodes keep presenting the same record. */
 const proofs = new WeakMap<AddressRecord, ValidRecord>();
 
 /**
- * @param wire as received; of a peer of generation 14.0.0 time and chequebook do not count
- * @param how.known a record with time of the same overlay: what equals it byte for byte is not proved a second time
+ * @param wire as received; timestamp and chequebook are ignored for a peer of generation 14.0.0
+ * @param how.known a record with timestamp of the same overlay: one equal to it byte for byte is not verified
+ * again
  * @throws RecordError `RECORD_INVALID`, `TIMESTAMP_NOT_POSITIVE`
  */
 export function parseRecord(
@@ -122,7 +123,7 @@ export function equalRecords(a: AddressRecord, b: AddressRecord): boolean {
   );
 }
 
-/** The same record in memory of its own: a received one may be part of a message that is much longer than itself. */
+/** A copy of the record in its own memory: a received one may be a view of a much longer message. */
 export function copyRecord(record: AddressRecord): AddressRecord {
   const { underlay, signature, overlay, nonce, timestamp, chequebook } = record;
   const copy: AddressRecord = {
@@ -147,12 +148,15 @@ function withTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
   return { ...wire, chequebook: wire.chequebook.length === 0 ? NO_CHEQUEBOOK : wire.chequebook };
 }
 
-/** A record as generation 14.0.0 has it, without what is not part of it there. */
+/** The record in the form of generation 14.0.0, without the fields that it lacks. */
 export function withoutTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
   return { ...wire, timestamp: NO_TIME, chequebook: NO_CHEQUEBOOK };
 }
 
-/** Is a record with this timestamp news, given the stored one of its overlay? Unix seconds. @throws RecordError */
+/**
+ * Checks that a record with this timestamp is news, given the stored one of its overlay. Unix seconds.
+ * @throws RecordError
+ */
 export function checkTimestamp(
   timestamp: bigint,
   known: { stored: bigint | undefined; nowSeconds: bigint; source: 'handshake' | 'gossip' },

@@ -63,7 +63,7 @@ export function underlayOf(hostAndPort: string): string {
   return /^\d{1,3}(\.\d{1,3}){3}$/.test(host) ? `/ip4/${host}/tcp/${port}` : `/dns/${host}/tcp/${port}`;
 }
 
-/** An IPv4 address that a socket for both families shows as IPv6, as what it is. */
+/** Turns an IPv4 address that a dual-stack socket shows as IPv6 back into IPv4. */
 export function plainAddress(address: string): string {
   return address.replace(
     /^\/ip6\/::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\//,
@@ -74,20 +74,20 @@ export function plainAddress(address: string): string {
   );
 }
 
-/** Can we dial it? Plain TCP to a name, or to an address that a peer can have; no relay. */
+/** Whether we can dial it: plain TCP to a name, or to an address that a peer can have; no relay. */
 export function isDialable(underlay: string): boolean {
   const match = /^\/(ip4|ip6|dns|dns4|dns6)\/([^/]+)\/tcp\/\d+(\/p2p\/[^/]+)?$/.exec(underlay);
   if (match === null) return false;
   const [, kind = '', host = ''] = match;
-  // An address in the place of a name would be dialled without being looked up.
+  // An address in place of a name would be dialled without a lookup.
   const isName = kind.startsWith('dns') && !/^[\d.]+$|:/.test(host);
   return isName || isPeerAddress(host);
 }
 
 /**
- * Whether a peer can have this address. Link-local, unspecified, multicast, reserved and broadcast addresses are none:
- * behind them are services of the own machine and of its network, such as the metadata of a cloud at 169.254.169.254,
- * and strangers tell a node what to dial. @param address IPv4 or IPv6
+ * Whether a peer can have this address. Not link-local, unspecified, multicast, reserved and broadcast
+ * addresses: behind them are services of this machine and its network, such as cloud metadata at
+ * 169.254.169.254, and it is strangers who tell a node what to dial. @param address IPv4 or IPv6
  */
 export function isPeerAddress(address: string): boolean {
   try {
@@ -112,16 +112,18 @@ function isPeerIp6(bytes: Uint8Array): boolean {
 }
 
 const UNSPECIFIED_PREFIX = '00'.repeat(12);
-/** Of IPv6 addresses that stand for the IPv4 address at their end: mapped, and translated (RFC 6052). */
+/**
+ * Prefixes of IPv6 addresses that stand for the IPv4 address at their end: mapped, and translated (RFC 6052).
+ */
 const IP4_PREFIXES: readonly string[] = [`${'00'.repeat(10)}ffff`, `0064ff9b${'00'.repeat(8)}`];
 
-/** Loopback addresses lead every other machine to itself: they are of use only where there is nothing else. */
+/** Loopback addresses lead every other machine to itself: they are useful only when there are no others. */
 export function withoutLoopback(underlays: readonly string[]): readonly string[] {
   const rest = underlays.filter((underlay) => !isLoopback(underlay));
   return rest.length > 0 ? rest : underlays;
 }
 
-/** The address alone. */
+/** The address without its peer id. */
 export function withoutPeerId(underlay: string): string {
   const peerId = peerIdOf(underlay);
   return peerId === undefined ? underlay : underlay.slice(0, -`/p2p/${peerId}`.length);
@@ -131,7 +133,10 @@ export function withPeerId(address: string, peerId: string): string {
   return peerIdOf(address) === undefined ? `${address}/p2p/${peerId}` : address;
 }
 
-/** Not reachable from the public network: loopback, private and link-local addresses, and names of the own machine. */
+/**
+ * Not reachable from the public network: loopback, private and link-local addresses, and names of this
+ * machine.
+ */
 export function isPrivate(underlay: string): boolean {
   const [, kind, host = ''] = underlay.split('/');
   if (kind === 'ip4') return PRIVATE_IP4.test(host);

@@ -1,6 +1,6 @@
 /**
  * Encodes and decodes messages by their tables (`message.ts`): proto3, fields in ascending order, zero values omitted,
- * repeated scalars packed, unknown fields skipped. Written by hand over bytes because every chunk passes here:
+ * repeated scalars packed, unknown fields skipped. Hand-written over bytes because every chunk passes here:
  * one allocation per encoded message, one copy of the input when decoding.
  *
  * Vectors: `test/vectors/p2p.json`.
@@ -30,7 +30,7 @@ export function decodeMessage<T extends MessageTable>(table: T, bytes: Uint8Arra
   return decodeOwned(table, copy);
 }
 
-/** As `decodeMessage` for a buffer that the caller gives away: `bytes` fields are views of it. */
+/** As `decodeMessage`, for a buffer that the caller gives up: `bytes` fields are views of it. */
 export function decodeOwned<T extends MessageTable>(table: T, bytes: Uint8Array): MessageOf<T> {
   return decode(compile(table), bytes) as MessageOf<T>;
 }

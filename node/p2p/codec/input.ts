@@ -80,7 +80,7 @@ function decodeField(message: Values, field: Field, wire: number, input: Input):
   }
 }
 
-/** Readers accept repeated numbers in both forms, packed or one by one. */
+/** Repeated numbers are accepted both packed and one by one. */
 function decodePacked(list: Value[], field: Field, wire: number, input: Input): void {
   if (wire === WIRE_TYPE[field.scalar]) {
     list.push(input.scalar(field.scalar));
@@ -149,7 +149,7 @@ class Input {
     }
   }
 
-  /** The block that starts here, as an input of its own. */
+  /** The block that starts here, as a separate input. */
   nested(): Input {
     const end = this.#blockEnd();
     const start = this.#at;

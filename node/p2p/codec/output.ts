@@ -31,7 +31,7 @@ export function encode(compiled: Compiled, message: object, framed: boolean): Ui
 class Output {
   bytes: Uint8Array = NO_BYTES;
   #at = 0;
-  /** Lengths of embedded messages and packed lists, in the order in which both passes meet them. */
+  /** Lengths of embedded messages and packed lists, in the order in which both passes visit them. */
   readonly #lengths: number[] = [];
   #length = 0;
 
@@ -40,7 +40,7 @@ class Output {
   }
 
   finish(): Uint8Array {
-    // Bytes that were measured and not written would be somebody else's memory.
+    // Bytes measured but not written would expose other memory.
     if (this.#at !== this.bytes.length) throw new RangeError('message changed while it was encoded');
     return this.bytes;
   }
@@ -252,7 +252,7 @@ function scalarSize(kind: ScalarKind, value: Value, element: boolean): number {
 
 function isZero(value: Value): boolean {
   if (typeof value === 'object') return (value as Uint8Array).length === 0;
-  // Negative zero is a double that has to be written.
+  // Negative zero is a double that must be written.
   return value === '' || value === false || value === 0n || Object.is(value, 0);
 }
 
@@ -266,4 +266,4 @@ function uvarint64Size(value: bigint): number {
   return size;
 }
 
-/** Memory that is not cleared first; small blocks share a pool. A plain array, because a Buffer's `slice` is a view. */
+/** Uninitialised memory; small blocks share a pool. A plain array, because a Buffer's `slice` is a view. */

@@ -1,4 +1,4 @@
-/** Message tables in the form in which both directions of the codec read them. */
+/** Message tables compiled into the form that both directions of the codec use. */
 import type { FieldKind, MessageTable, ScalarKind } from './message.ts';
 
 export const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;

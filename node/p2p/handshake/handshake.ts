@@ -1,13 +1,13 @@
 /**
- * Two nodes introduce themselves, on a stream of its own without headers:
+ * Two nodes introduce themselves, on a separate stream without headers:
  *
  *   dialler → acceptor   Syn     where the dialler sees the acceptor
  *   dialler ← acceptor   SynAck  where the acceptor sees the dialler, and the acceptor's signed record
  *   dialler → acceptor   Ack     the dialler's signed record
  *   both close
  *
- * Errors are not sent: the side that finds one resets the stream and closes the connection. Closing the stream belongs
- * to the host, which registers the peer first, because the peer may open streams at once.
+ * Errors are not sent: the side that finds one resets the stream and closes the connection. The host closes
+ * the stream; it registers the peer first, because the peer may open streams at once.
  */
 import type { Clock } from '../../env/clock.ts';
 import type { Counter } from '../../env/metric-series.ts';
@@ -27,7 +27,7 @@ import {
 } from './rules.ts';
 import { Ack, Syn, SynAck } from './wire.ts';
 
-/** The exchange as a whole, on each side. */
+/** Time limit for the whole exchange, on each side. */
 export const HANDSHAKE_TIMEOUT_MS = 15_000;
 
 export interface HandshakeOptions {
@@ -56,7 +56,10 @@ export interface Seen {
 export type Admit<T> = (introduction: Introduction) => T;
 
 export interface Handshake {
-  /** Dialling side; admits before it introduces itself. @throws HandshakeError, StreamError, what `admit` throws */
+  /**
+   * Dialling side; admits the other before it introduces itself. @throws HandshakeError, StreamError, what
+   * `admit` throws
+   */
   introduce<T>(stream: FramedStream, generation: Generation, seen: Seen, admit: Admit<T>): Promise<T>;
   /** Accepting side. @throws HandshakeError, StreamError, what `admit` throws */
   answer<T>(

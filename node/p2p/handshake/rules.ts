@@ -1,4 +1,4 @@
-/** What a node checks of the other one's introduction, in the order of `p2p-protocols.md` 4.1. Pure. */
+/** Checks of the other node's introduction, in the order of `p2p-protocols.md` 4.1. Pure. */
 
 import {
   checkTimestamp,
@@ -47,13 +47,13 @@ export interface AckContext {
   readonly generation: Generation;
   readonly networkId: bigint;
   readonly nowSeconds: bigint;
-  /** Record of this overlay that we have. */
+  /** Our stored record of this overlay. */
   stored(overlay: Uint8Array): AddressRecord | undefined;
   /** Undefined on the dialling side, which has picked the peer already. */
   readonly picks?: (overlay: Uint8Array, fullNode: boolean) => boolean;
 }
 
-/** Where the other side sees us. @throws HandshakeError `SYN_INVALID` */
+/** The addresses under which the other side sees us. @throws HandshakeError `SYN_INVALID` */
 export function parseObserved(bytes: Uint8Array): string[] {
   try {
     return decodeUnderlays(bytes);
@@ -84,7 +84,7 @@ export function partsOf(synAck: MessageOf<typeof SynAck>) {
   return { syn, ack };
 }
 
-/** What a node says of itself, laid out for the generation of its record. */
+/** What a node says about itself, laid out for the generation of its record. */
 export function ackMessage(own: {
   record: AddressRecord;
   networkId: bigint;
@@ -120,7 +120,10 @@ export function checkAck(ack: MessageOf<typeof Ack>, context: AckContext): Intro
   }
 }
 
-/** Nothing says whether a record without time is newer than a stored one: the node itself shows it, so it is. */
+/**
+ * Nothing tells whether a record without timestamp is newer than a stored one; since the node itself presents
+ * it, it is.
+ */
 function checkTime(record: AddressRecord, known: AddressRecord | undefined, context: AckContext): void {
   if (context.generation === '14.0.0') return;
   const { nowSeconds } = context;

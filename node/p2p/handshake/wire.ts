@@ -1,8 +1,8 @@
 /**
- * handshake 15.0.0 and 14.0.0, `p2p-protocols.md` 4.1. No headers exchange. The tables hold the fields of both: what a
- * generation does not have is left out by its sender and ignored by its receiver (`rules.ts`). The rows of
- * `HANDSHAKE_DIALECTS` are offered in order, and the one that the peer took says which records and which hive it
- * understands.
+ * handshake 15.0.0 and 14.0.0, `p2p-protocols.md` 4.1. No headers exchange. The tables hold the fields of
+ * both: senders omit, and receivers ignore, fields that a generation lacks (`rules.ts`). The rows of
+ * `HANDSHAKE_DIALECTS` are offered in order, and the one that the peer accepts says which records and which
+ * hive it understands.
  */
 
 import { BzzAddress } from '../address/record.ts';
@@ -19,7 +19,7 @@ export const Ack = {
   address: [1, BzzAddress],
   networkId: [2, 'uint64'],
   fullNode: [3, 'bool'],
-  /** 14.0.0 has it here, 15.0.0 within the record. */
+  /** 14.0.0 has it here, 15.0.0 inside the record. */
   nonce: [4, 'bytes'],
   welcomeMessage: [99, 'string'],
 } as const;

@@ -19,7 +19,7 @@ import { YAMUX_ID } from './yamux.ts';
 export interface SecureChannel {
   /** libp2p identity of the other end, as text. */
   readonly remoteId: string;
-  /** Encrypted from here on, carries yamux. */
+  /** Encrypted; carries yamux. */
   readonly stream: RawStream;
   readonly connection: TcpConnection;
 }
@@ -45,7 +45,7 @@ export function createSecure(identity: OwnIdentity, proofs = new StaticKeyProofs
     const bare = await agree(raw, role, { protocolId: NOISE_ID, signal });
     const channel = await (role === 'dialler' ? noiseOutbound(bare, own, expected) : noiseInbound(bare, own));
     const { remoteId, muxers, stream } = channel;
-    // Both have named it in the handshake: no further round.
+    // Both named it in the handshake: no further round trip.
     if (muxers.includes(YAMUX_ID)) return { remoteId, stream };
     return { remoteId, stream: await agree(stream, role, { protocolId: YAMUX_ID, signal }) };
   };

@@ -1,5 +1,5 @@
 /**
- * identify 1.0.0 and ping 1.0.0, the two services every node of the public network expects of another one
+ * identify 1.0.0 and ping 1.0.0, the two services that every node of the public network expects of others
  * (`p2p-protocols.md` 1.4). Both work for strangers that never introduce themselves.
  */
 import { equalBytes } from '../../crypto/hex.ts';
@@ -19,9 +19,9 @@ export const PING_SIZE = 32;
 /** An honest ping repeats every few seconds; this bounds what one stream may make us do. */
 const PINGS_PER_STREAM_MAX = 100_000;
 
-/** Who pings comes back within seconds, or opens another stream. */
+/** A pinging peer pings again within seconds, or opens another stream. */
 const PING_IDLE_MS = 60_000;
-/** A node has a few; each is parsed and compared. */
+/** A node has only a few; each is parsed and compared. */
 const LISTEN_ADDRESSES_MAX = 64;
 
 export const Identify = {
@@ -57,7 +57,7 @@ export function answerIdentify(raw: RawStream, own: Identity, remoteAddress: str
   raw.closeWrite();
 }
 
-/** Asking side. @returns listen addresses of the other end, as text; those we cannot read, and too many, are left out */
+/** Asking side. @returns listen addresses of the other end, as text, without unreadable and surplus ones */
 export async function askIdentify(stream: FramedStream, signal: AbortSignal): Promise<string[]> {
   const { listenAddrs } = await stream.read(Identify, signal);
   return listenAddrs.slice(0, LISTEN_ADDRESSES_MAX).flatMap((bytes) => {
@@ -70,7 +70,10 @@ export async function askIdentify(stream: FramedStream, signal: AbortSignal): Pr
   });
 }
 
-/** Asking side, once. @param payload 32 bytes that nobody else sends @throws StreamError when something else comes back */
+/**
+ * Asking side, once. @param payload 32 bytes that no one else sends @throws StreamError when something else
+ * comes back
+ */
 export async function askPing(raw: RawStream, payload: Uint8Array): Promise<void> {
   raw.write(payload);
   for (let seen = 0; seen < payload.length; ) {
@@ -84,7 +87,7 @@ export async function askPing(raw: RawStream, payload: Uint8Array): Promise<void
   raw.closeWrite();
 }
 
-/** Serving side: every 32 bytes come back until the other side ends, or has been silent for too long. */
+/** Serving side: echoes every 32 bytes until the other side ends, or has been silent for too long. */
 export async function answerPing(raw: RawStream, clock: Clock): Promise<void> {
   let size = 0;
   for (;;) {

@@ -19,16 +19,17 @@ import {
 import { acceptProtocol, ProposedStream, proposeInTurn } from './multistream.ts';
 import { type HeldBytes, YamuxSession, type YamuxStream } from './yamux.ts';
 
-/** Until an opened stream has named its protocol. */
+/** Time for an opened stream to name its protocol. */
 const NEGOTIATION_TIMEOUT_MS = 10_000;
 /** A dialler that does not answer identify is known by the address it came from; its handshake waits this long at most. */
 const IDENTIFY_TIMEOUT_MS = 2_000;
 /**
- * Streams that the other side may open. Beyond it nothing more is read from it until they have come back: a peer that
- * opens streams only to reset them would else keep a core busy. Several times what a link carries of chunks.
+ * Streams that the other side may open. Beyond it nothing more is read from the link until the budget has
+ * refilled: a peer that opens streams only to reset them would otherwise keep a core busy. Several times the
+ * chunks that a link carries.
  */
 export const STREAMS = { perSecond: 4_000, burst: 8_000 } as const;
-/** How long a closing socket may take to send what it holds. */
+/** How long a closing socket may take to send its queue. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 export interface LinkDeps {
@@ -54,7 +55,7 @@ export class Libp2pLink implements Link {
   readonly #deps: LinkDeps;
   readonly #session: YamuxSession;
   readonly #streams: RateLimit;
-  /** Of a link that waits for its streams to come back. */
+  /** Set while a link waits for its stream budget to refill. */
   #pausing: AbortController | undefined;
   #ended = false;
 
@@ -81,7 +82,7 @@ export class Libp2pLink implements Link {
     );
   }
 
-  /** Begins to read. Called once, after the host knows the link. */
+  /** Starts reading. Called once, after the host knows the link. */
   start(): void {
     const { connection } = this.#channel;
     connection.onDrain(() => this.#session.drained());
@@ -103,7 +104,7 @@ export class Libp2pLink implements Link {
     }
   }
 
-  /** What go-libp2p would keep of the announced addresses: as public as the address that we see. */
+  /** The announced addresses that go-libp2p would keep: those as public as the address that we see. */
   async listenAddresses(signal: AbortSignal): Promise<string[]> {
     using deadline = this.#deps.clock.deadline(IDENTIFY_TIMEOUT_MS, signal);
     let announced: string[] = [];
@@ -114,7 +115,7 @@ export class Libp2pLink implements Link {
     };
     try {
       announced = await askIdentify(stream, deadline.signal);
-      // Nobody waits for it, but it has to end.
+      // Nothing waits for it, but it must end.
       stream.close().catch(failed);
     } catch (error) {
       failed(error);
@@ -147,7 +148,9 @@ export class Libp2pLink implements Link {
     void this.shutDown(reason);
   }
 
-  /** No farewell: who breaks the rules, or does not read, would go on sending until it had heard it. */
+  /**
+   * No farewell: a peer that breaks the rules, or does not read, would keep sending until it had heard it.
+   */
   #breakOff(reason: Error): void {
     if (this.#ended) return;
     this.#end(reason);
@@ -183,7 +186,7 @@ export class Libp2pLink implements Link {
     }
   }
 
-  /** What it has sent stays with it. */
+  /** What the other side has sent stays on its side. */
   async #pause(): Promise<void> {
     const { connection } = this.#channel;
     this.#pausing = new AbortController();
@@ -199,7 +202,7 @@ export class Libp2pLink implements Link {
   #send(bytes: Uint8Array): boolean {
     const { connection, stream } = this.#channel;
     try {
-      // Bytes of more than one noise message: one system call for all.
+      // The bytes may span several noise messages: one system call for all.
       connection.corked(() => stream.write(bytes));
       return !connection.isFull();
     } catch (error) {

@@ -1,6 +1,6 @@
 /**
  * multistream-select 1.0.0: agreeing on what a stream speaks. Messages are uvarint length ‖ text ‖ newline.
- * The opener proposes one id and goes on at once (lazy negotiation), which saves a round trip per stream.
+ * The opener proposes one id and continues at once (lazy negotiation), which saves a round trip per stream.
  */
 import { abortable } from '../../env/abortable.ts';
 import { StreamError } from '../host.ts';
@@ -10,7 +10,7 @@ import type { AcceptedStream, RawStream } from '../transport.ts';
 const PROTOCOL = '/multistream/1.0.0';
 const NOTHING = new Uint8Array(0);
 const LINE_END = 0x0a;
-/** Longest proposal that is read. */
+/** Longest accepted proposal. */
 const PROPOSAL_SIZE_MAX = 1024;
 /** Proposals that one opener may make before we give up on it. */
 const PROPOSALS_MAX = 10;
@@ -67,10 +67,10 @@ export class ProposedStream implements RawStream {
   readonly #protocolId: string;
   #unsent: Uint8Array | undefined;
   #isAgreed = false;
-  /** Of an answer that comes in pieces. */
+  /** For an answer that comes in pieces. */
   #lines: Lines | undefined;
   #headerSeen = false;
-  /** Came after the answer in the same packet. */
+  /** Bytes after the answer in the same packet. */
   #early: Uint8Array | undefined;
 
   constructor(raw: RawStream, protocolId: string) {
@@ -159,9 +159,10 @@ export class ProposedStream implements RawStream {
 }
 
 /**
- * Proposes one protocol after the other, on one stream, until the other side takes one. Nothing is sent ahead of the
- * answer, because what follows a refused proposal would be read as the next one.
- * @param protocolIds best first, at least one @throws StreamError `PROTOCOL_UNSUPPORTED` when none is taken
+ * Proposes one protocol after another, on one stream, until the other side accepts one. Nothing is sent
+ * before the answer, because bytes after a refused proposal would be read as the next one.
+ * @param protocolIds best first, at least one @throws StreamError `PROTOCOL_UNSUPPORTED` when none is
+ * accepted
  */
 export async function proposeInTurn(raw: RawStream, protocolIds: readonly string[]): Promise<AcceptedStream> {
   const lines = new Lines();
@@ -189,7 +190,7 @@ export async function proposeInTurn(raw: RawStream, protocolIds: readonly string
 
 /**
  * Accepting side: answers proposals until one is supported.
- * @param deadline its signal is asked for only when something has to be waited for
+ * @param deadline its signal is requested only when a wait is needed
  * @throws StreamError when the other side ends, breaks the format or proposes too much; the deadline's reason
  */
 export async function acceptProtocol(
@@ -229,7 +230,7 @@ export async function acceptProtocol(
   throw new StreamError('PROTOCOL_UNSUPPORTED', 'too many proposals');
 }
 
-/** The usual opening, header and one supported proposal in the first packet; undefined when it is anything else. */
+/** The usual opening, header and one supported proposal in the first packet; undefined for anything else. */
 function acceptFirst(
   raw: RawStream,
   bytes: Uint8Array,

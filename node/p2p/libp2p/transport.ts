@@ -12,13 +12,13 @@ import { PING_SIZE } from './identify.ts';
 import { Libp2pLink } from './link.ts';
 import type { HeldBytes } from './yamux.ts';
 
-/** Securing an accepted connection. */
+/** Time limit for securing an accepted connection. */
 const UPGRADE_TIMEOUT_MS = 15_000;
-/** Inbound connections that begin to be secured in one turn of the event loop: each costs about a millisecond. */
+/** Inbound connections that we start securing per turn of the event loop: each costs about a millisecond. */
 const HANDSHAKES_PER_TURN = 1;
-/** How often the links are looked after. */
+/** How often the links are checked. */
 const KEEP_ALIVE_MS = 30_000;
-/** A link without any byte for this long, in spite of two pings, is dead. */
+/** A link silent for this long, despite two pings, is dead. */
 const SILENCE_MAX_MS = 90_000;
 
 export interface TransportOptions {
@@ -32,7 +32,7 @@ export interface TransportOptions {
   readonly advertised: string | undefined;
 }
 
-/** A libp2p identity that is no node's. */
+/** A libp2p identity that belongs to no node. */
 export interface Stranger {
   /** Protobuf of the public key, which ends in the key's 32 bytes. */
   readonly publicKey: Uint8Array;
@@ -48,7 +48,7 @@ export interface TransportDeps {
   readonly defer: (flush: () => void) => void;
 }
 
-/** Of a link that only asks. */
+/** Events of a link that serves nothing. */
 const NOTHING_SERVED: LinkEvents = {
   supports: () => false,
   protocolIds: () => [],
@@ -133,7 +133,7 @@ export class Libp2pTransport implements Transport {
       });
       link.start();
       try {
-        // Any bytes would do: nobody else can answer on this channel.
+        // Any bytes would do: no one else can answer on this channel.
         return await link.ping(publicKey.subarray(-PING_SIZE), signal);
       } finally {
         await link.shutDown(new StreamError('STREAM_RESET', 'the probe is over'));
@@ -203,7 +203,7 @@ export class Libp2pTransport implements Transport {
     return link;
   }
 
-  /** Asks quiet links for a sign of life and drops those that give none: the other end has crashed or is cut off. */
+  /** Pings quiet links and drops those that do not answer: the other end has crashed or is cut off. */
   async #keepAlive(): Promise<void> {
     const { clock } = this.#deps;
     const { signal } = this.#stopped;

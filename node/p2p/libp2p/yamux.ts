@@ -1,6 +1,6 @@
 /**
  * yamux 1.0.0, the stream multiplexer of the public network, over any ordered byte channel. Own implementation, because
- * opening and closing a stream is most of the cost of passing a chunk on:
+ * opening and closing a stream is most of the cost of forwarding a chunk:
  *  - frames of one turn of the event loop leave as one write: one encryption and one system call instead of one per frame;
  *  - a stream is opened by its first data frame, found in a map, and costs no timers or listeners.
  *
@@ -19,16 +19,16 @@ const STREAM_ID_MAX = 0xff_ff_ff_ff;
 
 /** Window that the protocol gives every new stream in each direction. */
 const WINDOW = 262_144;
-/** Credit goes back in halves, so that a stream of small messages sends few updates. */
+/** Credit is returned in halves, so that a stream of small messages sends few updates. */
 const CREDIT_MIN = WINDOW / 2;
-/** A link never waits for the end of the turn with more than this. */
+/** A link with more than this queued does not wait for the end of the turn. */
 const OUTBOX_MAX = 262_144;
 /** Streams that one peer may have open towards us: the system-wide limit of the public network's nodes. */
 const INBOUND_STREAMS_MAX = 5000;
 const OUTBOUND_STREAMS_MAX = 10_000;
 /**
- * Frames and bodies that wait for a channel without room: several for every stream that may be open. The other side
- * makes us answer (pings, refusals) without reading any of it, so there must be an end.
+ * Frames and bodies waiting for a full channel: several for every stream that may be open. The other side can
+ * make us answer (pings, refusals) without reading any of it, so there must be a limit.
  */
 const OUTBOX_PIECES_MAX = 131_072;
 const OUTBOX_BYTES_MAX = 256 * WINDOW;
@@ -36,13 +36,13 @@ const OUTBOX_BYTES_MAX = 256 * WINDOW;
 const UNREAD_MAX = 256 * WINDOW;
 
 /**
- * What all links of a node hold together, unread or not sent yet. Once it is this much a link that holds more than its
- * share breaks; honest ones hold next to nothing.
+ * Bytes that all links of a node hold together, unread or unsent. From here on, a link that holds more than
+ * its share is broken off; honest ones hold next to nothing.
  */
 export const HELD_MAX = 128 * 2 ** 20;
 export const HELD_SHARE = 4 * 2 ** 20;
 
-/** A sum that links share. */
+/** A total shared by links. */
 export interface HeldBytes {
   count: number;
 }
@@ -56,7 +56,7 @@ export interface YamuxDeps {
   accepted(stream: YamuxStream): void;
   /** The other side broke the protocol: the channel has to go. */
   broken(error: Error): void;
-  /** Absent: of this connection alone. */
+  /** Absent: this connection's own. */
   readonly held?: HeldBytes;
 }
 
@@ -77,7 +77,7 @@ export class YamuxSession {
   #flushing = false;
   #blocked: PromiseWithResolvers<void> | undefined;
 
-  /** A frame that is only partly here. */
+  /** A partly received frame. */
   readonly #header = Buffer.alloc(HEADER_SIZE);
   #headerFilled = 0;
   #bodyLeft = 0;
@@ -106,7 +106,7 @@ export class YamuxSession {
     return stream;
   }
 
-  /** Asks for an answer, so that a connection whose other end is gone is noticed. */
+  /** Requests an answer, so that a vanished other end is noticed. */
   ping(): void {
     this.frame(TYPE.ping, FLAG.syn, 0, 0);
   }
@@ -126,7 +126,7 @@ export class YamuxSession {
     this.#blocked?.resolve();
     this.#blocked = undefined;
     for (const stream of this.#streams.values()) stream.fail(this.#ended);
-    // What was counted and refused belongs to no stream.
+    // Bytes counted and then refused belong to no stream.
     this.unread(-this.#unread);
   }
 
@@ -280,7 +280,7 @@ export class YamuxSession {
     return outbox;
   }
 
-  /** Whether all links together hold too much, and this one its part of it. */
+  /** Whether all links together hold too much, and this one more than its share. */
   #isBeyond(bytes: number): boolean {
     return this.#held.count > HELD_MAX && bytes > HELD_SHARE;
   }
@@ -289,7 +289,7 @@ export class YamuxSession {
   unread(change: number): void {
     this.#unread += change;
     this.#held.count += change;
-    // Not while they become fewer: streams that end give back what is over the limit.
+    // Not while the count falls: ending streams bring it back below the limit.
     if (change > 0 && (this.#unread > UNREAD_MAX || this.#isBeyond(this.#unread)))
       throw violation('too many unread bytes on one connection');
   }
@@ -368,14 +368,14 @@ export class YamuxStream implements RawStream {
 
   // ── what the session calls ────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A data frame of this length is coming. */
+  /** Announces a data frame of this length. */
   charge(length: number): void {
     this.#receiveWindow -= length;
     if (this.#receiveWindow < 0) throw violation('more bytes than the window allows');
   }
 
   arrive(bytes: Uint8Array): void {
-    // What follows the end is dropped by the inbox, and never taken from it.
+    // The inbox drops bytes after the end, so they are never taken from it.
     if (this.#failure === undefined && !this.#remoteEnded) {
       this.#session.unread(bytes.length);
       this.#inbox.push(bytes);

@@ -1,6 +1,6 @@
 /**
- * Encryption of noise frames: small ones in WebAssembly, which is faster up to a packet's size than a call into
- * OpenSSL, larger ones there, with a key object made once per connection and direction.
+ * Encryption of noise frames: small ones in WebAssembly, which up to a packet's size is faster than a call
+ * into OpenSSL; larger ones in OpenSSL, with a key object made once per connection and direction.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
 import { ChaCha20Poly1305, newInstance } from '@chainsafe/as-chacha20poly1305';
@@ -12,7 +12,7 @@ const OPTIONS = { authTagLength: TAG_SIZE } as const;
 const SMALL_MAX = 640;
 const small = new ChaCha20Poly1305(newInstance());
 
-/** One entry per direction of a connection, gone with it. */
+/** One entry per direction of a connection, dropped with it. */
 const keys = new WeakMap<Uint8Array, KeyObject>();
 
 function keyObject(bytes: Uint8Array): KeyObject {
@@ -24,8 +24,8 @@ function keyObject(bytes: Uint8Array): KeyObject {
 }
 
 /**
- * @returns ciphertext ‖ tag, in the pieces in which they come: copying a packet only to append its tag would make as
- * much garbage outside of the heap again as the chunk itself, and that is what the collector runs for
+ * @returns ciphertext ‖ tag, as separate pieces: copying a packet only to append its tag would create as much
+ * garbage outside the heap as the chunk itself, and that is what triggers the collector
  */
 export function encrypt(
   plaintext: Uint8Array,
@@ -37,12 +37,12 @@ export function encrypt(
   const cipher = createCipheriv(ALGORITHM, keyObject(key), nonce, OPTIONS);
   cipher.setAAD(associated, { plaintextLength: plaintext.length });
   const text = cipher.update(plaintext);
-  // A stream cipher holds nothing back: this only makes the tag.
+  // A stream cipher holds nothing back: this only computes the tag.
   cipher.final();
   return [text, cipher.getAuthTag()];
 }
 
-/** @param ciphertext with its tag @throws Error when it was changed on its way */
+/** @param ciphertext with its tag @throws Error when it was altered in transit */
 export function decrypt(
   ciphertext: Uint8Array,
   nonce: Uint8Array,

@@ -1,6 +1,6 @@
 /**
  * The noise protocol of libp2p on a raw stream: both sides prove their identity inside the handshake, and name the
- * multiplexers they speak. Every noise message has its length in front, two bytes big endian.
+ * multiplexers they speak. Every noise message is prefixed with its length, two bytes big endian.
  */
 
 import { equalBytes } from '../../crypto/hex.ts';
@@ -35,11 +35,13 @@ const Payload = {
 export interface NoiseIdentity {
   readonly staticKey: DhKey;
   readonly payload: Uint8Array;
-  /** What others have proved. */
+  /** Verified keys of other nodes. */
   readonly proofs: StaticKeyProofs;
 }
 
-/** What an identity says of a static key. @param muxers protocol ids of the multiplexers that it speaks */
+/**
+ * An identity's statement about a static key. @param muxers protocol ids of the multiplexers that it speaks
+ */
 export function noisePayload(proof: {
   identityKey: Uint8Array;
   identitySig: Uint8Array;
@@ -49,7 +51,7 @@ export function noisePayload(proof: {
   return encodeMessage(Payload, { identityKey, identitySig, extensions: { streamMuxers } });
 }
 
-/** What this node says, signed once: the static key lives as long as the process. */
+/** This node's statement, signed once: the static key lives as long as the process. */
 export function noiseIdentity(
   own: OwnIdentity,
   staticKey: DhKey,
@@ -60,12 +62,12 @@ export function noiseIdentity(
   return { staticKey, payload: noisePayload({ identityKey, identitySig, muxers }), proofs };
 }
 
-/** Static keys that are remembered; a node has as many peers at most. */
+/** Static keys that are remembered; a node has at most as many peers. */
 const PROOFS_MAX = 2_000;
 
 /**
- * Static keys whose signatures were verified: a peer shows the same proof when it connects again, and when it is probed,
- * and verifying is a fifth of what a connection costs.
+ * Static keys whose signatures were verified: a peer presents the same proof when it reconnects and when it
+ * is probed, and verifying it is a fifth of a connection's cost.
  */
 export class StaticKeyProofs {
   /** By the bytes of the static key. */
@@ -85,7 +87,7 @@ export class StaticKeyProofs {
       throw new IdentityError('the static key is not signed by the identity');
     }
     if (this.#proved.size >= PROOFS_MAX) this.#proved.delete(this.#proved.keys().next().value as string);
-    // Copies: what was received is a part of something longer.
+    // Copies: the received bytes are views of something longer.
     const proof = {
       identityKey: new Uint8Array(identityKey),
       identitySig: new Uint8Array(identitySig),
@@ -104,7 +106,7 @@ export interface NoiseChannel {
 }
 
 /**
- * Dialling side. Nobody but `expected` learns who we are.
+ * Dialling side. Only `expected` learns who we are.
  * @throws NoiseError, IdentityError, StreamError
  */
 export async function noiseOutbound(
@@ -152,7 +154,7 @@ function lengthOf(size: number): Buffer {
   return out;
 }
 
-/** Cuts what arrives into noise messages. */
+/** Cuts arriving bytes into noise messages. */
 class NoiseFrames {
   readonly #raw: RawStream;
   #buffer: Uint8Array = new Uint8Array(0);
@@ -161,7 +163,7 @@ class NoiseFrames {
     this.#raw = raw;
   }
 
-  /** The next message that is here as a whole. */
+  /** The next complete message. */
   take(): Uint8Array | undefined {
     for (;;) {
       const message = this.#next();
@@ -206,7 +208,7 @@ class NoiseFrames {
   }
 }
 
-/** A stream under encryption. */
+/** An encrypted stream. */
 class EncryptedStream implements RawStream {
   readonly #raw: RawStream;
   readonly #frames: NoiseFrames;

@@ -34,7 +34,7 @@ export interface DhKey {
 
 export function generateDhKey(): DhKey {
   const { publicKey, privateKey } = generateKeyPairSync('x25519');
-  // A tenth of what an export as DER costs.
+  // A tenth of the cost of an export as DER.
   const { x } = publicKey.export({ format: 'jwk' });
   return { publicKey: new Uint8Array(Buffer.from(x as string, 'base64url')), privateKey };
 }
@@ -76,7 +76,7 @@ export class CipherState {
 
 /** Hash and keys that both sides derive from every byte of the handshake. */
 class SymmetricState {
-  // The protocol name is exactly as long as a hash, so it is its own.
+  // The protocol name is exactly as long as a hash, so it serves as its own hash.
   #hash: Uint8Array = Buffer.from(PROTOCOL_NAME);
   #chainingKey: Uint8Array = Buffer.from(PROTOCOL_NAME);
   #cipher: CipherState | undefined;
@@ -110,7 +110,7 @@ class SymmetricState {
   }
 }
 
-/** What a received handshake message proves: who holds the static key is up to its payload. */
+/** What a received handshake message proves; its payload tells who holds the static key. */
 export interface Received {
   /** 32 bytes. */
   readonly staticKey: Uint8Array;
@@ -206,7 +206,7 @@ function sharedSecret({ privateKey }: DhKey, remote: Uint8Array): Uint8Array {
   }
 }
 
-/** HKDF with two outputs: that of RFC 5869 with the chaining key as salt. */
+/** HKDF (RFC 5869) with two outputs and the chaining key as salt. */
 function derive(chainingKey: Uint8Array, input: Uint8Array): [Uint8Array, Uint8Array] {
   const bytes = new Uint8Array(hkdfSync('sha256', input, chainingKey, NOTHING, 2 * KEY_SIZE));
   return [bytes.slice(0, KEY_SIZE), bytes.slice(KEY_SIZE)];

@@ -4,7 +4,7 @@ import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { BlocklistEntry } from '../host.ts';
 
 const PREFIX = 'blocklist-';
-/** Far more than misbehave at a time. Beyond it the entry that would expire first is dropped. */
+/** Far more than misbehave at one time. Beyond it the entry that would expire first is dropped. */
 const ENTRIES_MAX = 10_000;
 
 const Entry = {
@@ -14,7 +14,10 @@ const Entry = {
   fullNode: [4, 'bool'],
 } as const;
 
-/** Refused overlays, kept over restarts and measured by the wall clock. Expired entries vanish when they are looked at. */
+/**
+ * Refused overlays, kept across restarts and timed by the wall clock. Expired entries are dropped when
+ * accessed.
+ */
 export class Blocklist {
   readonly #state: KeyValueStore;
   readonly #clock: Clock;

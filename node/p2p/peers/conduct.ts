@@ -1,8 +1,8 @@
 /**
- * Which peers send what no honest node sends. A few times may be a fault of its disk or its memory; more are a flood that
- * would cost us hashes and signatures. Counted by overlay, and by source address as well, since an overlay costs nothing:
- * a node that comes back under another one is thrown out sooner. No peer pays for others of the same address: it takes a fault
- * of its own.
+ * Tracks peers that send what no honest node sends. A few cases may be due to a bad disk or memory; more are
+ * a flood that would cost us hashes and signatures. Counted by overlay and also by source address, since an
+ * overlay costs nothing: a node that returns under another one is disconnected sooner. No peer pays for
+ * others at the same address: it takes a fault of its own.
  */
 import type { Clock } from '../../env/clock.ts';
 import { RateLimits } from '../../env/turns/rate-limit.ts';
@@ -10,11 +10,11 @@ import { isPrivate } from '../address/underlay.ts';
 import type { Peer } from '../host.ts';
 import { sourceOf } from './connection-gate.ts';
 
-/** Faults that are borne at once, and how many per second in the long run: one in ten seconds. */
+/** Faults tolerated at once, and per second in the long run: one in ten seconds. */
 export const FAULTS = { burst: 16, perSecond: 0.1 } as const;
-/** Of all peers of one address together. */
+/** The same for all peers of one address together. */
 export const SOURCE_FAULTS = { burst: 64, perSecond: 0.4 } as const;
-/** For which such a peer is refused, ms. */
+/** How long such a peer is refused, ms. */
 export const MISCONDUCT_MS = 10 * 60_000;
 
 type Whose = Pick<Peer, 'id' | 'remoteAddress'>;
@@ -35,7 +35,7 @@ export class Conduct {
     return peer && source;
   }
 
-  /** A private address is shared by too many for all of them to be suspected. */
+  /** Too many nodes share a private address to suspect them all. */
   isSuspect({ id, remoteAddress }: Whose): boolean {
     return (
       !this.#peers.isFull(id) || (!isPrivate(remoteAddress) && !this.#sources.isFull(sourceOf(remoteAddress)))

@@ -1,15 +1,16 @@
 /**
- * How many connections one address may make to us: the limits of the public network's nodes (`p2p-protocols.md` 1.1).
- * An IPv4 address counts alone, an IPv6 address with its /56. The own machine is not limited: a whole cluster is there.
+ * Limits the connections that one address may make to us: the limits of the public network's nodes
+ * (`p2p-protocols.md` 1.1). An IPv4 address counts alone, an IPv6 address with its /56. This machine is not
+ * limited: a whole cluster runs on it.
  */
 import { isLoopback } from '../address/underlay.ts';
 
 /** Open connections of one source. */
 export const SOURCE_CONNECTIONS_MAX = 200;
-/** New connections of one source at once, and how many of them come back per second. */
+/** New connections of one source at once, and how many of them it regains per second. */
 export const SOURCE_BURST = 40;
 const SOURCE_PER_SECOND = 10;
-/** Sources that are remembered; those without an open connection are forgotten when they have their burst back. */
+/** Sources remembered; those without an open connection are forgotten once their burst has refilled. */
 const SOURCES_MAX = 10_000;
 
 interface Source {
@@ -18,7 +19,7 @@ interface Source {
   at: number;
 }
 
-/** All times are of one monotonic clock, ms. */
+/** All times are from one monotonic clock, ms. */
 export class ConnectionGate {
   readonly #sources = new Map<string, Source>();
 
@@ -62,7 +63,7 @@ function tokensAt(source: Source, nowMs: number): number {
   return Math.min(SOURCE_BURST, source.tokens + ((nowMs - source.at) / 1000) * SOURCE_PER_SECOND);
 }
 
-/** What counts as one source. @param remote multiaddress */
+/** The key of a source. @param remote multiaddress */
 export function sourceOf(remote: string): string {
   const [, kind, host = ''] = remote.split('/');
   return kind === 'ip6' ? prefix56(host) : host;

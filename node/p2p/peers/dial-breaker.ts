@@ -1,4 +1,7 @@
-/** Stops dialling for a while when nothing can be reached, instead of trying everybody for ever. `p2p-protocols.md` 1.5. */
+/**
+ * Stops dialling for a while when nothing can be reached, instead of trying every peer for ever.
+ * `p2p-protocols.md` 1.5.
+ */
 import { HostError } from '../host.ts';
 
 /** Failures in a row after which dialling pauses. */
@@ -9,14 +12,14 @@ const FAILURES_WITHIN_MS = 30 * 60_000;
 const PAUSE_MIN_MS = 2 * 60_000;
 const PAUSE_MAX_MS = 60 * 60_000;
 
-/** All times are of one monotonic clock, ms. */
+/** All times are from one monotonic clock, ms. */
 export class DialBreaker {
   #failures = 0;
   #firstFailureAt = 0;
   #pausedUntil: number | undefined;
   #pauseMs = PAUSE_MIN_MS;
 
-  /** Asked before every dial. @throws HostError `DIAL_PAUSED` with the time that is left */
+  /** Asked before every dial. @throws HostError `DIAL_PAUSED` with the remaining time */
   check(nowMs: number): void {
     if (this.#pausedUntil !== undefined) {
       const retryAfterMs = this.#pausedUntil - nowMs;

@@ -1,11 +1,11 @@
-/** Which addresses are dialled, and how. `p2p-protocols.md` 1.5. */
+/** Decides which addresses are dialled, and how. `p2p-protocols.md` 1.5. */
 import type { Clock } from '../../env/clock.ts';
 import { fittingUnderlays, isDialable, isPrivate, peerIdOf } from '../address/underlay.ts';
 import { HostError } from '../host.ts';
 import type { Link, Transport } from '../transport.ts';
 import { DialBreaker } from './dial-breaker.ts';
 
-/** One underlay, until the link is secured; a probe as a whole. */
+/** Time limit for one underlay, until the link is secured, and for a whole probe. */
 const DIAL_TIMEOUT_MS = 15_000;
 
 export interface DiallingOptions {
@@ -28,7 +28,10 @@ export class Dialling {
     this.#deps = deps;
   }
 
-  /** Those that we can dial, in the given order; at least one. @throws HostError `UNDERLAY_INVALID`, `SELF_DIAL` */
+  /**
+   * The underlays that we can dial, in the given order; at least one. @throws HostError `UNDERLAY_INVALID`,
+   * `SELF_DIAL`
+   */
   choose(underlays: readonly string[]): string[] {
     const supported = this.#supported(underlays);
     if (supported.length === 0) throw new HostError('UNDERLAY_INVALID', 'no supported addresses');
@@ -82,7 +85,7 @@ function dialError(underlay: string, cause: unknown): HostError {
   return new HostError('DIAL_FAILED', `cannot dial ${underlay}: ${(cause as Error).message}`, { cause });
 }
 
-/** This machine has no way there, perhaps no network at all: nothing is said about the peer. */
+/** This machine has no route there, perhaps no network at all, which says nothing about the peer. */
 export function isUnreachable(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ('code' in cause && (cause.code === 'ENETUNREACH' || cause.code === 'EHOSTUNREACH')) return true;

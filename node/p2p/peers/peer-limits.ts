@@ -1,6 +1,7 @@
 /**
- * One budget per peer and one per address, kept over connections: an overlay costs nothing, so a node that has used up its
- * own would come back under another one. A private address has a larger one: a whole network may be behind it.
+ * One budget per peer and one per address, kept across connections: an overlay costs nothing, so a node that
+ * has used up its budget would come back under another one. A private address has a larger one: a whole
+ * network may be behind it.
  */
 import type { Clock } from '../../env/clock.ts';
 import { type RateLimit, RateLimits } from '../../env/turns/rate-limit.ts';
@@ -15,9 +16,9 @@ interface Rate {
 
 export interface PeerRates {
   readonly peer: Rate;
-  /** Of a public address. */
+  /** For a public address. */
   readonly source: Rate;
-  /** Of a private one. */
+  /** For a private one. */
   readonly nearby: Rate;
 }
 
@@ -34,18 +35,18 @@ export class PeerLimits {
     this.#nearby = new RateLimits(nearby, clock);
   }
 
-  /** @returns false when the peer or its address has not so much left; nothing is taken from a peer that has not */
+  /** @returns false when the peer or its address has too little left; then nothing is taken from the peer */
   tryTake(whose: Whose, count: number): boolean {
     return this.#peers.of(whose.id).tryTake(count) && this.#ofSource(whose).tryTake(count);
   }
 
-  /** Takes in any case: `ready` waits for what was not there. */
+  /** Takes unconditionally: `ready` waits for the shortfall. */
   charge(whose: Whose, count: number): void {
     this.#peers.of(whose.id).charge(count);
     this.#ofSource(whose).charge(count);
   }
 
-  /** Resolves when neither owes anything; undefined when that is so already. @throws the signal's reason */
+  /** Resolves when neither owes anything; undefined when neither does. @throws the signal's reason */
   ready(whose: Whose, signal: AbortSignal): Promise<void> | undefined {
     const limits = [this.#peers.of(whose.id), this.#ofSource(whose)];
     return limits.some((limit) => limit.owes()) ? allReady(limits, signal) : undefined;

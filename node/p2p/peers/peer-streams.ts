@@ -96,13 +96,13 @@ export class PeerStreams {
     }
   }
 
-  /** Without headers in time the stream ends, and with it whoever reads from it. */
+  /** If headers do not come in time, the stream ends, and with it any pending read. */
   #headersLimit(stream: FramedStream): Disposable {
     const timedOut = () => stream.reset(new StreamError('HEADERS_TIMEOUT', 'no headers from the peer'));
     return this.#deps.clock.timer(HEADERS_TIMEOUT_MS, timedOut);
   }
 
-  /** Serves a stream that the other side opened; resets it when nobody may. */
+  /** Serves a stream that the other side opened; resets it when it may not be served. */
   accept(link: Link, proposed: string, raw: RawStream): void {
     const session = this.#sessions.ofRemote(link.remoteId);
     const registration = this.#registered(proposed);

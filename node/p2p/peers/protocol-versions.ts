@@ -1,6 +1,6 @@
 /**
- * Which of the protocols that a node serves a proposed id means: one of the same name, stream and major version whose
- * minor version is not lower; patches do not count. `p2p-protocols.md` 1.3.
+ * Maps a proposed id to one of the protocols that a node serves: one of the same name, stream and major
+ * version whose minor version is not lower; patches do not count. `p2p-protocols.md` 1.3.
  */
 
 interface Version {
@@ -10,7 +10,7 @@ interface Version {
   readonly rest: string;
 }
 
-/** @returns the served id, or undefined when none is meant */
+/** @returns the served id, or undefined when none matches */
 export function servedFor(proposed: string, served: Iterable<string>): string | undefined {
   const wanted = versionOf(proposed);
   if (wanted === undefined) return undefined;

@@ -14,7 +14,7 @@ export interface Session {
   readonly controller: AbortController;
   /** Inbound streams that are being served, per protocol id. */
   readonly serving: Map<string, number>;
-  /** All that follows a handshake is done: the node counts it among its peers. */
+  /** All steps after the handshake are done: the node counts it among its peers. */
   settled: boolean;
 }
 
@@ -26,7 +26,7 @@ export function newSession(
 ): Session {
   const { record, ethereum, fullNode, underlays, welcomeMessage } = introduction;
   const controller = new AbortController();
-  // Every stream of the peer listens.
+  // Every stream of the peer adds a listener.
   setMaxListeners(0, controller.signal);
   const { overlay } = record;
   const said = { overlay, ethereum, fullNode, underlays, welcomeMessage };
@@ -74,7 +74,7 @@ export class Sessions {
 
   /**
    * The link for our streams: the one that the peer introduced itself on, while it is open. The other side may know us
-   * by that one alone, when both have dialled at the same time and the other introduction is still under way.
+   * by that one only, if both dialled at the same time and the other introduction is still under way.
    */
   linkOf({ link, remoteId }: Session): Link | undefined {
     return this.#links.get(remoteId)?.has(link) === true ? link : this.link(remoteId);
@@ -84,7 +84,7 @@ export class Sessions {
     return [...(this.#links.get(remoteId) ?? [])];
   }
 
-  /** @returns the session that has this overlay or this identity already; nothing is registered then */
+  /** @returns the session that already has this overlay or identity; then nothing is registered */
   register(session: Session): Session | undefined {
     const { peer, remoteId } = session;
     const known = this.#byOverlay.get(peer.id) ?? this.#byRemoteId.get(remoteId);

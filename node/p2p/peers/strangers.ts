@@ -1,7 +1,7 @@
 /**
- * Connections whose other end has not said yet which node it is. An honest one says it within milliseconds, so there is
- * always room for one more: where a source has its share, or all have taken everything, the one that has waited longest
- * goes. A stranger that waits on purpose loses its place to those that do not.
+ * Connections whose other end has not yet said which node it is. An honest one does so within milliseconds,
+ * so there is always room for one more: when a source has used its share, or all the total, the one that has
+ * waited longest is dropped. A stranger that waits on purpose loses its place to those that do not.
  */
 import { isPrivate } from '../address/underlay.ts';
 import { sourceOf } from './connection-gate.ts';
@@ -11,8 +11,8 @@ export const STRANGERS_MAX = 256;
 /** Of one public address. */
 export const STRANGERS_PER_SOURCE_MAX = 32;
 /**
- * Of one private address, the own machine among them: a network of a hundred nodes that start together is there, and each of
- * them may dial and probe another one at the same moment.
+ * Of one private address, this machine's included: a hundred nodes may start on it together, and each may
+ * dial and probe another at the same moment.
  */
 export const STRANGERS_NEARBY_MAX = 224;
 
@@ -21,7 +21,7 @@ export class Strangers<T> {
   readonly #sources = new Map<T, string>();
   readonly #counts = new Map<string, number>();
 
-  /** @param remote multiaddress @returns who has to go for it */
+  /** @param remote multiaddress @returns the one to be dropped for it */
   add(one: T, remote: string): T | undefined {
     const source = sourceOf(remote);
     const count = this.#counts.get(source) ?? 0;
@@ -35,7 +35,7 @@ export class Strangers<T> {
     return leaves;
   }
 
-  /** It has said who it is, or has left. Safe to call for any. */
+  /** It has introduced itself, or has left. Safe to call for any. */
   delete(one: T): void {
     const source = this.#sources.get(one);
     if (source === undefined) return;

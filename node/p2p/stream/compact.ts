@@ -1,14 +1,17 @@
-/** Pieces that wait for their reader, kept few: a sender that cuts its bytes small must not cost more than another. */
+/** Keeps the pieces waiting for a reader few: a sender of tiny pieces must not cost more than others. */
 import { allocate } from '../codec/table.ts';
 
-/** As many pieces may wait however small they are. */
+/** This many pieces may wait, however small they are. */
 const PIECES_MIN = 64;
-/** Bytes that every further piece has to bring on average. */
+/** Bytes that further pieces must have on average. */
 const PIECE_SIZE_MIN = 1024;
 /** Network buffers up to this size are not worth a copy. */
 const BUFFER_SIZE_MIN = 8192;
 
-/** Joins `pieces` when they are too many for the `size` bytes in them. Copies every byte a few hundred times at worst. */
+/**
+ * Joins `pieces` when there are too many for their `size` bytes. Copies every byte a few hundred times at
+ * worst.
+ */
 export function compact(pieces: Uint8Array[], size: number): void {
   if (pieces.length <= PIECES_MIN || size >= pieces.length * PIECE_SIZE_MIN) return;
   const whole = allocate(size);

@@ -10,10 +10,10 @@ import { FrameReader } from './framing.ts';
 /** How long a full close waits for the other side's end. `p2p-protocols.md` 2.3. */
 const FULL_CLOSE_MS = 30_000;
 
-/** How long the other side may leave no room for what we write; then it has stopped reading. */
+/** How long the other side may leave no room for our writes; after that it counts as not reading. */
 const WRITE_STALL_MS = 30_000;
 
-/** Of a write into a transport that has room. */
+/** Result of a write into a transport that has room. */
 const ROOM = Promise.resolve();
 
 /** What streams of one protocol count. */
@@ -30,7 +30,7 @@ export interface StreamMeter {
 export class FramedStream {
   readonly #raw: RawStream;
   readonly #clock: Clock;
-  /** Bounds reads that bring no signal of their own. */
+  /** Bounds reads without a signal of their own. */
   readonly #signal: AbortSignal | undefined;
   readonly #frames = new FrameReader();
   readonly #meter: StreamMeter | undefined;
@@ -57,7 +57,7 @@ export class FramedStream {
     }
   }
 
-  /** A message that is here already. */
+  /** A message that has already arrived. */
   take<T extends MessageTable>(table: T): MessageOf<T> | undefined {
     for (;;) {
       const frame = this.#frames.next();
@@ -87,7 +87,7 @@ export class FramedStream {
     }
   }
 
-  /** Without room in time the stream ends, and with it whoever writes to it. */
+  /** If no room appears in time, the stream ends, and with it any pending write. */
   async #within(room: Promise<void>): Promise<void> {
     const stalled = Promise.withResolvers<never>();
     using _limit = this.#clock.timer(WRITE_STALL_MS, () => {

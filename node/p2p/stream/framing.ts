@@ -5,7 +5,7 @@ import { compact } from './compact.ts';
 
 /** Readers of the public network refuse longer messages. */
 export const MESSAGE_SIZE_MAX = 131_072;
-/** Bytes of the longest length prefix that can still be allowed: 131 072 needs three. */
+/** Bytes of the longest valid length prefix: 131 072 needs three. */
 const PREFIX_BYTES_MAX = 3;
 
 export interface Frame {
@@ -15,8 +15,8 @@ export interface Frame {
 }
 
 /**
- * Cuts arriving bytes into frames. Bytes that came early stay here until they are asked for; nothing is copied
- * unless a frame is spread over several arrivals.
+ * Cuts arriving bytes into frames. Early bytes stay here until requested; nothing is copied unless a frame is
+ * spread over several arrivals.
  */
 export class FrameReader {
   readonly #limit: number;
@@ -34,17 +34,19 @@ export class FrameReader {
     compact(this.#parts, this.#buffered);
   }
 
-  /** Bytes that arrived and were not handed out. */
+  /** Bytes that have arrived but were not handed out. */
   get buffered(): number {
     return this.#buffered;
   }
 
-  /** Everything that arrived and was not handed out, as one piece; the reader is empty afterwards. */
+  /** All bytes not yet handed out, as one piece; the reader is empty afterwards. */
   rest(): Uint8Array | undefined {
     return this.#buffered === 0 ? undefined : this.#take(this.#buffered).bytes;
   }
 
-  /** The next whole frame, or undefined until more bytes arrive. @throws StreamError `MESSAGE_TOO_LARGE` */
+  /**
+   * The next complete frame, or undefined until more bytes arrive. @throws StreamError `MESSAGE_TOO_LARGE`
+   */
   next(): Frame | undefined {
     const prefix = this.#prefix();
     if (prefix === undefined || this.#buffered < prefix.size + prefix.length) return undefined;

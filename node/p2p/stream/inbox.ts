@@ -1,6 +1,6 @@
 import { compact, detached } from './compact.ts';
 
-/** Bytes that arrived on one stream and wait for its reader. */
+/** Bytes that have arrived on one stream and wait for its reader. */
 export class Inbox {
   readonly #parts: Uint8Array[] = [];
   /** Told how many bytes the reader took, for flow control. */
@@ -31,20 +31,20 @@ export class Inbox {
     compact(this.#parts, this.#size);
   }
 
-  /** No more will come; what is here stays readable. */
+  /** No more will come; what has arrived stays readable. */
   end(): void {
     this.#ended = true;
     if (this.#size === 0) this.#wake()?.resolve(undefined);
   }
 
-  /** No more will come. What is here stays readable, because it may say why; then reads reject. */
+  /** No more will come. What has arrived stays readable, because it may say why; after it reads reject. */
   breakOff(reason: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = reason;
     if (this.#size === 0) this.#wake()?.reject(reason);
   }
 
-  /** As `breakOff`, and drops what is here. */
+  /** As `breakOff`, but drops what has arrived. */
   fail(reason: Error): void {
     this.#parts.length = 0;
     this.#size = 0;

@@ -5,7 +5,7 @@
  *   Peers{at most 30 records}  ──►            over the budget of its connection → reset, nothing is read
  *                                             over the budget of its overlay or address → only what we have is read
  *   close                                     every record is judged (`rules.ts`); good ones → address book
- *                                             those and all that we have a record of → topology
+ *                                             these and all others with a record here → topology
  *
  * Larger sets take several streams. There is no response, and nothing is dialled here.
  */
@@ -37,7 +37,7 @@ export interface HiveOptions {
   readonly networkId: bigint;
   /** Pass on records that have private addresses only: networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
-  /** A bootnode introduces those who come to it; what it is told it does not keep. */
+  /** A bootnode introduces the peers that connect to it, but does not keep the records they send. */
   readonly bootnodeMode: boolean;
 }
 
@@ -94,7 +94,7 @@ class Gossip implements Hive {
     this.#metrics.sent.inc();
     for (let at = 0; at < overlaysHex.length; at += BATCH_MAX) {
       const batch = overlaysHex.slice(at, at + BATCH_MAX);
-      // Charged before records are left out, like the receiver's budget on the public network.
+      // Charged before records are filtered out, as the receiver does on the public network.
       if (!this.#budget(this.#outbound, peer).take(batch.length, this.#deps.clock.monotonic())) return;
       const peers = this.#records(batch, peer.generation);
       if (peers.length === 0) continue;
@@ -121,7 +121,7 @@ class Gossip implements Hive {
     this.#metrics.received.inc();
     this.#metrics.receivedPeers.inc(peers.length);
     if (!this.#budget(this.#inbound, stream.peer).take(peers.length, clock.monotonic())) {
-      // It has the same budget, and stops by itself.
+      // The sender has the same budget and should have stopped by itself.
       this.#deps.host.misbehaved(stream.peer, 'gossip over its budget');
       throw new StreamError('STREAM_RESET', 'rate limit exceeded');
     }
@@ -142,7 +142,8 @@ class Gossip implements Hive {
       const verdict = judge(wire, generation, context);
       if ('take' in verdict) taken.push(verdict.take);
       else this.#dropped(stream.peer, verdict.drop);
-      // Where only the record is no news its node may be: one that introduced itself, and left before it was a peer.
+      // A record can be old news while its node is not: the node may have introduced itself and left before
+      // it became a peer.
       if ('take' in verdict || isNoNews(verdict.drop)) learned.push(toHex(wire.overlay));
     }
     const writes = taken.map((record) => this.#deps.addressBook.put(record));

@@ -1,4 +1,4 @@
-/** What hive believes and how much of it. Pure. `p2p-protocols.md` 4.2. */
+/** Which records hive accepts, and how many. Pure. `p2p-protocols.md` 4.2. */
 import { equalBytes } from '../../crypto/hex.ts';
 import {
   type BzzAddress,
@@ -16,10 +16,10 @@ import type { AddressRecord, Generation } from '../../p2p/host.ts';
 
 /** Records that a peer may announce at once, in each direction: four for every bin. */
 export const BUDGET_RECORDS = 128;
-/** One record of the budget comes back in this time. */
+/** Time in which the budget regains one record. */
 export const BUDGET_REFILL_MS = 60_000;
 
-/** Tokens that come back with time. */
+/** A token bucket. */
 export class Budget {
   #tokens = BUDGET_RECORDS;
   #at: number;
@@ -40,9 +40,9 @@ export class Budget {
 }
 
 /**
- * Records that are news to us: what is kept of them lasts, so this budget does, over connections. It is spent only on
- * what we do not have yet; a peer that comes back tells mostly what we know. Hundreds of nodes may be behind a private
- * address, each of them news once.
+ * Records that are news to us: we keep them across connections, so the budget lasts across connections too.
+ * It is spent only on records that we do not have yet; a returning peer mostly tells us what we know.
+ * Hundreds of nodes may share a private address, each of them news once.
  */
 export const NEWS = {
   peer: { perSecond: 0.1, burst: 256 },
@@ -52,13 +52,13 @@ export const NEWS = {
 
 export type DropReason =
   | 'OWN_OVERLAY'
-  /** We have the same addresses. */
+  /** Our record has the same addresses. */
   | 'UNCHANGED'
-  /** We have a record with time, and this one has none. */
+  /** Our record has a timestamp, and this one has none. */
   | 'WITHOUT_TIME'
   | RecordErrorCode;
 
-/** We have a record of the node that is as good: what is dropped is believed, and no news. */
+/** Our record of the node is as good: the dropped one is valid, but no news. */
 const NO_NEWS: ReadonlySet<DropReason> = new Set([
   'UNCHANGED',
   'WITHOUT_TIME',
@@ -79,7 +79,7 @@ export interface ReceiveContext {
   readonly stored: (overlay: Uint8Array) => AddressRecord | undefined;
 }
 
-/** Whether a record says what we have: then it costs neither a look at its signature nor room. */
+/** Whether a record matches ours: then we neither verify its signature nor store it. */
 export function isHeld(
   wire: MessageOf<typeof BzzAddress>,
   generation: Generation,
@@ -91,7 +91,10 @@ export function isHeld(
   return generationOf(known) === '15.0.0' || equalBytes(known.underlay, wire.underlay);
 }
 
-/** One gossiped record, in the version in which it came. A record that fails is dropped alone. */
+/**
+ * One gossiped record, in the version in which it came. A record that fails is dropped; the others are
+ * unaffected.
+ */
 export function judge(
   wire: MessageOf<typeof BzzAddress>,
   generation: Generation,
@@ -109,7 +112,7 @@ export function judge(
 
 function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
   const known = context.stored(wire.overlay);
-  // Most of gossip is what others have told already, and recovering a signer is most of what a record costs.
+  // Most gossip repeats what other peers have told us, and recovering the signer is most of a record's cost.
   if (known !== undefined && generationOf(known) === '15.0.0' && equalRecords(known, wire))
     return { drop: 'TIMESTAMP_NOT_NEWER' };
   const { record } = parseRecord(wire, context.networkId);
@@ -119,8 +122,8 @@ function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext)
 }
 
 /**
- * Senders of hive 1.1.0 leave out addresses, and then the signature covers something else: it cannot be checked here,
- * only when the node itself introduces itself. So this is never taken instead of a record that was proved and has a time.
+ * Senders of hive 1.1.0 leave out addresses, so the signature no longer matches: it can only be checked when
+ * the node introduces itself. Such a record therefore never replaces a verified one with a timestamp.
  */
 function judgeHearsay(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
   for (const [field, size] of FIELD_SIZES) {
@@ -147,8 +150,8 @@ function sameUnderlays(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /**
- * What goes out about a record: the older version knows no time and carries only addresses that others can reach; the
- * newer one needs a record with time and carries it as it was signed.
+ * How a record is announced: the older version has no timestamp and carries only addresses that others can
+ * reach; the newer one requires a timestamp and carries the record as signed.
  * @returns undefined when there is nothing to tell
  */
 export function toAnnounce(

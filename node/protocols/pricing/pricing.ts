@@ -22,13 +22,13 @@ import { AnnouncePaymentThreshold, PRICING } from './wire.ts';
 const TIMEOUT_MS = 5_000;
 
 /**
- * An honest peer announces a threshold after connecting and when it has grown, at most once per payment of ours. Who
- * announces more makes us work for nothing.
+ * An honest peer announces a threshold after connecting and when it has grown, at most once per payment that
+ * we make. A peer that announces more often makes us work for nothing.
  */
 const ANNOUNCEMENTS = { perSecond: 50, burst: 500 } as const;
 
 export interface PricingOptions {
-  /** Least threshold to accept, accounting units; zero: by the refresh rate. */
+  /** Lowest threshold to accept, accounting units; zero: derived from the refresh rate. */
   readonly thresholdMinimum: bigint;
   /** Of this node's class, accounting units per second. */
   readonly refreshRate: bigint;
@@ -43,11 +43,17 @@ export interface PricingDeps {
 }
 
 export interface Pricing {
-  /** Sends the threshold granted to `peer` now; also called when accounting grants more. @throws StreamError and the like */
+  /**
+   * Sends the threshold currently granted to `peer`; also called when accounting grants more. @throws
+   * StreamError and the like
+   */
   announce(peer: Peer, signal: AbortSignal): Promise<void>;
 }
 
-/** Registers the protocol, and the announcement to every new peer: a peer that cannot be told is disconnected. */
+/**
+ * Registers the protocol, and the announcement to every new peer: a peer that cannot be sent one is
+ * disconnected.
+ */
 export function createPricing(options: PricingOptions, deps: PricingDeps): Pricing {
   const pricing = new ThresholdExchange(options, deps);
   deps.host.handle(PRICING, (stream, signal) => pricing.serve(stream, signal));

@@ -1,5 +1,5 @@
 /**
- * Settlement by time: a debt sinks by the refresh rate for every second, when the debtor asks for it.
+ * Settlement by time: a debt shrinks by the refresh rate per second elapsed, whenever the debtor asks.
  * `p2p-protocols.md` 4.6, `node-behaviour.md` 5.6.
  *
  *   debtor                                    creditor
@@ -9,11 +9,11 @@
  *   check clock and amount     ◄──            PaymentAck{accepted, now}
  *   balance += accepted (by accounting)
  *
- * An honest debtor is never too soon: the creditor stamps before the debtor counts, so a second after the end of one
- * refresh the creditor's second has changed, whatever the phase between the clocks. Accounting keeps that distance;
- * the check on the persisted time below keeps it over a restart.
+ * An honest debtor is never too early: the creditor stamps before the debtor starts counting, so one second
+ * after the end of a refresh the creditor's clock shows another second, whatever the offset between the
+ * clocks. Accounting keeps that distance; the check on the persisted time below keeps it across a restart.
  *
- * Whatever fails here makes accounting blocklist the creditor, unless it has left.
+ * Any failure here makes accounting blocklist the creditor, unless it has left.
  */
 import type { RefreshLedger, Refreshment, TimeSettlement } from '../../accounting/ports.ts';
 import { forClass } from '../../accounting/rules.ts';
@@ -43,9 +43,11 @@ const TIMEOUT_MS = 5_000;
 export interface PseudosettleOptions extends ClockTolerance {
   /** Debt of a full peer that is forgiven per second, accounting units. */
   readonly refreshRate: bigint;
-  /** Light peers get this part of it. */
+  /** Light peers get this fraction of it. */
   readonly lightFactor: bigint;
-  /** Distance also to the last refresh that a previous run of this node may have made, milliseconds. */
+  /**
+   * Minimum distance between refreshes, including the last one of a previous run of this node, milliseconds.
+   */
   readonly refreshIntervalMs: number;
 }
 
@@ -65,7 +67,7 @@ export interface Pseudosettle {
    * @throws PseudosettleError when the answer breaks a rule; StreamError, TimeoutError when there is none
    */
   settle(peer: Peer, amount: bigint): Promise<Refreshment>;
-  /** Every peer that ever settled or was settled with. */
+  /** Every peer that ever settled with us, or we with it. */
   settlements(): TimeSettlement[];
   settlement(overlayHex: string): TimeSettlement | undefined;
 }
@@ -112,7 +114,10 @@ class TimeSettlements implements Pseudosettle {
     }
   }
 
-  /** Synchronous, so that two refreshes of one peer cannot both count, and balanced before the debtor knows. */
+  /**
+   * Synchronous, so that two concurrent refreshes of one peer cannot both count; the balance changes before
+   * the debtor hears of it.
+   */
   #accept(peer: Peer, attempted: bigint): { amount: Uint8Array; timestamp: bigint } {
     const now = unixSeconds(this.#deps.clock.now());
     const last = this.#store.received(peer.id);

@@ -4,7 +4,7 @@ import { decodeAmount } from '../amounts.ts';
 export interface ClockTolerance {
   /** Largest difference between the creditor's clock and ours, seconds. */
   readonly clockToleranceSeconds: bigint;
-  /** Largest difference between the time that passed on both clocks since the last refresh, seconds. */
+  /** Largest difference between the times elapsed on the two clocks since the last refresh, seconds. */
   readonly intervalToleranceSeconds: bigint;
 }
 
@@ -26,7 +26,7 @@ export class PseudosettleError extends Error {
   }
 }
 
-/** @throws PseudosettleError `AMOUNT_MALFORMED` for more bytes than any amount of ours has */
+/** @throws PseudosettleError `AMOUNT_MALFORMED` when longer than any valid amount */
 export function amountOf(bytes: Uint8Array): bigint {
   const amount = decodeAmount(bytes);
   if (amount === undefined)
@@ -43,7 +43,7 @@ export function unixSeconds(ms: number): bigint {
 export function acceptedAmount(refresh: {
   attempted: bigint;
   debt: bigint;
-  /** Negative when the own clock was set back: nothing is accepted until it has caught up. */
+  /** Negative when our clock was set back: nothing is accepted until it has caught up. */
   elapsedSeconds: bigint;
   rate: bigint;
 }): bigint {
@@ -53,7 +53,7 @@ export function acceptedAmount(refresh: {
   return accepted > 0n ? accepted : 0n;
 }
 
-/** What both sides noted of the last refresh, unix seconds; zero before the first. */
+/** What each side noted of the last refresh, unix seconds; zero before the first. */
 export interface LastRefresh {
   /** Stamp of the creditor. */
   readonly timestamp: bigint;
@@ -62,8 +62,8 @@ export interface LastRefresh {
 }
 
 /**
- * The moment of our clock at which the creditor most likely stamped: its stamp, moved into the exchange. A busy
- * machine may read an answer seconds after it was given; that says nothing about the creditor's clock.
+ * The moment of our clock at which the creditor most likely stamped: its stamp, clamped to the exchange. A
+ * busy machine may read an answer seconds after it was sent; that says nothing about the creditor's clock.
  */
 export function momentOfStamp(stamp: bigint, exchange: { startedAt: bigint; endedAt: bigint }): bigint {
   if (stamp < exchange.startedAt) return exchange.startedAt;

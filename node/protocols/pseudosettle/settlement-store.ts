@@ -8,9 +8,9 @@ import type { KeyValueStore } from '../../store/ports.ts';
 import type { LastRefresh } from './rules.ts';
 
 /**
- * Peers remembered in each direction, some megabytes. A new identity costs nothing, but a total above zero had to be
- * owed first: the one that was settled with longest ago is forgotten, and before it one that never paid anything.
- * To forget is safe: after so many others time has long forgiven what the last refresh left over.
+ * Peers remembered in each direction, some megabytes. A new identity costs nothing, but a total above zero
+ * requires a debt first: peers that never paid are forgotten first, then the one whose last settlement is
+ * oldest. Forgetting is safe: after so many others, time has long forgiven what the last refresh left over.
  */
 const PEERS_MAX = 10_000;
 
@@ -76,7 +76,7 @@ export class SettlementStore {
     this.#write(RECEIVED + peer, [refresh.timestamp, refresh.total]);
   }
 
-  /** The refresh before stands first in the map. */
+  /** The oldest refresh comes first in the map. */
   #note<R extends { total: bigint }>(
     refreshes: Map<string, R>,
     prefix: string,

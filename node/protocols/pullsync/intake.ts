@@ -1,4 +1,4 @@
-/** Deliveries of a page: which are what was asked for, and their way into the reserve. */
+/** Deliveries of a page: checks that they were asked for, and puts them into the reserve. */
 import type { Chunk } from '../../chunk/chunk.ts';
 import { ChunkError } from '../../chunk/errors.ts';
 import { decodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
@@ -18,7 +18,10 @@ export interface IntakeDeps {
   readonly host: Pick<Host, 'misbehaved'>;
   readonly reserve: Pick<Reserve, 'put'>;
   readonly postage: Pick<Postage, 'validate'>;
-  /** Sees every valid chunk that is delivered, also one that the reserve then refuses as older. Must not throw. */
+  /**
+   * Sees every valid chunk that is delivered, including one that the reserve then refuses as older. Must not
+   * throw.
+   */
   readonly onDelivered: (chunk: Chunk) => void;
   readonly events?: ChunkEvents | undefined;
 }
@@ -28,9 +31,9 @@ export class Intake {
   readonly errors: Error[] = [];
   /** Chunks stored. */
   count = 0;
-  /** Deliveries that were what they should be. */
+  /** Valid deliveries. */
   valid = 0;
-  /** Of the store: the first one. */
+  /** First error of the store. */
   failure: unknown;
   /** Not delivered yet. */
   readonly #claims: Map<string, Claim>;
@@ -69,7 +72,7 @@ export class Intake {
     }
   }
 
-  /** A batch that we do not know, or that seems too small, may be one whose events we have not read yet. */
+  /** If a batch is unknown or seems too small, we may not have read its events yet. */
   #blame(error: PullsyncError | ChunkError | PostageError): void {
     const honest = error instanceof PostageError && (error.code !== 'STAMP_INVALID' || error.passing);
     if (!honest) this.#deps.host.misbehaved(this.#from, error.message);
@@ -109,7 +112,7 @@ export class Intake {
       this.#deps.events?.add('pulled', chunk.address, { peer: this.#from.id });
       done = true;
     } catch (error) {
-      // The index is in use by a newer stamp: nobody needs this one.
+      // The index is in use by a newer stamp: this one is no longer needed.
       done = error instanceof ReserveOverwriteError;
       if (error instanceof ReserveOverwriteError) this.errors.push(error);
       else this.failure ??= error;
@@ -118,7 +121,7 @@ export class Intake {
     }
   }
 
-  /** Waits for the store; what was not delivered is free for others to ask for. */
+  /** Waits for the store; what was not delivered may then be requested by others. */
   async stored(): Promise<void> {
     for (const claim of this.#claims.values()) claim.end(false);
     await Promise.all(this.#puts);

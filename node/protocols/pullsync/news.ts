@@ -1,8 +1,9 @@
 /**
- * Peers that wait to be told that this node's bins have got something new. Each says what it knows, and is answered as
- * soon as that is not how things are: an answer that is lost is given again to who asks again.
+ * Peers waiting for news in this node's bins. Each says what it knows, and is answered as soon as that is out
+ * of date: after a lost answer, a peer that asks again is answered again.
  *
- * Puts come in bursts, from several sides: what a burst brings is told once, when it is over or has lasted too long.
+ * Puts come in bursts, from several sources: a burst is announced once, when it is over or has lasted too
+ * long.
  */
 import { abortable } from '../../env/abortable.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
@@ -37,7 +38,7 @@ export class News {
     return { cursors: reserve.lastBinIds(), epoch: reserve.epoch() };
   }
 
-  /** What there is, once it is not what is known, or after a time. @throws the signal's reason */
+  /** The current state, once it differs from `known`, or after a timeout. @throws the signal's reason */
   async beyond(known: MessageOf<typeof Known>, signal: AbortSignal): Promise<MessageOf<typeof Ack>> {
     using deadline = this.#deps.clock.deadline(NEWS_WAIT_MS, signal);
     try {
@@ -82,7 +83,8 @@ export class News {
 }
 
 function isNew({ cursors, epoch }: MessageOf<typeof Ack>, known: MessageOf<typeof Known>): boolean {
-  // Of an empty reserve its epoch alone is no news to a peer that knows nothing: in a fresh network nobody has anything.
+  // The epoch of an empty reserve alone is no news to a peer that knows nothing: in a fresh network every
+  // reserve is empty.
   if (known.epoch !== 0n && epoch !== known.epoch) return true;
   return cursors.some(
     (cursor, bin) => bin >= known.from && bin <= known.to && cursor !== (known.cursors[bin] ?? 0n),

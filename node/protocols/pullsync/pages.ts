@@ -1,7 +1,7 @@
 /**
  * What is offered to peers: the entries of a bin from an id on, collected until there are enough of them, the bin has
- * been quiet for a moment, or the first of them has waited long enough. A bin without such entries is waited for while
- * a peer asks, and all that ask for the same share one collection.
+ * been quiet for a moment, or the first of them has waited long enough. If a bin has no such entries, we wait
+ * for them as long as a peer asks; all requests for the same page share one collection.
  */
 
 import { abortable } from '../../env/abortable.ts';
@@ -21,9 +21,9 @@ export interface PagesDeps {
 export class Pages {
   readonly #deps: PagesDeps;
   readonly #collections = new SingleFlight<Page>();
-  /** Bin → who waits for its next entries. */
+  /** Bin → waiters for its next entries. */
   readonly #watched = new Map<number, Set<BinNews>>();
-  /** Bin → monotonic time of its last entry, if it got one since the start. */
+  /** Bin → monotonic time of its last entry, if it has got one since the start. */
   readonly #lastPut = new Map<number, number>();
 
   constructor(deps: PagesDeps) {
@@ -75,7 +75,7 @@ export class Pages {
   }
 }
 
-/** Counts the entries that a bin gets, so that one look at the store is enough for many. */
+/** Counts the entries that a bin gets, so that one store read covers many. */
 class BinNews implements Disposable {
   readonly #clock: Clock;
   readonly #dispose: () => void;
@@ -93,7 +93,8 @@ class BinNews implements Disposable {
   }
 
   /**
-   * Resolves after `count` more entries, counted from the last call on, or at a monotonic time that entries may put off.
+   * Resolves after `count` more entries, counted from the last call, or at a monotonic time that new entries
+   * may postpone.
    * @throws the signal's reason
    */
   async reach(

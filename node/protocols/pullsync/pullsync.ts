@@ -11,12 +11,12 @@
  *   Want{bits}                 ──►            wait for the peer's share of our rate
  *   verify, store              ◄──            Delivery, one per set bit, empty when the chunk has left meanwhile
  *
- * Nodes of ours wait with the Ack until a bin has something that the pulling side does not know, so that one stream
- * waits per peer and not one per bin (`news.ts`). A peer that does not know of this answers at once, and is asked for
- * the next entry of every bin instead, for as long as that takes.
+ * svcnet nodes delay the Ack until a bin has something that the pulling side does not know, so that one
+ * stream waits per peer and not one per bin (`news.ts`). A peer without this extension answers at once, and
+ * is asked for the next entry of every bin instead, for as long as that takes.
  *
- * A delivery that is not what it should be costs that chunk only: the page counts as pulled, because asking again would
- * bring the same. What the store cannot take, and a conversation that breaks off, leaves the page unpulled.
+ * An invalid delivery costs only that chunk: the page counts as pulled, because asking again would bring the
+ * same. A store failure, or a conversation that breaks off, leaves the page unpulled.
  *
  * Nothing is accounted: both sides gain.
  */
@@ -78,7 +78,7 @@ export interface PullsyncDeps extends IntakeDeps {
 export interface Cursors {
   /** Highest bin id of each of the peer's 32 bins, 0 for an empty one. */
   readonly cursors: readonly bigint[];
-  /** Unix seconds; another one than before means that bin ids started anew. */
+  /** Unix seconds; a changed epoch means that bin ids started anew. */
   readonly epoch: bigint;
 }
 
@@ -89,7 +89,10 @@ export interface BinRange {
 }
 
 export interface Changed extends Cursors {
-  /** The peer waits until there is something new; false when it knows no such thing and has answered at once. */
+  /**
+   * Whether the peer waits until there is something new; false when it lacks this extension and has answered
+   * at once.
+   */
   readonly waits: boolean;
 }
 
@@ -112,8 +115,9 @@ export interface Pullsync {
   /** @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason */
   cursors(peer: Peer, signal: AbortSignal): Promise<Cursors>;
   /**
-   * The cursors once they are not what is known of these bins, the first time once there is anything in them, or after
-   * some minutes without any news. @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason
+   * The cursors, once they differ from what is known of these bins (the first time: once the bins are not
+   * empty), or after some minutes without news. @throws StreamError; TimeoutError; PullsyncError
+   * `CURSORS_INVALID`; the signal's reason
    */
   changes(peer: Peer, bins: BinRange, known: Cursors | undefined, signal: AbortSignal): Promise<Changed>;
   /**
@@ -143,7 +147,7 @@ export function createPullsync(deps: PullsyncDeps): Pullsync {
 const WAITING: Headers = new Map([[KNOWN_HEADER, Uint8Array.of(1)]]);
 const NOT_WAITING: Headers = new Map();
 
-/** What of an offer is asked of this peer, and what others are asked for already. */
+/** Which chunks of an offer to request from this peer, and which are already requested from others. */
 interface Selection {
   readonly wanted: readonly number[];
   readonly claims: ReadonlyMap<string, Claim>;
@@ -160,7 +164,7 @@ class PullsyncProtocol implements Pullsync {
   readonly #pages: Pages;
   readonly #news: News;
   readonly #wants: Wants;
-  /** One per connection, gone with it. */
+  /** One per connection, dropped with it. */
   readonly #rates = new WeakMap<Peer, RateLimit>();
 
   constructor(deps: PullsyncDeps) {
@@ -229,7 +233,7 @@ class PullsyncProtocol implements Pullsync {
       const page = await this.#pull({ peer, bin, start }, signal);
       count += page.count;
       errors.push(...page.errors);
-      // Another peer failed with a chunk of this page: what is still missing is asked of this one.
+      // Another peer failed to deliver a chunk of this page: request what is still missing from this one.
       if (await this.#wants.settled(page.shared, signal)) return { topmost: page.topmost, count, errors };
     }
   }
@@ -363,8 +367,8 @@ class PullsyncProtocol implements Pullsync {
   }
 
   /**
-   * The chunks of a page as one span, a trace of its own on either side: the headers of its stream have been exchanged
-   * long before there was anything to bring.
+   * The chunks of a page as one span, in a separate trace on each side: the stream's headers were exchanged
+   * long before there was anything to deliver.
    */
   #spanned(
     name: string,
@@ -382,7 +386,7 @@ class PullsyncProtocol implements Pullsync {
     return rate;
   }
 
-  /** A message that has to come soon; else the stream ends. */
+  /** A message that must come soon; otherwise the stream ends. */
   async #prompt<T extends MessageTable>(
     stream: MessageStream,
     message: Promise<MessageOf<T>>,

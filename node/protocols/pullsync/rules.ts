@@ -7,20 +7,29 @@ import type { Ack, Get, Offer } from './wire.ts';
 /** Entries of one offer. */
 export const PAGE_SIZE = 250;
 /**
- * An offer goes out when its bin has had no new entry for so long, milliseconds: several nodes are given a chunk at the
- * same moment, and what one is about to get by a push it need not pull.
+ * An offer goes out when its bin has had no new entry for this long, milliseconds: several nodes receive a
+ * chunk at the same moment, and a node need not pull what a push is about to bring.
  */
 export const PAGE_IDLE_MS = 100;
-/** Or when its first entry has waited so long, milliseconds: where entries keep coming they come in fewer pages. */
+/**
+ * Or when its first entry has waited this long, milliseconds: a steady flow of entries then takes fewer
+ * pages.
+ */
 export const PAGE_MAX_MS = 500;
-/** News of a put waits until no other came for so long, but no longer than the second, milliseconds. */
+/**
+ * News waits until no further put has come for the first of these, but no longer than the second, ms.
+ */
 export const NEWS_IDLE_MS = 100;
 export const NEWS_MAX_MS = 1_000;
-/** Who waits for news is answered after this time even if there is none, milliseconds: what is half open ends then. */
+/**
+ * A waiting peer is answered after this time even without news, milliseconds: this ends half-open streams.
+ */
 export const NEWS_WAIT_MS = 300_000;
-/** Chunks delivered to one peer, and how many of them at once. */
+/** Chunks delivered to one peer per second, and in one burst. */
 export const SERVING = { perSecond: 250, burst: 250 } as const;
-/** A whole cursors stream; and Get, and Want, which a peer sends as soon as it can, milliseconds. */
+/**
+ * Time for a whole cursors stream, and for Get and Want, which a peer sends as soon as it can, milliseconds.
+ */
 export const PROMPT_MS = 30_000;
 /**
  * From Want to the last delivery, milliseconds. A server may make us wait: 64 streams (one historical and one live of
@@ -28,8 +37,8 @@ export const PROMPT_MS = 30_000;
  */
 export const DELIVERY_MS = 180_000;
 /**
- * How long a chunk that one peer was asked for is not asked of others as well, milliseconds: longer than a peer takes
- * for a page of every bin at its rate, shorter than it may take at all.
+ * How long a chunk requested from one peer is not requested from others, milliseconds: longer than a peer
+ * needs for a page of every bin at its rate, shorter than its time limit.
  */
 export const SHARED_WANT_MS = 30_000;
 /** Bin ids are 64 bits wide; this one has no successor. */
@@ -71,7 +80,7 @@ export function checkAck({ cursors }: MessageOf<typeof Ack>): void {
 export function checkOffer({ chunks, topmost }: MessageOf<typeof Offer>, start: bigint): void {
   const wrong = chunks.find((chunk) => Object.values(chunk).some(({ length }) => length !== ADDRESS_SIZE));
   if (wrong !== undefined) throw new PullsyncError('OFFER_INVALID', 'inconsistent hash length');
-  // Taken as progress it would be none: the same page would be asked for again and again.
+  // Accepting it would make no progress: the same page would be requested again and again.
   if (topmost < start) {
     throw new PullsyncError('OFFER_INVALID', `offer up to ${topmost} for chunks from ${start}`);
   }

@@ -1,7 +1,7 @@
 /**
- * Chunks that peers are being asked for. Neighbours offer the same chunk at the same moment; it is asked of one of
- * them, and the others' pages wait for how that ends. Who waits for nothing takes the chunk over: a peer that is slow
- * or fails keeps nobody else from it.
+ * Chunks that are being requested from peers. Neighbours offer the same chunk at the same moment; it is
+ * requested from one of them, and the others' pages wait for the outcome. If it does not arrive, a waiting
+ * page takes the chunk over: a peer that is slow or fails does not keep the others from delivering it.
  */
 
 import { abortable } from '../../env/abortable.ts';
@@ -10,11 +10,11 @@ import { SHARED_WANT_MS } from './rules.ts';
 
 interface Asked {
   readonly since: number;
-  /** Resolves with whether nobody needs to ask for the chunk any more. */
+  /** Resolves with whether the chunk no longer needs to be requested. */
   readonly ended: PromiseWithResolvers<boolean>;
 }
 
-/** The right to ask for one chunk; ended exactly once that counts. */
+/** The right to request one chunk; only its first end counts. */
 export interface Claim {
   end(done: boolean): void;
 }
@@ -34,7 +34,7 @@ export class Wants {
     this.#clock = clock;
   }
 
-  /** The claim on a chunk, or who has it. @param key of chunk and stamp */
+  /** The claim on a chunk, or the caller that has it. @param key of chunk and stamp */
   claim(key: string): Claim | { readonly shared: Shared } {
     const now = this.#clock.monotonic();
     const before = this.#asked.get(key);

@@ -11,17 +11,18 @@ export const PULLSYNC = {
 
 export const CURSORS = {
   id: '/swarm/pullsync/1.4.0/cursors',
-  /** Peers ask once per connection, and keep one stream waiting where they know that they may. */
+  /** Peers ask once per connection, and keep one stream waiting where the other side supports it. */
   inboundStreamsMax: 8,
 } as const satisfies ProtocolSpec;
 
 /**
- * Header of a cursors stream that is to be answered once there is something new, a `Known`. Who does so answers with a
- * header of the same name; other nodes, such as those of the public network, do not know it and answer at once.
+ * Header of a cursors stream to be answered once there is something new; its value is a `Known`. A node that
+ * supports this answers with a header of the same name; other nodes, such as those of the public network, do
+ * not know it and answer at once.
  */
 export const KNOWN_HEADER = 'known-cursors';
 
-/** What a peer has been told of our bins, epoch 0 if nothing, and the ones that it pulls, both ends included. */
+/** What a peer knows of our bins, epoch 0 if nothing, and the bins that it pulls, both ends included. */
 export const Known = {
   cursors: [1, ['repeated', 'uint64']],
   epoch: [2, 'uint64'],

@@ -1,17 +1,17 @@
 /**
- * Neighbourhoods that take no chunks now, because their reserves are full or no node is there: pushing goes on in all
- * others, and comes back to these after a pause that grows. Without it, what cannot be placed would keep every slot
- * from what can, and the processor busy.
+ * Neighbourhoods that take no chunks now, because their reserves are full or no node is there: pushing
+ * continues in all others, and returns to these after a growing pause. Otherwise chunks that cannot be placed
+ * would occupy every slot and keep the processor busy.
  */
 import { addressPrefix } from '../../chunk/address.ts';
 import type { Clock } from '../../env/clock.ts';
 
-/** Failures in a row from which on a neighbourhood is left alone: single ones have causes of their own. */
+/** Failures in a row after which a neighbourhood is paused: single ones may have other causes. */
 const FAILURES_MAX = 4;
 /** Milliseconds; doubles with every pause that did not help. */
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
-/** Pause from which on it is worth telling: what is over in a moment is no trouble. */
+/** Shortest pause worth reporting: shorter ones are no trouble. */
 const TOLD_MS = 4_000;
 
 export interface Pause {
@@ -26,7 +26,7 @@ export interface Pause {
 interface Trouble extends Pause {
   readonly failures: number;
   readonly pauseMs: number;
-  /** Monotonic end of the pause; it is over when the next push fails or not. */
+  /** Monotonic end of the pause; the next push then extends or ends it. */
   readonly until: number;
 }
 
@@ -38,7 +38,7 @@ export class Pauses {
     this.#clock = clock;
   }
 
-  /** The neighbourhood for which a chunk has to wait now. */
+  /** The neighbourhood that a chunk has to wait for now. */
   waitsFor(address: Uint8Array): string | undefined {
     const now = this.#clock.monotonic();
     for (const { neighbourhood, until } of this.#troubled.values()) {
@@ -47,7 +47,7 @@ export class Pauses {
     return undefined;
   }
 
-  /** @returns whether that is news worth telling */
+  /** @returns whether that is worth reporting */
   failed(neighbourhood: string, reason: string): boolean {
     const now = this.#clock.monotonic();
     const before = this.#troubled.get(neighbourhood);
@@ -63,7 +63,7 @@ export class Pauses {
     return pauseMs >= TOLD_MS && (before?.pauseMs ?? 0) < TOLD_MS;
   }
 
-  /** A push has ended well: whatever was wrong with the neighbourhoods of the chunk is over. */
+  /** A push succeeded: whatever was wrong with the neighbourhoods of the chunk is over. */
   arrived(address: Uint8Array): void {
     for (const neighbourhood of this.#troubled.keys()) {
       if (isIn(address, neighbourhood)) this.#troubled.delete(neighbourhood);
@@ -77,7 +77,7 @@ export class Pauses {
     return left.length === 0 ? undefined : Math.min(...left);
   }
 
-  /** Those that have not taken anything for a while. */
+  /** Neighbourhoods that have not taken anything for a while. */
   list(): Pause[] {
     return [...this.#troubled.values()]
       .filter(({ pauseMs }) => pauseMs >= TOLD_MS)

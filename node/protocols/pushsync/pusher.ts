@@ -1,11 +1,12 @@
 /**
- * Pushes what this node uploads: the chunks that wait in the local store (deferred), in upload order, and those that
- * an upload hands over at once (direct). Both share 128 slots. `node-behaviour.md` 4.1, `p2p-protocols.md` 7.4.
+ * Pushes what this node uploads: the chunks waiting in the local store (deferred), in upload order, and those
+ * that an upload hands over at once (direct). Both share 128 slots. `node-behaviour.md` 4.1,
+ * `p2p-protocols.md` 7.4.
  *
- * The store is the queue, nothing else is: a pass walks the waiting chunks from the first to the last and leaves out
- * those being pushed and those whose neighbourhood takes nothing now (`pauses.ts`). What was pushed is gone from the
- * store; what failed meets the next pass, which comes when an upload is done or after a pause. A failing chunk so keeps
- * neither a slot nor memory, and after a crash the first pass is the recovery.
+ * The store is the only queue: a pass walks the waiting chunks from first to last and skips those being
+ * pushed and those whose neighbourhood takes nothing now (`pauses.ts`). Pushed chunks leave the store; failed
+ * ones wait for the next pass, which comes when an upload is done or after a pause. A failing chunk thus
+ * occupies neither a slot nor memory, and after a crash the first pass is the recovery.
  */
 
 import { addressPrefix } from '../../chunk/address.ts';
@@ -35,13 +36,16 @@ import { NoRoomError, PushsyncError } from './rules.ts';
 const IN_FLIGHT_MAX = 128;
 /** Waiting chunks read from the store at once: as many as can be pushed, half a megabyte. */
 const PAGE = IN_FLIGHT_MAX;
-/** Shallow receipts of one push after which it has failed for now. */
+/** A push fails for now after this many shallow receipts. */
 const SHALLOW_MAX = 6;
-/** New stamps for one push: each is needed only because the same content was uploaded again meanwhile. */
+/** New stamps for one push: each is needed only when the same content was uploaded again meanwhile. */
 const RENEWALS_MAX = 3;
-/** Pause between two passes while chunks are being pushed, milliseconds: each pass reads those again, only to leave them out. */
+/**
+ * Pause between two passes while chunks are being pushed, milliseconds: each pass reads those again, only to
+ * skip them.
+ */
 const PASS_PAUSE_MS = 10;
-/** The same for every chunk that a pass has left out: some ten times what looking at it takes. */
+/** The same per chunk that a pass skipped: about ten times the cost of looking at it. */
 const LEFT_OUT_PAUSE_MS = 0.1;
 const PASS_PAUSE_MAX_MS = 5_000;
 /** Pause when there is no peer, milliseconds. */
@@ -60,11 +64,11 @@ export interface PusherDeps {
     Postage,
     'awaited' | 'renewed' | 'saved'
   >;
-  /** Chunks that share so many bits with each other are stored by the same nodes. */
+  /** Chunks whose addresses share this many bits are stored by the same nodes. */
   readonly storageRadius: () => number;
-  /** Whether this node stores what has this address for the network. */
+  /** Whether this node stores chunks of this address for the network. */
   readonly isResponsible: (address: Uint8Array) => boolean;
-  /** Sees every own chunk that is kept here too, as it would see it come by pull syncing. Must not throw. */
+  /** Sees every own chunk that is also kept here, as if it had come by pull syncing. Must not throw. */
   readonly onDelivered: (chunk: Chunk) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -80,16 +84,16 @@ export interface Held extends Pause {
 
 export interface Pusher {
   /**
-   * Pushes one chunk and resolves when a storer has it. Waits for a slot first. Missing peers are waited for until the
-   * signal aborts, a neighbourhood that takes nothing for half a minute.
+   * Pushes one chunk and resolves when a storer has it. Waits for a slot first. Waits for missing peers until
+   * the signal aborts, and for a neighbourhood that takes nothing half a minute.
    * @throws PostageError `BATCH_NOT_FOUND`, PushsyncError `PUSH_FAILED`, `NO_ROOM`, ReserveOverwriteError, the signal's reason
    */
   direct(chunk: Chunk, stamp: Stamp, signal: AbortSignal): Promise<void>;
-  /** Begins with the waiting chunks. */
+  /** Starts pushing the waiting chunks. */
   start(): void;
-  /** Ends pushing waiting chunks; those in flight stay in the store. */
+  /** Stops pushing waiting chunks; those in flight stay in the store. */
   stop(): Promise<void>;
-  /** What waits for which neighbourhoods, and why. */
+  /** What is waiting for which neighbourhoods, and why. */
   held(): Held[];
 }
 
@@ -103,7 +107,7 @@ type Arrived = Exclude<PushOutcome, 'dropped'>;
 
 /** A push that runs now. */
 interface Running {
-  /** Of a waiting chunk; undefined for a direct push. */
+  /** Sequence number of a waiting chunk; undefined for a direct push. */
   readonly sequence: number | undefined;
   /** Resolves at its end with whether the chunk arrived. */
   readonly ended: Promise<boolean>;
@@ -117,14 +121,14 @@ class ChunkPusher implements Pusher {
   readonly #running = new Map<string, Running>();
   readonly #stopping = new AbortController();
   #draining: Promise<void> | undefined;
-  /** Something may wait that no pass has seen. */
+  /** Chunks may be waiting that no pass has seen. */
   #news = true;
   #wake: (() => void) | undefined;
   #passEnds = false;
-  /** The next pass without news, and when it comes, monotonic. */
+  /** The next pass if there is no news, and its time, monotonic. */
   #retry: { readonly timer: Disposable; readonly at: number } | undefined;
   readonly #pauses: Pauses;
-  /** Neighbourhood → chunks that the last whole pass has left out for it. */
+  /** Neighbourhood → number of chunks that the last complete pass skipped because of it. */
   #leftOut: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: PusherDeps) {
@@ -170,7 +174,7 @@ class ChunkPusher implements Pusher {
         );
       });
       if (pauseMs === undefined) return;
-      // Without a slot: others have somewhere to go.
+      // Without holding a slot: other chunks can use it.
       if (pauseMs > 0) await clock.sleep(pauseMs, signal);
     }
   }
@@ -196,7 +200,7 @@ class ChunkPusher implements Pusher {
       return undefined;
     } catch (error) {
       if (hasNoPeer(error)) return NO_PEER_PAUSE_MS;
-      // Full for a moment: its radius grows, or it hands over.
+      // Full only for a moment: the storer's radius grows, or it hands chunks over.
       if (error instanceof NoRoomError && this.#deps.clock.monotonic() < until) return RETRY_PAUSE_MS;
       throw error;
     }
@@ -236,7 +240,7 @@ class ChunkPusher implements Pusher {
     return promise;
   }
 
-  /** Starts every waiting chunk once; ends before the last have arrived. */
+  /** Starts every waiting chunk once; returns before the last have arrived. */
   async #pass(signal: AbortSignal): Promise<void> {
     this.#passEnds = false;
     const leftOut = new Map<string, number>();
@@ -246,7 +250,8 @@ class ChunkPusher implements Pusher {
       if (last === undefined) break;
       after = last.sequence;
       let going = 0;
-      // Now, not when its turn comes: a push that ends in between is gone from the store but not from this page.
+      // Checked now, not chunk by chunk: a push that ends in between is gone from the store but not from this
+      // page.
       for (const push of page.filter(
         (push) => this.#mayGo(push, leftOut) && push.isReadable && this.#isIdle(push),
       )) {
@@ -259,7 +264,7 @@ class ChunkPusher implements Pusher {
         void this.#handle(push);
       }
       if (this.#passEnds) return;
-      // A long queue of which nothing may go is read without ever waiting for a slot.
+      // A long queue in which nothing may be pushed would be read without ever waiting for a slot.
       if (going === 0) await this.#pause(0);
     }
     this.#leftOut = leftOut;
@@ -278,7 +283,7 @@ class ChunkPusher implements Pusher {
   #isIdle({ chunk, stamp, sequence }: PendingPush): boolean {
     const running = this.#running.get(keyOf(chunk, stamp));
     if (running === undefined) return true;
-    // The same chunk by another way: it must come round again when that one fails.
+    // The same chunk is being pushed by another route: retry it in case that one fails.
     if (running.sequence !== sequence) this.#retryIn(RETRY_PAUSE_MS);
     return false;
   }
@@ -304,7 +309,7 @@ class ChunkPusher implements Pusher {
   async #pushWaiting(push: PendingPush, signal: AbortSignal): Promise<boolean> {
     const { uploads } = this.#deps.store;
     if (!this.#batchExists(push.stamp)) {
-      // No peer accepts the stamp now; the chunk stays in the queue until the batch is back or given up.
+      // No peer accepts the stamp now; the chunk stays in the queue until the batch returns or is given up.
       if (this.#deps.postage.awaited(push.stamp.batchId)) {
         throw new PostageError('BATCH_NOT_USABLE', 'batch is waited for since the chain was reorganised');
       }
@@ -344,9 +349,10 @@ class ChunkPusher implements Pusher {
       } catch (error) {
         if (!(error instanceof PushsyncError)) throw error;
         if (error.code === 'SUPERSEDED') {
-          // As if it had been stored and then replaced, which is what the owner of a batch that is not immutable wants.
+          // As if it had been stored and then replaced, which is what the owner of a mutable batch wants.
           if (this.#isReplaceable(paid)) return 'synced';
-          // Another upload of the same content was faster. Where its stamp has arrived only a receipt would tell.
+          // Another upload of the same content was faster. Only a receipt would tell where its stamp has
+          // arrived.
           const renewed = renewals++ < RENEWALS_MAX ? this.#deps.postage.renewed(chunk, paid) : undefined;
           if (renewed === undefined) throw error;
           await this.#deps.postage.saved(renewed.batchId);
@@ -388,8 +394,9 @@ class ChunkPusher implements Pusher {
   }
 
   /**
-   * Puts a chunk that others hold into the own reserve when it belongs there. Pull syncing would bring it back in a
-   * moment: over the network, to be hashed and its stamp verified again. @returns whether it is held
+   * Puts a chunk that others hold into our own reserve when it belongs there. Pull syncing would bring it
+   * back in a moment: over the network, to be hashed and its stamp verified again. @returns whether it is
+   * held
    */
   async #keep(chunk: Chunk, stamp: Stamp): Promise<boolean> {
     const { events, isResponsible, onDelivered, store } = this.#deps;
@@ -399,7 +406,7 @@ class ChunkPusher implements Pusher {
     try {
       await store.reserve.put(chunk, stamp);
     } catch (error) {
-      // The index is in use by a newer stamp: nobody needs this one.
+      // The index is in use by a newer stamp: this one is no longer needed.
       if (error instanceof ReserveOverwriteError) return false;
       throw error;
     }

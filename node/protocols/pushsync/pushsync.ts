@@ -11,16 +11,16 @@
  *   7 apply the credit                        6 apply the debit
  *   8 origin: who signed, and deep enough?
  *
- * A failure before step 4 is told in Receipt.err and closes the stream in order; one after it resets the stream.
- * What was stored stays stored when the debit fails. A forwarder passes the receipt on as it is.
+ * A failure before step 4 is reported in Receipt.err and closes the stream in order; one after it resets the
+ * stream. What was stored stays stored when the debit fails. A forwarder passes the receipt on as it is.
  *
  * The origin pushes to the closest peer, one more every five seconds and after every failure, up to 32 failures; a
- * forwarder tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers at once, and to nobody
- * outside of it. A storer without room says so by the name of its neighbourhood.
+ * forwarder tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers at once, and
+ * to none outside it. A storer without room says so and names its neighbourhood.
  *
- * A chunk that is none counts against its sender at once. A stamp is checked by who stores, so a forwarder may pass on a
- * bad one without knowing: it counts little, and only those that a forwarder itself is told of make it check its sender's
- * stamps before it passes them on.
+ * An invalid chunk counts against its sender at once. Stamps are checked by the storer, so a forwarder may
+ * pass on a bad one unknowingly: that counts little. Only when a storer reports bad stamps back does a
+ * forwarder check its sender's stamps before passing them on.
  */
 import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
 import { addressPrefix, closerTo, isResponsible, proximityOrder } from '../../chunk/address.ts';
@@ -69,11 +69,11 @@ export interface PushsyncOptions {
   readonly networkId: bigint;
   /** Of this node's overlay, 32 bytes. */
   readonly nonce: Uint8Array;
-  /** A full node stores what nobody else takes, unless it is cut off; a light one fails with `NO_PEER`. */
+  /** A full node stores what no other node takes, unless it is cut off; a light one fails with `NO_PEER`. */
   readonly fullNode: boolean;
-  /** How often the reserve is made twice as large. */
+  /** How many times the reserve is doubled. */
   readonly capacityDoubling: number;
-  /** Others can reach this node; else it stores only what nobody else takes. */
+  /** Whether others can reach this node; if not, it stores only what no other node takes. */
   readonly reachable: boolean;
 }
 
@@ -134,11 +134,11 @@ interface Parcel {
   /** Hex of the chunk's identity: key of its failed peers. */
   readonly id: string;
   readonly onSent: (() => void) | undefined;
-  /** The event that it is on its way by. */
+  /** The event that it is being sent under. */
   readonly of: number | undefined;
 }
 
-/** How a parcel is brought on its way. `R` is what becomes of the first good receipt. */
+/** How a parcel is sent. `R` is what the first good receipt turns into. */
 interface Way<R> {
   readonly role: typeof ORIGIN | typeof FORWARDER;
   readonly originated: boolean;
@@ -195,7 +195,7 @@ class PushsyncProtocol implements Pushsync {
       ownRadius: this.#deps.topology.storageRadius(),
       capacityDoubling: this.#options.capacityDoubling,
     };
-    // No closer peer than the storer is known: it keeps what no other node can.
+    // No closer peer than the storer is known: so it keeps what no other node can.
     if (isShallow(depth) && !this.#isClosest(storer, receipt.address)) {
       this.#metrics.shallow.inc();
       this.#metrics.shallowDepth.inc({ depth: storerPO });
@@ -214,13 +214,14 @@ class PushsyncProtocol implements Pushsync {
     const refused = outcome.outcome === 'exhausted' ? outcome.cause : undefined;
     if (refused !== undefined && !(refused instanceof NoRoomError)) throw couldNotPush(refused);
     const { store, topology } = this.#deps;
-    // Cut off, a chunk kept here would count as synced where nobody looks for it.
+    // While we are cut off, a chunk kept here would count as synced where no node looks for it.
     if (!this.#options.fullNode || topology.isCutOff()) {
       throw refused ?? new PushsyncError('NO_PEER', 'no peer found');
     }
     if (!this.#belongsHere(chunk.address)) throw refused ?? couldNotPush(new Error(NOBODY_CLOSER));
     if (!store.reserve.hasRoomFor(chunk.address)) throw refused ?? this.#noRoomFor(chunk.address);
-    // It has arrived. Single-owner chunks are seen when others bring them: own uploads are no news to their node.
+    // The chunk has arrived. Single-owner chunks are reported when others deliver them: a node's own uploads
+    // are no news to it.
     if (chunk.kind === 'cac') this.#deps.onDelivered(chunk);
     this.#deps.events?.add('kept', chunk.address, { of });
     return { outcome: 'want-self' };
@@ -231,7 +232,7 @@ class PushsyncProtocol implements Pushsync {
     return this.#deps.topology.peers().every((peer) => closerTo(address, overlay, peer.overlay) <= 0);
   }
 
-  /** Named after the chunk's neighbourhood: this node may not be of it, and only be closer than others. */
+  /** Names the chunk's neighbourhood: this node may lie outside it, and merely be closer than others. */
   #noRoomFor(address: Uint8Array): NoRoomError {
     return new NoRoomError(addressPrefix(address, this.#deps.topology.storageRadius()));
   }
@@ -252,7 +253,7 @@ class PushsyncProtocol implements Pushsync {
     const of = this.#deps.events?.add('received', message.address, { peer: stream.peer.id });
     let receipt: Receipt;
     let debit: Debit;
-    // Undefined on the usual way, which then does not wait for another turn.
+    // Undefined in the usual case, which then does not wait for another turn of the event loop.
     const pause = this.#refusals.ready(stream.peer, signal);
     if (pause !== undefined) await pause;
     try {
@@ -281,7 +282,7 @@ class PushsyncProtocol implements Pushsync {
     this.#metrics.handlerTime.observe({ status: 'success' }, (clock.monotonic() - startedAt) / 1000);
   }
 
-  /** A batch that we do not know, or that seems too small, may be one whose events we have not read yet. */
+  /** If a batch is unknown or seems too small, we may not have read its events yet. */
   #blame(sender: Peer, error: unknown): void {
     const { host } = this.#deps;
     const ofTheDelivery =
@@ -306,7 +307,7 @@ class PushsyncProtocol implements Pushsync {
     return accounting.prepareDebit(peer, accounting.price(host.overlay, address));
   }
 
-  /** @returns the own receipt or that of the node further on */
+  /** @returns our own receipt or that of the next node */
   async #take(
     message: MessageOf<typeof DeliveryMessage>,
     sender: Peer,
@@ -326,7 +327,7 @@ class PushsyncProtocol implements Pushsync {
     const parcel = { chunk, stamp: message.stamp, id: toHex(chunk.identity), onSent: undefined, of };
     const way: Way<Receipt> = { role: FORWARDER, originated: false, accept: (receipt) => receipt };
     using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
-    // A node that does not count itself would send the chunk back to the closest one, and so in circles.
+    // A node that does not count itself would send the chunk back to the closest peer, and so in circles.
     const exclude = this.#options.reachable ? [] : [sender.id];
     const outcome = await this.#send(parcel, way, deadline.signal, exclude);
     if (outcome.outcome === 'exhausted') {
@@ -334,7 +335,8 @@ class PushsyncProtocol implements Pushsync {
       throw couldNotPush(outcome.cause);
     }
     if (outcome.outcome === 'nobody') {
-      // Those that are closer have failed a moment ago. Kept here the chunk would count as stored where it is not looked for.
+      // All closer peers failed a moment ago. A chunk kept here would count as stored where no node looks for
+      // it.
       if (!this.#belongsHere(chunk.address)) throw couldNotPush(new Error(NOBODY_CLOSER));
       return await this.#store(chunk, stamp, of);
     }
@@ -347,7 +349,7 @@ class PushsyncProtocol implements Pushsync {
     const { events, signer, store, topology } = this.#deps;
     const { address } = chunk;
     this.#validate(chunk, stamp);
-    // What is here already, and what replaces something, needs no room.
+    // A chunk that is here already, or replaces another, needs no room.
     const isHeld = () =>
       store.reserve.has(address, stamp.batchId, stampHash(stamp)) || store.reserve.hasIndex(stamp);
     if (!store.reserve.hasRoomFor(address) && !isHeld()) {
@@ -358,14 +360,17 @@ class PushsyncProtocol implements Pushsync {
     this.#metrics.storer.inc();
     events?.add('stored', address, { of });
     this.#deps.tracing?.current()?.event('stored');
-    // The radius of now: it may have grown since the delivery came, and then this node does not answer for the chunk.
+    // The current radius: it may have grown since the delivery came, and then this node is not responsible
+    // for the chunk.
     const storageRadius = topology.storageRadius();
     const signature = signer.sign(address);
     events?.add('signed', address, { of });
     return { address, signature, nonce: this.#options.nonce, storageRadius };
   }
 
-  /** Of a chunk that is passed on. @throws PostageError `STAMP_INVALID`; nothing while we do not know the batch */
+  /**
+   * For a chunk that is passed on. @throws PostageError `STAMP_INVALID`; nothing while the batch is unknown
+   */
   #checkStamp(chunk: Chunk, stamp: Stamp): void {
     try {
       this.#validate(chunk, stamp);
@@ -411,7 +416,7 @@ class PushsyncProtocol implements Pushsync {
         choose(skip) {
           const peer = topology.closestPeer(address, { skip, includeSelf: !way.originated });
           if (peer === undefined || peer === 'self') return undefined;
-          // All of the neighbourhood have been asked: anybody else would only ask them again.
+          // The whole neighbourhood has been asked: any other peer would only ask it again.
           return isInside(peer) || !topology.peers().some(isInside) ? peer : undefined;
         },
         multiplex: MULTIPLEX,
@@ -439,9 +444,9 @@ class PushsyncProtocol implements Pushsync {
       },
       { clock, signal },
     );
-    // The next push may ask the failed peers again: it comes after a pause, and may have no others.
+    // The next push may ask the failed peers again: it comes after a pause, and may have no other peers.
     if (outcome.outcome !== 'done' && way.originated) this.#failed.forget(parcel.id);
-    // What a storer has said of itself says more than what became of the peers that were asked after it.
+    // A storer's own statement tells more than the failures of the peers asked after it.
     const isFinal = outcome.outcome === 'exhausted' && isSuperseded(outcome.cause);
     return outcome.outcome === 'done' || full === undefined || isFinal
       ? outcome
@@ -531,7 +536,7 @@ interface Judged {
   readonly peer: Peer;
   /** Overlay, 32 bytes. */
   readonly storer: Uint8Array;
-  /** Between the storer and the chunk. */
+  /** Proximity order of storer and chunk. */
   readonly storerPO: number;
 }
 

@@ -2,22 +2,25 @@
 import { overlayAddress } from '../../crypto/overlay.ts';
 import { recoverSigner } from '../../crypto/signer.ts';
 
-/** One attempt with one peer, the wait for a delivery, and pushing it on, milliseconds. */
+/** Time limit for one attempt with one peer, for awaiting a delivery, and for pushing it on, milliseconds. */
 export const ATTEMPT_TIMEOUT_MS = 30_000;
 /** How long a peer that failed for a chunk is not asked for it again, milliseconds. */
 export const FAILED_SKIP_MS = 300_000;
-/** Most doublings of a reserve. */
+/** A reserve can be doubled at most this many times. */
 const CAPACITY_DOUBLING_MAX = 1;
 
 /** What a storer says when the batch's owner has used the stamp's index for a newer chunk: `p2p-protocols.md` 4.9. */
 const NEWER_STAMP = 'overwriting chunk with newer timestamp';
 
-/** What the text of a refusal says of the chunk itself, on any node; undefined when it says nothing. */
+/**
+ * The error in a refusal's text that concerns the chunk itself and so holds on any node; undefined if there
+ * is none.
+ */
 export function finalRefusal(text: string): PushsyncError | undefined {
   return text.includes(NEWER_STAMP) ? new PushsyncError('SUPERSEDED', text) : undefined;
 }
 
-/** How a refusal begins in which a storer says that a stamp is not valid; forwarders put their own words in front of it. */
+/** How a storer's refusal of an invalid stamp begins; forwarders put their own words in front of it. */
 const BAD_STAMP = 'invalid stamp: ';
 
 export function refusesStamp(error: unknown): boolean {
@@ -25,9 +28,9 @@ export function refusesStamp(error: unknown): boolean {
 }
 
 /**
- * Deliveries of one peer that are refused for what they are, also for a batch that we do not know: each is hashed first.
- * Beyond it deliveries wait. Who uploads with a batch that we have not read of yet loses some hundred to that, and then
- * waits for it here.
+ * Invalid deliveries of one peer, including those with an unknown batch: each is hashed first. Beyond this
+ * rate deliveries wait. An uploader whose batch we have not read yet loses some hundred deliveries, and then
+ * waits here.
  */
 export const REFUSALS = {
   peer: { perSecond: 100, burst: 400 },
@@ -35,15 +38,21 @@ export const REFUSALS = {
   nearby: { perSecond: 400, burst: 2_000 },
 } as const;
 
-/** Weight of a fault that may be another node's: Bees forward stamps and receipts without verifying their signatures. */
+/**
+ * Weight of a fault that may be another node's doing: Bees forward stamps and receipts without verifying
+ * their signatures.
+ */
 export const PASSED_ON = 1 / 8;
 
-/** Storers without room after which a push ends: as many as it places copies. The rest would send it to these again. */
+/**
+ * Storers without room after which a push ends: as many as it places copies. Other peers would only send it
+ * to these again.
+ */
 export const NO_ROOM_MAX = 3;
 
 /** Parallel pushes in the neighbourhood: they place the copies that pull syncing would bring later. */
 export const MULTIPLEX = 2;
-/** Failures tolerated, and pause before one more peer is asked, by role. */
+/** Failures tolerated, and pause before another peer is asked, by role. */
 export const ORIGIN = { errorsMax: 32, preemptiveMs: 5_000 } as const;
 export const FORWARDER = { errorsMax: 1 } as const;
 
@@ -76,7 +85,7 @@ export class NoRoomError extends PushsyncError {
     this.neighbourhood = neighbourhood;
   }
 
-  /** Out of the text of a refusal, which forwarders put their own words in front of. */
+  /** Parsed from the text of a refusal; forwarders put their own words in front of it. */
   static in(text: string): NoRoomError | undefined {
     const prefix = /no room in neighbourhood '([01]{0,32})'/.exec(text)?.[1];
     return prefix === undefined ? undefined : new NoRoomError(prefix);
@@ -94,20 +103,23 @@ export interface Receipt {
   readonly storageRadius: number;
 }
 
-/** Overlay of the node that signed the receipt. @throws SignatureError when nobody can have signed it */
+/**
+ * Overlay of the node that signed the receipt. @throws SignatureError when no key can have produced the
+ * signature
+ */
 export function storerOf(receipt: Receipt, networkId: bigint): Uint8Array {
   return overlayAddress(recoverSigner(receipt.address, receipt.signature), networkId, receipt.nonce);
 }
 
 /**
- * Did the storer hold the chunk deep enough, by our radius and by its own? All in bits. A doubled reserve reaches one bit
- * further out, so a storer may lie one bit outside of our radius, unless ours reaches out as far.
+ * Whether the storer is too far from the chunk, by our radius or by its own. All in bits. A doubled reserve
+ * reaches one bit further out, so a storer may lie one bit outside our radius, unless ours is doubled too.
  */
 export function isShallow(depth: {
   storerPO: number;
   receiptRadius: number;
   ownRadius: number;
-  /** How often our reserve is made twice as large. */
+  /** How many times our reserve is doubled. */
   capacityDoubling: number;
 }): boolean {
   const { storerPO, receiptRadius, ownRadius } = depth;

@@ -1,5 +1,5 @@
 /**
- * Getting a chunk from the network, and serving those who ask. `p2p-protocols.md` 4.8.
+ * Getting a chunk from the network, and serving peers that ask. `p2p-protocols.md` 4.8.
  *
  *   asking side                               serving side
  *   1 reserve the peer's price
@@ -8,12 +8,13 @@
  *   5 verify                   ◄──            4 Delivery{data} or Delivery{err}
  *   7 apply the credit                        6 apply the debit, cache what was forwarded
  *
- * A failure before step 4 is told in Delivery.err and closes the stream in order; one after it resets the stream.
- * Whatever is not applied is released. Who asks for one chunk after the other that nobody has waits for its answers.
+ * A failure before step 4 is reported in Delivery.err and closes the stream in order; one after it resets the
+ * stream. Credits and debits that are not applied are released. A peer that keeps asking for chunks that no
+ * node has must wait for its answers.
  *
- * The origin asks the closest peer, one more every second and after every failure, up to 32 failures; a forwarder
- * asks one that is strictly closer than itself and tolerates one. Requests for one address are shared, own and
- * forwarded ones separately.
+ * The origin asks the closest peer, another one every second and after every failure, up to 32 failures; a
+ * forwarder asks one that is strictly closer than itself and tolerates one. Requests for one address are
+ * shared, own and forwarded ones separately.
  */
 import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
 import { isResponsible } from '../../chunk/address.ts';
@@ -66,8 +67,8 @@ export interface RetrievalDeps {
 export interface Retrieval {
   /**
    * Asks the network, not the local store. @param address 32 bytes
-   * @throws ChunkNotFoundError when too many peers failed, or all there are; RetrievalError `NO_PEER` when there was
-   * nobody to ask; the signal's reason
+   * @throws ChunkNotFoundError when too many peers failed, or all of them; RetrievalError `NO_PEER` when
+   * there was no peer to ask; the signal's reason
    */
   retrieve(address: Uint8Array, options: { signal: AbortSignal }): Promise<Chunk>;
 }
@@ -79,18 +80,18 @@ export function createRetrieval(deps: RetrievalDeps): Retrieval {
   return protocol;
 }
 
-/** A chunk that is looked for. */
+/** A chunk being searched for. */
 interface Wanted {
   readonly address: Uint8Array;
-  /** Its hex. */
+  /** Address in hex. */
   readonly id: string;
-  /** The event that it is asked for by. */
+  /** The event that it is requested under. */
   readonly of: number | undefined;
 }
 
 interface Found {
   readonly chunk: Chunk;
-  /** It came from another peer. */
+  /** Whether the request came from another peer. */
   readonly forwarded: boolean;
 }
 
@@ -100,7 +101,7 @@ class RetrievalProtocol implements Retrieval {
   readonly #failed: SkipList;
   readonly #own = new SingleFlight<Chunk>();
   readonly #forwarded = new SingleFlight<Chunk>();
-  /** Of chunks that were not found, by who asked for them. */
+  /** Limits on searches that find nothing, by requester. */
   readonly #misses: PeerLimits;
   readonly #slots = new WeakMap<Peer, Slots>();
 
@@ -130,8 +131,8 @@ class RetrievalProtocol implements Retrieval {
   }
 
   /**
-   * Shares a running search for the same chunk. When that one finds nothing, it may have asked before the chunk was
-   * made, so one is started that asks after this call was.
+   * Shares a running search for the same chunk. If that one finds nothing, it may have asked before the chunk
+   * existed, so a new search is started that asks after this call was made.
    */
   async #searchSince(wanted: Wanted, signal: AbortSignal): Promise<Chunk> {
     const { id } = wanted;
@@ -210,7 +211,9 @@ class RetrievalProtocol implements Retrieval {
     return { chunk, forwarded: true };
   }
 
-  /** Searches for one requester: so many at once, and after many that found nothing the next ones wait. */
+  /**
+   * Searches for one requester: only so many at once, and after many that found nothing the next ones wait.
+   */
   async #rationed<T>(requester: Peer, signal: AbortSignal, search: () => Promise<T>): Promise<T> {
     const slots = this.#slotsOf(requester);
     await slots.acquire(signal);
@@ -237,7 +240,7 @@ class RetrievalProtocol implements Retrieval {
     return slots;
   }
 
-  /** @param requester whom a forwarded request comes from; absent for own requests */
+  /** @param requester the peer that sent a forwarded request; absent for own requests */
   async #search(wanted: Wanted, signal: AbortSignal, requester?: Peer): Promise<Chunk> {
     const { address, id } = wanted;
     const { accounting, clock, host, topology, tracing } = this.#deps;
@@ -275,11 +278,12 @@ class RetrievalProtocol implements Retrieval {
       { clock, signal },
     );
     if (outcome.outcome === 'done') this.#metrics.attempts.observe(asked);
-    // All peers were asked, now or a moment ago, and none has it. A forwarder has not asked all of them.
+    // All peers were asked, now or a moment ago, and none has the chunk. A forwarder does not ask all of
+    // them.
     if (outcome.outcome === 'nobody' && requester === undefined && skip.size > 0)
       throw new ChunkNotFoundError(id);
     const chunk = chunkOf(outcome, id);
-    // It was looked for because it is not here, or because it is and cannot be read.
+    // The chunk was requested because it is not in the store, or is there and cannot be read.
     this.#deps.store.chunks.heal(chunk);
     return chunk;
   }
@@ -340,8 +344,9 @@ class RetrievalProtocol implements Retrieval {
 }
 
 /**
- * A peer that answers that it has no such chunk may have it a moment later: who looks for the next update of a feed asks
- * for it again and again until it is there. Only who does not answer properly is left alone for a while.
+ * A peer that answers that it has no such chunk may have it a moment later: a lookup of a feed's next update
+ * asks for it again and again until it is there. Only a peer that does not answer properly is left alone for
+ * a while.
  */
 function isRefusal(error: unknown): boolean {
   return error instanceof RetrievalError && error.code === 'DELIVERY_FAILED';

@@ -2,22 +2,22 @@
 import { closerTo } from '../../chunk/address.ts';
 import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
 
-/** One attempt with one peer, the wait for a request, and forwarding it, milliseconds. */
+/** Time limit for one attempt with one peer, for awaiting a request, and for forwarding it, milliseconds. */
 export const ATTEMPT_TIMEOUT_MS = 30_000;
-/** How long a peer that failed is not asked for that chunk again, milliseconds. */
+/** How long a peer that failed for a chunk is not asked for it again, milliseconds. */
 export const FAILED_SKIP_MS = 60_000;
 
 /**
- * Requests of one peer that are searched for in vain: each makes us ask others. Those that find something do not count.
- * Beyond it searches wait for their turn. Looking for updates of feeds, and for what is left of a file, misses some
- * hundred in a row.
+ * Fruitless searches for one peer: each makes us ask others. Those that find something do not count. Beyond
+ * this rate searches wait for their turn. Looking for feed updates, or for the remains of a file, misses some
+ * hundred chunks in a row.
  */
 export const MISSES = {
   peer: { perSecond: 100, burst: 200 },
   source: { perSecond: 100, burst: 400 },
   nearby: { perSecond: 400, burst: 1_000 },
 } as const;
-/** Searches for one peer at once: more than one that pays can have under way, apart from those that take long. */
+/** Searches for one peer at once: more than a paying peer can have under way, slow ones aside. */
 export const SEARCHES_MAX = 512;
 
 /**
@@ -25,7 +25,7 @@ export const SEARCHES_MAX = 512;
  * each chunk, which halves the throughput, and gains only latency. The extra request each second stays.
  */
 export const MULTIPLEX = 0;
-/** Failures tolerated, and pause before one more peer is asked, by role. */
+/** Failures tolerated, and pause before another peer is asked, by role. */
 export const ORIGIN = { errorsMax: 32, preemptiveMs: 1_000 } as const;
 export const FORWARDER = { errorsMax: 1 } as const;
 
@@ -46,7 +46,9 @@ export function isAddress(bytes: Uint8Array): boolean {
   return bytes.length === ADDRESS_SIZE && bytes.some((byte) => byte !== 0);
 }
 
-/** A forwarder may only ask peers that are strictly closer to the chunk than itself: so requests never circle. */
+/**
+ * A forwarder may only ask peers that are strictly closer to the chunk than itself, so requests never circle.
+ */
 export function mayForward(hop: { address: Uint8Array; self: Uint8Array; peer: Uint8Array }): boolean {
   return closerTo(hop.address, hop.peer, hop.self) < 0;
 }

@@ -46,20 +46,21 @@ export function checkRates(
     throw new SwapError('DEDUCTION_MISMATCH', `${asked.deduction}, expected ${own.deduction} or 0`);
 }
 
-/** What was done about a peer in this session beside what accounting knows, base units. */
+/** Payments to a peer in this session that accounting does not know of, base units. */
 export interface Doubt {
   /** Written to the peer without a sign that it was taken. */
   readonly unconfirmed: bigint;
-  /** Taken, and not counted by accounting. */
+  /** Taken, but not counted by accounting. */
   readonly prepaid: bigint;
 }
 
 /**
- * What has to be promised to pay a debt, before any deduction; 0 when the last cheque is shown again instead. A cheque
- * in doubt is subtracted: together with it the new one is worth the debt, whether the peer took it or not. When it alone
- * is worth more than the debt it is shown again. The receiver accepts no increase below the price of one accounting unit.
- * So all cheques in doubt of a session are together worth no more than the largest debt that a payment was tried for:
- * a creditor that takes cheques and denies it is paid at most once for what it has served.
+ * The increase that pays a debt, before any deduction; 0 when the last cheque is shown again instead. A
+ * cheque in doubt is subtracted: together with it the new one is worth the debt, whether the peer took it or
+ * not. If the cheque in doubt alone is worth more than the debt, it is shown again. The receiver accepts no
+ * increase below the price of one accounting unit. So all cheques in doubt of a session are together worth no
+ * more than the largest debt for which payment was attempted: a creditor that takes cheques and denies it is
+ * paid at most once for what it has served.
  * @param amount accounting units @param doubt without deductions
  */
 export function increaseFor(amount: bigint, exchangeRate: bigint, doubt: Doubt): bigint {
@@ -69,9 +70,10 @@ export function increaseFor(amount: bigint, exchangeRate: bigint, doubt: Doubt):
 }
 
 /**
- * What the first cheque is made larger by, so that the debt is paid after the creditor's deduction. Once is enough for
- * ever: a creditor that holds the cheque with it had it, and to one that does not the next cheque brings it as well,
- * because it replaces that one. Asked for in every session by a creditor that denies its cheques, it would be a gift.
+ * Added to the first cheque, so that the debt is paid after the creditor's deduction. Once is enough: a
+ * creditor that holds that cheque has had the deduction, and one that does not gets it with the next cheque,
+ * which replaces the first. Granted in every session to a creditor that denies its cheques, it would be a
+ * gift.
  */
 export function deductionFor({ deduction }: Rates, { issuedBefore }: { issuedBefore: boolean }): bigint {
   return issuedBefore ? 0n : deduction;
@@ -79,7 +81,7 @@ export function deductionFor({ deduction }: Rates, { issuedBefore }: { issuedBef
 
 /** What is on record when a cheque arrives. */
 export interface Acceptance {
-  /** Overlay hex of the sender may pay from this chequebook. */
+  /** Whether the sender's overlay may pay from this chequebook. */
   readonly mayPayFrom: boolean;
   /** Own chain address, 20 bytes. */
   readonly beneficiary: Uint8Array;
@@ -115,7 +117,7 @@ export function creditOf(increase: bigint, { exchangeRate, deduction }: Rates): 
   return (increase - deduction) / exchangeRate;
 }
 
-/** @returns accounting units that an amount of tokens pays at most, never below zero */
+/** @returns most accounting units that an amount of tokens pays, never below zero */
 export function unitsOf(amount: bigint, { exchangeRate }: Rates): bigint {
   return amount > 0n ? (amount + exchangeRate - 1n) / exchangeRate : 0n;
 }

@@ -8,14 +8,15 @@
  *   EmitCheque{cheque}              ──►        check it, on the chain as well; store; credit the debtor
  *   the debt is paid                ◄──        end of the stream; a reset when it was refused
  *
- * A cheque that is none costs the peer its connection, one that nobody can have signed honestly is counted, and who has
- * had cheques refused waits before the next one is looked at.
+ * A malformed cheque costs the peer its connection, one that no honest peer signs is counted, and a peer
+ * whose cheques were refused waits before the next one is checked.
  *
- * The protocol has no acknowledgement, but a creditor ends the stream in order only when it has kept the cheque. That
- * end is what we count as paid. Without it the cheque is in doubt: the debt stays, and the next payment is reduced by
- * what is in doubt, so that both together are worth the debt whether the first one arrived or not. What is still in
- * doubt when a peer comes back, after a crash for example, is shown to it once more before anything else: a peer that
- * has it refuses the repetition, one that has not gets what we promised.
+ * The protocol has no acknowledgement, but a creditor ends the stream in order only when it has kept the
+ * cheque. Only that end counts as payment. Without it the cheque is in doubt: the debt stays, and the next
+ * payment is reduced by what is in doubt, so that both together are worth the debt whether the first one
+ * arrived or not. What is still in doubt when a peer comes back, after a crash for example, is shown to it
+ * once more before anything else: a peer that has it refuses the repetition, one that has not gets what we
+ * promised.
  */
 import type { PaymentLedger } from '../../accounting/ports.ts';
 import { equalBytes } from '../../crypto/hex.ts';
@@ -51,17 +52,18 @@ import {
 import { EmitCheque, SWAP } from './wire.ts';
 
 /**
- * One payment with all its looks at the chain, both sides, ms. A slow endpoint answers in seconds, and there are six
- * looks after each other at a first cheque. A Bee waits as long for the end of the stream, and sends no other cheque
- * meanwhile. The payer begins to count first, so what it hears in time is never about a cheque it has given up.
+ * One payment with all its chain queries, both sides, ms. A slow endpoint answers in seconds, and a first
+ * cheque takes six queries in sequence. A Bee waits as long for the end of the stream, and sends no other
+ * cheque meanwhile. The payer begins to count first, so what it hears in time is never about a cheque it has
+ * given up.
  */
 export const PAYMENT_TIMEOUT_MS = 30_000;
 /**
- * Cheques of one peer that are refused, each after a signature and up to six looks at the chain. An honest payer waits ten
- * seconds after one.
+ * Refused cheques of one peer, each costing a signature check and up to six chain queries. An honest payer
+ * waits ten seconds after one.
  */
 export const REFUSALS = { perSecond: 0.5, burst: 8 } as const;
-/** Until a creditor asks an endpoint again that did not answer, ms. */
+/** Wait before a creditor retries an endpoint that did not answer, ms. */
 const CHAIN_RETRY_MS = 1_000;
 
 export interface SwapProtocolOptions {
@@ -86,7 +88,7 @@ export interface SwapProtocol {
    * @throws SwapError, StreamError, ChainError, TimeoutError: the debt stays
    */
   pay(peer: Peer, amount: bigint): Promise<void>;
-  /** Accounting units that the peer may have credited and `pay` has not answered for: what is in doubt or prepaid. */
+  /** Accounting units that the peer may have credited and `pay` has not confirmed: in doubt or prepaid. */
   inDoubt(peer: Peer): bigint;
 }
 
@@ -103,7 +105,7 @@ export function createSwap(options: SwapProtocolOptions, deps: SwapProtocolDeps)
   return protocol;
 }
 
-/** Of cheques that an honest peer never writes, whatever it and we have lost of each other's records. */
+/** Errors of cheques that an honest peer never writes, whatever records either side has lost. */
 const NEVER_HONEST: ReadonlySet<SwapErrorCode> = new Set(['CHEQUE_INVALID', 'WRONG_BENEFICIARY']);
 
 /** Payments to a peer since it connected, base units without a deduction. */
@@ -116,7 +118,7 @@ interface Session {
   prepaid: bigint;
 }
 
-/** A cheque, and the rates that were asked for it. */
+/** A cheque, and the rates it was asked to meet. */
 interface Offer {
   readonly cheque: SignedCheque;
   readonly asked: Rates;
@@ -127,9 +129,12 @@ class Cheques implements SwapProtocol {
   readonly #deps: SwapProtocolDeps;
   readonly #metrics: MetricsOf<typeof SWAP_METRICS>;
   readonly #sessions = new WeakMap<Peer, Session>();
-  /** Rates that a peer was told last. */
+  /** Rates last announced to a peer. */
   readonly #told = new WeakMap<Peer, Rates>();
-  /** One cheque at a time is taken, after its looks at the chain: each starts from what the one before has left. */
+  /**
+   * Cheques are taken one at a time, after their chain queries: each starts from the state the previous one
+   * left.
+   */
   readonly #taking = new Lock();
   /** By overlay. */
   readonly #refusals: RateLimits;
@@ -169,15 +174,15 @@ class Cheques implements SwapProtocol {
       this.#metrics.rejected.inc();
       const { code } = error as { code?: unknown };
       this.#deps.log.info({ peer: stream.peer.id, code }, 'cheque refused');
-      // A reset says that we will not have the cheque, or have it already: the payer may write it off. While we cannot
-      // tell it hears nothing, and keeps it in doubt.
+      // A reset says that we refuse the cheque, or have it already: the payer may write it off. While we
+      // cannot tell, it hears nothing and keeps the cheque in doubt.
       if (!(error instanceof SwapError)) await aborted(deadline.signal);
       else await this.#refused(stream.peer, error);
       throw error;
     }
   }
 
-  /** What follows for the peer. @throws HostError `NETWORK_UNAVAILABLE` */
+  /** Consequences for the peer. @throws HostError `NETWORK_UNAVAILABLE` */
   async #refused(peer: Peer, { code, message }: SwapError): Promise<void> {
     const { host } = this.#deps;
     if (code === 'CHEQUE_MALFORMED') await host.blocklist(peer.id, MISCONDUCT_MS, message);
@@ -189,7 +194,7 @@ class Cheques implements SwapProtocol {
     await this.#checkChain(cheque, signal);
     await this.#taking.run(async () => {
       signal.throwIfAborted();
-      // Again: another one may have been taken meanwhile.
+      // Again: another cheque may have been taken meanwhile.
       const { increase, rates } = this.#checkRecords(peer, { cheque, asked });
       await this.#deps.swap.cheques.recordReceived(peer, cheque, { deducted: rates.deduction > 0n });
       this.#deps.accounting.paymentReceived(peer, creditOf(increase, rates));
@@ -198,7 +203,10 @@ class Cheques implements SwapProtocol {
     });
   }
 
-  /** What our own records say about a cheque. A deduction that was asked on two streams at once is kept from one cheque. */
+  /**
+   * What our own records say about a cheque. A deduction announced on two streams at once is taken from one
+   * cheque only.
+   */
   #checkRecords(peer: Peer, { cheque, asked }: Offer): { increase: bigint; rates: Rates } {
     const { cheques } = this.#deps.swap;
     const rates = cheques.hasDeductedFor(peer.id) ? { ...asked, deduction: 0n } : asked;
@@ -227,7 +235,10 @@ class Cheques implements SwapProtocol {
     }
   }
 
-  /** An issuer never changes, and neither does what the factory has deployed: who signed the last cheque may sign this. */
+  /**
+   * An issuer never changes, and neither does what the factory has deployed: the signer of the last cheque
+   * may sign this one.
+   */
   async #checkChequebook(cheque: SignedCheque, signal: AbortSignal): Promise<void> {
     const { chain, swap } = this.#deps;
     const { chequebook } = cheque;
@@ -240,9 +251,9 @@ class Cheques implements SwapProtocol {
   }
 
   /**
-   * What was paid out is read before what is there: a cashing of ours that is mined in between is missing in both and
-   * never counted in both. A cheque that is short for that reason alone is looked at again; each look more needs another
-   * cashing in that very moment.
+   * The amount paid out is read before the balance: if one of our cashouts is mined in between, it is missing
+   * from both and never counted in both. A cheque that is short for that reason alone is checked again; each
+   * further check requires another cashout at that very moment.
    */
   async #checkBacking({ chequebook, beneficiary, cumulativePayout }: SignedCheque, signal: AbortSignal) {
     const { chain } = this.#deps;
@@ -302,7 +313,7 @@ class Cheques implements SwapProtocol {
       const increase = increaseFor(amount, asked.exchangeRate, session);
       const again = chequebook.lastIssued(peer.ethereum);
       if (increase === 0n && again !== undefined) return again;
-      // It may have to wait behind a withdrawal. A cheque that is stored after this has given up is in doubt like any
+      // This may have to wait for a withdrawal. A cheque stored after we have given up is in doubt like any
       // other, and shown to the peer before the next one.
       const deduction = this.#deductionFor(peer, asked);
       const issuing = chequebook.issue(peer, { price: increase, deduction }, signal);
@@ -336,7 +347,7 @@ class Cheques implements SwapProtocol {
   }
 
   /**
-   * Hands over one cheque. @param choose by the rates that the peer asks
+   * Hands over one cheque. @param choose from the rates that the peer asks
    * @throws SwapError `CHEQUE_NOT_TAKEN` when the peer has refused it
    */
   async #present(
@@ -392,7 +403,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   return promise;
 }
 
-/** The creditor's end of the stream says that it has kept the cheque, its reset that it has not. */
+/** The creditor's end of the stream says that it has kept the cheque, its reset says that it has not. */
 async function taken(stream: MessageStream, signal: AbortSignal): Promise<void> {
   try {
     await abortable(stream.close(), signal);

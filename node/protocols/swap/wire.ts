@@ -5,7 +5,7 @@ import type { ProtocolSpec } from '../../p2p/host.ts';
 
 export const SWAP = {
   id: '/swarm/swap/1.0.0/swap',
-  /** An honest peer has one open; the second is one that it gave up and we did not yet. */
+  /** An honest peer has one open; the second is one that it has given up and we have not yet. */
   inboundStreamsMax: 2,
 } as const satisfies ProtocolSpec;
 

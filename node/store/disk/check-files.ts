@@ -1,4 +1,4 @@
-/** The files of a store, read for a check. Neither LMDB nor the passwords of the node are needed for it. */
+/** The files of a store, read for a check. Needs neither LMDB nor the passwords of the node. */
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Entry } from '../backend.ts';
@@ -13,7 +13,7 @@ import { SLOT_SIZE } from './slot.ts';
 const NAMES_MAX = 5;
 
 /**
- * Looks at every page, slot and record, and changes nothing.
+ * Checks every page, slot and record, and changes nothing.
  * @param path folder of the store
  * @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE, STORE_FOREIGN, STORE_CORRUPT naming the folder or the file
  */
@@ -39,7 +39,7 @@ function lookAtAll(path: string, onSlot: (looked: number) => void): Finding[] {
     const tables = new Map<string, Entry[]>();
     const pages = lookAtIndex(index, tables);
     const own = tables.get('meta')?.find(([key]) => Buffer.from(key).toString() === 'identity')?.[1];
-    // With the index damaged there may be nothing of it left to compare with.
+    // If the index is damaged there may be nothing left of it to compare with.
     if (own !== undefined) checkIdentity(own, identity, index);
     const readSlot = (slot: number) => readSlotOf(file, slot);
     const overlay = overlayOf(identity);
@@ -67,7 +67,7 @@ function lookAtIndex(index: string, tables: Map<string, Entry[]>): Finding {
   return { kind: 'index', looked, wrong: faults.length, names };
 }
 
-/** Shorter at the end of the file; undefined for what the medium cannot read. */
+/** Shorter at the end of the file; undefined if the medium cannot read it. */
 function readSlotOf(file: number, slot: number): Uint8Array | undefined {
   const bytes = new Uint8Array(SLOT_SIZE);
   try {

@@ -1,8 +1,8 @@
 /**
- * A store looked at as a whole: every slot, every record, and whether they agree. Nothing is changed and nothing marked.
+ * Checks a store as a whole: every slot, every record, and whether they agree. Nothing is changed or marked.
  *
- * What a crash cuts short is not damage: sessions and pins that are still open are taken back at the next start, and a
- * slot that is free may hold anything.
+ * What a crash cuts short is not damage: sessions and pins that are still open are rolled back at the next
+ * start, and a slot that is free may hold anything.
  */
 import { proximityOrder } from '../../chunk/address.ts';
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../../chunk/chunk.ts';
@@ -14,7 +14,7 @@ import type { Entry, Table } from '../backend.ts';
 import { decodeNumber, join, NUMBER_SIZE } from '../records.ts';
 import { decodeSlot, isHeldWhole } from './slot.ts';
 
-/** Names of what is wrong that are kept of each kind. */
+/** Names of faulty items kept per kind. */
 const NAMES_MAX = 5;
 const KIND_OFFSET = 3 * NUMBER_SIZE;
 const KINDS = ['cac', 'soc'];
@@ -22,25 +22,25 @@ const TIMESTAMP_SIZE = 8;
 /** Layout of a key in table `reserve`: batch, bin, address, stamp hash. */
 const [BIN_AT, ADDRESS_AT, HASH_AT] = [32, 33, 65];
 
-/** One kind of what a store consists of. */
+/** The result for one kind of a store's parts. */
 export interface Finding {
   readonly kind: string;
-  /** How many were looked at. */
+  /** How many were checked. */
   readonly looked: number;
-  /** How many things are wrong with them. */
+  /** How many faults were found. */
   readonly wrong: number;
-  /** The first of these, each with what is wrong. */
+  /** The first of these, each with its fault. */
   readonly names: readonly string[];
 }
 
 export interface CheckedStore {
   /** Records of the index by table, in the order of their keys. */
   readonly tables: ReadonlyMap<string, readonly Entry[]>;
-  /** Slots that the file has room for. */
+  /** Number of slots that the file has room for. */
   readonly slots: number;
-  /** A whole slot, or as much of it as there is; undefined when it cannot be read. */
+  /** A whole slot, or as much of it as exists; undefined when it cannot be read. */
   readonly readSlot: (slot: number) => Uint8Array | undefined;
-  /** Of the node the store belongs to. */
+  /** Overlay of the node that the store belongs to. */
   readonly overlay: Uint8Array;
   /** Called after every slot. */
   readonly onSlot?: (looked: number) => void;
@@ -134,7 +134,7 @@ class Check {
     const { slots, readSlot, onSlot } = this.#store;
     for (let slot = 0; slot < slots; slot++) {
       const record = used.get(slot);
-      // What was there before says nothing.
+      // Bytes left from an earlier chunk say nothing.
       const fault = record && faultOf(readSlot(slot), record);
       tally.looked++;
       if (fault !== undefined) tally.wrong(`${toHex(record!.address)}: slot ${slot} ${fault}`);
@@ -164,7 +164,7 @@ class Check {
     return tally.finding();
   }
 
-  /** Called once all who refer to chunks have been looked at, and before the tally is read. */
+  /** Called once everything that refers to chunks has been checked, and before the tally is read. */
   #counted(tally: Tally): Finding {
     for (const table of ['pushes', 'pinnedChunks', 'reserve', 'cache'] as const)
       for (const entry of this.#entries(table)) this.#refer(addressIn(table, entry));
@@ -310,7 +310,7 @@ class Check {
     return map;
   }
 
-  /** A number of a record in `meta`; 0 for what has never been written. */
+  /** A number of a record in `meta`; 0 if it was never written. */
   #number(name: string, place = 0): number {
     const record = this.#byKey('meta').get(name);
     return record === undefined ? 0 : decodeNumber(record, place * NUMBER_SIZE);

@@ -1,11 +1,12 @@
 /**
- * Gives the space of what has left a store back to the disk: the chunks of the last slots move into free ones, the file
- * of slots is cut off behind them, and the index is copied without its empty pages.
+ * Returns unused space of a store to the disk: the chunks of the last slots move into free ones, the slot
+ * file is truncated after them, and the index is copied without its empty pages.
  *
- * It may end at any moment, also by a power cut. A chunk is written into its new slot and synced before the transaction
- * commits that names the slot, and until then the old one has it; slots are taken off the count, from the last one on,
- * before the file is cut off; and the copy of the index is whole and synced before it gets the name of the old one. So
- * whatever was done is kept, and the next run does the rest.
+ * It may be interrupted at any moment, even by a power cut. A chunk is written into its new slot and synced
+ * before the transaction that names the slot commits, and until then the old slot has it; slots are taken off
+ * the count, from the last one, before the file is truncated; and the copy of the index is complete and
+ * synced before it gets the name of the old one. So all completed work is kept, and the next run does the
+ * rest.
  */
 import { statSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
@@ -29,7 +30,7 @@ export interface StoreSizes {
 }
 
 export interface Compacted {
-  /** Chunks that have another slot now. */
+  /** Chunks moved to another slot. */
   readonly moved: number;
   readonly before: StoreSizes;
   readonly after: StoreSizes;
@@ -83,7 +84,10 @@ async function compactSlots(backend: ShrinkingBackend, onMoved: (moved: number) 
   return moved;
 }
 
-/** @returns a bit for each slot that has a chunk, and their number @throws StoreError STORE_CORRUPT */
+/**
+ * @returns one bit per slot, set if it has a chunk, and the number of such slots @throws StoreError
+ * STORE_CORRUPT
+ */
 function usedSlots(backend: ShrinkingBackend): { used: Uint8Array; count: number } {
   const end = decodeNumber(backend.get('meta', SLOTS_USED) ?? encodeNumber(0));
   const used = new Uint8Array(Math.ceil(end / 8));
@@ -111,7 +115,7 @@ function* freeBelow(count: number, used: Uint8Array): Generator<number, void, vo
   for (let slot = 0; slot < count; slot++) if ((used[slot >> 3]! & (1 << (slot & 7))) === 0) yield slot;
 }
 
-/** May run twice, and writes the same then. */
+/** May run twice; then it writes the same again. */
 function moveChunk(
   backend: ShrinkingBackend,
   tx: Transaction,
@@ -119,7 +123,8 @@ function moveChunk(
 ): void {
   const [slot, length] = [decodeNumber(record), decodeNumber(record, NUMBER_SIZE)];
   const content = contentRange(length);
-  // As they are, damaged or not; zeros for what cannot be read, so that it is not mistaken for what was there before.
+  // Copied as they are, damaged or not; unreadable bytes become zeros, so that they are not mistaken for
+  // earlier content.
   const bytes = backend.slots.read(slot, { offset: 0, length: content.offset + content.length });
   backend.slots.write(to, bytes ?? new Uint8Array(SLOT_SIZE));
   tx.put('chunks', address, join(encodeNumber(to), record.subarray(NUMBER_SIZE)));
@@ -127,7 +132,7 @@ function moveChunk(
   tx.put('freeSlots', encodeNumber(slot), encodeNumber(tx.id));
 }
 
-/** From the last one on, so that at every moment each slot that counts is free or in use. */
+/** From the last one down, so that at every moment each counted slot is free or in use. */
 async function takeOff(backend: ShrinkingBackend, count: number): Promise<void> {
   const end = decodeNumber(backend.get('meta', SLOTS_USED) ?? encodeNumber(0));
   for (let last = end; last > count; last -= STEP) {

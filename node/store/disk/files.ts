@@ -1,6 +1,6 @@
 /**
- * The files of a store, looked at before anything is made of them. What belongs to another node is refused with the
- * name of the file; an index that is damaged or gone is made anew (`rebuild.ts`).
+ * Checks the files of a store before they are used. Files of another node are refused by name; a damaged or
+ * missing index is rebuilt (`rebuild.ts`).
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, fstatSync, readSync, statSync, writeSync } from 'node:fs';
@@ -20,28 +20,30 @@ import { SLOT_SIZE } from './slot.ts';
 
 export const SLOTS_FILE = 'chunks.slots';
 export const INDEX_FILE = 'index.mdb';
-/** Sixteen megabytes of leaves, a tenth of a second; of a larger index the branches are looked at as well. */
+/**
+ * Sixteen megabytes of leaves, a tenth of a second; in a larger index only the branches are checked beyond.
+ */
 const LEAVES_AT_START_MAX = 4096;
 
 export interface BrokenIndex {
   readonly faults: readonly IndexFault[];
-  /** What could be read of it, by table. */
+  /** The entries that could be read, by table. */
   readonly salvaged: ReadonlyMap<string, readonly Entry[]>;
 }
 
 export interface FoundFiles {
   readonly identity: Uint8Array;
-  /** Undefined for an index that is sound, and for one that is still to be made. */
+  /** Undefined for a sound index, and for one yet to be created. */
   readonly broken: BrokenIndex | undefined;
 }
 
 /**
- * @param slotFile descriptor of the slots, open for writing @param overlay of the node; undefined: whosever it is
+ * @param slotFile descriptor of the slots, open for writing @param overlay of the node; undefined: any node's
  * @throws StoreError STORE_FOREIGN, STORE_CORRUPT naming the file and the next step
  */
 export function lookAtFiles(path: string, slotFile: number, overlay: Uint8Array | undefined): FoundFiles {
   const [slots, index] = [join(path, SLOTS_FILE), join(path, INDEX_FILE)];
-  // A start that ended before the first file was written has left it empty.
+  // A start that was interrupted before it wrote the first file has left it empty.
   const hasIndex = existsSync(index);
   if (fstatSync(slotFile).size === 0 && !hasIndex) return begin(slotFile, overlay);
   const found = identityOf(slotFile);
@@ -69,7 +71,7 @@ function begin(slotFile: number, overlay: Uint8Array | undefined): FoundFiles {
 }
 
 /**
- * Of a store that is there, whosever it is.
+ * Identity of an existing store, whichever node owns it.
  * @param slotFile descriptor of the slots @throws StoreError STORE_FOREIGN for another format, STORE_CORRUPT
  */
 export function readIdentity(path: string, slotFile: number): Uint8Array {
@@ -89,7 +91,7 @@ export function expectStore(path: string): void {
   );
 }
 
-/** Is it what a medium says of sectors that it has lost? */
+/** Whether this is the error of a medium that has lost sectors. */
 export function isUnreadable(error: unknown): boolean {
   return UNREADABLE.includes((error as NodeJS.ErrnoException).code ?? '');
 }
@@ -104,7 +106,7 @@ function identityOf(slotFile: number): Uint8Array | undefined {
 function notSlots({ slots, index }: { slots: string; index: string }): StoreError {
   if (existsSync(index)) {
     const records = salvage(index);
-    // It says nothing of itself, and there are chunks: the first version of the format.
+    // No identity, but chunks: the first version of the format.
     if (
       valueOf(records, 'meta', 'slots') !== undefined &&
       valueOf(records, 'meta', 'identity') === undefined

@@ -1,6 +1,6 @@
 /**
- * Whose store this is, and which of its files belong together: written into the index, and twice into what lies before
- * the first slot, so that a damaged sector does not make the file a stranger.
+ * Which node owns a store, and which files belong together: written into the index, and twice before the
+ * first slot, so that a damaged sector does not make the file unidentifiable.
  */
 import { crc32 } from 'node:zlib';
 import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
@@ -10,7 +10,10 @@ import { StoreError } from '../errors.ts';
 import { join } from '../records.ts';
 import { SLOT_SIZE } from './slot.ts';
 
-/** Of slots and tables; a store of another one is refused. 1: slots without checks, stores without an identity. */
+/**
+ * Format of slots and tables; a store of another one is refused. 1: slots without checks, stores without an
+ * identity.
+ */
 const FORMAT = 2;
 const MAGIC = Buffer.from('svcslots');
 const STORE_ID_SIZE = 16;
@@ -42,7 +45,7 @@ export function encodeSlotsHead(identity: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** @returns the identity; undefined when the file begins with something else */
+/** @returns the identity; undefined when the file starts with something else */
 export function decodeSlotsHead(bytes: Uint8Array): Uint8Array | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (const at of [0, COPY_OFFSET]) {
@@ -54,7 +57,7 @@ export function decodeSlotsHead(bytes: Uint8Array): Uint8Array | undefined {
 }
 
 /**
- * Enters the identity of a new store into its tables; that of an old one has to be the same.
+ * Enters the identity of a new store into its tables; an existing store must have the same one.
  * @throws StoreError STORE_FOREIGN naming the file and the next step
  */
 export function claimIndex(tx: Transaction, identity: Uint8Array, file: string): void {

@@ -1,17 +1,20 @@
 /**
- * The file of an LMDB environment, read without LMDB: that maps it into memory and believes every page, so that one with
- * a wrong pointer ends the process. Here every page is looked at before anything is made of it. Format: LMDB data
+ * Reads the file of an LMDB environment without LMDB, which maps it into memory and trusts every page, so
+ * that a wrong pointer crashes the process. Here every page is checked before it is used. Format: LMDB data
  * version 2, as lmdb-js writes it; little-endian.
  *
- * Pages have no checksums. What is found is a file that was cut short, exchanged or overwritten, and a page whose
- * structure is broken; a flipped bit within a value is for those to find who know what the value means.
+ * Pages have no checksums. This detects a file that was truncated, swapped or overwritten, and a page with a
+ * broken structure; a flipped bit within a value is left to code that knows what the value means.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Entry } from '../backend.ts';
 
 const MAGIC = 0xbeefc0de;
 const VERSION = 2;
-/** Page header: number 8, transaction 8, pad 2, flags 2, lower 2, upper 2; of an overflow page its pages 4 in place of the last two. */
+/**
+ * Page header: number 8, transaction 8, pad 2, flags 2, lower 2, upper 2; an overflow page has its page count
+ * 4 in place of the last two.
+ */
 const HEADER_SIZE = 24;
 const FLAGS_OFFSET = 18;
 const LOWER_OFFSET = 20;
@@ -30,21 +33,21 @@ const PAGE_SIZES = [4096, 8192, 16_384, 32_768];
 const NO_ROOT = 2n ** 64n - 1n;
 const DEPTH_MAX = 32;
 
-/** The table of pages that may be used again; its keys are numbers of the machine's order. */
+/** The table of reusable pages; its keys are numbers in the machine's byte order. */
 const FREE_PAGES = 'free pages';
 
 export interface IndexFault {
-  /** Of the page; 0 or 1 for the file as a whole. */
+  /** Number of the page; 0 or 1 for the file as a whole. */
   readonly page: number;
-  /** Undefined for what belongs to no table, or to all of them. */
+  /** Undefined for pages of no table, or of all. */
   readonly table: string | undefined;
   readonly fault: string;
 }
 
 export interface IndexWalk {
-  /** Told of every entry of every table that can be read, table by table, ascending. Without it only pages are looked at. */
+  /** Called for every readable entry, table by table, ascending. Without it only pages are checked. */
   readonly onEntry?: (table: string, entry: Entry) => void;
-  /** Leaves looked at; beyond them branches only. Default: all. */
+  /** Leaves checked; beyond them branches only. Default: all. */
   readonly leavesMax?: number;
 }
 
@@ -53,7 +56,7 @@ interface Tree {
   readonly root: bigint;
 }
 
-/** @returns what is broken; nothing for a sound file @throws what the system says of the file */
+/** @returns what is broken; nothing for a sound file @throws the system's error for the file */
 export function walkIndex(path: string, walk: IndexWalk = {}): IndexFault[] {
   const file = openSync(path, 'r');
   try {
@@ -167,7 +170,7 @@ class IndexReader {
       return undefined;
     const pages = Math.ceil((HEADER_SIZE + size) / this.#pageSize);
     if (first.readUInt32LE(LOWER_OFFSET) !== pages) return undefined;
-    // Only who wants the entries pays for long ones.
+    // Long entries are read only if entries are wanted.
     if (this.#onEntry === undefined) return Buffer.alloc(0);
     return this.#read(Number(number), pages)?.subarray(HEADER_SIZE, HEADER_SIZE + size);
   }
@@ -214,7 +217,10 @@ interface Node {
   readonly child: bigint;
 }
 
-/** Undefined when one of them does not lie within the page. Places in a page count from the end of its header. */
+/**
+ * Undefined when one of them does not lie within the page. Offsets in a page count from the end of its
+ * header.
+ */
 function nodesOf(page: Buffer, isBranch: boolean): Node[] | undefined {
   const body = page.subarray(HEADER_SIZE);
   const [lower, upper] = [page.readUInt16LE(LOWER_OFFSET), page.readUInt16LE(UPPER_OFFSET)];

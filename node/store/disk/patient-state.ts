@@ -1,21 +1,21 @@
 /**
- * Records of what is known from elsewhere, such as the chain, for a node whose disk takes no writes: they stay in memory,
- * reads see them, and they are written with the first change that the disk takes. A node that ends before has lost
- * nothing: it learns of them again.
+ * Records of facts known from elsewhere, such as the chain, for a node whose disk takes no writes: they stay
+ * in memory, reads see them, and they are written with the first change that the disk accepts. A node that
+ * stops before has lost nothing: it learns of them again.
  */
 import { isDiskFailure } from '../errors.ts';
 import type { KeyValueChange, KeyValueStore } from '../ports.ts';
 
 interface PatientState {
-  /** Its writes wait in memory for a disk that takes them. */
+  /** Its writes wait in memory until the disk accepts them. */
   readonly patient: KeyValueStore;
-  /** Of the same records; its writes fail when the disk does. What waits is written before them. */
+  /** Holds the same records; its writes fail when the disk does. Waiting writes go before them. */
   readonly strict: KeyValueStore;
 }
 
-/** @param onKept told why, each time something is kept in memory alone */
+/** @param onKept called with the reason each time something is kept in memory only */
 export function patientState(base: KeyValueStore, onKept: (error: unknown) => void): PatientState {
-  /** Bounded by the records that there are: a key has one change at most. */
+  /** Bounded by the number of records: a key has at most one change. */
   const waiting = new Map<string, KeyValueChange>();
   let writing = 0;
 
@@ -42,7 +42,7 @@ export function patientState(base: KeyValueStore, onKept: (error: unknown) => vo
 
   function keep(change: KeyValueChange): void {
     const key = keyOf(change);
-    // What was never written need not be removed, unless it is being written just now.
+    // A record never written need not be removed, unless it is being written right now.
     if ('remove' in change && writing === 0 && base.get(key) === undefined) waiting.delete(key);
     else waiting.set(key, change);
   }

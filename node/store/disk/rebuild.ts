@@ -1,11 +1,11 @@
 /**
- * An index made anew: from what could be read of the old one, and from what the slots say of themselves.
+ * Rebuilds an index from what could be read of the old one, and from what the slots say about themselves.
  *
- * Records of the old index are taken as they are. What others are derived from them is derived again: counters, bins,
- * which index of a batch is in use, which slots are free. A chunk whose record is lost is found in its slot; one that was
- * let go may still lie in a slot as well, so without a record that refers to it a chunk comes back only where those
- * records were damaged: what an upload brought is pushed again, what the reserve held goes there. Both are what the
- * network would be told anyway, and for a chunk that it has already, nothing changes.
+ * Records of the old index are taken as they are. Records derived from them are derived again: counters,
+ * bins, which index of a batch is in use, which slots are free. A chunk whose record is lost is found in its
+ * slot. But a released chunk may still lie in a slot too, so a chunk that no record refers to comes back only
+ * where those records were damaged: an uploaded chunk is pushed again, a reserve chunk returns to the
+ * reserve. The network would be told of both anyway, and for a chunk that it already has, nothing changes.
  */
 import { proximityOrder } from '../../chunk/address.ts';
 import { ADDRESS_SIZE, type Chunk } from '../../chunk/chunk.ts';
@@ -18,21 +18,21 @@ import { decodeSlot, type Held, SLOT_SIZE } from './slot.ts';
 
 /** Entries or slots between two turns of other work, one transaction. */
 const STEP = 256;
-/** Pushes of a block, all of one session; as in `push-queue.ts`. */
+/** Pushes in a block, all of one session; as in `push-queue.ts`. */
 const BLOCK_SIZE = 4096;
 const NONE = new Uint8Array();
 const KINDS: readonly Chunk['kind'][] = ['cac', 'soc'];
 
-/** Made again from others, whatever is left of them. */
+/** Rebuilt from other tables, whatever is left of them. */
 const DERIVED = new Set<Table>(['freeSlots', 'damaged', 'bins', 'stampIndex', 'uploads', 'cacheOrder']);
 const DERIVED_COUNTERS = ['slots', 'uploadTotals', 'pinTotals', 'cacheSize', 'lastTag'];
 
 export interface Rebuilt {
-  /** Chunks that can be read. */
+  /** Readable chunks. */
   readonly chunks: number;
-  /** Of these, found by their slots alone. */
+  /** Of these, found only through their slots. */
   readonly found: number;
-  /** Chunks of the records whose bytes are not there. */
+  /** Recorded chunks whose bytes are missing. */
   readonly lost: number;
   /** Waiting to be pushed. */
   readonly pushes: number;
@@ -44,9 +44,9 @@ export interface RebuildDeps {
   readonly backend: Backend;
   /** Readable entries of the old index, table by table. */
   readonly salvaged: ReadonlyMap<string, readonly Entry[]>;
-  /** Tables of which something is lost. */
+  /** Whether part of the table is lost. */
   readonly damaged: (table: Table) => boolean;
-  /** Slots of the file, also those that are free. */
+  /** Slots of the file, free ones included. */
   readonly slots: number;
   readonly overlay: Uint8Array;
 }
@@ -96,12 +96,12 @@ class Rebuild {
       });
     }
     const last = this.#deps.backend.last('pushes', START, END);
-    // A block that nobody has had: what comes is a session of its own.
+    // An unused block: recovered pushes form a session of their own.
     const block = last === undefined ? 1 : Math.floor(decodeNumber(last) / BLOCK_SIZE) + 1;
     this.#nextPush = block * BLOCK_SIZE;
   }
 
-  /** Every chunk gets a record that names the slot in which its bytes are. */
+  /** Gives every chunk a record that names the slot with its bytes. */
   async #reviewSlots(): Promise<void> {
     const { backend, slots } = this.#deps;
     for (let first = 0; first < slots; first += STEP) {
@@ -118,7 +118,7 @@ class Rebuild {
     if (chunk === undefined) return;
     const record = tx.get('chunks', chunk.address);
     if (record !== undefined && this.#holds(decodeNumber(record), chunk.address)) {
-      // In another slot it is an older copy that was let go.
+      // In another slot it is an older copy that was released.
       if (decodeNumber(record) === slot) this.#bringBack(tx, chunk, content?.held);
       return;
     }
@@ -145,7 +145,7 @@ class Rebuild {
     }
     if (by === 'reserve' && damaged('reserve')) {
       const key = this.#reserveKey(address, stamp);
-      // Its place in the bin is given out later.
+      // Its place in the bin is assigned later.
       if (!tx.has('reserve', key)) tx.put('reserve', key, join(encodeNumber(0), encodeStamp(stamp)));
     }
   }
@@ -155,7 +155,7 @@ class Rebuild {
     return join(stamp.batchId, bin, address, stampHash(stamp));
   }
 
-  /** Bins, and the index of a batch, of which the newer stamp wins. */
+  /** Enters bins and batch indexes; for an index, the newer stamp wins. */
   async #enterReserve(): Promise<void> {
     const { backend } = this.#deps;
     const lastIds = new Map<number, number>();
@@ -228,7 +228,7 @@ class Rebuild {
     await this.#eachOf('cache', (tx, [address, place]) => tx.put('cacheOrder', place, address));
   }
 
-  /** A chunk that nobody refers to is free to be overwritten; one that somebody refers to and is nowhere is marked. */
+  /** An unreferenced chunk may be overwritten; one that is referenced but missing is marked. */
   async #countReferences(): Promise<void> {
     const references = new Map<string, number>();
     const refer = (address: Uint8Array) => {
@@ -259,7 +259,7 @@ class Rebuild {
     await this.#giveFree(used);
   }
 
-  /** Referred to and nowhere: it waits for its bytes in a place of its own. */
+  /** Referenced but missing: it waits for its bytes in a slot of its own. */
   #enterLost(tx: Transaction, lost: { id: string; count: number; used: Set<number> }): void {
     const address = new Uint8Array(Buffer.from(lost.id, 'latin1'));
     const slot = this.#deps.slots + this.#free;

@@ -1,16 +1,20 @@
 /**
- * What a slot holds: a chunk, and enough about it to know it again without the index.
+ * The content of a slot: a chunk, and enough about it to identify it without the index.
  *
- * The check is over address, kind, length and bytes, so it fails for a flipped bit, for a chunk of another place, and
- * for one that was there before. It costs a twentieth of the hash that makes an address, a fiftieth of a signature.
- * The stamp is that under which the chunk was put last; its holder says what a rebuilt index does with the chunk.
+ * The checksum covers address, kind, length and bytes, so it fails for a flipped bit, for a misplaced chunk,
+ * and for an earlier one. It costs a twentieth of the hash that makes an address, a fiftieth of a signature.
+ * The stamp is the one under which the chunk was put last; its holder says what a rebuilt index does with the
+ * chunk.
  */
 import { crc32 } from 'node:zlib';
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX, type Chunk } from '../../chunk/chunk.ts';
 import { decodeStamp, encodeStamp, STAMP_SIZE, type Stamp } from '../../chunk/stamp.ts';
 import { equalBytes } from '../../crypto/hex.ts';
 
-/** Who brought a chunk with its stamp: an upload has to be pushed, the reserve was given it by others. */
+/**
+ * Who brought a chunk with its stamp: an upload's chunk has to be pushed, the reserve's came from other
+ * nodes.
+ */
 export const HOLDERS = ['nobody', 'upload', 'reserve'] as const;
 
 export interface Held {
@@ -18,7 +22,10 @@ export interface Held {
   readonly stamp: Stamp;
 }
 
-/** Layout: check of what follows 4, holder 1, stamp 113; check of what follows 4, address 32, kind 1, length 2, bytes. */
+/**
+ * Layout: checksum of what follows 4, holder 1, stamp 113; checksum of what follows 4, address 32, kind 1,
+ * length 2, bytes.
+ */
 const CHECK_SIZE = 4;
 const HOLDER_OFFSET = CHECK_SIZE;
 const STAMP_OFFSET = HOLDER_OFFSET + 1;
@@ -38,7 +45,7 @@ export function contentRange(length: number): { offset: number; length: number }
   return { offset: CONTENT_OFFSET, length: DATA_OFFSET + length };
 }
 
-/** Written over and over: what a slot is written from is not kept. */
+/** Reused buffer: the source of a slot write is not kept. */
 const scratch = Buffer.alloc(SLOT_SIZE);
 
 /** @returns a whole slot, valid until the next call */
@@ -54,7 +61,7 @@ export function encodeSlot(chunk: Chunk, held: Held | undefined): Uint8Array {
   return scratch.subarray(0, CONTENT_OFFSET + end);
 }
 
-/** @returns the beginning of a slot, up to its content; valid until the next call */
+/** @returns the start of a slot, up to its content; valid until the next call */
 export function encodeHeld(held: Held | undefined): Uint8Array {
   scratch[HOLDER_OFFSET] = HOLDERS.indexOf(held?.by ?? 'nobody');
   if (held === undefined) scratch.fill(0, STAMP_OFFSET, CONTENT_OFFSET);
@@ -71,12 +78,15 @@ export function dataIn(content: Uint8Array, address: Uint8Array): Uint8Array | u
   return isRight ? content.subarray(DATA_OFFSET) : undefined;
 }
 
-/** The bytes of the chunk, whatever the check says; not copied. */
+/** The bytes of the chunk, whatever the checksum says; not copied. */
 export function uncheckedData(content: Uint8Array): Uint8Array {
   return content.subarray(DATA_OFFSET);
 }
 
-/** What a whole slot says of itself; undefined when it is not what was written, or never was. The address is not proven. */
+/**
+ * What a whole slot says about itself; undefined when it was altered or never written. The address is not
+ * proven.
+ */
 export function decodeSlot(
   slot: Uint8Array,
 ): { address: Uint8Array; data: Uint8Array; held: Held | undefined } | undefined {
@@ -95,7 +105,7 @@ function decodeHeld(slot: Uint8Array): Held | undefined {
   return { by, stamp: decodeStamp(slot.subarray(STAMP_OFFSET, CONTENT_OFFSET)) };
 }
 
-/** Is what a slot says of its stamp what was written? A slot whose beginning is damaged still has its chunk. */
+/** Whether a slot's stamp is as it was written. A slot whose start is damaged still has its chunk. */
 export function isHeldWhole(slot: Uint8Array): boolean {
   const isKnown = HOLDERS[slot[HOLDER_OFFSET]!] !== undefined;
   return isKnown && numberAt(slot, 0) === crc32(slot.subarray(HOLDER_OFFSET, CONTENT_OFFSET));

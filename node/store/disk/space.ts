@@ -1,6 +1,7 @@
 /**
- * Room on the disk. While there is none the store takes nothing more to keep, and goes on serving what it has; a little
- * is left free for the records that a node has to write all the same: what it owes, what it was paid, what has left.
+ * Room on the disk. While there is none the store accepts nothing more to keep, but continues to serve what
+ * it has; a little is left free for records that a node must write all the same: what it owes, what it was
+ * paid, what has left.
  */
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
@@ -9,19 +10,22 @@ import { isDiskFailure, StoreError } from '../errors.ts';
 
 /** Left free for records, bytes. */
 const KEPT_FREE = 8 * 2 ** 20;
-/** Free again before anything is taken, so that one chunk does not decide it, bytes. */
+/** Must be free again before anything is accepted, so that one chunk does not decide it, bytes. */
 const ENOUGH = 2 * KEPT_FREE;
-/** Between two questions to the file system while all is well, milliseconds. */
+/** Between two queries of the file system while all is well, milliseconds. */
 const LOOK_MS = 1_000;
-/** Between two of them while the disk is full, milliseconds. */
+/** Between two such queries while the disk is full, milliseconds. */
 const RETRY_MS = 2_000;
-/** Between two lines about writes that fail for another reason, milliseconds: each chunk would have one. */
+/**
+ * Between two log lines about writes that fail for another reason, milliseconds: otherwise each chunk would
+ * log one.
+ */
 const FAILURE_LOG_MS = 60_000;
-/** No space, no quota, a file as large as it may be; what LMDB says of its map. */
+/** No space, no quota, a file at its size limit; LMDB's error for a full map. */
 const NO_SPACE = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 'MDB_MAP_FULL', 28, 122, 27, -30792]);
 
 export interface DiskSpaceDeps {
-  /** Bytes that the file system would give to this process; undefined where nobody knows. */
+  /** Bytes that the file system would give to this process; undefined where that is unknown. */
   readonly available: () => number | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -48,12 +52,12 @@ export class DiskSpace {
     return this.#full;
   }
 
-  /** Before anything is kept. @throws StoreError STORE_FULL */
+  /** Call it before keeping anything. @throws StoreError STORE_FULL */
   expect(): void {
     if (this.isFull()) throw storeFull();
   }
 
-  /** The same backend; one that has no room says so by the code of its errors. */
+  /** The same backend, watched: errors for lack of room get their own code. */
   watching(backend: Backend): Backend {
     const failed = (error: unknown): never => {
       if (!meansNoSpace(error) && !(isCutShort(error) && (this.#full || this.#isShort()))) {
@@ -115,7 +119,7 @@ function storeFull(cause?: unknown): StoreError {
   return new StoreError('STORE_FULL', message, { cause });
 }
 
-/** LMDB calls a write that ended in the middle an error of the medium, which is what the last one before a full disk does. */
+/** LMDB reports a partial write as a medium error, and the last write before a full disk is partial. */
 function isCutShort(error: unknown): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === 5;
 }

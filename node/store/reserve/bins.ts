@@ -1,6 +1,6 @@
 /**
- * The bins of the reserve: how many entries each one has and which number was given last, as records that change with
- * the entries. What is committed is known without a look at the disk, because every put asks for the size.
+ * The bins of the reserve: how many entries each one has and the last number assigned, as records that change
+ * with the entries. Committed counts are kept in memory, because every put asks for the size.
  */
 import { BINS } from '../../chunk/address.ts';
 import type { Backend, TableReader, Transaction } from '../backend.ts';
@@ -14,7 +14,7 @@ interface Bin {
   readonly count: number;
 }
 
-/** Entries per bin that a transaction has changed, to be told to `committed`. */
+/** Entries per bin that a transaction has changed, to be passed to `committed`. */
 export type BinCounts = ReadonlyMap<number, number>;
 
 export class ReserveBins {
@@ -37,7 +37,7 @@ export class ReserveBins {
     return Array.from({ length: BINS }, (_, bin) => BigInt(readBin(this.#backend, bin).lastId));
   }
 
-  /** Takes the next number of a bin for an entry more. */
+  /** Takes the next number of a bin for a new entry. */
   enter(tx: Transaction, bin: number): { id: number; count: number } {
     const { lastId, count } = readBin(tx, bin);
     writeBin(tx, bin, { lastId: lastId + 1, count: count + 1 });

@@ -27,15 +27,18 @@ const TIMESTAMP_SIZE = 8;
 const BIN_OFFSET = ADDRESS_SIZE;
 const ADDRESS_OFFSET = BIN_OFFSET + 1;
 const STAMP_HASH_OFFSET = ADDRESS_OFFSET + ADDRESS_SIZE;
-/** Entries of a batch that leave in one transaction: a few milliseconds of work, so that the node stays responsive. */
+/**
+ * Entries of a batch removed in one transaction: a few milliseconds of work, so that the node stays
+ * responsive.
+ */
 const EVICTED_MAX = 64;
-/** Why a chunk has left. */
+/** Reasons why a chunk was removed. */
 const BATCH_GONE = 'its batch is used up or expired';
 const HANDED_OVER = 'handed over: nodes that are closer hold it';
 
 export interface ReserveOptions {
   readonly reserveCapacity: number;
-  /** Radius of a new reserve, and the least one of an old reserve. */
+  /** Radius of a new reserve, and the minimum for an existing one. */
   readonly radius: number;
 }
 
@@ -47,13 +50,13 @@ interface ReserveDeps {
   readonly events?: ChunkEvents | undefined;
 }
 
-/** What the last lives of the reserve have left. */
+/** State left by earlier runs. */
 interface Found {
   readonly epoch: bigint;
   readonly radius: number;
 }
 
-/** Opens the reserve; the first time, this is the beginning of its epoch. */
+/** Opens the reserve; the first time starts its epoch. */
 export async function openReserve(
   options: ReserveOptions,
   deps: ReserveDeps & { clock: Clock },
@@ -113,7 +116,7 @@ class StoredReserve implements Reserve {
       stampHash: stampHash(stamp),
     };
     const landed = this.#arrives(holding);
-    // What is here already needs no room.
+    // A chunk that is already here needs no room.
     if (landed !== undefined && this.#disk.isFull()) {
       landed();
       this.#disk.expect();
@@ -168,7 +171,7 @@ class StoredReserve implements Reserve {
     for (const entry of entries) {
       if (this.#isWithinRadius(entry.address)) continue;
       const key = this.#key(entry);
-      // Taken out twice, an entry would take the bytes of another one with it.
+      // Removed twice, an entry would take another one's bytes with it.
       below.set(idOf(key), key);
     }
     if (below.size === 0) return Promise.resolve(0);
@@ -195,7 +198,7 @@ class StoredReserve implements Reserve {
   }
 
   batches(after: Uint8Array | undefined, limit: number): Promise<Uint8Array[]> {
-    // As a change it waits for its turn; a page after page of reads would not.
+    // Run as a change, it waits for its turn; reading page after page would not.
     return this.#backend.change((tx) => {
       const found: Uint8Array[] = [];
       let from = after === undefined ? START : behind(after);
@@ -261,7 +264,7 @@ class StoredReserve implements Reserve {
     return this.#capacity;
   }
 
-  /** @returns what it made of the bins, undefined when the stamp was there already */
+  /** @returns the new bin counts, undefined when the stamp was already there */
   #put(
     tx: Transaction,
     holding: ReserveEntry,
@@ -313,7 +316,7 @@ class StoredReserve implements Reserve {
     tx.remove('bins', binKey(bin, decodeNumber(record)));
   }
 
-  /** @param choose records of table `reserve` @returns how many have left */
+  /** @param choose records of table `reserve` @returns how many were removed */
   async #takeOut(why: string, choose: (tx: Transaction) => readonly Entry[]): Promise<number> {
     const { taken, counts } = await this.#backend.change((tx) => this.#remove(tx, choose(tx), why));
     this.#bins.committed(counts);
@@ -338,7 +341,7 @@ class StoredReserve implements Reserve {
     return { taken: entries.length, counts };
   }
 
-  /** Counts a new entry until its put is committed. @returns ends that; undefined for one that is counted already */
+  /** Counts a new entry until its put is committed. @returns ends that; undefined for one already counted */
   #arrives(entry: ReserveEntry): (() => void) | undefined {
     const key = this.#key(entry);
     const id = idOf(key);
@@ -352,7 +355,10 @@ class StoredReserve implements Reserve {
     };
   }
 
-  /** Entries in the bins from one on, with those on their way: by the time they are committed more would have come. */
+  /**
+   * Entries in the bins from one on, including uncommitted ones: by the time those are committed, more would
+   * have come.
+   */
   #expectedFrom(firstBin: number): number {
     let expected = this.sizeFrom(firstBin);
     for (let bin = firstBin; bin < BINS; bin++) expected += this.#arrivingIn[bin]!;
@@ -376,14 +382,15 @@ class StoredReserve implements Reserve {
   }
 }
 
-/** A key as one that a map can hold. */
+/** A reserve key as a key for a Map. */
 function idOf(key: Uint8Array): string {
   return Buffer.from(key).toString('latin1');
 }
 
 /**
  * A stamp's index is in use: the newer stamp wins, for every kind of batch.
- * @param used record of the stamp index @returns what has to leave @throws ReserveOverwriteError unless `stamp` is newer
+ * @param used record of the stamp index @returns the entry to remove @throws ReserveOverwriteError unless
+ * `stamp` is newer
  */
 function overwritten(used: Uint8Array, { batchId, timestamp }: Stamp): ReserveEntry {
   const stored = used.subarray(0, TIMESTAMP_SIZE);

@@ -1,15 +1,15 @@
 /**
  * Chunks that have just left the upload store because a peer holds them. A reader may ask that peer before the push
- * arrives there and this node after its receipt: without these it would hear twice that there is no such chunk, though
- * it was somewhere all the time. They can be read, but the node does not count as holding them.
+ * arrives there, and this node after its receipt: without these it would hear twice that there is no such
+ * chunk, although it existed all the time. They can be read, but the node does not count as holding them.
  */
 import type { Chunk } from '../../chunk/chunk.ts';
 import { toHex } from '../../crypto/hex.ts';
 import type { Clock } from '../../env/clock.ts';
 
-/** Four megabytes of memory at most; seconds of a fast upload, where a reader needs a fraction of one. */
+/** At most four megabytes of memory: seconds of a fast upload, where a reader needs a fraction of one. */
 const CHUNKS_MAX = 1024;
-/** Longer than a reader that waits for credit takes from one peer to the next, milliseconds. */
+/** Longer than a reader waiting for credit takes to get from one peer to the next, milliseconds. */
 const KEPT_MS = 10_000;
 
 interface Kept {
@@ -46,13 +46,13 @@ export class HandedOver {
     return kept !== undefined && kept.until > this.#clock.monotonic() ? kept.chunk : undefined;
   }
 
-  /** Forgets what was stamped by batches that are no more: nobody else has it any longer either. */
+  /** Forgets chunks stamped by batches that no longer exist: no other node has them any longer either. */
   forget(isGone: (batchId: Uint8Array) => boolean): void {
     for (const [id, { batchId }] of this.#kept) if (isGone(batchId)) this.#kept.delete(id);
   }
 }
 
-/** Chunks that are read one after the other lie in the same memory: one that is kept would keep all of them. */
+/** Chunks read one after another share memory: keeping one would keep all of them. */
 function alone(chunk: Chunk): Chunk {
   const { data } = chunk;
   return data.buffer.byteLength > 2 * data.length ? { ...chunk, data: new Uint8Array(data) } : chunk;

@@ -1,9 +1,10 @@
 /**
- * Chunks that wait to be pushed (`node-behaviour.md` 2.2).
+ * Chunks waiting to be pushed (`node-behaviour.md` 2.2).
  *
- * Pushes are numbered in upload order. Numbers are given out in blocks, and a block belongs to one session, so that the
- * pusher steps over an open session block by block and a rollback finds what is its own. While a session is open, a
- * marker lies in `openSessions`; one that is found at the start belongs to a session that a crash cut short.
+ * Pushes are numbered in upload order. Numbers are assigned in blocks, and a block belongs to one session, so
+ * that the pusher skips an open session block by block and a rollback finds its own pushes. While a session
+ * is open, a marker lies in `openSessions`; a marker found at the start belongs to a session that a crash cut
+ * short.
  */
 import type { Chunk } from '../../chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp } from '../../chunk/stamp.ts';
@@ -19,9 +20,12 @@ import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, STAR
 export const BLOCK_SIZE = 4096;
 /** Not 0, so that no push has the number 0 and "after 0" means all. */
 const FIRST_BLOCK = 1;
-/** Pushes taken back per transaction, so that a long rollback stops the node only for milliseconds at a time. */
+/**
+ * Pushes rolled back per transaction, so that a long rollback blocks the node only for milliseconds at a
+ * time.
+ */
 const ROLLBACK_STEP = 256;
-/** Blocks looked at per read. */
+/** Blocks examined per read. */
 const BLOCK_PAGE = 64;
 const ADDRESS_SIZE = 32;
 const STAMP_OFFSET = ADDRESS_SIZE + NUMBER_SIZE;
@@ -57,7 +61,7 @@ export class PushQueue {
     this.#nextBlock = last === undefined ? FIRST_BLOCK : decodeNumber(last) + 1;
   }
 
-  /** A block that nobody has had. */
+  /** An unused block. */
   nextBlock(): number {
     this.#nextBlock += 1;
     return this.#nextBlock - 1;
@@ -71,7 +75,7 @@ export class PushQueue {
     tx.put('blocks', encodeNumber(block), encodeNumber(session));
   }
 
-  /** @returns false when the chunk waits already under the same batch; then nothing is stored */
+  /** @returns false when the chunk is already waiting under the same batch; then nothing is stored */
   add(tx: Transaction, place: PushPlace, push: Pick<PendingPush, 'tagUid' | 'chunk' | 'stamp'>): boolean {
     const { chunk, stamp, tagUid } = push;
     const key = join(chunk.address, stamp.batchId);
@@ -88,13 +92,13 @@ export class PushQueue {
     return true;
   }
 
-  /** The session's pushes may be seen from now on. */
+  /** From now on the session's pushes are visible. */
   close(tx: Transaction, session: number, uploaded: number): void {
     tx.remove('openSessions', encodeNumber(session));
     this.#count(tx, { uploaded, synced: 0, pending: 0 });
   }
 
-  /** Of closed sessions, ascending, with sequences above `after`. */
+  /** Pushes of closed sessions, ascending, with sequences above `after`. */
   pending(after: number, limit: number): PendingPush[] {
     const found: PendingPush[] = [];
     for (const [block, session] of this.#blocksFrom(Math.floor((after + 1) / BLOCK_SIZE))) {
@@ -112,7 +116,7 @@ export class PushQueue {
     return reader.has('pushes', encodeNumber(push.sequence));
   }
 
-  /** Takes a push that has ended out of the queue. @returns false when it had been already */
+  /** Removes a finished push from the queue. @returns false when that was already done */
   finish(tx: Transaction, push: PendingPush, synced: number): boolean {
     const record = tx.get('pushes', encodeNumber(push.sequence));
     if (record === undefined) return false;
@@ -132,8 +136,8 @@ export class PushQueue {
   }
 
   /**
-   * Takes back everything a session has put, in steps; the marker goes last, so that a crash in between only means that
-   * the next start goes on. The bytes of a replaced single-owner chunk stay the new ones.
+   * Undoes everything that a session has put, in steps; the marker goes last, so that after a crash in
+   * between the next start simply continues. A replaced single-owner chunk keeps its new bytes.
    */
   async rollback(session: number): Promise<void> {
     for (const [block, owner] of this.#blocksFrom(session)) {
@@ -151,7 +155,7 @@ export class PushQueue {
     return pushes.length;
   }
 
-  /** Relying on a push of another open session would lose the chunk when that one is rolled back. */
+  /** Relying on another open session's push would lose the chunk if that session is rolled back. */
   #mayBeUndone(tx: Transaction, sequence: number, ownSession: number): boolean {
     const owner = tx.get('blocks', encodeNumber(Math.floor(sequence / BLOCK_SIZE)));
     if (owner === undefined) return false;

@@ -58,7 +58,7 @@ export function createTags({ backend, clock, disk }: TagsDeps): Tags {
         stored: tag.stored + (counts.stored ?? 0),
         sent: tag.sent + (counts.sent ?? 0),
         synced: tag.synced + (counts.synced ?? 0),
-        // Of an encrypted reference only the address is shown.
+        // For an encrypted reference only the address is shown.
         address: reference?.slice(0, ADDRESS_SIZE) ?? tag.address,
       });
     },

@@ -72,7 +72,7 @@ export class StoredUploadSession implements UploadSession {
     if (this.#session !== undefined) await this.#deps.queue.rollback(this.#session);
   }
 
-  /** Given out at once, so that a change that runs twice writes the same twice. */
+  /** Assigned at once, so that a change that runs twice writes the same both times. */
   #nextPlace(): PushPlace {
     if (this.#nextSequence % BLOCK_SIZE === 0) {
       const block = this.#deps.queue.nextBlock();

@@ -24,7 +24,7 @@ interface Deps {
   readonly log: Logger;
 }
 
-/** Takes back the sessions that a crash cut short, then opens the store. */
+/** Rolls back the sessions that a crash cut short, then opens the store. */
 export async function openUploads({
   backend,
   chunks,

@@ -5,7 +5,7 @@
 // 64-bit lanes of every v128, so that a level of the tree is hashed two pairs at a time; a single hash uses lane 0.
 // A state is 25 v128 words in memory; a round reads one state and writes the other. Specification: `data-formats.md` 1.1, 1.3, 2.3.
 
-/** Bytes of message that one permutation takes in. */
+/** Message bytes absorbed per permutation. */
 const RATE: usize = 136;
 const SEGMENT: usize = 32;
 const PAIR: usize = 64;
@@ -22,21 +22,21 @@ export const output: usize = memory.data(64, 16);
 /** The host writes the 32 bytes of the key for `transcrypt` here. */
 export const key: usize = memory.data(32, 16);
 
-/** The host writes here what `keyed` puts before the input of every hash: 32 bytes. */
+/** The host writes here the prefix that `keyed` puts before the input of every hash: 32 bytes. */
 export const anchor: usize = memory.data(32, 16);
 /** And here the roots of all-zero subtrees under that key by level, 0 to 6. */
 export const keyedZeros: usize = memory.data(7 * 32, 16);
 
 /** First or last segments of chunks for `climb`, which turns them into half trees for `combine`. */
 export const segments: usize = memory.data(256 * 32, 16);
-/** The host writes here what `climb` meets on its way, lowest first. */
+/** The host writes here the siblings that `climb` needs, lowest first. */
 export const siblings: usize = memory.data(6 * 32, 16);
 /** The host reads here what `combine` found: the first four bytes of each address, as a number. */
 export const prefixes: usize = memory.data(256 * 4, 16);
 
 const state: usize = memory.data(25 * 16, 16);
 const other: usize = memory.data(25 * 16, 16);
-/** Nodes of the level at hand, with room for a zero node at the end. */
+/** Nodes of the current level, with room for a zero node at the end. */
 const nodes: usize = memory.data(65 * 32, 16);
 /** Roots of all-zero subtrees by level, 0 to 7. */
 const zeros: usize = memory.data(8 * 32, 16);
@@ -64,7 +64,7 @@ export function chunk(length: i32): void {
   memory.fill(payload + <usize>length, 0, count * PAIR - <usize>length);
   hashLevel(payload, count);
   for (let level = 1; level < LEVELS; level++) {
-    // What is missing of a level is zero subtrees, of which only the first one has a written neighbour.
+    // The missing rest of a level is zero subtrees, of which only the first has a written neighbour.
     if (count & 1) memory.copy(nodes + count * SEGMENT, zeros + <usize>level * SEGMENT, SEGMENT);
     count = (count + 1) >> 1;
     hashLevel(nodes, count);
@@ -81,7 +81,7 @@ export function chunk(length: i32): void {
   memory.fill(state, 0, 25 * 16);
 }
 
-/** As `chunk`, with `anchor` before the input of every hash; only the address is given. */
+/** As `chunk`, with `anchor` before the input of every hash; only the address is returned. */
 export function keyed(length: i32): void {
   const payload = input + SPAN;
   let count = max<usize>((<usize>length + PAIR - 1) / PAIR, 1);
@@ -128,7 +128,7 @@ export function absorb(length: i32): void {
   }
 }
 
-/** Takes the last `length` bytes of `input`, writes the digest to `output` and starts anew. */
+/** Takes the last `length` bytes of `input`, writes the digest to `output` and resets the hash. */
 export function finish(length: i32): void {
   const end = input + <usize>length;
   const padding = RATE - (<usize>length % RATE);
@@ -141,15 +141,16 @@ export function finish(length: i32): void {
 }
 
 /**
- * XORs the `length` bytes of `input` with the keystream: for every 32 bytes H(H(key ‖ LE4(counter))), the counter going
- * up by one. Whole pairs of segments are written, so up to 63 bytes behind the end are spoiled.
+ * XORs the `length` bytes of `input` with the keystream: for every 32 bytes H(H(key ‖ LE4(counter))), the
+ * counter increasing by one. Whole pairs of segments are written, so up to 63 bytes after the end are
+ * overwritten.
  */
 export function transcrypt(length: i32, counter: u32): void {
   const end = input + <usize>length;
   for (let at = input; at < end; at += PAIR) {
     for (let word: usize = 0; word < 4; word++)
       v128.store(state + 16 * word, v128.load64_splat(key + 8 * word));
-    // Behind the counter the padding begins.
+    // The padding starts after the counter.
     store<u64>(state, (1 << 32) | <u64>counter, 4 * 16);
     store<u64>(state, (1 << 32) | <u64>(counter + 1), 4 * 16 + 8);
     padAndPermute(5);
@@ -171,7 +172,7 @@ export function climb(count: i32, last: bool): void {
   const own: usize = last ? 4 : 0;
   for (let i: usize = 0; i < <usize>count; i += 2) {
     const left = segments + i * SEGMENT;
-    // An odd last one is in both lanes.
+    // An odd last one goes into both lanes.
     const right = i + 1 < <usize>count ? left + SEGMENT : left;
     for (let sibling = siblings; sibling < siblings + 6 * SEGMENT; sibling += SEGMENT) {
       loadSegment(own, left, right);
@@ -186,8 +187,8 @@ export function climb(count: i32, last: bool): void {
 }
 
 /**
- * Addresses of the chunks of which `segments` holds `count` left halves, `input` the right half of all, and their span
- * behind it: the first four bytes of each to `prefixes`.
+ * Addresses of chunks with `count` left halves in `segments`, and their common right half in `input`,
+ * followed by the span: writes the first four bytes of each to `prefixes`.
  */
 export function combine(count: i32): void {
   for (let i: usize = 0; i < <usize>count; i += 2) {
@@ -216,7 +217,7 @@ function loadSegment(first: usize, left: usize, right: usize): void {
     );
 }
 
-/** For messages of one block: empties the words from `from` on, ends the padding and permutes. */
+/** For messages of one block: clears the words from `from` on, ends the padding and permutes. */
 function padAndPermute(from: usize): void {
   for (let word = from; word < 25; word++) v128.store(state + 16 * word, i64x2.splat(0));
   v128.store(state, i64x2.splat(1 << 63), 16 * 16);

@@ -62,8 +62,10 @@ function replace(
     await chain.reorganise(depth);
     await chain.mine(BRANCH_BLOCKS);
     const height = await chain.height(signal);
-    const isOnChain = (await chain.batch(stays)) !== undefined;
+    let isOnChain = false;
     const look = async (aborted: AbortSignal) => {
+      // Asked again each time: the node sends its purchase again, which a later block may take.
+      isOnChain = (await chain.batch(stays)) !== undefined;
       const said = await Promise.all(
         nodes.map(async (node) => {
           const { block } = await node.client.chainState(aborted);

@@ -239,7 +239,7 @@ function peerIdOfNumber(n: number): string {
   return PEER_IDS[n % PEER_IDS.length] as string;
 }
 
-/** The network of the node under test: everybody on it is hostile. */
+/** The network of the node under test: every peer on it is hostile. */
 export class HostileTransport implements Transport {
   readonly localId = TARGET_ID;
   readonly links: HostileLink[] = [];

@@ -453,7 +453,7 @@ async function attackOnce(
       connected,
       debt,
     });
-    // Whoever may wait for ever is told that nobody listens any more.
+    // A peer that may wait for ever is told when it is no longer listened to.
     if (waiting) stream.reset();
     await target.clock.advance(BALANCES_WRITTEN_MS);
   }
@@ -478,7 +478,7 @@ describe.each(rows.map((given) => [given.spec.id, given] as const))('%s', (_name
   const whole = join(NO_HEADERS, framed(request as Uint8Array));
 
   test.each(['end', 'reset', 'silence'] as const)(
-    'is done with a good request that breaks off at any byte: %s',
+    'finishes with a good request that breaks off at any byte: %s',
     async (ending) => {
       const range = new Range(given);
       for (const length of cutsOf(whole)) {
@@ -490,13 +490,13 @@ describe.each(rows.map((given) => [given.spec.id, given] as const))('%s', (_name
     },
   );
 
-  test('answers a good request that comes in single bytes', async () => {
+  test('answers a good request that arrives in single bytes', async () => {
     const target = await targetNode();
     const intruder = await intrude(target);
     await attackOnce(given, { target, intruder }, { bytes: whole, piece: 1, slow: true, ending: 'end' });
   });
 
-  test('takes no more than two messages of a stream without end', async () => {
+  test('reads no more than two messages of an endless stream', async () => {
     const target = await targetNode();
     const intruder = await intrude(target);
     const stream = intruder.link.accost(given.spec.id);
@@ -527,7 +527,7 @@ describe.each(rows.map((given) => [given.spec.id, given] as const))('%s', (_name
     expectNothingLeft(target, intruder);
   });
 
-  test('lets go of everything when the connection ends in the middle', async () => {
+  test('releases everything when the connection ends in the middle', async () => {
     for (const length of [0, 1, NO_HEADERS.length, whole.length - 1, whole.length]) {
       const target = await targetNode();
       const intruder = await intrude(target);
@@ -540,7 +540,7 @@ describe.each(rows.map((given) => [given.spec.id, given] as const))('%s', (_name
   });
 });
 
-test('a flood of greetings is answered, and leaves others their turn', async () => {
+test('a flood of greetings is answered and leaves other peers their turn', async () => {
   const target = await targetNode();
   const intruder = await intrude(target);
   const stream = intruder.link.accost(PINGPONG.id);

@@ -69,7 +69,7 @@ test('a node that does not trace sends no header', async () => {
   expect(await sentBy(asking)).toEqual(new Map());
 });
 
-test('work that is part of no span sends none either', async () => {
+test('work outside any span sends no header either', async () => {
   expect(await sentBy(tracedHost(asking, recording().tracing, {}))).toEqual(new Map());
 });
 

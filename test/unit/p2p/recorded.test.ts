@@ -37,7 +37,7 @@ function arriving(hex: string): FramedStream {
   return new FramedStream(raw, { clock: systemClock() });
 }
 
-test('identify of a node with a P-256 key and a signed record names its listen addresses', async () => {
+test('the identify message of a node with a P-256 key and a signed record names its listen addresses', async () => {
   expect(await askIdentify(arriving(recorded.identify), never)).toEqual(recorded.listenAddresses);
 });
 
@@ -96,7 +96,7 @@ test('read as handshake 15.0.0, the introduction of handshake 14.0.0 is invalid'
   expect(() => checkAck(ack, { ...olderContext, generation: '15.0.0' })).toThrow('invalid ack');
 });
 
-test('what we send in handshake 14.0.0 has the layout of what we get', async () => {
+test('what we send in handshake 14.0.0 has the layout of what we receive', async () => {
   const ack = await arriving(older.ack).read(Ack);
   const { record, fullNode, welcomeMessage } = checkAck(ack, olderContext);
   const again = ackMessage({ record, networkId: olderContext.networkId, fullNode, welcomeMessage });

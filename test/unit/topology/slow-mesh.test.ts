@@ -1,4 +1,4 @@
-/** Whatever order things happen in, and whatever gets lost while the nodes start: in the end everybody has everybody. */
+/** Whatever order things happen in, and whatever gets lost while the nodes start: in the end every node has every other one. */
 import { fc, test as property } from '@fast-check/vitest';
 import { expect } from 'vitest';
 import { createSigner } from '../../../node/crypto/signer.ts';
@@ -126,7 +126,7 @@ const examples: [Trouble][] = [
     startsMs: [40, 2_000, 2_000, 2_000, 2_000],
   },
   {
-    // All come before anybody is known to be reachable.
+    // All come before any of them is known to be reachable.
     nodes: 5,
     firstKey: 3,
     radius: 4,

@@ -45,7 +45,7 @@ test.each([
   expect(decodeMultiaddress(encodeMultiaddress(text))).toBe(text);
 });
 
-test('a path of HTTP is written without its encoding', () => {
+test('an HTTP path is written without its encoding', () => {
   const bytes = Uint8Array.of(0xe1, 3, 3, 97, 47, 98);
   expect(encodeMultiaddress('/http-path/a%2Fb')).toEqual(bytes);
   expect(decodeMultiaddress(bytes)).toBe('/http-path/a%2Fb');

@@ -29,7 +29,7 @@ test('each further pause is twice as long, up to an hour', () => {
   }
 });
 
-test('a success counts from the beginning', () => {
+test('a success resets the count', () => {
   const breaker = new DialBreaker();
   fail(breaker, FAILURES_MAX - 1, 0);
   breaker.succeeded();
@@ -37,7 +37,7 @@ test('a success counts from the beginning', () => {
   expect(() => breaker.check(0)).not.toThrow();
 });
 
-test('failures more than half an hour after the first do not count with it', () => {
+test('failures more than half an hour after the first do not count together with it', () => {
   const breaker = new DialBreaker();
   fail(breaker, FAILURES_MAX - 1, 0);
   breaker.check(30 * MINUTE - 1);

@@ -267,7 +267,7 @@ test('a receipt for another chunk is a failure that is not paid', async () => {
   });
 });
 
-test('a receipt with an impossible signature is a failure, and the next peer is asked', async () => {
+test('a receipt with an invalid signature is a failure, and the next peer is asked', async () => {
   const { node, asked } = await amongStrangers(2, (stream, served, n) => {
     const receipt = receiptOf(n, chunk.address);
     return stream.write(Receipt, served === 1 ? { ...receipt, signature: new Uint8Array(65) } : receipt);

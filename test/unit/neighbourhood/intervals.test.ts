@@ -12,12 +12,12 @@ function of(ranges: string): Intervals {
   return intervals;
 }
 
-test('of nothing the first id is next', () => {
+test('when nothing is done the first id is next', () => {
   expect(Intervals.none().next()).toBe(1n);
   expect(Intervals.none().encode()).toBe('1');
 });
 
-test('the text is the start and the ranges in base 36', () => {
+test('the text holds the start and the ranges in base 36', () => {
   expect(of('1-35 40-1000').encode()).toBe('1;1,z;14,rs');
   expect(of(`1-${2n ** 64n - 2n}`).encode()).toBe('1;1,3w5e11264sgse');
 });
@@ -41,7 +41,7 @@ test('the next id is that of the first gap', () => {
 });
 
 test.each(['', '2', '0;1,2', '1;', '1;5', '1;5,', '1;-1,5', '1;1,2,', 'x;1,2', '1;1,2;', '1;1.5,2'])(
-  'text %j is none of ours',
+  'text %j is rejected',
   (text) => {
     expect(Intervals.decode(text)).toBeUndefined();
   },

@@ -33,7 +33,7 @@ function expectCopy(store: LocalStore): void {
   expect(store.state('batches').get('a')).toEqual(bytes);
 }
 
-test('the image of a disk in memory begins another one, without the records of one subsystem', async () => {
+test('the image of a memory disk starts another one, without the records of one subsystem', async () => {
   const disk = new MemoryDisk();
   const store = await createMemoryStore(options, { ...deps, disk });
   await fill(store);
@@ -49,7 +49,7 @@ test('the image of a disk in memory begins another one, without the records of o
   expect(original.state('peers').get('a')).toEqual(bytes);
 });
 
-test('the records of one subsystem can be removed from a store on disk that nobody uses', async () => {
+test('the records of one subsystem can be removed from a store on disk that is not in use', async () => {
   const path = mkdtempSync(join(tmpdir(), 'svc-store-'));
   try {
     const store = await openLmdbStore({ ...options, path }, deps);

@@ -1,4 +1,4 @@
-/** The two backends under one roof, and chunks to put into them. */
+/** The two backends behind one interface, and chunks to put into them. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const DEFAULTS: LocalStoreOptions = { cacheCapacity: 3, reserveCapacity: 100, ra
 
 export interface Bench extends AsyncDisposable {
   store: LocalStore;
-  /** Closes the store and opens it again, where that is another thing than nothing. */
+  /** Closes the store and opens it again, where that makes a difference. */
   reopen(options?: Partial<LocalStoreOptions>): Promise<void>;
 }
 

@@ -126,7 +126,7 @@ const outage: fc.Arbitrary<Step[]> = fc
   });
 const steps = fc.oneof({ weight: 20, arbitrary: step.map((one) => [one]) }, { weight: 1, arbitrary: outage });
 
-/** A cluster in which everybody is honest; after every step its books are compared with what really happened. */
+/** A cluster in which every node is honest; after every step its books are compared with what really happened. */
 class Economy {
   readonly #clock = new ManualClock();
   readonly #chain = new SwapChain();

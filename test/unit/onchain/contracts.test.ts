@@ -30,7 +30,7 @@ describe('selectors and topics', () => {
     expect(topicOf(signature)).toBe(row?.topic0);
   });
 
-  test('every custom error of PostageStamp is known by its selector', () => {
+  test('every custom error of PostageStamp is recognised by its selector', () => {
     for (const { signature, selector } of signatures.PostageStamp.errors) {
       expect(ERROR_OF_SELECTOR.get(selector)).toBe(signature);
     }
@@ -46,7 +46,7 @@ describe('call data', () => {
   const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
   const uint = (bits: number) => fc.bigInt({ min: 0n, max: (1n << BigInt(bits)) - 1n });
 
-  test('createBatch is encoded as a full ABI library does', () => {
+  test('createBatch is encoded as by a full ABI library', () => {
     fc.assert(
       fc.property(
         bytes(20),
@@ -65,7 +65,7 @@ describe('call data', () => {
     );
   });
 
-  test('approve is encoded as a full ABI library does', () => {
+  test('approve is encoded as by a full ABI library', () => {
     fc.assert(
       fc.property(bytes(20), uint(256), (spender, amount) => {
         expect(encodeApprove(spender, amount)).toBe(
@@ -89,11 +89,11 @@ describe('call data', () => {
     );
   });
 
-  test.each([-1n, 1n << 256n])('%s is no uint256', (number) => {
+  test.each([-1n, 1n << 256n])('%s is not a uint256', (number) => {
     expect(() => encodeWord(number)).toThrow(RangeError);
   });
 
-  test('bytes of neither 20 nor 32 are no static value', () => {
+  test('bytes of length other than 20 or 32 are not a static value', () => {
     expect(() => encodeWord(new Uint8Array(21))).toThrow(RangeError);
   });
 });
@@ -154,14 +154,14 @@ describe('events', () => {
     expect(decodePostageEvent(entry('Paused', [owner]))).toEqual({ kind: 'Paused' });
   });
 
-  test('an event that the node does not follow is left alone', () => {
+  test('an event that the node does not follow is ignored', () => {
     expect(
       decodePostageEvent({ ...entry('PriceUpdate', [1n]), topics: [topicOf('Other()')] }),
     ).toBeUndefined();
     expect(decodePostageEvent({ ...entry('PriceUpdate', [1n]), topics: [] })).toBeUndefined();
   });
 
-  test('an event cut short is a malformed answer', () => {
+  test('a truncated event is a malformed answer', () => {
     const whole = entry('BatchCreated', [batchId, 1n, 1n, owner, 17, 16, false]);
     for (const cut of [
       { data: whole.data.slice(0, -64) },

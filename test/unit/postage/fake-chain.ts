@@ -251,7 +251,7 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
     return this.#answer(`0x${toHex(encodeWord(view?.[1] ?? 0n))}`);
   }
 
-  /** Moments of each transaction: its hash is noted; it is written down; it is mined, and nobody knows yet. */
+  /** Moments of each transaction: its hash is noted; it is written down; it is mined, which is not known yet. */
   onStage: (stage: 'noted' | 'stored' | 'mined', index: number) => void = () => undefined;
   readonly #transactions = new Map<string, SentTransaction>();
 

@@ -41,7 +41,7 @@ const place = (stamp: Stamp): string => toHex(stamp.index);
 const settled = () => new Promise(setImmediate);
 
 describe('slots', () => {
-  test('are handed out in order, per bucket', () => {
+  test('are issued in order, per bucket', () => {
     const { issuer: own } = issuer();
     expect([1, 2, 3].map((n) => place(own.stamp(chunk(n))))).toEqual([
       '0000238700000000',
@@ -53,7 +53,7 @@ describe('slots', () => {
     expect([own.buckets()[0x2387], own.buckets()[0xffff], own.buckets().length]).toEqual([3, 1, 65_536]);
   });
 
-  test('of a full bucket of an immutable batch are refused, other buckets go on', () => {
+  test('of a full bucket of an immutable batch are refused, other buckets continue', () => {
     const { issuer: own } = issuer({ depth: 17 });
     own.stamp(chunk(1));
     own.stamp(chunk(2));
@@ -62,7 +62,7 @@ describe('slots', () => {
     expect(own.utilization).toBe(2);
   });
 
-  test('of a mutable batch start again, the utilization stays at its highest', () => {
+  test('of a mutable batch restart, and the utilization stays at its maximum', () => {
     const vector = postage.cases.find(({ name }) => name.startsWith('mutable batch, depth 17'));
     const { issuer: own } = issuer({ depth: 17, immutable: false });
     const positions = [1, 2, 3, 4, 5].map((n) => own.stamp(chunk(n)).index[7]);
@@ -78,7 +78,7 @@ describe('slots', () => {
     expect(place(own.stamp(chunk(3)))).toBe('0000238700000002');
   });
 
-  test('of a chunk that was stamped before are used again, with a new timestamp', async () => {
+  test('of a chunk that was stamped before are reused with a new timestamp', async () => {
     const { issuer: own } = issuer({ depth: 17 });
     const first = own.stamp(chunk(1));
     const again = own.stamp(chunk(1));
@@ -90,7 +90,7 @@ describe('slots', () => {
     expect(own.utilization).toBe(1);
   });
 
-  test('tell when a chunk was last stamped, also before that is written', async () => {
+  test('know when a chunk was last stamped, even before that is written', async () => {
     const { issuer: own, state } = issuer();
     expect(own.stampedAt(chunk(1).identity)).toBeUndefined();
     own.stamp(chunk(1));
@@ -102,7 +102,7 @@ describe('slots', () => {
     expect(own.stampedAt(chunk(2).identity)).toBeUndefined();
   });
 
-  test('belong to the identity, so that two contents of one address take two', () => {
+  test('belong to the identity, so that two contents of one address use two slots', () => {
     const { issuer: own } = issuer();
     const soc = (identity: number): Chunk => ({ ...chunk(1), kind: 'soc', identity: id32(identity) });
     expect([place(own.stamp(soc(1))), place(own.stamp(soc(2))), place(own.stamp(soc(1)))]).toEqual([
@@ -132,7 +132,7 @@ test('every issued stamp is valid for its chunk', () => {
 });
 
 describe('after a restart', () => {
-  test('counters, utilization and slots of chunks are as before', async () => {
+  test('counters, utilization and slots of chunks are the same as before', async () => {
     const { issuer: before, state } = issuer({ depth: 17, immutable: false });
     for (const n of [1, 2, 3]) before.stamp(chunk(n));
     await settled();
@@ -143,7 +143,7 @@ describe('after a restart', () => {
     expect(place(after.stamp(chunk(4)))).toBe('0000238700000001');
   });
 
-  test('killed after any write, no slot is issued again whose chunk could have been written', async () => {
+  test('killed after any write, no slot is reissued whose chunk could have been written', async () => {
     const stamps = 6;
     for (let writesLeft = 0; writesLeft <= stamps; writesLeft++) {
       const { issuer: before, state } = issuer({ depth: 24 });
@@ -171,7 +171,7 @@ test('a stamp that could not be written is the last one of its batch', async () 
   expect(() => own.stamp(chunk(3))).toThrow(CrashError);
 });
 
-test('a batch stamps again once a full disk takes what it had not taken', async () => {
+test('a batch stamps again once the full disk accepts the writes that it refused', async () => {
   const { issuer: own, state } = issuer();
   own.stamp(chunk(1));
   await own.saved();
@@ -203,7 +203,7 @@ test('a batch stamps again once a full disk takes what it had not taken', async 
   expect(place(own.stamp(chunk(5)))).toBe('0000238700000003');
 });
 
-test('what was issued is on disk when it says so, and it says when that failed', async () => {
+test('saved() resolves when every issued stamp is on disk, and rejects when a write has failed', async () => {
   const { issuer: own, state } = issuer();
   state.writesLeft = 2;
   for (const n of [1, 2]) own.stamp(chunk(n));
@@ -214,7 +214,7 @@ test('what was issued is on disk when it says so, and it says when that failed',
   await expect(own.saved()).rejects.toThrow(CrashError);
 });
 
-test('an expired batch forgets its chunks and keeps its counters', async () => {
+test('an expired batch forgets its chunks but keeps its counters', async () => {
   const { issuer: own, state } = issuer({ depth: 30 });
   for (let n = 0; n < 1200; n++) own.stamp(chunk(n));
   await settled();

@@ -30,7 +30,7 @@ export class SwapChain {
   readonly strangers = new Set<string>();
   /** Token balances of accounts by hex. */
   readonly tokens = new Map<string, bigint>();
-  /** How the endpoint behaves to whoever asks here. */
+  /** How the endpoint behaves to a caller that asks here. */
   isDown = false;
   /** Calls end with their signal alone. */
   isSilent = false;

@@ -18,7 +18,7 @@ function failure(work: () => unknown): ChainError {
 const refused = (error: unknown) => JSON.stringify({ jsonrpc: '2.0', id: 1, error });
 
 describe('answers', () => {
-  test('a result is given as it is, null included', () => {
+  test('a result is returned as it is, null included', () => {
     expect(decodeAnswer('{"result":"0x10"}', 'm')).toBe('0x10');
     expect(decodeAnswer('{"result":null}', 'm')).toBeNull();
   });
@@ -94,11 +94,11 @@ describe('reverts', () => {
     },
   );
 
-  test('data inside data is found', () => {
+  test('nested data is found', () => {
     expect(reverted({ data: selectorOf('BatchExists()') }).revert?.reason).toBe('BatchExists()');
   });
 
-  test('a revert under another code is known by its words', () => {
+  test('a revert under another code is recognised by its words', () => {
     const error = failure(() => decodeAnswer(refused({ code: -32_000, message: 'execution reverted' }), 'm'));
     expect(error.code).toBe('REVERTED');
   });
@@ -152,7 +152,7 @@ describe('methods', () => {
     );
   });
 
-  test('logs are read with their place, addresses in lower case', async () => {
+  test('logs are read with their position, addresses in lower case', async () => {
     const sent: unknown[] = [];
     const chain = createChain((method, params) => {
       sent.push(method, ...params);
@@ -185,7 +185,7 @@ describe('methods', () => {
     ]);
   });
 
-  test('a receipt tells success from failure, and null that there is none', async () => {
+  test('a receipt distinguishes success from failure, and null means that there is none', async () => {
     const answer = (status: string) => ({
       transactionHash: '0xaa',
       status,

@@ -137,7 +137,7 @@ test('bytes of another address are found even when their checksum is right', asy
   expect(wrong(path)).toEqual([`slots: ${toHex(forged.address)}: slot 0 holds bytes of another address`]);
 });
 
-test('a truncated file of slots lacks those behind its end', () => {
+test('in a truncated file of slots the slots behind its end are missing', () => {
   const path = copy();
   const file = join(path, 'chunks.slots');
   writeFileSync(file, readFileSync(file).subarray(0, SLOTS_HEAD_SIZE + 40 * SLOT_SIZE));

@@ -39,7 +39,7 @@ test('records that a full disk refuses can still be read, and are written with t
   expect(Object.fromEntries(base.entries(''))).toEqual({ a: one, b: two, c: one });
 });
 
-test('a change that must be on disk fails without affecting others', async () => {
+test('a change that must be on disk fails, and leaves nothing behind', async () => {
   const { base, disk, patient, strict } = records();
   disk.failure = full;
   await patient.put('a', one);
@@ -50,7 +50,7 @@ test('a change that must be on disk fails without affecting others', async () =>
   expect(keys(base.entries(''))).toEqual(['a']);
 });
 
-test('no more waits than the records that exist', async () => {
+test('no more changes wait than there are records', async () => {
   const { base, disk, patient } = records();
   disk.failure = full;
   for (let block = 0; block < 100; block++) {

@@ -55,7 +55,7 @@ describe('a keyed hash', () => {
     expect(toHex(hasher.address(fromHex(input!.span!), payloadOf(input!)))).toBe(expected.transformedAddress);
   });
 
-  test('is that of the written rule for any key and payload', () => {
+  test('equals that of the written rule for any key and payload', () => {
     fc.assert(
       fc.property(prefixes, spans, payloads, (prefix, span, payload) => {
         const address = createKeyedHasher(prefix).address(span, payload);
@@ -65,7 +65,7 @@ describe('a keyed hash', () => {
     );
   });
 
-  test('is that of the written rule for every number of leaf pairs, whole and broken', () => {
+  test('equals that of the written rule for every number of leaf pairs, whole and broken', () => {
     const key = Uint8Array.from({ length: 32 }, (_, at) => at * 7);
     const hasher = createKeyedHasher(key);
     const span = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
@@ -115,7 +115,7 @@ describe('the proof of a segment', () => {
     );
   });
 
-  test('of another segment leads elsewhere', () => {
+  test('does not verify for another segment', () => {
     const payload = Uint8Array.from({ length: 4096 }, (_, at) => at % 251);
     const span = new Uint8Array(8);
     const proof = proveSegment(payload, 5);

@@ -36,7 +36,7 @@ test.each(refused)('$name', ({ input, expected }) => {
   expect(() => decryptKey(JSON.stringify(input.file), input.password!)).toThrow(expected.error);
 });
 
-test('a written key has the cost of the network and is read back with its password alone', () => {
+test('a written key has the scrypt cost of the network and can be read back with its password alone', () => {
   const text = encryptKey(secret, { password: 'pässword', random, address: 'a1' });
   expect(decryptKey(text, 'pässword')).toEqual(secret);
   expect(() => decryptKey(text, 'password')).toThrow(expect.objectContaining({ code: 'PASSWORD_INVALID' }));
@@ -86,7 +86,7 @@ test('a file that is not a key file is refused as malformed', () => {
   }
 });
 
-test('a changed character never gives another secret', () => {
+test('a changed character never yields another secret', () => {
   const text = encrypt();
   fc.assert(
     fc.property(fc.nat(text.length - 1), fc.integer({ min: 32, max: 126 }), (at, code) => {

@@ -37,12 +37,12 @@ describe('a transaction sent at a head', () => {
     [76, true],
     [150, true],
     [151, false],
-  ])('of offset %i comes in time: %s', (offset, expected) => {
+  ])('of offset %i is in time: %s', (offset, expected) => {
     expect(comesInTime(10 * ROUND_LENGTH + offset, ROUND_LENGTH)).toBe(expected);
   });
 });
 
-test('what was stamped before the last round counts, as far as there was one', () => {
+test('chunks stamped before the last round count, if there was one', () => {
   expect(consensusBlock(7, ROUND_LENGTH)).toBe(6 * ROUND_LENGTH);
   expect(consensusBlock(1, ROUND_LENGTH)).toBe(0);
   expect(consensusBlock(0, ROUND_LENGTH)).toBe(0);
@@ -67,7 +67,7 @@ test.each([
   },
 );
 
-test('a commit is what the contract makes of its parts', () => {
+test('a commit is what the contract computes from its parts', () => {
   const { overlay, depth, reserveCommitment, revealNonce, obfuscatedHash } = vectors.redistributionScenario;
   const parts = {
     overlay: fromHex(overlay),

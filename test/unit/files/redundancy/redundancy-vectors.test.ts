@@ -88,7 +88,7 @@ describe.each(replicated)('$name', ({ input, expected }) => {
     expect(replicas.map(({ address }) => toHex(address))).toEqual(expected.addresses);
   });
 
-  test('chunks that every node takes for valid', () => {
+  test('chunks that every node accepts as valid', () => {
     const [first, ...others] = [...makeReplicas(root, level)] as [Chunk, ...Chunk[]];
     expect(first.data).toHaveLength(expected.firstReplicaStoredLength as number);
     expect(toHex(socParts(first.data).signature)).toBe(expected.firstReplicaSignature);
@@ -99,7 +99,7 @@ describe.each(replicated)('$name', ({ input, expected }) => {
   });
 });
 
-test('a level adds replicas to those of the levels below, and never takes one away', () => {
+test('a level adds replicas to those of the levels below, and never removes one', () => {
   const address = fromHex('2387e8e7d8a48c2a9339c97c1dc3461a9a7aa07e994c5cb8b38fd7c1b3e6ea48');
   const names = ([0, 1, 2, 3, 4] as const).map((level) =>
     replicasOf(address, level).map((replica) => toHex(replica.address)),

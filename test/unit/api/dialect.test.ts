@@ -40,7 +40,7 @@ describe('names', () => {
     for (const rest of OWN_NAMES) expect(active).toContain(`${name}-${rest}`);
   });
 
-  test('no file but the table spells the prefix of a dialect', () => {
+  test('only the table spells the prefix of a dialect', () => {
     const folder = new URL('../../../node/api/', import.meta.url);
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
       file.endsWith('.ts'),
@@ -72,7 +72,7 @@ describe('names', () => {
     expect(down.body).toBe('hello');
   });
 
-  test('the header of the active dialect wins over the other one', async () => {
+  test('the header of the active dialect takes precedence over the other one', async () => {
     const { api } = await startKit();
     const headers = { 'svc-postage-batch-id': BATCH, 'swarm-postage-batch-id': 'zz' };
     expect((await api.main.inject({ method: 'POST', url: '/bytes', headers })).statusCode).toBe(201);

@@ -17,7 +17,7 @@ describe('host names', () => {
     'bah5acgza.swarm.localhost:1633',
     'node.example.org',
     'NODE.example.org.:1633',
-  ])('%s is answered', (host) => {
+  ])('%s is accepted', (host) => {
     expect(createHostCheck(['Node.example.org'])(host)).toBe(true);
   });
 
@@ -39,15 +39,15 @@ describe('host names', () => {
     '',
     ':1633',
     '*',
-  ])("'%s' is not", (host) => {
+  ])("'%s' is not accepted", (host) => {
     expect(createHostCheck(['node.example.org'])(host)).toBe(false);
   });
 
-  test('a star lets every name in', () => {
+  test('a star accepts every name', () => {
     expect(createHostCheck(['*'])('evil.example')).toBe(true);
   });
 
-  test('the name is in lower case, without port and closing dot', () => {
+  test('the name is lower case, without port and trailing dot', () => {
     expect(['A.B.:1', '[::1]:2', 'x'].map(nameOf)).toEqual(['a.b', '[::1]', 'x']);
   });
 });

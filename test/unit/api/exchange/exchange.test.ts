@@ -63,7 +63,7 @@ function answering(count: number, clock: Pick<Clock, 'timer'> = systemClock()) {
   return { connection, response, state, lost };
 }
 
-test('a piece is asked for when the system has taken the one before', async () => {
+test('a piece is requested once the system has taken the previous one', async () => {
   const { connection, response, state } = answering(20);
   const finished = once(response, 'finish');
   await settle();
@@ -79,7 +79,7 @@ test('a piece is asked for when the system has taken the one before', async () =
   expect(body).toEqual(Buffer.concat(Array.from({ length: 20 }, (_, i) => Buffer.alloc(1000, i))));
 });
 
-test('a client that leaves while it takes nothing ends the stream', async () => {
+test('a client that leaves without taking anything ends the stream', async () => {
   const { connection, response, state } = answering(20);
   await settle();
   expect(connection.isWaiting).toBe(true);
@@ -88,7 +88,7 @@ test('a client that leaves while it takes nothing ends the stream', async () => 
   expect(state).toEqual({ asked: 1, left: true });
 });
 
-test('a client that takes nothing of an answer for too long is cut off', async () => {
+test('a client that reads nothing of an answer for too long is cut off', async () => {
   const clock = new ManualClock();
   const { connection, response, state, lost } = answering(20, clock);
   await clock.settle();

@@ -103,7 +103,7 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 const SOUND: Habits = { endpoint: { state: 'up', latencyMs: 10 }, refreshMs: 0 };
 const MUCH: Order = { price: 300_000n, fate: 'delivered', delayMs: 0 };
 
-/** Debts that grow while their creditor can not take cheques, and afterwards; then the other way round. */
+/** Debts that grow while their creditor cannot take cheques, and afterwards; then the other way round. */
 const outage: fc.Arbitrary<Step[]> = fc
   .record({
     from: node,
@@ -188,7 +188,7 @@ class Economy {
     return b.session(b.link(a)!).received > a.session(a.link(b)!).paid;
   }
 
-  /** As much as can not be paid by time alone: a cheque has to settle what was paid too much before. */
+  /** As much as cannot be paid by time alone: a cheque has to settle what was paid too much before. */
   async #buyMuch(from: Trader, to: Trader): Promise<void> {
     for (let round = 0; round < 6; round++) {
       this.#trade(

@@ -159,7 +159,7 @@ describe('paying by cheque', () => {
     expect(blocklisted).toMatchObject([{ reason: 'failed to meet expectation for allowance' }]);
   });
 
-  test('that arrived late is no debt of a peer that asked for services meanwhile', async () => {
+  test('that arrived late is not held against a peer that asked for services meanwhile', async () => {
     const { use, keeper, clock, accounting, peer, blocklisted, row } = await debtor();
     const sent = Promise.withResolvers<void>();
     keeper.pay = () => sent.promise;
@@ -266,7 +266,7 @@ describe('a payment received', () => {
     await settle();
     expect(row()?.consumedBalance).toBe(-1_000_000n);
     expect(blocklisted).toEqual([]);
-    // Who accepts all that is owed knows of everything.
+    // A peer that accepts all that is owed knows of everything.
     keeper.answer = async (_peer, accepted) => ({ accepted, allegedSeconds: 100n });
     await settle();
     expect(row()?.consumedBalance).toBe(0n);

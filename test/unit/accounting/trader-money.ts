@@ -33,7 +33,7 @@ export interface Endpoint {
 
 export type MoneyAction = 'cash' | 'deposit' | 'withdraw';
 
-/** A process that is killed does nothing any more: what it still waits for never comes. */
+/** A process that is killed does nothing further: what it still waits for never comes. */
 export class Life {
   #ended = false;
 

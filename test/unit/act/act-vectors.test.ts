@@ -110,7 +110,7 @@ describe('a history with five entries', () => {
   });
 
   const refused = named('history lookup with time 0');
-  test.each(refused.input['times'] as unknown as number[])('time %i is no time', async (time) => {
+  test.each(refused.input['times'] as unknown as number[])('time %i is not a valid time', async (time) => {
     const { store, reference } = await saved();
     expect(toHex(reference)).toBe(refused.input['historyReference']);
     const history = await History.load(reference, store);
@@ -121,7 +121,7 @@ describe('a history with five entries', () => {
   });
 });
 
-test('a list of grantees is their uncompressed keys', async () => {
+test('a list of grantees consists of their uncompressed keys', async () => {
   const { input, expected } = named('grantee list body');
   const keys = (input['keys'] as unknown as string[]).map(fromHex);
   const body = encodeGrantees(keys);

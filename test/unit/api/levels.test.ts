@@ -1,4 +1,4 @@
-/** The redundancy level of requests: who reads it, and what it is when a request does not say. */
+/** The redundancy level of requests: which routes read it, and what it is when a request does not say. */
 import { describe, expect, test } from 'vitest';
 import type { DialectName } from '../../../node/api/dialect.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';

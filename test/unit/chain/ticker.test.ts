@@ -34,7 +34,7 @@ test('a block time of zero mines nothing until another one is set', async () => 
   expect(blocks).toEqual([15_010, 20_010]);
 });
 
-test('a paused chain gets no blocks and none are made up for afterwards', async () => {
+test('a paused chain gets no blocks, and missed blocks are not made up for', async () => {
   const { ticker, blocks } = setUp();
   ticker.setBlockTime(1_000);
   await ticker.pause();
@@ -51,7 +51,7 @@ async function pausedAfter(ticker: Ticker, blocks: readonly number[]): Promise<r
   return [...blocks];
 }
 
-test('a chain is paused when the block that is on its way has come', async () => {
+test('pausing completes once the block that is being mined has come', async () => {
   const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 100));
   const { ticker, blocks } = setUp(slow);
   ticker.setBlockTime(1_000);
@@ -63,7 +63,7 @@ test('a chain is paused when the block that is on its way has come', async () =>
   expect(blocks).toEqual([1_110]);
 });
 
-test('blocks that take longer than the block time leave some out', async () => {
+test('blocks that take longer than the block time skip some', async () => {
   const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 1_500));
   const { ticker, blocks } = setUp(slow);
   ticker.setBlockTime(1_000);
@@ -71,7 +71,7 @@ test('blocks that take longer than the block time leave some out', async () => {
   expect(blocks).toEqual([2_510, 4_510]);
 });
 
-test('a block that fails is reported and the next one comes', async () => {
+test('a failing block is reported and the next one comes', async () => {
   let calls = 0;
   const { ticker, blocks, errors } = setUp(async () => {
     calls += 1;
@@ -95,7 +95,7 @@ test('a change while a block is being mined leaves one clock running, not two', 
   expect(blocks).toEqual([1_110, 2_110, 3_110]);
 });
 
-test('after stop has resolved no block is mined', async () => {
+test('no block is mined after stop has resolved', async () => {
   const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 100));
   const { ticker, blocks } = setUp(slow);
   ticker.setBlockTime(1_000);

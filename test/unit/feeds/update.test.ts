@@ -40,7 +40,7 @@ describe('an update', () => {
     },
   );
 
-  test('that points to content which can be fetched is a reference', async () => {
+  test('that points to available content is a reference', async () => {
     const getter = new ChunkMap();
     await getter.put(content);
     const { update } = updateOf(pointer(content.address));
@@ -67,7 +67,7 @@ describe('an update', () => {
     expect(resolved).toEqual({ version: 'v2', reference: wrapped.address, root: wrapped });
   });
 
-  test('is not taken for content while the network is silent', async () => {
+  test('is not mistaken for content while the network is silent', async () => {
     const manual = new ManualClock();
     const getter: ChunkGetter = {
       get: (_address, ending) =>

@@ -480,7 +480,7 @@ test('a node that is killed between any two effects plays every round to its end
     bench.state.batch = async (changes) => {
       dying();
       await batch(changes);
-      // Written, but whoever wrote does not get to know.
+      // Written, but the writer does not learn of it.
       dying();
     };
     for (let block = bench.game.head; block < (ROUND + 2) * ROUND_LENGTH - 1; block++) {

@@ -508,7 +508,7 @@ test('a failed push lets nothing go, and its reason is reported until one succee
   expect([await release(5), reserve.size()]).toEqual([0, 5]);
   expect(handOver.refusal).toBe("no room in neighbourhood '1'");
   pushes.answer = async () => synced(1);
-  // One run finds that all have been tried, the next one begins anew.
+  // One run finds that all have been tried, the next one starts again.
   for (let run = 0; run < 2; run++) await release(5);
   expect([reserve.size(), handOver.refusal]).toEqual([0, undefined]);
 });

@@ -18,7 +18,7 @@ import { addressIn, BACKENDS, type Bench, OVERLAY, stamp } from '../store/stores
 
 const WAKE_UP_MS = 900_000;
 const BATCHES = [1, 2, 3];
-/** More than any sequence needs until nothing moves any more. */
+/** More than any sequence needs until nothing moves. */
 const TURNS_MAX = 2000;
 
 type Operation =

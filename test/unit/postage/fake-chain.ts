@@ -281,7 +281,7 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
     return [...this.#transactions.values()].filter(({ outcome }) => outcome === undefined);
   }
 
-  /** What is written down is sent and mined, whoever asked for it. */
+  /** What is written down is sent and mined, no matter who asked for it. */
   async wait(hash: string): Promise<Receipt> {
     await Promise.resolve();
     const outcome = this.find(hash)?.outcome;

@@ -292,7 +292,7 @@ export class HostileTransport implements Transport {
   }
 }
 
-/** Who the hostile peer says it is, and with right. */
+/** The identity that the hostile peer rightly claims. */
 export function credentials(
   n: number,
   clock: Clock,

@@ -78,7 +78,7 @@ export class ManualClock implements Clock {
     };
   }
 
-  /** Timers that are running: what somebody still waits for. */
+  /** Timers that are running: what is still being waited for. */
   get running(): number {
     return this.#time.timers.length;
   }

@@ -1,4 +1,4 @@
-/** Introductions by strangers that follow no rules: who is let in can prove who it is, and of the others nothing stays. */
+/** Introductions by strangers that follow no rules: only a peer that proves its identity is let in, and nothing stays of the others. */
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { framed, join } from '../../../harness/conformance/wire/hostile-bytes.ts';
@@ -84,7 +84,7 @@ describe.each(HANDSHAKE_DIALECTS)('handshake $generation', ({ generation, id }) 
     await carryOut(attack, stream, target.clock);
     await target.clock.advance(HANDSHAKE_MS);
     const peer = target.host.peer(STRANGER);
-    // Who has not closed its stream is not one of the peers yet.
+    // A node that has not closed its stream is not a peer yet.
     for (const counted of target.host.peers()) expect(counted).toBe(peer);
     if (peer === undefined) expect(link.closed).toBeDefined();
     else expect(peer.generation).toBe(generation);

@@ -1,4 +1,4 @@
-/** Spans of one node: who is whose parent, what is kept, and what a receiver that is away costs. */
+/** Spans of one node: which is the parent of which, what is kept, and what a receiver that is away costs. */
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createLogger } from '../../../../node/env/logger.ts';

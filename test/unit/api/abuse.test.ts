@@ -266,29 +266,32 @@ describe('a history', () => {
     ['without an entry', (self: Uint8Array) => [fork('1', self), fork('2', self)]],
     ['through its times', (self: Uint8Array) => [fork('9223372035', self), fork('9', self)]],
     ['by names that are no times', (self: Uint8Array) => [fork('a', self)]],
-  ])('that leads back into itself %s is not a history, and is read only a few times', async (_what, forks) => {
-    const history = loop(forks);
-    const kit = await holding(history);
-    let reads = 0;
-    const stored = new Map(kit.knobs.network);
-    kit.knobs.network.get = (key) => {
-      reads += 1;
-      return stored.get(key);
-    };
-    const address = toHex(history.address);
-    const headers = {
-      'svc-act-publisher': publisher,
-      'svc-act-history-address': address,
-      'svc-cache': 'false',
-    };
-    const [status] = await asked(kit, `/bytes/${'ab'.repeat(32)}`, { headers });
-    expect([400, 404, 500]).toContain(status);
-    expect(reads).toBeLessThan(64);
-    const change = { ...UPLOAD, 'svc-act': 'true', 'svc-act-history-address': address };
-    const [refused] = await asked(kit, '/bytes', { method: 'POST', headers: change, payload: 'x' });
-    expect([400, 404, 500]).toContain(refused);
-    expectNothingLeft(kit);
-  });
+  ])(
+    'that leads back into itself %s is not a history, and is read only a few times',
+    async (_what, forks) => {
+      const history = loop(forks);
+      const kit = await holding(history);
+      let reads = 0;
+      const stored = new Map(kit.knobs.network);
+      kit.knobs.network.get = (key) => {
+        reads += 1;
+        return stored.get(key);
+      };
+      const address = toHex(history.address);
+      const headers = {
+        'svc-act-publisher': publisher,
+        'svc-act-history-address': address,
+        'svc-cache': 'false',
+      };
+      const [status] = await asked(kit, `/bytes/${'ab'.repeat(32)}`, { headers });
+      expect([400, 404, 500]).toContain(status);
+      expect(reads).toBeLessThan(64);
+      const change = { ...UPLOAD, 'svc-act': 'true', 'svc-act-history-address': address };
+      const [refused] = await asked(kit, '/bytes', { method: 'POST', headers: change, payload: 'x' });
+      expect([400, 404, 500]).toContain(refused);
+      expectNothingLeft(kit);
+    },
+  );
 });
 
 describe('a list of grantees', () => {

@@ -142,9 +142,12 @@ describe('content by host name', () => {
     expect(headers['x-content-type-options']).toBe('nosniff');
   });
 
-  test.each(['svc.localhost', 'localhost', 'notsvc.localhost'])('%s is the host of the node itself', async (name) => {
-    expect((await get('/', { host: name })).body).toBe('svc node\n');
-  });
+  test.each(['svc.localhost', 'localhost', 'notsvc.localhost'])(
+    '%s is the host of the node itself',
+    async (name) => {
+      expect((await get('/', { host: name })).body).toBe('svc node\n');
+    },
+  );
 
   test('GET is the only method', async () => {
     for (const method of ['HEAD', 'POST', 'DELETE'] as const) {

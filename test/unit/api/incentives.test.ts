@@ -166,13 +166,16 @@ describe('the state of the game', () => {
     }
   });
 
-  test.each(['svc', 'swarm'] as const)('in %s is unavailable when the game is not played', async (dialect) => {
-    const kit = await startKit({ dialect });
-    const turn = (knobs: Knobs) => void (knobs.incentivesEnabled = false);
-    expect(await ask('GET', '/redistributionstate', turn, { kit })).toMatchObject(disabled);
-    expect(await ask('POST', '/redistributionstate', turn, { kit })).toMatchObject(disabled);
-    expect(await ask('GET', '/rchash/0/00/00', turn, { kit })).toMatchObject(disabled);
-  });
+  test.each(['svc', 'swarm'] as const)(
+    'in %s is unavailable when the game is not played',
+    async (dialect) => {
+      const kit = await startKit({ dialect });
+      const turn = (knobs: Knobs) => void (knobs.incentivesEnabled = false);
+      expect(await ask('GET', '/redistributionstate', turn, { kit })).toMatchObject(disabled);
+      expect(await ask('POST', '/redistributionstate', turn, { kit })).toMatchObject(disabled);
+      expect(await ask('GET', '/rchash/0/00/00', turn, { kit })).toMatchObject(disabled);
+    },
+  );
 });
 
 describe('a sample on demand', () => {

@@ -171,19 +171,22 @@ describe('GET /soc/{owner}/{id}', () => {
     return kit;
   }
 
-  test.each(['svc', 'swarm'] as const)('returns the content, its signature, its ETag (%s)', async (dialect) => {
-    const { api } = await holding(dialect);
-    const answer = await api.main.inject({ url: readUrl });
-    expect([answer.statusCode, answer.body]).toEqual([200, 'hello']);
-    expect(answer.headers).toMatchObject({
-      'content-type': 'application/octet-stream',
-      'content-length': '5',
-      'accept-ranges': 'bytes',
-      etag: `"${toHex(makeCac(5n, Buffer.from('hello')).address)}"`,
-      [`${dialect}-soc-signature`]: soc.signature,
-      'access-control-expose-headers': [`${dialect}-soc-signature`, 'content-disposition'],
-    });
-  });
+  test.each(['svc', 'swarm'] as const)(
+    'returns the content, its signature, its ETag (%s)',
+    async (dialect) => {
+      const { api } = await holding(dialect);
+      const answer = await api.main.inject({ url: readUrl });
+      expect([answer.statusCode, answer.body]).toEqual([200, 'hello']);
+      expect(answer.headers).toMatchObject({
+        'content-type': 'application/octet-stream',
+        'content-length': '5',
+        'accept-ranges': 'bytes',
+        etag: `"${toHex(makeCac(5n, Buffer.from('hello')).address)}"`,
+        [`${dialect}-soc-signature`]: soc.signature,
+        'access-control-expose-headers': [`${dialect}-soc-signature`, 'content-disposition'],
+      });
+    },
+  );
 
   test('with only-root-chunk returns span and payload of the wrapped chunk, whatever the range', async () => {
     const { api } = await holding();

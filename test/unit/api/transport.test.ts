@@ -73,15 +73,12 @@ describe('paths', () => {
     }
   });
 
-  test.each(['GET', 'POST', 'DELETE'] as const)(
-    '%s of an unclean path is redirected',
-    async (method) => {
-      const answer = await api.main.inject({ method, url: '/v1//connect/./ip4?x=%20' });
-      expect(answer.statusCode).toBe(301);
-      expect(answer.headers.location).toBe('/v1/connect/ip4?x=%20');
-      expect(answer.body).toBe('');
-    },
-  );
+  test.each(['GET', 'POST', 'DELETE'] as const)('%s of an unclean path is redirected', async (method) => {
+    const answer = await api.main.inject({ method, url: '/v1//connect/./ip4?x=%20' });
+    expect(answer.statusCode).toBe(301);
+    expect(answer.headers.location).toBe('/v1/connect/ip4?x=%20');
+    expect(answer.body).toBe('');
+  });
 
   test('a path with invalid percent-encoding is a bad request', async () => {
     const answer = await api.main.inject({ url: '/bytes/%zz' });

@@ -34,10 +34,13 @@ test.each([
   { bins: [2, 0, 1, 1, 0], depth: 3 },
   { bins: [0, 1, 3], depth: 2 },
   { bins: Array.from({ length: 32 }, (_, bin) => bin), depth: 31 },
-])('with peers in bins $bins the adjacent neighbourhoods are covered up to depth $depth', ({ bins, depth }) => {
-  const peers = bins.map((bin) => ({ overlay: addressIn(bin, 1) }));
-  expect(coveredDepth(OVERLAY, peers)).toBe(depth);
-});
+])(
+  'with peers in bins $bins the adjacent neighbourhoods are covered up to depth $depth',
+  ({ bins, depth }) => {
+    const peers = bins.map((bin) => ({ overlay: addressIn(bin, 1) }));
+    expect(coveredDepth(OVERLAY, peers)).toBe(depth);
+  },
+);
 
 test.each([
   { depth: 0, prefix: '0' },

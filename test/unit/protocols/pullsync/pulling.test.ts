@@ -677,27 +677,30 @@ async function deliverSpoiled(stream: MessageStream, wanted: readonly Stamped[])
   for (const one of wanted) await stream.write(Delivery, { ...delivered(one), data: new Uint8Array(50) });
 }
 
-test.each(FAILURES)('a chunk is requested from the other peer when one peer %s', async (_how, deliver, afterMs) => {
-  const { clock, node, server, sync } = await pulling();
-  const offer = inBin(node, 0, 3);
-  const bad = await server({
-    offer,
-    async deliver(stream, wanted) {
-      await clock.sleep(100);
-      await deliver(stream, wanted);
-    },
-  });
-  const good = await server({ offer });
-  outcome(sync(bad));
-  await clock.settle();
-  const page = outcome(sync(good));
-  await clock.advance(99);
-  expect(page).toEqual({});
-  await clock.advance(Math.max(1, afterMs - 99));
-  expect(page.value).toEqual({ topmost: 3n, count: 3, errors: [] });
-  expect(good.wants).toEqual([[], [0, 1, 2]]);
-  expect(offer.every((chunk) => holds(node, chunk))).toBe(true);
-});
+test.each(FAILURES)(
+  'a chunk is requested from the other peer when one peer %s',
+  async (_how, deliver, afterMs) => {
+    const { clock, node, server, sync } = await pulling();
+    const offer = inBin(node, 0, 3);
+    const bad = await server({
+      offer,
+      async deliver(stream, wanted) {
+        await clock.sleep(100);
+        await deliver(stream, wanted);
+      },
+    });
+    const good = await server({ offer });
+    outcome(sync(bad));
+    await clock.settle();
+    const page = outcome(sync(good));
+    await clock.advance(99);
+    expect(page).toEqual({});
+    await clock.advance(Math.max(1, afterMs - 99));
+    expect(page.value).toEqual({ topmost: 3n, count: 3, errors: [] });
+    expect(good.wants).toEqual([[], [0, 1, 2]]);
+    expect(offer.every((chunk) => holds(node, chunk))).toBe(true);
+  },
+);
 
 test('two peers that each have what the other was asked for do not wait for each other for ever', async () => {
   const { clock, node, server, sync } = await pulling();

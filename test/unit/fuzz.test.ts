@@ -45,7 +45,7 @@ describe('the fuzzer', () => {
     return run;
   }
 
-  test('finds what only guided mutation can find', async () => {
+  test('finds what only guided mutation finds', async () => {
     const failed = await planted(true)(200_000).catch((error: unknown) => error);
     expect(failed).toBeInstanceOf(CrashError);
     expect((failed as CrashError).input.slice(0, 4)).toEqual(Uint8Array.of(0xc0, 0xff, 0xee, 0x42));

@@ -133,7 +133,7 @@ test('js-libp2p serves only as a reference in tests: nothing that runs imports i
   expect(wrong.map(({ path }) => path)).toEqual([]);
 });
 
-test('time, randomness, disk and sockets are touched only at the edge of the node', () => {
+test('time, randomness, disk and sockets are touched at the edge of the node only', () => {
   const wrong = files
     .filter(({ path }) => path.startsWith('node/') && !EFFECT_FILES.test(path))
     .flatMap(({ path, text }) =>
@@ -181,7 +181,7 @@ test('a platform is loaded without the parts of the other one', () => {
   expect([...loaded('node/compose.ts')].filter((path) => path.startsWith('node/platform/'))).toEqual([]);
 });
 
-test('names of a dialect appear only in the dialect table', () => {
+test('names of a dialect stand in the dialect table only', () => {
   const wrong = files
     .filter(({ path }) => path.startsWith('node/') && path !== 'node/api/dialect.ts')
     .filter(({ text }) => /['"`](svc|swarm)-(?!feed-)/i.test(text))

@@ -59,7 +59,7 @@ describe('using a service', () => {
     expect(() => accounting.prepareCredit(peer, THRESHOLD + RATE - limit * PRICE, true)).not.toThrow();
   });
 
-  test('has no allowance beyond the threshold within a second of a refresh', async () => {
+  test('has no allowance beyond the threshold within a second after a refresh', async () => {
     const setup = connectedTo();
     const { accounting, clock, keeper, peer, row } = setup;
     owe(setup, 7_000_000n);
@@ -157,7 +157,7 @@ describe('giving a service', () => {
     ]);
   });
 
-  test('is shown without the allowance within a second of a refresh, which still applies to earlier requests', async () => {
+  test('is shown without the allowance within a second after a refresh, which still applies to earlier requests', async () => {
     const { accounting, blocklisted, clock, peer, row } = connectedTo();
     accounting.prepareDebit(peer, RATE).apply();
     accounting.refreshmentReceived(peer, RATE);
@@ -420,7 +420,7 @@ describe('a peer that was blocklisted', () => {
     expect(setup.row()?.consumedBalance).toBe(22_000_000n);
   });
 
-  test('is at least disconnected when the host refuses to blocklist it', async () => {
+  test('is disconnected at least when the host refuses to blocklist', async () => {
     const setup = connectedTo({ offline: true });
     overdraw(setup, setup.peer);
     await setup.clock.settle();
@@ -484,7 +484,7 @@ describe('a peer that returns without having paid', () => {
     return { blocklisted: setup.blocklisted, refused };
   }
 
-  test('is admitted once, and then refused until time has forgiven the debts of both sessions', async () => {
+  test('is let in once, and refused until time has forgiven the debts of both sessions', async () => {
     expect(await comesBack(1, 18_000_000n, 0)).toEqual({ blocklisted: [], refused: 0 });
     const { blocklisted, refused } = await comesBack(2, 18_000_000n, 0);
     expect(refused).toBe(1);

@@ -26,7 +26,7 @@ function bench() {
   return { clock, state, store, account, onDisk };
 }
 
-test('a balance that changes while it is being written is written again', async () => {
+test('a balance that changes while it is written is written again', async () => {
   const { clock, state, store, account, onDisk } = bench();
   const held = Promise.withResolvers<void>();
   state.next = () => held.promise;
@@ -53,7 +53,7 @@ test('a balance that could not be written is written later', async () => {
   expect(clock.running).toBe(0);
 });
 
-test('a balance that is forgotten while its write fails does not reappear', async () => {
+test('a balance that is forgotten while its write fails does not come back', async () => {
   const { clock, state, store, account, onDisk } = bench();
   const held = Promise.withResolvers<void>();
   state.next = () => held.promise;

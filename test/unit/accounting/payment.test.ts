@@ -36,7 +36,7 @@ describe('paying by cheque', () => {
     expect(payments).toEqual([]);
   });
 
-  test('pays the debt that time does not, within a second of the refresh', async () => {
+  test('pays the debt that time does not, within the second after a refresh', async () => {
     const { use, payments, row, clock } = await debtor();
     use(21);
     expect(payments).toEqual([SETTLED]);
@@ -228,7 +228,7 @@ describe('a payment received', () => {
     expect(row()).toMatchObject({ consumedBalance: 200n, surplusBalance: 0n });
   });
 
-  test('before it is owed is shown alike by both sides, and ends with the session', () => {
+  test('before it is owed is shown by both sides alike, and ends with the session', () => {
     const { accounting, peer, row } = creditor();
     accounting.paidAhead(peer, 500n);
     expect(row()).toMatchObject({ consumedBalance: 0n, balance: 500n, surplusBalance: 0n });
@@ -275,7 +275,7 @@ describe('a payment received', () => {
     expect(blocklisted).toMatchObject([{ reason: 'failed to meet expectation for allowance' }]);
   });
 
-  test('raises the granted threshold like a refresh, and only in its session', () => {
+  test('lets the granted threshold grow like a refresh, and only in its session', () => {
     const { accounting, announced, peer } = creditor();
     accounting.paymentReceived(peer, 100n * RATE);
     expect(announced).toEqual([]);

@@ -48,12 +48,12 @@ test('the network constants give the thresholds of the specification', () => {
   expect(forClass(RATE, true, 10n)).toBe(RATE);
 });
 
-test('expected debt counts what we owe, what we may soon owe, and the surplus', () => {
+test('expected debt counts what we owe, what we may owe soon, and the surplus', () => {
   expect(expectedDebt({ ...none, balance: -100n, reserved: 20n, surplus: 3n }, 7n)).toBe(130n);
   expect(expectedDebt({ ...none, balance: 100n, reserved: 20n }, 7n)).toBe(27n);
 });
 
-test('a refresh allows nothing within the first second, and one second of the rate after that', () => {
+test('a refresh allows nothing within the first second and one second of the rate later', () => {
   expect(refreshDue(999, RATE)).toBe(0n);
   expect(refreshDue(1_000, RATE)).toBe(RATE);
   expect(refreshDue(Number.POSITIVE_INFINITY, RATE)).toBe(RATE);
@@ -65,7 +65,7 @@ test('a settlement pays the debt less the debits in progress', () => {
   expect(debtToSettle({ ...none, balance: -20n, shadowReserved: 30n })).toBe(0n);
 });
 
-test('originated debt never exceeds the debt', () => {
+test('originated debt is never more than the debt', () => {
   expect(boundedOriginated(-50n, -30n)).toBe(-30n);
   expect(boundedOriginated(-20n, -30n)).toBe(-20n);
   expect(boundedOriginated(-20n, 10n)).toBe(0n);

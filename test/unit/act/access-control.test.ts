@@ -53,7 +53,7 @@ class World {
 }
 
 describe('a reference that is protected', () => {
-  test.each([32, 64])('of %i bytes keeps its length, and only its publisher can read it', async (size) => {
+  test.each([32, 64])('of %i bytes keeps its length, and only its publisher reads it', async (size) => {
     const world = new World();
     const plain = random.bytes(size);
     const { reference, history } = await world.publisher.access.protect(plain, undefined, world.io);

@@ -121,7 +121,7 @@ describe('a history with five entries', () => {
   });
 });
 
-test('a list of grantees consists of their uncompressed keys', async () => {
+test('a list of grantees is their uncompressed keys', async () => {
   const { input, expected } = named('grantee list body');
   const keys = (input['keys'] as unknown as string[]).map(fromHex);
   const body = encodeGrantees(keys);

@@ -393,7 +393,7 @@ describe('an archive', () => {
     ['8 GiB', '77777777777\0', {}],
     ['8 EiB', Buffer.from('800000007fffffffffffffff', 'hex'), {}],
     ['more than it has, in pieces of unknown number', '77777777777\0', { 'transfer-encoding': 'chunked' }],
-  ])('with a header that claims a file of %s is refused as invalid', async (_what, size, more) => {
+  ])('with a header that claims a file of %s is refused as wrong', async (_what, size, more) => {
     const kit = await startKit();
     const payload = Buffer.concat([good, tarHeader({ name: 'huge', size }), tarBody('hello'), TAR_END]);
     const refused = await asked(kit, '/svc', { method: 'POST', headers: { ...TAR, ...more }, payload });

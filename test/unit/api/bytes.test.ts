@@ -94,7 +94,7 @@ describe('POST /bytes', () => {
     ['svc-redundancy-level', '0'],
     ['svc-pin', '0'],
     ['svc-act', 'False'],
-  ])('%s %s requests nothing', async (name, value) => {
+  ])('%s %s asks for nothing', async (name, value) => {
     expect((await post(await startKit(), { 'svc-postage-batch-id': BATCH, [name]: value })).statusCode).toBe(
       201,
     );

@@ -72,7 +72,7 @@ describe('names', () => {
     expect(down.body).toBe('hello');
   });
 
-  test('the header of the active dialect takes precedence over the other one', async () => {
+  test('the header of the active dialect wins over the other one', async () => {
     const { api } = await startKit();
     const headers = { 'svc-postage-batch-id': BATCH, 'swarm-postage-batch-id': 'zz' };
     expect((await api.main.inject({ method: 'POST', url: '/bytes', headers })).statusCode).toBe(201);

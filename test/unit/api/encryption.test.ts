@@ -42,7 +42,7 @@ describe('encrypted bytes', () => {
     expect(answer.rawPayload.equals(content)).toBe(true);
   });
 
-  test('can be read in part, and in several parts', async () => {
+  test('are read in part, and in several parts', async () => {
     const { api, reference } = await stored('/bytes', CONTENT);
     const part = await api.main.inject({
       url: `/bytes/${reference.toUpperCase()}`,
@@ -81,7 +81,7 @@ describe('encrypted bytes', () => {
     expect(toHex(services.store.tags.get(1)?.address ?? new Uint8Array())).toBe(reference.slice(0, 64));
   });
 
-  test('have a different reference at every upload', async () => {
+  test('have another reference at every upload', async () => {
     const first = await stored('/bytes', CONTENT);
     const second = await stored('/bytes', CONTENT);
     expect(first.reference).not.toBe(second.reference);
@@ -180,7 +180,7 @@ describe('an encrypted collection', () => {
     expect(folder.statusCode).toBe(308);
   });
 
-  test('hides its paths: no stored chunk contains a name', async () => {
+  test('hides its paths: no stored chunk holds a name', async () => {
     const { services } = await site();
     const held = services.store.uploads.pending(0, 1000);
     expect(held.length).toBeGreaterThan(8);

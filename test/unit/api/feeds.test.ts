@@ -61,7 +61,7 @@ describe('POST /feeds/{owner}/{topic}', () => {
     expect((await post(kit, `/feeds/beef/${topic}`)).json()).toEqual(filled);
   });
 
-  test('pushes at once when requested', async () => {
+  test('pushes at once when asked to', async () => {
     const kit = await startKit();
     const answer = await post(kit, url, { ...PAID, 'svc-deferred-upload': 'false' });
     expect(answer.statusCode).toBe(201);
@@ -145,7 +145,7 @@ describe('GET /feeds/{owner}/{topic}', () => {
     expect(answer.headers['svc-feed-resolved-version']).toBe('v2');
   });
 
-  test('with only-root-chunk returns span and payload of the wrapped chunk, with the headers of the update', async () => {
+  test('with only-root-chunk span and payload of the wrapped chunk, with the headers of the update', async () => {
     const kit = await startKit();
     update(kit, 0, 'first');
     const answer = await get(kit, url, { 'svc-only-root-chunk': 'true' });
@@ -301,7 +301,7 @@ describe('a feed manifest, browsed', () => {
     });
   });
 
-  test('an update that is itself a feed manifest is not followed further', async () => {
+  test('an update that is a feed manifest itself is not followed any further', async () => {
     const kit = await startKit();
     const root = await feed(kit);
     const own = (await kit.api.main.inject({ method: 'POST', url, headers: PAID })).json().reference;

@@ -287,7 +287,7 @@ describe('serving', () => {
     expect([statusCode, body]).toEqual([status, text]);
   });
 
-  test('a folder is redirected to its form with a slash, keeping the query', async () => {
+  test('a folder is redirected to its form with a slash, query kept', async () => {
     const { api, root } = await site();
     for (const method of ['GET', 'HEAD'] as const) {
       const answer = await api.main.inject({ method, url: `/v1${root}/docs?x=1` });

@@ -63,7 +63,7 @@ describe('an upload without a level', () => {
       ({ name, input }) => name.startsWith('level') && input.level === level && input.length === 100_000,
     )?.expected.reference;
 
-  test('svc: has no redundancy', async () => {
+  test('svc: has none', async () => {
     const kit = await startKit();
     const { reference } = await post(kit, '/bytes', { payload: bytes(100_000) });
     const explicit = await post(kit, '/bytes', { payload: bytes(100_000), 'svc-redundancy-level': '0' });

@@ -168,7 +168,7 @@ describe('what is refused', () => {
     expect(await ask('/loggers/bm9kZ/info', 'PUT')).toEqual(refused);
   });
 
-  test.each(['loud', 'warn', 'silent', 'INFO', '0'])('%s is not a verbosity', async (verbosity) => {
+  test.each(['loud', 'warn', 'silent', 'INFO', '0'])('%s is no verbosity', async (verbosity) => {
     expect(await put('node', verbosity)).toEqual(
       refusal('verbosity: want oneof:none error warning info debug all'),
     );

@@ -14,7 +14,7 @@ function post(kit: Kit, path: string, payload = 'hello', headers: Record<string,
 }
 
 describe('POST /pss/send/{topic}/{targets}', () => {
-  test('a message is sent to its targets under the hash of its topic', async () => {
+  test('a message goes to its targets under the hash of its topic', async () => {
     const kit = await startKit();
     const answer = await post(kit, 'a%20topic/aabb,ccdd');
     expect([answer.statusCode, answer.json()]).toEqual([201, { code: 201, message: 'Created' }]);

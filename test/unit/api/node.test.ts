@@ -129,7 +129,7 @@ describe('state of the node', () => {
     });
   });
 
-  test('a node without a backlog reports how full its reserve is', async () => {
+  test('a node without a backlog says how full its reserve is', async () => {
     const { api } = await startKit();
     const { statusCode, body } = await api.debug.inject({ url: '/status/backlog' });
     expect(statusCode).toBe(200);
@@ -206,7 +206,7 @@ describe('the welcome message', () => {
     expect((await api.main.inject({ url: '/welcome-message' })).json()).toEqual(payload);
   });
 
-  test('may have 140 bytes', async () => {
+  test('may be 140 bytes long', async () => {
     const { api } = await startKit();
     const set = (welcomeMessage: string) =>
       api.main.inject({ method: 'POST', url: '/welcome-message', payload: { welcomeMessage } });

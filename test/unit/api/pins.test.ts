@@ -172,7 +172,7 @@ describe('GET /pins/check', () => {
     expect([answer.statusCode, answer.body.trim()]).toEqual([200, body]);
   });
 
-  test('of one root is its record, of an unpinned root a record of zeros', async () => {
+  test('of one root is its record, of an unpinned one a record of zeros', async () => {
     const { api } = await pinned('svc', 3);
     const reference = `00000002${'01'.repeat(28)}`;
     const one = await api.main.inject({ url: `/pins/check?ref=${reference}` });

@@ -126,7 +126,7 @@ describe('POST /stamps/{amount}/{depth}', () => {
     return { ...kit, answer: await kit.api.main.inject({ method: 'POST', url, headers }) };
   };
 
-  test('buys what is requested', async () => {
+  test('buys what is asked for', async () => {
     const headers = { immutable: 'false', 'gas-price': '1000000000', 'gas-limit': '21000' };
     const { answer, knobs } = await buy('/stamps/100000000000000000000/20?label=my%20batch', headers);
     expect([answer.statusCode, answer.json()]).toEqual([
@@ -145,7 +145,7 @@ describe('POST /stamps/{amount}/{depth}', () => {
     ]);
   });
 
-  test('a batch is immutable and without a label unless requested otherwise', async () => {
+  test('a batch is immutable and without a label unless asked otherwise', async () => {
     const { knobs } = await buy('/stamps/1/17');
     expect(knobs.bought).toEqual([{ amount: 1n, depth: 17, immutable: true, label: '' }]);
   });

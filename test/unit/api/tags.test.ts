@@ -116,7 +116,7 @@ describe('tags', () => {
     });
   });
 
-  test('PATCH without a body is accepted', async () => {
+  test('PATCH without a body is fine', async () => {
     const { api } = await startKit();
     await api.main.inject({ method: 'POST', url: '/tags' });
     expect((await api.main.inject({ method: 'PATCH', url: '/tags/1' })).statusCode).toBe(200);

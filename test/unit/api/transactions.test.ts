@@ -121,7 +121,7 @@ describe('withdrawal', () => {
     ['svc', 'tokens'],
     ['BZZ', 'tokens'],
     ['NativeToken', 'native'],
-  ])('%s sends %s and returns the hash', async (coin, kind) => {
+  ])('%s sends %s and answers the hash', async (coin, kind) => {
     for (const dialect of ['svc', 'swarm'] as const) {
       const headers = { 'gas-price': '99', 'gas-limit': '50000' };
       const { code, body, knobs } = await withdraw(coin, `amount=5&${allowed}`, { dialect, headers });

@@ -297,7 +297,7 @@ describe('cross-origin requests', () => {
     expect(headers['access-control-allow-origin']).toBe(own);
   });
 
-  test('another origin gets no such header, but still its answer', async () => {
+  test('another origin gets no such header, but its answer', async () => {
     const answer = await (await startKit()).api.main.inject({ url: '/health', headers: { origin } });
     expect(answer.statusCode).toBe(200);
     expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'))).toEqual([]);
@@ -312,7 +312,7 @@ describe('cross-origin requests', () => {
     }
   });
 
-  test('errors have them too, so that a browser may read them', async () => {
+  test('errors carry them too, so that a browser may read them', async () => {
     const { api } = await startKit({ corsAllowedOrigins: ['*'] });
     for (const url of ['/nowhere', '/bytes/zz', '/%zz']) {
       const { headers } = await api.main.inject({ url, headers: { origin } });

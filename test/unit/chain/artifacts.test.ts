@@ -76,7 +76,7 @@ describe('artifacts', () => {
     artifacts = renderArtifacts(compileContracts());
   });
 
-  test('match what the compiler makes of the sources', () => {
+  test('are what the compiler makes of the sources', () => {
     expect(artifacts).toHaveLength(contracts.length);
     expect(staleArtifacts(artifacts)).toEqual([]);
   });

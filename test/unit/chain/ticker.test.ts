@@ -63,7 +63,7 @@ test('pausing completes once the block that is being mined has come', async () =
   expect(blocks).toEqual([1_110]);
 });
 
-test('blocks that take longer than the block time skip some', async () => {
+test('blocks that take longer than the block time leave some out', async () => {
   const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 1_500));
   const { ticker, blocks } = setUp(slow);
   ticker.setBlockTime(1_000);
@@ -71,7 +71,7 @@ test('blocks that take longer than the block time skip some', async () => {
   expect(blocks).toEqual([2_510, 4_510]);
 });
 
-test('a failing block is reported and the next one comes', async () => {
+test('a block that fails is reported and the next one comes', async () => {
   let calls = 0;
   const { ticker, blocks, errors } = setUp(async () => {
     calls += 1;
@@ -95,7 +95,7 @@ test('a change while a block is being mined leaves one clock running, not two', 
   expect(blocks).toEqual([1_110, 2_110, 3_110]);
 });
 
-test('no block is mined after stop has resolved', async () => {
+test('after stop has resolved no block is mined', async () => {
   const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 100));
   const { ticker, blocks } = setUp(slow);
   ticker.setBlockTime(1_000);

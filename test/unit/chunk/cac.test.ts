@@ -39,7 +39,7 @@ test.each(cases.filter(({ expected }) => expected.address !== undefined))('$name
   expect(chunk.kind).toBe('cac');
 });
 
-test('a newly made chunk is valid, and with any changed bit it is not', () => {
+test('a made chunk is valid, and with any changed bit it is not', () => {
   fc.assert(
     fc.property(spans, fc.uint8Array({ minLength: 1, maxLength: 4096 }), fc.nat(), (span, payload, at) => {
       const { address, data } = makeCac(span, payload);
@@ -56,7 +56,7 @@ test('a span is 8 bytes, little-endian', () => {
   fc.assert(fc.property(spans, (span) => decodeSpan(encodeSpan(span)) === span));
 });
 
-test('a span is read correctly wherever the chunk lies in memory', () => {
+test('a span is read wherever the chunk lies in memory', () => {
   const page = Buffer.concat([new Uint8Array(3), encodeSpan(77n), new Uint8Array(9)]);
   expect(decodeSpan(page.subarray(3))).toBe(77n);
 });

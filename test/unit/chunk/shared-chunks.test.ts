@@ -76,7 +76,7 @@ test('later changes to a node’s own bytes do not affect other nodes', () => {
   expect(on(1, () => chunkFrom(address, data)).data).toBe(data);
 });
 
-test('a signature is looked up by all of its bytes and everything that it signs', () => {
+test('a signature is looked up by all of its bytes and all that it signs', () => {
   const data = new TextEncoder().encode('what is signed');
   const signature = on(0, () => signer.sign(data));
   expect(on(1, () => recoverSigner(data, signature))).toEqual(signer.address);

@@ -48,7 +48,7 @@ function dataOf(input: NonNullable<Case['input']>): Uint8Array {
   ]);
 }
 
-test('every vector is made, checked or an identity', () => {
+test('every vector is made, judged or an identity', () => {
   expect(made.length + judged.length + identity.length).toBe(cases.length);
 });
 

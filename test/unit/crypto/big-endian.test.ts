@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { fromBigEndian, toBigEndian } from '../../../node/crypto/big-endian.ts';
 
-test('numbers are as short as the reference writes them, and can be read back', () => {
+test('numbers are as short as the reference writes them, and read back', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }), (value) => {
       expect(toBigEndian(value)).toEqual(toBeArray(value));

@@ -55,7 +55,7 @@ describe('a keyed hash', () => {
     expect(toHex(hasher.address(fromHex(input!.span!), payloadOf(input!)))).toBe(expected.transformedAddress);
   });
 
-  test('equals that of the written rule for any key and payload', () => {
+  test('is that of the written rule for any key and payload', () => {
     fc.assert(
       fc.property(prefixes, spans, payloads, (prefix, span, payload) => {
         const address = createKeyedHasher(prefix).address(span, payload);
@@ -65,7 +65,7 @@ describe('a keyed hash', () => {
     );
   });
 
-  test('equals that of the written rule for every number of leaf pairs, whole and broken', () => {
+  test('is that of the written rule for every number of leaf pairs, whole and broken', () => {
     const key = Uint8Array.from({ length: 32 }, (_, at) => at * 7);
     const hasher = createKeyedHasher(key);
     const span = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);

@@ -47,7 +47,7 @@ test('subtrees of zeros have the roots of the vectors, up to the root of an empt
   expect(toHex(bmtRoot(new Uint8Array()))).toBe(above.at(-1));
 });
 
-test('the root equals that of the written rule for every number of leaf pairs, whole and broken', () => {
+test('the root is that of the written rule for every number of leaf pairs, whole and broken', () => {
   const payload = Uint8Array.from({ length: 4096 }, (_, i) => (i * 131 + (i >> 8) * 7 + 1) & 0xff);
   for (let pairs = 1; pairs <= 64; pairs++) {
     for (const length of [pairs * 64 - 63, pairs * 64 - 32, pairs * 64 - 1, pairs * 64]) {
@@ -57,7 +57,7 @@ test('the root equals that of the written rule for every number of leaf pairs, w
   }
 });
 
-test('the root equals that of the written rule for any payload, whatever was hashed before', () => {
+test('the root is that of the written rule for any payload, whatever was hashed before', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 4096, size: 'max' }), (payload) => {
       expect(toHex(bmtRoot(payload))).toBe(toHex(rootByTheBook(payload)));

@@ -16,7 +16,7 @@ test('text that is not hex is refused, naming the first bad character', () => {
   expect(() => fromHex('abc')).toThrow(/odd length 3/);
 });
 
-test('bytes are equal when length and content are equal', () => {
+test('bytes are equal when length and content are', () => {
   expect(equalBytes(fromHex('00ff'), fromHex('00ff'))).toBe(true);
   expect(equalBytes(fromHex('00ff'), fromHex('00fe'))).toBe(false);
   expect(equalBytes(fromHex('00'), fromHex('0000'))).toBe(false);

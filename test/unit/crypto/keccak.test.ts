@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 
-test('the hash of nothing uses the original padding, not that of SHA3', () => {
+test('the hash of nothing is that of the original padding, not of SHA3', () => {
   expect(toHex(keccak256())).toBe('c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470');
 });
 

@@ -86,7 +86,7 @@ test('a file that is not a key file is refused as malformed', () => {
   }
 });
 
-test('a changed character never yields another secret', () => {
+test('a changed character never gives another secret', () => {
   const text = encrypt();
   fc.assert(
     fc.property(fc.nat(text.length - 1), fc.integer({ min: 32, max: 126 }), (at, code) => {

@@ -87,7 +87,7 @@ describe('recovery, which is as lenient as real nodes are', () => {
   const v = signature[64]!;
   const s = BigInt(`0x${toHex(signature.subarray(32, 64))}`);
 
-  test('high s with the other v yields the same signer', () => {
+  test('high s with the other v is the same signer', () => {
     const high = changed(changed(signature, 32, number32(ORDER - s)), 64, Uint8Array.of(55 - v));
     expect(recoverSigner(data, high)).toEqual(signer.address);
   });

@@ -83,7 +83,7 @@ test('the titles of a board differ, and so do the addresses of boards', () => {
   expect(new Set(BOARDS.map(({ uid }) => uid)).size).toBe(BOARDS.length);
 });
 
-test('no panel extends beyond the 24 columns', () => {
+test('no panel reaches beyond the 24 columns', () => {
   const boards = BOARDS.map((board) => dashboard(board));
   const places = boards.flatMap(({ panels: placed = [] }) => placed.map(({ gridPos }) => gridPos));
   expect(places.filter((place) => place === undefined || place.x + place.w > 24)).toEqual([]);

@@ -77,7 +77,7 @@ const sorted = (text: string) =>
     .filter((line) => line !== '')
     .sort();
 
-test('whatever is counted, the text equals that of another implementation', async () => {
+test('whatever is counted, the text is that of another implementation', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const [ours, other] = [createMetrics({ prefix: 'svc' }), theirs()];

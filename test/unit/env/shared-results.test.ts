@@ -6,7 +6,7 @@ const HEAD = Uint8Array.of(1, 2, 3, 4);
 const REST = Uint8Array.of(5, 6, 7);
 const RESULT = Uint8Array.of(8, 9);
 
-test('a result is found by equal bytes in other memory', () => {
+test('a result is found by the same bytes in other memory', () => {
   const table = new ResultTable(4, SIZES);
   table.put(HEAD, REST, RESULT);
   expect(table.find(HEAD.slice(), REST.slice())).toEqual(RESULT);
@@ -34,7 +34,7 @@ test('changing bytes after they were given or received changes no result', () =>
   expect(table.find(given.head, given.rest)).toBeUndefined();
 });
 
-test('a table holds one result per slot, the latest', () => {
+test('a table holds one result for each slot, the latest', () => {
   const table = new ResultTable(1, SIZES);
   const other = Uint8Array.of(9, 9, 9, 9);
   table.put(HEAD, REST, RESULT);
@@ -43,7 +43,7 @@ test('a table holds one result per slot, the latest', () => {
   expect(table.find(other, REST)).toEqual(Uint8Array.of(0, 1));
 });
 
-test('an input longer than the table accepts is not kept, one of full length is', () => {
+test('an input longer than the table takes is not kept, and one of full length is', () => {
   const table = new ResultTable(1, SIZES);
   table.put(HEAD, new Uint8Array(13), RESULT);
   expect(table.find(HEAD, new Uint8Array(13))).toBeUndefined();

@@ -141,7 +141,7 @@ describe('a read that fails', () => {
 });
 
 describe('silence', () => {
-  test('is waited for for a second each time, and for five at the end', async () => {
+  test('is tolerated for a second each time, and for five at the end', async () => {
     const manual = new ManualClock();
     const feed = new SimulatedFeed((index) => (index > 2n ? 'silent' : 'found'));
     const found = searchLatest(feed.read, 0n, { clock: manual, signal });

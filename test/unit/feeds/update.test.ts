@@ -67,7 +67,7 @@ describe('an update', () => {
     expect(resolved).toEqual({ version: 'v2', reference: wrapped.address, root: wrapped });
   });
 
-  test('is not mistaken for content while the network is silent', async () => {
+  test('is not taken for content while the network is silent', async () => {
     const manual = new ManualClock();
     const getter: ChunkGetter = {
       get: (_address, ending) =>

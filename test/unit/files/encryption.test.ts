@@ -106,7 +106,7 @@ describe('encrypted content', () => {
     );
   });
 
-  test('has a different reference each time, and shares no chunk', async () => {
+  test('has another reference each time, and shares no chunk', async () => {
     const content = generate('i mod 251', 3 * LEAF);
     const store = new ChunkMap();
     const encryption = randomEncryption(systemRandom());
@@ -140,7 +140,7 @@ describe('encrypted content', () => {
     }
   });
 
-  test('opened as plain content does not yield the original', async () => {
+  test('opened as plain content does not give the original', async () => {
     const content = generate('i mod 251', 100);
     const store = new ChunkMap();
     const { reference } = await split(inParts(content, LEAF), store, { encryption: contentKeys() });

@@ -148,7 +148,7 @@ describe('a read', () => {
     { name: 'no window', length: 100 * LEAF, readAhead: 0, ahead: 1 },
     { name: 'a negative window', length: 100 * LEAF, readAhead: -5, ahead: 1 },
   ])(
-    'of $name keeps at most $ahead leaves open ahead of its consumer',
+    'of $name has at most $ahead leaves open ahead of its consumer',
     async ({ length, readAhead, ahead }) => {
       const { store, reference } = await stored(length);
       const { getter, file } = await opened(store, reference);

@@ -76,7 +76,7 @@ describe('splitting', () => {
     );
   });
 
-  test('leaves appear in the order of the stream, and every chunk has its own address', async () => {
+  test('leaves come in the order of the stream, and every chunk has its own address', async () => {
     const chunks: Chunk[] = [];
     const content = generate('i mod 255', 3 * LEAF + 5);
     await split(inParts(content, 1000), {
@@ -130,7 +130,7 @@ describe('splitting', () => {
     await expect(done).rejects.toThrow('second');
   });
 
-  test('a failing putter ends a split whose source is silent', async () => {
+  test('a putter that fails ends a split whose source is silent', async () => {
     async function* silent() {
       yield new Uint8Array(LEAF);
       await new Promise(() => {});

@@ -143,7 +143,7 @@ describe('beginning an upload', () => {
     expect(upload.tagUid).toBe(given);
   });
 
-  test('direct has no tag and does not look for one', async () => {
+  test('direct has no tag and does not look at one', async () => {
     const world = new World();
     expect((await world.begin({ tagUid: 9, deferred: false })).tagUid).toBeUndefined();
     expect(world.events).toEqual(['batch']);
@@ -235,7 +235,7 @@ describe('a pinned upload', () => {
 });
 
 describe('a direct upload', () => {
-  test('accepts chunks before they are pushed, and is done when the last has its receipt', async () => {
+  test('takes chunks before they are pushed, and is done when the last has its receipt', async () => {
     const world = new World();
     const upload = await world.begin({ deferred: false });
     await upload.put(chunkOf(1));
@@ -268,7 +268,7 @@ describe('a direct upload', () => {
     await upload.done();
   });
 
-  test('the first failing push ends the others, later puts and the upload', async () => {
+  test('the first push that fails ends the others, later puts and the upload', async () => {
     const world = new World();
     const upload = await world.begin({ deferred: false });
     const puts = Array.from({ length: 130 }, (_, i) => upload.put(chunkOf(i)));

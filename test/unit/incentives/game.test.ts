@@ -203,7 +203,7 @@ describe('a round', () => {
     expectWon(bench, ROUND + 1);
   });
 
-  test('shows its position from block to block', async () => {
+  test('shows its place from block to block', async () => {
     const bench = new Bench();
     const seen: Partial<GameState>[] = [];
     for (const offset of [0, 3, 4, 7, 8, 15]) {
@@ -285,7 +285,7 @@ describe('no part is taken in a round', () => {
 });
 
 describe('a sample that takes long', () => {
-  test('is committed as long as the commit phase lasts', async () => {
+  test('is committed to as long as the commit phase lasts', async () => {
     const bench = new Bench();
     const { promise, resolve } = Promise.withResolvers<void>();
     bench.sampling = promise;
@@ -345,7 +345,7 @@ test('without a stake the chain is not asked for its height while another compon
   expect(asked).toBe(3);
 });
 
-test('without a stake the chain is rarely looked at, until there is one', async () => {
+test('without a stake the chain is looked at rarely, until there is one', async () => {
   const bench = new Bench();
   bench.game.staked = false;
   await bench.restart();
@@ -414,7 +414,7 @@ describe('an endpoint that is unavailable', () => {
   });
 });
 
-test('a cancelled transaction is sent again', async () => {
+test('a transaction that was cancelled is sent again', async () => {
   const bench = new Bench();
   await bench.offset(ROUND + 1, 0);
   const [commit] = bench.game.sent;

@@ -37,7 +37,7 @@ describe('a transaction sent at a head', () => {
     [76, true],
     [150, true],
     [151, false],
-  ])('of offset %i is in time: %s', (offset, expected) => {
+  ])('of offset %i comes in time: %s', (offset, expected) => {
     expect(comesInTime(10 * ROUND_LENGTH + offset, ROUND_LENGTH)).toBe(expected);
   });
 });
@@ -67,7 +67,7 @@ test.each([
   },
 );
 
-test('a commit is what the contract computes from its parts', () => {
+test('a commit is what the contract makes of its parts', () => {
   const { overlay, depth, reserveCommitment, revealNonce, obfuscatedHash } = vectors.redistributionScenario;
   const parts = {
     overlay: fromHex(overlay),

@@ -135,7 +135,7 @@ describe('a deposit', () => {
     expect(registry.sent).toHaveLength(3);
   });
 
-  test('approves exactly what it stakes, and returns the hash of the second transaction', async () => {
+  test('approves exactly what it stakes, and gives the hash of the second transaction', async () => {
     const { registry, staking } = bench();
     const gas = { gasPrice: 5n, gasLimit: 6n };
     expect(await staking.deposit(TEN_TOKENS, gas, signal)).toBe(hashOf(2));
@@ -147,7 +147,7 @@ describe('a deposit', () => {
     expect(registry.allowance).toBe(0n);
   });
 
-  test('adds any amount to an existing stake', async () => {
+  test('adds any amount to a stake', async () => {
     const { staking } = bench();
     await staking.deposit(TEN_TOKENS, {}, signal);
     await staking.deposit(1n, {}, signal);
@@ -198,7 +198,7 @@ describe('a deposit', () => {
     expect(registry.sent).toEqual([]);
   });
 
-  test('without enough tokens is refused', async () => {
+  test('without the tokens is refused', async () => {
     const { registry, staking } = bench();
     registry.tokens = TEN_TOKENS - 1n;
     await expect(staking.deposit(TEN_TOKENS, {}, signal)).rejects.toMatchObject({

@@ -118,7 +118,7 @@ describe('a manifest', () => {
     expect(await found(again, 'dir/file')).toBe('01'.repeat(32));
   });
 
-  test('keeps metadata with an empty value, and keeps old metadata when none is given', async () => {
+  test('keeps metadata with an empty value, and old metadata when none is given', async () => {
     const manifest = Manifest.create();
     await manifest.add('x', new Uint8Array(32), { 'Content-Type': '' });
     await manifest.add('x', new Uint8Array(32).fill(1));
@@ -170,7 +170,7 @@ describe('a manifest', () => {
     await expect(openManifest(reference, store)).rejects.toMatchObject({ code: 'NODE_MALFORMED' });
   });
 
-  test('of more than one chunk can be stored and read', async () => {
+  test('of more than one chunk is stored and read', async () => {
     const store = new ChunkMap();
     const pairs = Array.from(
       { length: 200 },

@@ -78,7 +78,7 @@ test.each(parsing)('$name: $expected.valid', ({ input, expected }) => {
   else expect(parse).toThrow(expected.error);
 });
 
-test.each(nodes)('a node of "$name" is read and written back unchanged', ({ node }) => {
+test.each(nodes)('a node of "$name" is read and written back as it was', ({ node }) => {
   expect(toHex(encodeNode(decodeNode(fromHex(node))))).toBe(node);
 });
 
@@ -99,7 +99,7 @@ test('an obfuscated node is written under its key', () => {
   expect(toHex(encodeNode(node))).toBe(expected.node);
 });
 
-test('version 0.1 can be read', () => {
+test('version 0.1 is read', () => {
   const { input, expected } = named('serialised node 0.1');
   const node = decodeNode(fromHex(input?.node as string));
   expect(node.forks.map(({ prefix }) => prefix)).toEqual(expected.prefixes);

@@ -181,7 +181,7 @@ test('in a neighbourhood with a single peer, an entry that this peer holds leave
   expect(reserve.size()).toBe(5);
 });
 
-test('an entry without a peer in its neighbourhood stays', async () => {
+test('without a peer in its neighbourhood an entry stays', async () => {
   const { reserve, fill, connect, release } = await setup({ radius: 2 });
   const entries = await fill(0, 40);
   const [beside, deeper] = [new Remote(1, 4), new Remote(5, 6)];
@@ -204,7 +204,7 @@ test('a peer counts only for what lies within its own radius, and is asked for n
   expect(reserve.size()).toBe(0);
 });
 
-test('a peer is not asked for bins that are too shallow for the chunks of its neighbourhood', async () => {
+test('a peer is asked for no bin that is too shallow for the chunks of its neighbourhood', async () => {
   const { fill, connect, release } = await setup({ radius: 3 });
   const entries = await fill(2, 40);
   const only = new Remote(2, 3);

@@ -17,7 +17,7 @@ test('when nothing is done the first id is next', () => {
   expect(Intervals.none().encode()).toBe('1');
 });
 
-test('the text holds the start and the ranges in base 36', () => {
+test('the text is the start and the ranges in base 36', () => {
   expect(of('1-35 40-1000').encode()).toBe('1;1,z;14,rs');
   expect(of(`1-${2n ** 64n - 2n}`).encode()).toBe('1;1,3w5e11264sgse');
 });

@@ -204,7 +204,7 @@ function bins(from: number, to = 31, start = 1): string[] {
   return Array.from({ length: to - from + 1 }, (_, i) => `${from + i}:${start}`).sort();
 }
 
-test('a neighbour is asked for all bins from the radius upwards', async () => {
+test('a neighbour is asked for all bins from the radius on', async () => {
   const { connect } = setup({ radius: 3 });
   const remote = new Remote(3);
   await connect(remote);
@@ -225,14 +225,14 @@ test('old and new entries are pulled at the same time', async () => {
 test.each([
   [5, 5],
   [4, 4],
-])('from a peer at %i, outside radius 6, only bin %i is pulled', async (po, bin) => {
+])('of a peer at %i, outside of radius 6, only bin %i is pulled', async (po, bin) => {
   const { connect } = setup({ radius: 6 });
   const remote = new Remote(po);
   await connect(remote);
   expect(remote.take()).toEqual([`${bin}:1`]);
 });
 
-test('a peer farther outside, or a light one, is not even asked for cursors', async () => {
+test('a peer farther outside, and a light one, is not even asked for cursors', async () => {
   const { connect } = setup({ radius: 6 });
   const [far, light] = [new Remote(3), new Remote(7)];
   await connect(far);
@@ -260,7 +260,7 @@ test('a peer that was disconnected before the puller heard of it is left alone',
   expect(remote.asked.length).toBeLessThanOrEqual(1);
 });
 
-test('cursors are requested once per connection', async () => {
+test('cursors are asked for once per connection', async () => {
   const { connect, disconnect, setRadius, clock } = setup({ radius: 1 });
   const remote = new Remote(31);
   await connect(remote);
@@ -365,7 +365,7 @@ test('the work for a peer ends with its connection', async () => {
   expect(await metric('puller_worker')).toBe(0);
 });
 
-test('the next session of a peer begins when the work of the previous one has ended', async () => {
+test('the next session of a peer begins when the work of the last one has ended', async () => {
   const { connect, disconnect, clock } = setup({ radius: 31 });
   const remote = new Remote(31, { 31: 5n });
   const storing = Promise.withResolvers<Pulled>();
@@ -611,7 +611,7 @@ test('a peer that leaves, or a node that stops, before everything has been pulle
   expect(await metric('init_full_sync_duration_minutes_count')).toBe(0);
 });
 
-test('stopping waits for what is being stored, and nothing is requested afterwards', async () => {
+test('stopping waits for what is being stored, and nothing is asked for afterwards', async () => {
   const { connect, puller, clock, metric } = setup({ radius: 31 });
   const remote = new Remote(31, { 31: 5n });
   const storing = Promise.withResolvers<Pulled>();
@@ -721,7 +721,7 @@ describe('a peer that announces news', () => {
     expect(remote.take()).toEqual(['31:1']);
   });
 
-  test('is asked about the bins of the new radius when the radius changes', async () => {
+  test('is asked about the bins of the new radius when that changes', async () => {
     const { connect, setRadius, clock } = setup({ radius: 2 });
     const remote = telling(31, { 1: 5n, 2: 5n });
     await connect(remote);

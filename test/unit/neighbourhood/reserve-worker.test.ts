@@ -220,7 +220,7 @@ test('a hand-over that was not enough continues at once', async () => {
   await running.stop();
 });
 
-test('the radius grows with the very chunk that fills the neighbourhood, before that chunk is stored', async () => {
+test('the radius grows with the very chunk that fills the neighbourhood, before that is stored', async () => {
   const { reserve, fill, worker: running, clock } = await worker();
   running.start();
   await fill(0, 5);
@@ -775,7 +775,7 @@ test('stopping ends a hand-over and leaves no timer', async () => {
   expect(clock.running).toBe(0);
 });
 
-test('chunks of an expired batch that cannot be removed leave at the next look', async () => {
+test('chunks of an expired batch that cannot be taken out leave at the next look', async () => {
   const { reserve, fill, worker: running, expire, clock } = await worker();
   const evict = reserve.evictBatch.bind(reserve);
   let failures = 1;

@@ -60,7 +60,7 @@ test.each([
   { local: 3, minimum: 2, network: 5, start: 3 },
   { local: 3, minimum: 2, network: 1, start: 3 },
   { local: 0, minimum: 0, network: 4_294_967_295, start: 31 },
-])('local $local, at least $minimum, network $network: starts with $start', ({ start, ...radius }) => {
+])('local $local, at least $minimum, network $network: begins with $start', ({ start, ...radius }) => {
   expect(startRadius(radius)).toBe(start);
 });
 

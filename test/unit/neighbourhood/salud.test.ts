@@ -28,7 +28,7 @@ test('the network radius is the most frequent depth, on a tie the lowest', () =>
   expect(radius(200)).toBe(0);
 });
 
-test('the neighbourhood radius is that of the neighbours', () => {
+test('the radius of the neighbourhood is that of the neighbours', () => {
   const norms = normsOf(
     reports(
       { committedDepth: 4 },
@@ -129,7 +129,7 @@ function salud() {
   return { health, clock, join, radii, asked: () => asked.splice(0), ratings: () => ratings.splice(0) };
 }
 
-test('peers are asked after the warm-up, then after 10, 20, 40 s and so on, up to every five minutes', async () => {
+test('peers are asked after the warm-up, then after 10, 20, 40 s and so on up to every five minutes', async () => {
   const { health, clock, join, asked } = salud();
   join('80');
   await clock.settle();

@@ -113,7 +113,7 @@ test.each([
   [['--tracing-sampling-ratio', 'all'], "--tracing-sampling-ratio: got 'all', expected a number from 0 to 1"],
   [['--data-dir'], '--data-dir needs a value: text'],
   [['start'], "unexpected argument 'start', expected --name value"],
-])('%j is refused with the given value and the expected one', (argv, message) => {
+])('%j is refused with the value given and the value expected', (argv, message) => {
   expect(failure(argv)).toBe(message);
 });
 
@@ -168,7 +168,7 @@ test('every default is a value that the option itself accepts', () => {
   }
 });
 
-test('the reference lists every option with its variable, default and unit', () => {
+test('the reference has every option with its variable, default and unit', () => {
   const shown = readFileSync(new URL('../../../docs/reference/node-options.md', import.meta.url), 'utf8');
   for (const row of describeOptions()) {
     const unit = row.unit === '' ? '' : ` (${row.unit})`;

@@ -30,7 +30,7 @@ describe('selectors and topics', () => {
     expect(topicOf(signature)).toBe(row?.topic0);
   });
 
-  test('every custom error of PostageStamp is recognised by its selector', () => {
+  test('every custom error of PostageStamp is known by its selector', () => {
     for (const { signature, selector } of signatures.PostageStamp.errors) {
       expect(ERROR_OF_SELECTOR.get(selector)).toBe(signature);
     }
@@ -46,7 +46,7 @@ describe('call data', () => {
   const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
   const uint = (bits: number) => fc.bigInt({ min: 0n, max: (1n << BigInt(bits)) - 1n });
 
-  test('createBatch is encoded as by a full ABI library', () => {
+  test('createBatch is encoded as a full ABI library does', () => {
     fc.assert(
       fc.property(
         bytes(20),
@@ -65,7 +65,7 @@ describe('call data', () => {
     );
   });
 
-  test('approve is encoded as by a full ABI library', () => {
+  test('approve is encoded as a full ABI library does', () => {
     fc.assert(
       fc.property(bytes(20), uint(256), (spender, amount) => {
         expect(encodeApprove(spender, amount)).toBe(

@@ -34,7 +34,7 @@ describe('selectors', () => {
     expect(selectorOf(signature)).toBe(functions.find((row) => row.signature === signature)?.selector);
   });
 
-  test('every custom error of the two contracts is recognised by its selector', () => {
+  test('every custom error of the two contracts is known by its selector', () => {
     for (const { signature, selector } of [...StakeRegistry.errors, ...Redistribution.errors]) {
       expect(ERROR_OF_SELECTOR.get(selector)).toBe(signature);
     }
@@ -155,7 +155,7 @@ describe('reads', () => {
     expect(asked).toEqual([{ to: '0xre', data: stakes.encodeFunctionData('stakes', [hex(owner)]) }]);
   });
 
-  test('the surplus is requested in the name of the owner', async () => {
+  test('the surplus is asked for in the name of the owner', async () => {
     const asked: unknown[] = [];
     const chain = {
       call: (request: object) => {

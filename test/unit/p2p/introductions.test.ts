@@ -361,7 +361,7 @@ describe('strangers', () => {
     expect(clock.running).toBe(0);
   });
 
-  test('that present the overlay of a peer under another identity are ended like others', async () => {
+  test('that show the overlay of a peer under another identity are ended like others', async () => {
     const { clock, node } = await started();
     await introduce(node, node.link(), { clock });
     const impostor = node.link({ remoteId: OTHER_ID });

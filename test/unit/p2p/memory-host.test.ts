@@ -245,7 +245,7 @@ test('a peer may open a stream from within its connect hook', async () => {
   expect(b.host.peers()).toHaveLength(1);
 });
 
-test('a failing hook disconnects the peer', async () => {
+test('a hook that fails disconnects the peer', async () => {
   const { a, b } = await pair();
   a.host.onConnect(async () => Promise.reject(new Error('not this one')));
   const reasons: string[] = [];

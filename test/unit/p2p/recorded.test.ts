@@ -96,7 +96,7 @@ test('read as handshake 15.0.0, the introduction of handshake 14.0.0 is invalid'
   expect(() => checkAck(ack, { ...olderContext, generation: '15.0.0' })).toThrow('invalid ack');
 });
 
-test('what we send in handshake 14.0.0 has the layout of what we receive', async () => {
+test('what we send in handshake 14.0.0 has the layout of what we get', async () => {
   const ack = await arriving(older.ack).read(Ack);
   const { record, fullNode, welcomeMessage } = checkAck(ack, olderContext);
   const again = ackMessage({ record, networkId: olderContext.networkId, fullNode, welcomeMessage });

@@ -79,7 +79,7 @@ test('an error in a timer is a crash: the node is off before it is reported', as
   expect([power.state, crashes]).toEqual(['off', [error]]);
 });
 
-test('an answer of the chain waits for a frozen node, and never reaches a node that is off', async () => {
+test('an answer of the chain waits for a frozen node, and never reaches one that is off', async () => {
   const answers: ((text: string) => void)[] = [];
   let closed = 0;
   const platform = await memoryPlatform({

@@ -49,7 +49,7 @@ describe('the scenario of the contract', () => {
     expect(store.radius()).toBe(1);
   });
 
-  test('the batch lives while its value exceeds the payout, and is gone when they are equal', () => {
+  test('the batch lives while its value is above the payout, and is gone when they are equal', () => {
     const store = mirror();
     store.advance(setPriceBlock);
     store.setPrice(BigInt(price));
@@ -137,7 +137,7 @@ describe('rules', () => {
 });
 
 describe('records', () => {
-  test('what was written restores the previous state', async () => {
+  test('what is written restores what was there', async () => {
     const state = new MemoryState();
     const store = mirror(state);
     store.advance(10);
@@ -212,7 +212,7 @@ describe('records', () => {
     expect(reloaded.anchor()).toEqual({ block: 9, hash: '0x' });
   });
 
-  test('changes are returned only once', () => {
+  test('changes are handed out once', () => {
     const store = mirror();
     store.create(batch(1, 500n));
     expect(store.takeChanges().changes.length).toBe(1);

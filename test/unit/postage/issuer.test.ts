@@ -53,7 +53,7 @@ describe('slots', () => {
     expect([own.buckets()[0x2387], own.buckets()[0xffff], own.buckets().length]).toEqual([3, 1, 65_536]);
   });
 
-  test('of a full bucket of an immutable batch are refused, other buckets continue', () => {
+  test('of a full bucket of an immutable batch are refused, other buckets go on', () => {
     const { issuer: own } = issuer({ depth: 17 });
     own.stamp(chunk(1));
     own.stamp(chunk(2));
@@ -78,7 +78,7 @@ describe('slots', () => {
     expect(place(own.stamp(chunk(3)))).toBe('0000238700000002');
   });
 
-  test('of a chunk that was stamped before are reused with a new timestamp', async () => {
+  test('of a chunk that was stamped before are used again, with a new timestamp', async () => {
     const { issuer: own } = issuer({ depth: 17 });
     const first = own.stamp(chunk(1));
     const again = own.stamp(chunk(1));
@@ -102,7 +102,7 @@ describe('slots', () => {
     expect(own.stampedAt(chunk(2).identity)).toBeUndefined();
   });
 
-  test('belong to the identity, so that two contents of one address use two slots', () => {
+  test('belong to the identity, so that two contents of one address take two', () => {
     const { issuer: own } = issuer();
     const soc = (identity: number): Chunk => ({ ...chunk(1), kind: 'soc', identity: id32(identity) });
     expect([place(own.stamp(soc(1))), place(own.stamp(soc(2))), place(own.stamp(soc(1)))]).toEqual([
@@ -132,7 +132,7 @@ test('every issued stamp is valid for its chunk', () => {
 });
 
 describe('after a restart', () => {
-  test('counters, utilization and slots of chunks are the same as before', async () => {
+  test('counters, utilization and slots of chunks are as before', async () => {
     const { issuer: before, state } = issuer({ depth: 17, immutable: false });
     for (const n of [1, 2, 3]) before.stamp(chunk(n));
     await settled();
@@ -214,7 +214,7 @@ test('saved() resolves when every issued stamp is on disk, and rejects when a wr
   await expect(own.saved()).rejects.toThrow(CrashError);
 });
 
-test('an expired batch forgets its chunks but keeps its counters', async () => {
+test('an expired batch forgets its chunks and keeps its counters', async () => {
   const { issuer: own, state } = issuer({ depth: 30 });
   for (let n = 0; n < 1200; n++) own.stamp(chunk(n));
   await settled();

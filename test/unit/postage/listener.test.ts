@@ -26,7 +26,7 @@ describe('which blocks are read next', () => {
     expect(nextPage(rules, lastBlock, head)).toEqual(expected);
   });
 
-  test('without a tail and a factor every block is read at once', () => {
+  test('without tail and factor every block is read at once', () => {
     const eager = { startBlock: 1, tailBlocks: 0, batchFactor: 1 };
     expect(nextPage(eager, 16, 17)).toEqual({ kind: 'page', from: 17, to: 17, full: false });
     expect(nextPage(eager, 17, 17)).toEqual({ kind: 'nothing-new' });
@@ -374,7 +374,7 @@ describe('a reorganised chain', () => {
     expect(setup.last).toBe(26);
   });
 
-  test('that has become shorter is followed as soon as one of the remembered blocks shows it', async () => {
+  test('that has become shorter is followed as soon as one of the remembered blocks tells', async () => {
     const setup = following();
     await readTo(setup, 25, () => {
       setup.chain.reorganise(20);

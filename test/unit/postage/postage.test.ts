@@ -59,7 +59,7 @@ describe('buying', () => {
     expect(new Set(bought.map(({ batchId }) => toHex(batchId))).size).toBe(3);
   });
 
-  test('the contract sets how many blocks a batch must last', async () => {
+  test('the contract says how many blocks a batch must last', async () => {
     const own = node();
     own.chain.minimumValidity = 17_280n;
     expect(await own.postage.minimumValidityBlocks(forever)).toBe(17_280n);
@@ -120,7 +120,7 @@ describe('buying', () => {
     ]);
   });
 
-  test('a purchase that is given up sends nothing further', async () => {
+  test('a purchase that is given up sends nothing more', async () => {
     const own = node();
     const leaving = new AbortController();
     leaving.abort(new Error('client left'));
@@ -492,7 +492,7 @@ describe('synchronisation', () => {
     expect(own.fatal).toEqual([]);
   });
 
-  test('a stop before the first catch-up is not a failure of the node', async () => {
+  test('a stop before the first catch-up is no failure of the node', async () => {
     const own = node();
     own.chain.head = 0;
     const starting = own.postage.start();
@@ -502,7 +502,7 @@ describe('synchronisation', () => {
     expect(own.fatal).toEqual([]);
   });
 
-  test('counts what it has seen', async () => {
+  test('counts what it saw', async () => {
     const own = node();
     own.chain.createBatch(OTHER, id32(1), { amount: 10_000_000n, depth: 18, immutable: true });
     await running(own, async () => undefined);

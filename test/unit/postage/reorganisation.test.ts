@@ -32,7 +32,7 @@ async function settled(own: Node): Promise<void> {
 }
 
 describe('what a reorganisation removes', () => {
-  test('a purchase: its batch is unusable and gone, and returns when it is mined again', async () => {
+  test('a purchase: its batch is unusable and gone, and comes back when it is mined again', async () => {
     const own = node({ usableBlocks: 2 });
     await running(own, async () => {
       const { chain, postage } = own;
@@ -162,7 +162,7 @@ describe('what a reorganisation removes', () => {
 });
 
 describe('a batch whose creation is removed', () => {
-  test('is waited for for so many blocks, even across a restart, then given up', async () => {
+  test('is awaited for so many blocks, even across a restart, then given up', async () => {
     const own = node();
     const { chain } = own;
     let id = id32(0);

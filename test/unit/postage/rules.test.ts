@@ -10,7 +10,7 @@ describe('radius', () => {
     [200n, 100, 1],
     [201n, 100, 2],
     [1n << 40n, 4_194_304, 18],
-  ])('a commitment of %s chunks in reserves of %s gives radius %s', (commitment, capacity, radius) => {
+  ])('a commitment of %s chunks in reserves of %s makes radius %s', (commitment, capacity, radius) => {
     expect(theoreticalRadius(commitment, capacity)).toBe(radius);
   });
 

@@ -16,7 +16,7 @@ const chunks = Array.from({ length: 2 * EACH_WAY }, (_, n) => {
 });
 
 test.each([0, 30])(
-  '1,000 chunks at once over a link of %i ms never exceed the agreed threshold, and all arrive',
+  '1,000 chunks at once over a link of %i ms never exceed the agreed threshold, and all of them arrive',
   async (latencyMs) => {
     const clock = new ManualClock();
     const nodes = await exchangeNodes(2, { clock, latencyMs, accounting: TERMS });

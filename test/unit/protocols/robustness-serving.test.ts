@@ -540,7 +540,7 @@ describe.each(rows.map((given) => [given.spec.id, given] as const))('%s', (_name
   });
 });
 
-test('a flood of greetings is answered and leaves other peers their turn', async () => {
+test('a flood of greetings is answered, and leaves others their turn', async () => {
   const target = await targetNode();
   const intruder = await intrude(target);
   const stream = intruder.link.accost(PINGPONG.id);

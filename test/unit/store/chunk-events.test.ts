@@ -45,7 +45,7 @@ test('a chunk that is also cached is not gone when it leaves the reserve', async
   ]);
 });
 
-test('a newer stamp replaces another chunk, but not the same one', async () => {
+test('a newer stamp replaces another chunk, and not the same one', async () => {
   const { store, told } = await watched({ cacheCapacity: 0, radius: 0 });
   await store.reserve.put(chunk(1), stamp({ timestamp: 1 }));
   await store.reserve.put(chunk(1), stamp({ timestamp: 2 }));

@@ -33,7 +33,7 @@ function expectCopy(store: LocalStore): void {
   expect(store.state('batches').get('a')).toEqual(bytes);
 }
 
-test('the image of a memory disk starts another one, without the records of one subsystem', async () => {
+test('the image of a disk in memory begins another one, without the records of one subsystem', async () => {
   const disk = new MemoryDisk();
   const store = await createMemoryStore(options, { ...deps, disk });
   await fill(store);

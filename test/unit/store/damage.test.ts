@@ -160,7 +160,7 @@ test('a damaged chunk that waits to be pushed keeps waiting, and can be pushed o
   expect(looks).toBeGreaterThan(0);
 });
 
-test('a pin reports which of its chunks are damaged', async () => {
+test('a pin says which of its chunks are damaged', async () => {
   const session = store.pins.openSession();
   for (const chunk of [right, update(1)]) await session.put(chunk);
   await session.done(right.address);

@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const random = systemRandom();
 const scrypt = { n: 2, r: 1, p: 1 };
 
-test('a missing key is created in a private folder and file, and found again', async () => {
+test('a missing key is made in a private folder and file, and found again', async () => {
   const directory = join(folder, 'data', 'keys');
   const options = { directory, name: 'swarm', password: 'p', kind: 'secp256k1' } as const;
   const { secret, created } = await loadOrCreateKey(options, { random });

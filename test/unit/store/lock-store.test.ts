@@ -42,7 +42,7 @@ test.each([
 });
 
 test.runIf(process.platform === 'linux')(
-  'the lock of a process that ended but was not reaped does not count',
+  'the lock of a process that ended and was not reaped does not count',
   async () => {
     // The shell becomes sleep, which never asks how its child ended; only then may the child end.
     const shell = spawn('sh', ['-c', 'cat <&3 >/dev/null & echo $!; exec sleep 60 3<&-'], {

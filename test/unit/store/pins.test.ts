@@ -77,7 +77,7 @@ describe.each(BACKENDS)('pins %s', (_name, open) => {
     expect(pins.totals()).toEqual({ collections: 0, chunks: 0 });
   });
 
-  test('a root that is already pinned stays as it is', async () => {
+  test('a root that is pinned already stays as it is', async () => {
     await using bench = await open();
     await pin(bench.store, ROOT, [chunk(1)]);
     await pin(bench.store, ROOT, [chunk(1), chunk(2)]);

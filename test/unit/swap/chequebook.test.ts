@@ -71,7 +71,7 @@ test('a cheque that is cashed while the chain is asked never makes more availabl
   expect(await book.availableBalance(never)).toBe(900n);
 });
 
-test('a deposit is a transfer of tokens, and of no more than there are', async () => {
+test('a deposit is a transfer of tokens, of no more than there are', async () => {
   const { book, transactions, address } = world();
   await book.deposit(500n, { gasPrice: 4n }, never);
   expect(transactions.sent).toMatchObject([

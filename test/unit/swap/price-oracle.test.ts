@@ -56,7 +56,7 @@ test('the oracle is not asked again while the chain has only had empty blocks', 
   await read.stop();
 });
 
-test('old rates stay while the chain is unavailable, and while it has no price', async () => {
+test('old rates stay while the chain is away, and while it has no price', async () => {
   const { clock, chain, read } = oracle();
   await read.start();
   chain.isDown = true;

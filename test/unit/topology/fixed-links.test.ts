@@ -55,7 +55,7 @@ test('a fixed light peer is waited for', async () => {
   await kademlia.stop();
 });
 
-test('no bin of fixed peers is ever full', async () => {
+test('no bin of given peers is ever full', async () => {
   const { kademlia, clock, connect, picks, drops } = table({ onlyPeers: [WANTED] });
   await kademlia.start();
   await clock.settle();

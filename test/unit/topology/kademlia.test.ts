@@ -19,7 +19,7 @@ test('peers learnt by gossip are dialled at once and become connected', async ()
   await kademlia.stop();
 });
 
-test('a failed dial is repeated after 20 s, and the peer is forgotten after the sixth', async () => {
+test('a failed dial is repeated after 20 s, and the peer forgotten after the sixth', async () => {
   const { kademlia, clock, know, dialled, addressBook } = table();
   await kademlia.start();
   await know([id('80')]);
@@ -91,7 +91,7 @@ test('a machine without a network draws no conclusions about its peers', async (
   await kademlia.stop();
 });
 
-test('an overlay that answers for another one is dropped, and the other one is forgotten', async () => {
+test('an overlay that answers for another one is dropped, and the other one forgotten', async () => {
   const { kademlia, net, know, drops } = table();
   net.dial = () => id('41');
   await kademlia.start();
@@ -282,7 +282,7 @@ test('a lost peer is dialled again after 20 s', async () => {
   await kademlia.stop();
 });
 
-test('a neighbour is announced to all neighbours, and learns of them', async () => {
+test('a neighbour is announced to all neighbours, and hears of them', async () => {
   const { kademlia, clock, connect, announced } = table();
   await kademlia.start();
   for (const prefix of ['80', '81', '82', '40']) connect(id(prefix));

@@ -58,7 +58,7 @@ test('a peer is probed right after it has connected', async () => {
   expect(results).toEqual(['80 Public']);
 });
 
-test('a peer that we dialled ourselves counts as reached, and is probed after 10 minutes', async () => {
+test('a peer that we have dialled ourselves counts as reached, and is probed after 10 minutes', async () => {
   const { clock, subject, count, results } = prober();
   subject.connected(peer('80', { direction: 'outbound' }));
   expect(results).toEqual(['80 Public']);
@@ -143,7 +143,7 @@ test('a probe without an answer fails after 15 s', async () => {
   expect(results).toEqual(['80 Private']);
 });
 
-test('eight peers are probed at once, the others as these finish', async () => {
+test('eight peers are probed at once, the others as these are done', async () => {
   const { clock, subject, net, count } = prober();
   const answers: (() => void)[] = [];
   net.probe = () => new Promise((resolve) => answers.push(resolve));
@@ -172,7 +172,7 @@ test('a peer that left is not probed, and a probe under way has no effect on it'
   expect(count()).toBe(0);
 });
 
-test('a peer that returns is probed again at once', async () => {
+test('a peer that comes back is probed again at once', async () => {
   const { clock, subject, count } = prober();
   const first = peer('80');
   subject.connected(first);
@@ -197,7 +197,7 @@ test('private addresses are probed only where they are dialled', async () => {
   expect(probes).toEqual([]);
 });
 
-test('stopping ends the probes and leaves no timer', async () => {
+test('stopping ends probes and leaves no timer', async () => {
   const { clock, subject, net, count } = prober();
   subject.connected(peer('80'));
   await clock.settle();

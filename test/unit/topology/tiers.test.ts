@@ -31,7 +31,7 @@ const nobody = new Set<string>();
 const FAR = BINS;
 const prefixOf = (found: Peer | undefined) => found?.id.slice(0, 2);
 
-test('a healthy reachable peer comes before a closer one that is neither', () => {
+test('a healthy peer that can be reached comes before a closer one that is neither', () => {
   const peers = ['80', 'a0', 'c0', 'ff'].map(peer);
   const address = overlay('ff');
   expect(prefixOf(tiersOf(peers).closest(address, FAR, nobody))).toBe('ff');

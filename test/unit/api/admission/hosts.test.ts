@@ -43,11 +43,11 @@ describe('host names', () => {
     expect(createHostCheck(['node.example.org'])(host)).toBe(false);
   });
 
-  test('a star accepts every name', () => {
+  test('a star lets every name in', () => {
     expect(createHostCheck(['*'])('evil.example')).toBe(true);
   });
 
-  test('the name is lower case, without port and trailing dot', () => {
+  test('the name is in lower case, without port and closing dot', () => {
     expect(['A.B.:1', '[::1]:2', 'x'].map(nameOf)).toEqual(['a.b', '[::1]', 'x']);
   });
 });

@@ -147,7 +147,7 @@ describe('an upload with access control', () => {
     expect((await get(kit, `/bytes/${second.reference}`, asking(first.history))).body).toBe('second');
   });
 
-  test('that is pushed at once also pushes the history', async () => {
+  test('that is pushed at once pushes the history with it', async () => {
     const kit = await startKit();
     const { history } = await upload(kit, '/bytes', 'hello', { 'svc-deferred-upload': 'false' });
     expect(kit.knobs.pushed.map(({ chunk }) => toHex(chunk.address))).toContain(history);
@@ -257,7 +257,7 @@ describe('a download with access control', () => {
     expect(body.reasons[0]).toContain(reason);
   });
 
-  test('accepts the publisher in either form', async () => {
+  test('takes the publisher in either form', async () => {
     const kit = await startKit();
     const { reference, history } = await upload(kit, '/bytes', 'hello');
     const uncompressed = toHex(secp256k1.publicKeyConvert(Buffer.from(PUBLIC_KEY, 'hex'), false));

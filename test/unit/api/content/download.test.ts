@@ -89,7 +89,7 @@ describe.each(URLS)('GET %s', (url) => {
     expect(headers['content-range']).toBe('bytes */50000');
   });
 
-  test('content that the client already has', async () => {
+  test('content that the client has', async () => {
     const { statusCode, headers, rawPayload } = await get(url, { 'if-none-match': `W/"${content}"` });
     expect([statusCode, rawPayload.length]).toEqual([304, 0]);
     expect(headers.etag).toBe(`"${content}"`);

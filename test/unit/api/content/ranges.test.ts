@@ -59,7 +59,7 @@ describe('conditions', () => {
     expect(kind({ ifModifiedSince: dateAt(nowSeconds + offset) })).toBe(expected);
   });
 
-  test('tags take precedence over dates', () => {
+  test('tags win over dates', () => {
     expect(kind({ ifMatch: etag, ifUnmodifiedSince: dateAt(0) })).toBe('whole');
     expect(kind({ ifNoneMatch: '"x"', ifModifiedSince: dateAt(nowSeconds) })).toBe('whole');
   });
@@ -148,7 +148,7 @@ describe('ranges', () => {
     'bytes=0-1,x',
     `bytes=${'9'.repeat(30)}-`,
     `bytes=${'0-0,'.repeat(300)}`,
-  ])('%s is not a range', (range) => {
+  ])('%s is no range', (range) => {
     expect(plan({ range })).toEqual({ kind: 'unsatisfiable', overlap: false });
   });
 

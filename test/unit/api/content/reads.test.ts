@@ -65,7 +65,7 @@ async function small(): Promise<JoinedFile> {
   return openFile(reference, store);
 }
 
-test('a range is read whole, and its place is freed', async () => {
+test('a range is read whole, and its place is free again', async () => {
   const read = await all(await begin({ start: 5n, end: 3n * BigInt(MIB) - 7n }));
   expect(Buffer.compare(read, content.subarray(5, -7))).toBe(0);
   expect(reads.state).toEqual({ reading: 0, waiting: 0, aheadBytes: 0 });
@@ -76,7 +76,7 @@ test('long reads yield turns to other work', async () => {
   expect(clock.turns).toBeGreaterThanOrEqual(2);
 });
 
-test('many that start at once share the turns', async () => {
+test('many that begin at once share the turns', async () => {
   const many = Array.from({ length: 40 }, () => begin());
   await Promise.resolve();
   const before = store.asked.length;

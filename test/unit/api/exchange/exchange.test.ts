@@ -88,7 +88,7 @@ test('a client that leaves without taking anything ends the stream', async () =>
   expect(state).toEqual({ asked: 1, left: true });
 });
 
-test('a client that reads nothing of an answer for too long is cut off', async () => {
+test('a client that takes nothing of an answer for too long is cut off', async () => {
   const clock = new ManualClock();
   const { connection, response, state, lost } = answering(20, clock);
   await clock.settle();

@@ -200,7 +200,7 @@ test('an unknown peer is named in the shape of the dialect that answers', async 
   expect([...Value.Errors(schemas(dialectOf('swarm')).Cheques, answer.json())]).toEqual([]);
 });
 
-test('every route that answers JSON is requested once', () => {
+test('every route that answers JSON is asked once', () => {
   const asked = new Set(REQUESTS.map(({ method, path }) => `${method} ${path}`));
   const json = ROUTES.filter(
     ({ method, port, response }) =>

@@ -4,7 +4,7 @@ import vectors from '../../../vectors/contracts.json' with { type: 'json' };
 
 const { factory, deployer, salt, address } = vectors.chequebookDeployment;
 
-test('a chequebook has the address that the factory assigns to its sender and salt', () => {
+test('a chequebook has the address that the factory gives to its sender and salt', () => {
   expect(chequebookAddress({ factory, sender: deployer, salt })).toBe(address);
 });
 

@@ -162,7 +162,7 @@ describe('which traces are kept', () => {
     [1, { ...REMOTE, sampled: false }, 0],
     [0, 'none' as const, 0],
     [1, 'none' as const, 1],
-  ])('ratio %s, starting with %j: %s spans', async (ratio, parent, count) => {
+  ])('ratio %s, beginning with %j: %s spans', async (ratio, parent, count) => {
     const { tracing, spans } = kit({ ratio });
     await tracing.span('one', { parent }, async ({ context }) => {
       if (parent !== 'none') expect(context.sampled).toBe(parent.sampled);
@@ -243,7 +243,7 @@ describe('an unavailable receiver', () => {
     ]);
   });
 
-  test('does not delay a stop for longer than half a second', async () => {
+  test('does not hold up a stop for longer than half a second', async () => {
     const { tracing, clock, logged } = kit({}, { hangs: true });
     await tracing.span('one', {}, async () => undefined);
     const stopped = vi.fn();

@@ -26,7 +26,7 @@ describe('in the headers of a stream', () => {
     expect(contextOfStream(received) ?? null).toEqual(expected);
   });
 
-  test('both forms are sent in full', () => {
+  test('both forms are sent, whole', () => {
     const sent = [...streamHeaders(CONTEXT)].map(([name, value]) => [
       name,
       Buffer.from(value).toString('hex'),

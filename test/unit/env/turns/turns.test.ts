@@ -10,7 +10,7 @@ const failure = new Error('broken');
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('atMost', () => {
-  test('starts the works in order and keeps the limit', async () => {
+  test('begins the works in their order and keeps the limit', async () => {
     const begun: number[] = [];
     let running = 0;
     let most = 0;

@@ -110,7 +110,7 @@ describe('storing a collection', () => {
     expect(asked).toBe(false);
   });
 
-  test('whose archive is truncated is refused', async () => {
+  test('whose archive is cut off is refused', async () => {
     const archive = await tarOf([
       { name: 'a', content: 'x'.repeat(5000) },
       { name: 'b', content: 'x'.repeat(50) },

@@ -143,7 +143,7 @@ describe('a multipart body is refused', () => {
     await expect(read(new Uint8Array(0), { type })).rejects.toMatchObject({ code: 'INVALID_MULTIPART' });
   });
 
-  test('when it is truncated anywhere before its last boundary', async () => {
+  test('when it is cut off anywhere before its last boundary', async () => {
     const body = multipartOf(BOUNDARY, [
       part('form-data; name=a', 'x'.repeat(100)),
       part('form-data; name=b'),

@@ -222,7 +222,7 @@ describe('a tar archive is refused', () => {
     await expect(read(archive)).rejects.toMatchObject({ code: 'INVALID_TAR_FILENAME' });
   });
 
-  test('when it is truncated anywhere inside an entry', async () => {
+  test('when it is cut off anywhere inside an entry', async () => {
     const archive = (await tarOf([{ name: 'a'.repeat(150), content: 'x'.repeat(700) }])).subarray(0, -1024);
     for (let end = 1; end < archive.length; end += 37) {
       if (end % 512 === 0) continue;

@@ -209,7 +209,7 @@ describe('a strategy', () => {
     { name: 'nearest, strict', strategy: PROX, fallback: false, asked: 1 },
     { name: 'nearest, with fallback', strategy: PROX, fallback: true, asked: 17 },
     { name: 'race', strategy: RACE, fallback: true, asked: 17 },
-  ] as const)('$name requests $asked chunks of an undamaged group', async ({ strategy, fallback, asked }) => {
+  ] as const)('$name asks for $asked chunks of an undamaged group', async ({ strategy, fallback, asked }) => {
     const { network, reference } = await group();
     network.asked.length = 0;
     await firstLeaf(reference, network.getter({ strategy, fallback }));
@@ -284,7 +284,7 @@ describe('a strategy', () => {
 });
 
 describe('a tree that lies', () => {
-  test('about its parities is malformed, and yields no wrong bytes', async () => {
+  test('about its parities is malformed, and gives no wrong bytes', async () => {
     const leaves = Array.from({ length: 3 }, (_, i) =>
       makeCac(BigInt(LEAF), new Uint8Array(LEAF).fill(i + 1)),
     );

@@ -99,7 +99,7 @@ describe.each(replicated)('$name', ({ input, expected }) => {
   });
 });
 
-test('a level adds replicas to those of the levels below, and never removes one', () => {
+test('a level adds replicas to those of the levels below, and never takes one away', () => {
   const address = fromHex('2387e8e7d8a48c2a9339c97c1dc3461a9a7aa07e994c5cb8b38fd7c1b3e6ea48');
   const names = ([0, 1, 2, 3, 4] as const).map((level) =>
     replicasOf(address, level).map((replica) => toHex(replica.address)),

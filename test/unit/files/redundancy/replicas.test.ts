@@ -68,7 +68,7 @@ describe('the search for a root chunk', () => {
     expect(network.kept).toEqual([]);
   });
 
-  test('requests more replicas every 300 ms, in their order, up to those of its level', async () => {
+  test('asks for more replicas every 300 ms, in their order, up to those of its level', async () => {
     for (const level of [1, 2, 3, 4] as const) {
       const network = new Network();
       const controller = new AbortController();

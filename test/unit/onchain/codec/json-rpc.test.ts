@@ -18,7 +18,7 @@ function failure(work: () => unknown): ChainError {
 const refused = (error: unknown) => JSON.stringify({ jsonrpc: '2.0', id: 1, error });
 
 describe('answers', () => {
-  test('a result is returned as it is, null included', () => {
+  test('a result is given as it is, null included', () => {
     expect(decodeAnswer('{"result":"0x10"}', 'm')).toBe('0x10');
     expect(decodeAnswer('{"result":null}', 'm')).toBeNull();
   });
@@ -94,11 +94,11 @@ describe('reverts', () => {
     },
   );
 
-  test('nested data is found', () => {
+  test('data inside data is found', () => {
     expect(reverted({ data: selectorOf('BatchExists()') }).revert?.reason).toBe('BatchExists()');
   });
 
-  test('a revert under another code is recognised by its words', () => {
+  test('a revert under another code is known by its words', () => {
     const error = failure(() => decodeAnswer(refused({ code: -32_000, message: 'execution reverted' }), 'm'));
     expect(error.code).toBe('REVERTED');
   });

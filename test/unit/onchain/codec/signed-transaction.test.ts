@@ -8,7 +8,7 @@ import { signTransaction } from '../../../../node/onchain/codec/signed-transacti
 const signer = createSigner(fromHex('634fb5a872396d9693e5c9f9d7233cfa93f395c093371017ff44aa9ae6564cdd'));
 const uint = (bits: number) => fc.bigInt({ min: 0n, max: (1n << BigInt(bits)) - 1n });
 
-test('a full library reads back every signed transaction, with this sender and the same hash', () => {
+test('every signed transaction reads back in a full library, with this sender and the same hash', () => {
   const fields = fc.record({
     chainId: fc.bigInt({ min: 1n, max: 1n << 40n }),
     nonce: fc.nat(1_000_000),
@@ -37,7 +37,7 @@ test('a full library reads back every signed transaction, with this sender and t
   );
 });
 
-test('the same fields produce the same bytes', () => {
+test('the same fields give the same bytes', () => {
   const fields = {
     chainId: 31_337n,
     nonce: 1,

@@ -17,7 +17,7 @@ const defaults = {
 const fees = (given: Partial<Parameters<typeof feesFor>[0]>) => feesFor({ ...defaults, ...given });
 
 describe('fees', () => {
-  test('the tip is a quarter above the suggestion, the cap leaves room for the base fee to double', () => {
+  test('the tip is a quarter above the suggestion, the cap has room for the base fee to double', () => {
     expect(fees({})).toEqual({ tipCap: 1_250_000_000n, feeCap: 1_250_000_014n });
   });
 

@@ -150,7 +150,7 @@ describe('records', () => {
     expect(endpoint.taken).toEqual([]);
   });
 
-  test('an operation learns the hash before anything is stored or sent', async () => {
+  test('an operation learns the hash before anything is written or sent', async () => {
     const { endpoint, disk, transactions, send } = setUp();
     let noted = '';
     const beforeSend = async (hash: string) => {
@@ -177,7 +177,7 @@ describe('records', () => {
     expect(disk.size).toBe(0);
   });
 
-  test('pending transactions are listed by nonce with all that is known of them', async () => {
+  test('pending transactions are listed by their nonces with all that is known of them', async () => {
     const { endpoint, transactions, send } = setUp();
     endpoint.mining = false;
     const first = await send({ description: 'first', value: 3n, tipBoostPercent: 50 });
@@ -210,7 +210,7 @@ describe('records', () => {
 });
 
 describe('the nonce', () => {
-  test('includes own transactions that the endpoint does not count', async () => {
+  test('follows own transactions that the endpoint does not count', async () => {
     const { endpoint, send } = setUp();
     endpoint.mining = false;
     await send();
@@ -219,7 +219,7 @@ describe('the nonce', () => {
     expect(endpoint.taken.map(({ nonce }) => nonce)).toEqual([0, 1]);
   });
 
-  test('includes transactions that a lagging endpoint does not know to be mined', async () => {
+  test('follows transactions that a lagging endpoint does not know to be mined', async () => {
     const { endpoint, execute, transactions, send } = setUp();
     await execute();
     endpoint.reorganise(5);
@@ -286,7 +286,7 @@ describe('an endpoint in trouble', () => {
     expect(disk.size).toBe(0);
   });
 
-  test('a transaction that the endpoint has lost is sent again with the same bytes', async () => {
+  test('a transaction that the endpoint has lost is sent again, the same bytes', async () => {
     const { endpoint, send, transactions } = setUp();
     endpoint.mining = false;
     const hash = await send();

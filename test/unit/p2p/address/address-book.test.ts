@@ -81,7 +81,7 @@ test('only a limited number of records is kept: the oldest is forgotten, unless 
   }
 });
 
-test('a given record is known; older ones and those on this disk give way to newer ones', async () => {
+test('a given record is known, older ones and those of this disk give way to newer ones', async () => {
   const state = memoryRecords();
   await createAddressBook(state).put(recordOf(2, 7n));
   const given = [recordOf(1, 5n), recordOf(2, 6n)];
@@ -90,7 +90,7 @@ test('a given record is known; older ones and those on this disk give way to new
   expect(book.get(toHex(recordOf(2, 7n).overlay))?.timestamp).toBe(7n);
 });
 
-test('a given record is on disk once its node has presented it', async () => {
+test('a given record is on disk once its node has shown it', async () => {
   const state = memoryRecords();
   const record = recordOf(1, 5n);
   const book = createAddressBook(state, { given: [record] });

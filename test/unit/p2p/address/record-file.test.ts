@@ -11,7 +11,7 @@ function recordOf(n: number) {
   return mintRecord(statement, { signer: createSigner(testKey(n)), networkId: NETWORK_ID });
 }
 
-test('written records can be read back', () => {
+test('records that were written are read', () => {
   const records = [recordOf(1), recordOf(2)];
   expect(parseRecords(formatRecords(records), NETWORK_ID)).toEqual(records);
   expect(parseRecords('', NETWORK_ID)).toEqual([]);

@@ -196,7 +196,7 @@ const field = fc.oneof(
   fc.constantFrom(underlay, nonce, minted().signature, minted().overlay, new Uint8Array(0)),
 );
 
-test('whatever its fields hold, a record is valid or refused with a reason', () => {
+test('whatever the fields hold, a record is valid or refused with a reason', () => {
   const fields = fc.record({
     underlay: field,
     signature: field,

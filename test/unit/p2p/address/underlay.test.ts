@@ -43,7 +43,7 @@ property.prop([fc.uint8Array({ maxLength: 300 }), fc.boolean()])(
   },
 );
 
-test('the best addresses are kept, in a stable order', () => {
+test('the best addresses are kept, in stable order', () => {
   const id = vectors.underlays[0]?.underlays[0]?.split('/p2p/')[1];
   const all = [
     '/ip6/::1/tcp/1',
@@ -160,7 +160,7 @@ test.each(['/ip4/127.0.0.1/tcp/1', '/ip6/::1/tcp/1', '/ip6/::ffff:10.0.0.1/tcp/1
   },
 );
 
-test('loopback addresses are left out when there are others', () => {
+test('loopback addresses are left out where there are others', () => {
   const [local, lan, open] = [
     '/ip4/127.0.0.1/tcp/1',
     '/ip4/192.168.0.7/tcp/1',

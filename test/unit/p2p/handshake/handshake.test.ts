@@ -80,7 +80,7 @@ test('a proved record is not proved again, but one that differs from it is', () 
   );
 });
 
-test('generation 14.0.0 carries the nonce beside the record, and no time', () => {
+test('generation 14.0.0 has the nonce beside the record, and no time', () => {
   const old = record(0n);
   const message = ackMessage({ record: old, networkId: NETWORK_ID, fullNode: true, welcomeMessage: 'hi' });
   expect(message.nonce).toEqual(ZERO_NONCE);

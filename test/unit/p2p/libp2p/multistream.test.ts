@@ -34,7 +34,7 @@ test('the proposal travels with the first bytes, and the answer is checked at th
   expect(Buffer.from((await stream.read()) ?? []).toString()).toBe('world');
 });
 
-test('an answer that arrives in pieces is put together', async () => {
+test('an answer in pieces is put together', async () => {
   const { raw, inbox } = scripted();
   const stream = new ProposedStream(raw, '/one');
   for (const character of `${HEADER}${ONE}!`) inbox.push(Buffer.from(character, 'latin1'));

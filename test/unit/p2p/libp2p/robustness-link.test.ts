@@ -114,7 +114,7 @@ test('an identify stream that the asker never closes ends by itself', async () =
   expect(other.streams).toBe(0);
 });
 
-test('a ping stream that falls silent ends by itself', async () => {
+test('a ping stream that has become silent ends by itself', async () => {
   const { other, clock, settle } = linked();
   const stream = other.open();
   stream.write(proposalOf(PING_ID));

@@ -123,7 +123,7 @@ test('a writer stops at the window of 256 KiB and resumes when the reader reads'
   await stream.drained();
 });
 
-test('both ends forget a stream once both sides have closed or one has reset', () => {
+test('both ends forget a stream when both sides have closed or one has reset', () => {
   const { a, b, settle } = pair();
   const closed = a.session.open();
   closed.write(Uint8Array.of(1));
@@ -138,7 +138,7 @@ test('both ends forget a stream once both sides have closed or one has reset', (
   expect([a.session.streams, b.session.streams]).toEqual([0, 0]);
 });
 
-test('data sent before a reset can still be read', async () => {
+test('what was sent before a reset can still be read', async () => {
   const { a, b, settle } = pair();
   const stream = a.session.open();
   stream.write(Uint8Array.of(1));

@@ -177,7 +177,7 @@ test('a static key that the identity did not sign is refused', async () => {
 });
 
 test.each([0, 1, 640, 641, 65_519, 65_520, 200_000])(
-  '%i bytes arrive as they were sent, followed by the end',
+  '%i bytes arrive as they were sent, then the end',
   async (size) => {
     const [ours, theirs] = [ed25519(1), p256()];
     const [a, b] = pair();

@@ -8,7 +8,7 @@ function faults(conduct: Conduct, who: ReturnType<typeof someone>, count: number
   return Array.from({ length: count }, () => conduct.bears(who, weight)).filter(Boolean).length;
 }
 
-test('a few faults are tolerated, and one more every ten seconds', async () => {
+test('a few faults are borne, and one more every ten seconds', async () => {
   const clock = new ManualClock();
   const conduct = new Conduct(clock);
   expect(faults(conduct, someone('a'), 100)).toBe(FAULTS.burst);

@@ -17,7 +17,7 @@ test('an address may open forty connections at once and ten more every second', 
   expect(entered(gate, A, 50, 1_100)).toBe(10);
 });
 
-test('an address may have two hundred connections, and each one that ends makes room', () => {
+test('an address may have two hundred connections, and each that ends makes room', () => {
   const gate = new ConnectionGate();
   let open = 0;
   for (let second = 0; second < 60; second += 5) open += entered(gate, A, SOURCE_BURST, second * 1_000);

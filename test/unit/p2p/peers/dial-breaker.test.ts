@@ -37,7 +37,7 @@ test('a success resets the count', () => {
   expect(() => breaker.check(0)).not.toThrow();
 });
 
-test('failures more than half an hour after the first do not count together with it', () => {
+test('failures more than half an hour after the first do not count with it', () => {
   const breaker = new DialBreaker();
   fail(breaker, FAILURES_MAX - 1, 0);
   breaker.check(30 * MINUTE - 1);

@@ -43,7 +43,7 @@ describe('addresses that no peer can have', () => {
     expect(dialled).toEqual([]);
   });
 
-  test('are left out when a peer has others', async () => {
+  test('are left out where a peer has others', async () => {
     const { dialling, dialled } = recorded();
     expect(dialling.choose([...NOBODYS, PEERS])).toEqual([PEERS]);
     await dialling.probe([...NOBODYS, PEERS], never);

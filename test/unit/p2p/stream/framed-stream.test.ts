@@ -25,7 +25,7 @@ function rawStream(pieces: Uint8Array[]): RawStream & { readonly written: Uint8A
   };
 }
 
-test('bytes are counted with their length prefixes, and a stream ends only once', async () => {
+test('bytes are counted with their length prefixes, and a stream ends once', async () => {
   const meter = meterOf();
   const raw = rawStream([Uint8Array.of(0), Uint8Array.of(0)]);
   const stream = new FramedStream(raw, { clock: new ManualClock(), meter });

@@ -174,7 +174,7 @@ test('a flood of gossip over budget costs the sender its connection', async () =
   expect(b.host.blocklisted()).toMatchObject([{ overlay: toHex(a.host.overlay) }]);
 });
 
-test('a sender stops by itself at its peer’s budget', async () => {
+test('a sender stops by itself at the budget of its peer', async () => {
   const { a, clock, learned, announce } = await gossips();
   const records = Array.from({ length: 150 }, (_, i) => recordOf(i + 11));
   for (const record of records) await a.addressBook.put(record);
@@ -289,7 +289,7 @@ test('over hive 1.1.0 a record is taken without a look at its signature, and nev
   expect(judge(unproved, '14.0.0', known(hearsay(2, '/ip4/8.8.8.8/tcp/1')))).toEqual({ take: taken });
 });
 
-test('a record is passed on when at least one of its addresses can be reached', () => {
+test('a record is passed on when one of its addresses can be reached', () => {
   const generation = '15.0.0';
   expect(toAnnounce(recordOf(2), { generation, allowPrivate: true })).toEqual(recordOf(2));
   expect(toAnnounce(recordOf(2), { generation, allowPrivate: false })).toBeUndefined();
@@ -313,7 +313,7 @@ test('hive 2.0.0 never carries a record without a time, hive 1.1.0 carries both 
   }
 });
 
-test('hive 1.1.0 leaves out addresses that others cannot reach, hive 2.0.0 keeps what was signed', () => {
+test('hive 1.1.0 leaves out the addresses that others cannot reach, hive 2.0.0 keeps what was signed', () => {
   const open = `/ip4/8.8.8.8/tcp/1634/p2p/${peerId}`;
   const underlay = encodeUnderlays([open, `/ip4/10.9.0.2/tcp/1634/p2p/${peerId}`]);
   const record = { ...recordOf(2), underlay };
@@ -334,7 +334,7 @@ test('nodes of the older generation learn records of both kinds, all without a t
   expect(overlays.map((overlay) => b.addressBook.get(overlay)?.timestamp)).toEqual([0n, 0n]);
 });
 
-test('one budget covers the records of both versions', async () => {
+test('one budget counts the records of both versions', async () => {
   const { a, peer } = await gossips();
   const send = async (generation: Generation, count: number) => {
     const stream = await a.host.open(peer, HIVE[generation].id, { signal: never });
@@ -347,7 +347,7 @@ test('one budget covers the records of both versions', async () => {
   await expect(send('14.0.0', 1)).rejects.toMatchObject({ code: 'STREAM_RESET' });
 });
 
-test('a budget is forgotten together with its peer', async () => {
+test('a budget is forgotten with its peer', async () => {
   const { a, b, peer, announce, clock, learned } = await gossips();
   const records = Array.from({ length: 120 }, (_, i) => recordOf(i + 11));
   for (const record of records) await a.addressBook.put(record);

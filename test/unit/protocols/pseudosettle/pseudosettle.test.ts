@@ -149,7 +149,7 @@ describe('a creditor', () => {
     expect(balance).toBe(0n);
   });
 
-  test('resets the stream of a second refresh in the same second, and accepts one in the next second', async () => {
+  test('resets the stream of a second refresh in the same second, and accepts one in the next', async () => {
     const { answers } = await paymentsOf([400_000n, 400_000n, 400_000n], [0, 999, 1]);
     expect(answers.map((answer) => (answer === 'reset' ? answer : amountOf(answer.amount)))).toEqual([
       400_000n,

@@ -99,7 +99,7 @@ function single(signed: { owner: number; text: string }, index: number): Stamped
   return { chunk: chunk!, stamp: stampNo(index) };
 }
 
-test('a page is requested, verified and stored', async () => {
+test('a page is asked for, verified and stored', async () => {
   const { node, server, sync } = await pulling();
   const chunks = inBin(node, 0, 10);
   const one = await server({ offer: chunks });
@@ -185,7 +185,7 @@ test('a page in which a chunk is offered twice is answered once', async () => {
   expect(one.wants).toEqual([[0]]);
 });
 
-test('deliveries may arrive in any order', async () => {
+test('deliveries may come in any order', async () => {
   const { node, server, sync } = await pulling();
   const offer = inBin(node, 0, 5);
   const one = await server({ offer, deliver: (stream, wanted) => deliverAll(stream, wanted.toReversed()) });
@@ -247,7 +247,7 @@ const BAD: readonly (readonly [string, (good: Stamped, other: Stamped) => object
   ],
 ];
 
-test.each(BAD)('a delivery %s costs only that chunk', async (_what, spoil, error) => {
+test.each(BAD)('a delivery %s costs that chunk only', async (_what, spoil, error) => {
   const { node, server, sync } = await pulling();
   const [first, second, third, other] = inBin(node, 0, 4) as [Stamped, Stamped, Stamped, Stamped];
   const one = await server({
@@ -318,7 +318,7 @@ test('an older stamp on a used index is passed over', async () => {
   expect([holds(node, old), holds(node, next)]).toEqual([false, true]);
 });
 
-test('a failing store fails the page', async () => {
+test('a store that fails fails the page', async () => {
   const { node, server, sync } = await pulling();
   const offer = inBin(node, 0, 3);
   let puts = 0;
@@ -518,7 +518,7 @@ test('chunks that arrived before a conversation broke off are kept, and the page
   ]);
 });
 
-test('a peer that ends its side early fails the page', async () => {
+test('a peer that ends its side early has failed the page', async () => {
   const { node, server, sync } = await pulling();
   const one = await server({
     offer: inBin(node, 0, 2),
@@ -527,7 +527,7 @@ test('a peer that ends its side early fails the page', async () => {
   await expect(sync(one)).rejects.toMatchObject({ code: 'STREAM_ENDED' });
 });
 
-test('a peer that does not deliver within three minutes fails the page', async () => {
+test('a peer that does not deliver within three minutes has failed the page', async () => {
   const { clock, node, server, sync } = await pulling();
   const one = await server({ offer: inBin(node, 0, 2), deliver: () => new Promise(() => undefined) });
   const page = outcome(sync(one));

@@ -103,7 +103,7 @@ test.each(vectors.cases)('serving $version', async (recorded) => {
   expect(end.written).toEqual(sent);
 });
 
-test('the recordings cover both generations', () => {
+test('the recordings are of both generations', () => {
   expect(vectors.cases.map(({ version }) => version)).toEqual(['2.8.1', '2.7.1']);
   expect(CURSORS.id).toBe('/swarm/pullsync/1.4.0/cursors');
 });

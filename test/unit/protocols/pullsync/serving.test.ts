@@ -156,7 +156,7 @@ describe('a peer that says which cursors it knows', () => {
     expect(ack.value?.cursors[0]).toBe(20n);
   });
 
-  test('is told again what was lost on the way', async () => {
+  test('is told again what got lost on the way', async () => {
     const { clock, node, ask, known } = await told();
     const lost = await ask(known);
     await fill(node, chunksInBin(node.overlay, 0, 1));

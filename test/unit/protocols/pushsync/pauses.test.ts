@@ -56,7 +56,7 @@ test('a pause that did not help doubles, up to 30 seconds', async () => {
   expect(lengths).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
 });
 
-test('pushes that fail during a pause lengthen neither it nor the next one', async () => {
+test('pushes that fail during a pause make neither it nor the next one longer', async () => {
   const { clock, pauses, fail } = pausing();
   fail('1', 4);
   await clock.advance(400);

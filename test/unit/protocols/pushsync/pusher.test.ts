@@ -426,7 +426,7 @@ describe('waiting chunks', () => {
 describe('waiting chunks of a neighbourhood that takes nothing', () => {
   const [inside, outside] = [chunks.filter((one) => isIn('0', one)), chunks.filter((one) => isIn('1', one))];
 
-  test('are tried again every second, and after the fourth failure with pauses that grow to 30 seconds', async () => {
+  test('are tried again every second, and from the fourth failure onwards after pauses that grow to 30 seconds', async () => {
     const times: number[] = [];
     const { clock, store, pusher } = await pusherWith(async () => {
       times.push(clock.monotonic() / 1_000);
@@ -476,7 +476,7 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     await pusher.stop();
   });
 
-  test('are pushed once the pause is over and there is room again', async () => {
+  test('are pushed when the pause is over and there is room again', async () => {
     let full = true;
     const { clock, store, pusher, pushed } = await pusherWith(
       async () => {
@@ -677,7 +677,7 @@ describe('a direct push', () => {
     expect(clock.running).toBe(0);
   });
 
-  test('succeeds as soon as there is room', async () => {
+  test('arrives as soon as there is room', async () => {
     const { clock, pusher, pushed } = await pusherWith(async () => {
       if (pushed.length < 3) throw new NoRoomError('01');
       return synced;

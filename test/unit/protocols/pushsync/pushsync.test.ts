@@ -423,7 +423,7 @@ test('a failed push reports that a storer has no room, even when other peers fai
   });
 });
 
-test('a storer that had no room is asked again by the next push of the same chunk', async () => {
+test('a storer that had no room is asked for the same chunk by the next push', async () => {
   const order: number[] = [];
   const { node } = await amongStrangers(2, async (stream, served, n) => {
     order.push(n);

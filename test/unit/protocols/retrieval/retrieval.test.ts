@@ -141,7 +141,7 @@ test('an origin in the neighbourhood of the chunk tolerates 34 failures', async 
   expect(asked).toHaveLength(34);
 });
 
-test('a forwarder tolerates one failure and reports that the chunk is not found', async () => {
+test('a forwarder tolerates one failure and says that the chunk is not found', async () => {
   const { clock, network, node, asked } = await amongStrangers(0, async () => undefined);
   const asker = await stranger(9, { clock, network, protocol: RETRIEVAL, handler: async () => undefined });
   const closer: Stranger[] = [];
@@ -220,7 +220,7 @@ test('a peer that refused is asked again by the next request, once per request',
   expect(asked).toHaveLength(3);
 });
 
-test('a peer that failed for a chunk is not asked for it again for a minute', async () => {
+test('a peer that failed for a chunk is not asked for it again within a minute', async () => {
   const { clock, node, asked } = await amongStrangers(1, async (stream, served) => {
     if (served === 1) stream.reset(new Error('broken'));
     else await deliver(stream, someChunk);

@@ -206,7 +206,7 @@ describe('through a slow endpoint', () => {
     expect(await counted(b, 'swap_cheques_rejected')).toBe(0);
   });
 
-  test('the cheque of one peer does not wait for the cheque of another', async () => {
+  test('the cheque of one peer does not wait for that of another', async () => {
     const { a, b, peer, ...parts } = await pair();
     const c = await swapNode(3, parts);
     const other = await meet(c, b, parts.clock);
@@ -539,7 +539,7 @@ describe('the creditor', () => {
     ],
     ['with a short signature', ({ signed }) => ({ ...signed(), signature: new Uint8Array(64).fill(1) })],
     ['without a signature', ({ signed }) => ({ ...signed(), signature: new Uint8Array(65) })],
-  ])('refuses a cheque %s, and then accepts an honest one', async (_, make) => {
+  ])('refuses a cheque %s, and then takes an honest one', async (_, make) => {
     const d = await debtor();
     expect(await d.send(make(d))).toBe('refused');
     expect(d.b.credited).toEqual([]);
@@ -572,7 +572,7 @@ describe('the creditor', () => {
     ]);
   });
 
-  test('examines a few forged cheques, and then refuses their sender for a while', async () => {
+  test('looks at a few forged cheques, and then refuses their sender for a while', async () => {
     const { b, clock, mallory, peer, send, signed } = await debtor();
     let sent = 0;
     for (; !peer.closed.aborted && sent < 100; sent++) {

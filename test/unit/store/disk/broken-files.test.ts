@@ -80,7 +80,7 @@ beforeAll(async () => {
   await fill(original);
 });
 
-test('an index is walked the way LMDB has written it', () => {
+test('an index is walked as LMDB has written it', () => {
   const counts = new Map<string, number>();
   const onEntry = (table: string) => void counts.set(table, (counts.get(table) ?? 0) + 1);
   expect(walkIndex(file(original, 'index.mdb'), { onEntry })).toEqual([]);

@@ -62,7 +62,7 @@ test('no more changes wait than there are records', async () => {
   expect(keys(base.entries(''))).toEqual(['undo/98', 'undo/99']);
 });
 
-test('a record that is removed while it is being written does not reappear', async () => {
+test('a record that is removed while it is being written does not come back', async () => {
   const { base, patient } = records();
   const put = patient.put('a', one);
   const removed = patient.remove('a');

@@ -35,7 +35,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect([reserve.size(), reserve.sizeWithinRadius(), reserve.radius()]).toEqual([3, 1, 2]);
   });
 
-  test('treats the same chunk with the same stamp as done already', async () => {
+  test('takes the same chunk with the same stamp as done already', async () => {
     await using bench = await open();
     const { reserve } = bench.store;
     await reserve.put(chunk(1), stamp());
@@ -372,7 +372,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(await reserve.batches(ids[3], 3)).toEqual([]);
   });
 
-  test('keeps its radius and reports when it changes', async () => {
+  test('keeps its radius and says when it changes', async () => {
     await using bench = await open({ radius: 1 });
     const { reserve } = bench.store;
     await reserve.put(chunk(0x20), stamp());
@@ -392,7 +392,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(bench.store.reserve.radius()).toBe(4);
   });
 
-  test('starts its epoch only once', async () => {
+  test('begins its epoch once', async () => {
     await using bench = await open();
     expect(bench.store.reserve.epoch()).toBe(1_700_000_000n);
     await bench.reopen();

@@ -8,7 +8,7 @@ import { type Events, FATES, type Habits, type Order, Trader } from './economy.t
 import { supplyOf } from './trader-money.ts';
 
 const NODES = 4;
-/** Thresholds that grow within a run, and little that time pays. */
+/** Thresholds that grow within a run, and time that pays little. */
 const TERMS = {
   ...PRODUCTION,
   refreshRate: 2_000_000n,
@@ -17,7 +17,7 @@ const TERMS = {
   growthStepSeconds: 3n,
   growthLinearSeconds: 9n,
 };
-/** An honest node leaves its peers some time before it connects again, milliseconds. */
+/** How long an honest node waits before it connects again, milliseconds. */
 const RECONNECT_MS = 8_000;
 /** The longest payment, with the pause after one that failed. */
 const PAYMENT_MS = 7_000;

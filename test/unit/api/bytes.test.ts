@@ -41,7 +41,7 @@ describe('POST /bytes', () => {
     expect(kit.knobs.pushed).toEqual([]);
   });
 
-  test('an existing tag is used and returned', async () => {
+  test('a tag in the request is used and returned', async () => {
     const kit = await startKit();
     const { uid } = await kit.services.store.tags.create();
     const answer = await post(kit, { 'svc-postage-batch-id': BATCH, 'svc-tag': String(uid) });

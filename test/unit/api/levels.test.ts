@@ -104,7 +104,7 @@ describe('an upload without a level', () => {
   });
 });
 
-/** Routes that read it in the swarm dialect alone. */
+/** Routes that read it in the swarm dialect only. */
 const ELSEWHERE = [
   ['POST', `/feeds/${OWNER}/aa`],
   ['POST', `/pins/${OWNER}`],

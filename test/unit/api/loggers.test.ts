@@ -122,7 +122,7 @@ describe('setting the verbosity', () => {
   });
 
   test('of a subsystem named in full does not affect any other', async () => {
-    // As an expression the same text would match the root alone.
+    // As an expression the same text would match only the root.
     await put('node[0][]>>1', 'none');
     expect(await verbosities()).toEqual({ node: 'none', 'node/api': 'info' });
   });
@@ -168,7 +168,7 @@ describe('what is refused', () => {
     expect(await ask('/loggers/bm9kZ/info', 'PUT')).toEqual(refused);
   });
 
-  test.each(['loud', 'warn', 'silent', 'INFO', '0'])('%s is no verbosity', async (verbosity) => {
+  test.each(['loud', 'warn', 'silent', 'INFO', '0'])('%s is not a verbosity', async (verbosity) => {
     expect(await put('node', verbosity)).toEqual(
       refusal('verbosity: want oneof:none error warning info debug all'),
     );

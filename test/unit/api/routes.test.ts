@@ -24,7 +24,7 @@ const BEYOND = new Set([
   'GET /chunk-events',
 ]);
 
-/** Headers that later nodes of the public network read as well: a single-owner chunk can be stored first, pushed later. */
+/** Headers that later nodes of the public network also read: a single-owner chunk can be stored first, pushed later. */
 const READ_BEYOND: Readonly<Record<string, readonly string[]>> = {
   'POST /soc/{owner}/{id}': ['svc-tag', 'svc-pin', 'svc-deferred-upload'],
 };

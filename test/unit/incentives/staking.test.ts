@@ -35,7 +35,7 @@ class FakeRegistry {
   failure: ChainError | undefined;
   readonly sent: { description: string; gasPrice?: bigint; gasLimit?: bigint }[] = [];
 
-  /** What an earlier operation has on its way; mined, and gone, when it is waited for. */
+  /** Pending transactions of an earlier operation; mined, and gone, once they are waited for. */
   underway: SentTransaction[] = [];
   stuck = false;
   pending = () => this.underway;
@@ -108,7 +108,7 @@ function bench({ height = 0, log = silentLogger() } = {}) {
   return { registry, staking, clock };
 }
 
-/** A change of the stake by nothing that was sent before. */
+/** A change of the stake by zero that was sent earlier. */
 function earlier(): SentTransaction {
   const data = encodeManageStake(NONCE, 0n, 0);
   const fees = { gasLimit: 0n, gasTipCap: 0n, gasFeeCap: 0n, tipBoostPercent: 25 };

@@ -30,7 +30,7 @@ const QUIET_PULLS = 2;
 const QUIET_ROUNDS = QUIET_PULLS + 24;
 const ROUNDS_MAX = 400;
 
-/** A failure is told before the test is given up. */
+/** A failure is reported before the test is given up. */
 const SHRUNK_WITHIN_MS = 45_000;
 
 type Operation =

@@ -21,7 +21,7 @@ interface Given {
   readonly covered?: number;
 }
 
-/** Lets go of the entries below the radius that it is told to be held elsewhere, the highest bin first. */
+/** Lets go of the entries below the radius that are said to be held elsewhere, the highest bin first. */
 class FakeHandOver implements HandOver {
   /** Chunks asked for, by call. */
   readonly asked: number[] = [];

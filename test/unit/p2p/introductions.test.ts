@@ -1,4 +1,4 @@
-/** What other nodes may do with introductions, and what comes of it: second ones, none at all, and nonsense. */
+/** What other nodes may do with introductions, and the outcome: repeated ones, none at all, and nonsense. */
 
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';

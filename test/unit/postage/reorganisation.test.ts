@@ -68,7 +68,7 @@ describe('what a reorganisation removes', () => {
       expect(postage.usable(issuer)).toBe(false);
       await mineSlowly(own, 2);
       expect(postage.usable(issuer)).toBe(true);
-      // Slots that were given away stay so: their chunks may be out.
+      // Issued slots stay issued: their chunks may have been pushed.
       expect(postage.stamper(batchId).stamp(chunk(1)).index).toEqual(first.index);
     });
     expect(own.fatal).toEqual([]);
@@ -384,7 +384,7 @@ function shown({ postage }: Node): unknown {
   const batches = postage.batches.all().sort((a, b) => (toHex(a.id) < toHex(b.id) ? -1 : 1));
   const own = batches.flatMap(({ id }) => {
     const issuer = postage.issuer(id);
-    // The id says who paid, not whose the batch is: that may differ between two branches.
+    // The id names the payer, not the owner of the batch: that may differ between two branches.
     if (issuer === undefined || postage.gone(issuer)) return [];
     const { amount, depth, blockNumber, immutable } = issuer;
     return [{ id: toHex(id), amount, depth, blockNumber, immutable, usable: postage.usable(issuer) }];

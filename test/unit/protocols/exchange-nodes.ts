@@ -170,7 +170,7 @@ export async function exchangeNodes(count: number, options: ExchangeOptions): Pr
   return nodes;
 }
 
-/** A peer that speaks one protocol, and that as the test says. */
+/** A peer that speaks one protocol, in the way the test says. */
 export interface Stranger {
   readonly host: Host;
   readonly overlay: Uint8Array;

@@ -7,7 +7,7 @@ interface Timer {
 }
 
 const EPOCH_MS = 1_700_000_000_000;
-/** Turns of the event loop in which everything a timer woke comes to rest; hosts in memory need one. */
+/** Turns of the event loop after which everything woken by a timer has come to rest; hosts in memory need one. */
 const TURNS = 3;
 
 /** Time moves only by `advance`, from timer to timer, and everything that a timer wakes comes to rest before the next. */

@@ -68,7 +68,7 @@ interface Row<T extends MessageTable> {
   readonly reply: T;
   readonly good: fc.Arbitrary<Uint8Array>;
   readonly hostile: fc.Arbitrary<Uint8Array>;
-  /** In which the asker has its answer or error, milliseconds. */
+  /** Time within which the asker has its answer or error, milliseconds. */
   readonly withinMs: number;
   /** The peer answers a request as often as it is asked. */
   ask(target: Target, intruder: Intruder): Promise<unknown>;

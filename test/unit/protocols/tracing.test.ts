@@ -21,7 +21,7 @@ interface Begun extends SpanOptions {
   readonly name: string;
 }
 
-/** Writes down the spans that begin. */
+/** Records the spans that begin. */
 function recording(current?: SpanContext): { tracing: Tracing; begun: Begun[] } {
   const begun: Begun[] = [];
   const span = (context: SpanContext): Span => ({

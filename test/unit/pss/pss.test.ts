@@ -202,7 +202,7 @@ test('a chunk that arrives again is not delivered again', async () => {
 test('up to 256 chunks wait, and any further one is tried at once', async () => {
   const node = nodeOf();
   const { heard } = listen(node);
-  // The first one is being tried already.
+  // The first one is already being tried.
   for (let n = 0; n < 257; n++) node.pss.offer(letter(`${n}`));
   expect(heard).toEqual([]);
   node.pss.offer(letter('beyond'));

@@ -94,7 +94,7 @@ class Model {
     { split: number; seen: number; stored: number; sent: number; synced: number }
   >();
   readonly #totals = { uploaded: 0, synced: 0 };
-  /** Readable still, though not held. */
+  /** Still readable, though not held. */
   readonly #handedOver = new Map<string, Chunk>();
   #reserve: Holding[] = [];
   #radius = 2;

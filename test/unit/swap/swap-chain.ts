@@ -32,7 +32,7 @@ export class SwapChain {
   readonly tokens = new Map<string, bigint>();
   /** How the endpoint behaves to a caller that asks here. */
   isDown = false;
-  /** Calls end with their signal alone. */
+  /** Calls end only with their signal. */
   isSilent = false;
   calls = 0;
 

@@ -548,7 +548,7 @@ test('unreached peers do not fill a bin', async () => {
 test('an overfull bin gives up an unhealthy peer first, then the last unreached one', async () => {
   const { kademlia, clock, net, connect, drops } = table({ storageRadius: () => 1 });
   await kademlia.start();
-  // Slots 0 to 3, of which two peers too many can be reached.
+  // Slots 0 to 3, two peers too many of which can be reached.
   const overlays = Array.from({ length: 24 }, (_, i) => id((0x80 + i).toString(16)));
   const walled = ['90', '92'].map((prefix) => underlayOf(id(prefix)));
   net.probe = async (underlay) => {

@@ -106,10 +106,10 @@ function nodesIn(clock: ManualClock, given: Trouble): Node[] {
   });
 }
 
-/** What has kept nodes apart. */
+/** What kept nodes apart. */
 const examples: [Trouble][] = [
   {
-    // Two dial each other; what one says on the first connection is there before its introduction on the second.
+    // Two dial each other; what one sends on the first connection arrives before its introduction on the second.
     nodes: 3,
     firstKey: 78,
     radius: 0,
@@ -135,7 +135,7 @@ const examples: [Trouble][] = [
     startsMs: [0, 0, 40, 0, 0],
   },
   {
-    // Nodes of one slot, and who should tell their peers of them is not heard.
+    // Nodes of one slot, and the node that should announce them to their peers is not heard.
     nodes: 5,
     firstKey: 114,
     radius: 2,

@@ -148,7 +148,7 @@ describe('ranges', () => {
     'bytes=0-1,x',
     `bytes=${'9'.repeat(30)}-`,
     `bytes=${'0-0,'.repeat(300)}`,
-  ])('%s is no range', (range) => {
+  ])('%s is not a range', (range) => {
     expect(plan({ range })).toEqual({ kind: 'unsatisfiable', overlap: false });
   });
 

@@ -79,7 +79,7 @@ test('a piece is requested once the system has taken the previous one', async ()
   expect(body).toEqual(Buffer.concat(Array.from({ length: 20 }, (_, i) => Buffer.alloc(1000, i))));
 });
 
-test('a client that leaves without taking anything ends the stream', async () => {
+test('a client that leaves while it reads nothing ends the stream', async () => {
   const { connection, response, state } = answering(20);
   await settle();
   expect(connection.isWaiting).toBe(true);

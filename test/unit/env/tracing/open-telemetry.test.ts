@@ -44,7 +44,7 @@ function kit(options: Partial<TracingOptions> = {}, how: { failure?: Error; hang
   };
   let drawn = 0;
   const random = {
-    // Never zeros, which are no id.
+    // Never zeros, which are not a valid id.
     bytes: (length: number) => new Uint8Array(length).fill((drawn++ % 255) + 1),
     below: () => 0,
   };

@@ -210,7 +210,7 @@ property.prop(
   async (openings) => {
     const { other, clock, accepted, ended, settle } = linked();
     for (const [bytes, cut, ending] of openings) {
-      // A stream of which nothing was said is unknown to the other side.
+      // A stream about which nothing was sent is unknown to the other side.
       if (bytes.length === 0) continue;
       const stream = other.open();
       for (let at = 0; at < bytes.length; at += cut ? 1 : bytes.length) {

@@ -122,7 +122,7 @@ test('the stream of a peer over its budget is cut off, the peer stays connected'
   await send(1);
 });
 
-/** Everything of `records` is told, thirty at a time, over a connection of its own each time. @returns records learned */
+/** Sends all `records`, thirty at a time, each time over a new connection. @returns records learned */
 async function toldAnew(
   { a, b, clock, learned }: Awaited<ReturnType<typeof gossips>>,
   records: readonly AddressRecord[],
@@ -239,7 +239,7 @@ test('over hive 2.0.0 a record is taken when it is more than five minutes newer,
   }
 });
 
-/** As a sender of hive 1.1.0 puts it. */
+/** As a sender of hive 1.1.0 writes it. */
 const hearsay = (n: number, address?: string) =>
   recordOf(n, address === undefined ? { timestamp: 0n } : { timestamp: 0n, address });
 const TWO_ADDRESSES = encodeUnderlays([

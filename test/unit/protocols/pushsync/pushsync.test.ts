@@ -50,7 +50,7 @@ function inLowerHalf(n: number): boolean {
   return overlayOf(n) < '8';
 }
 
-/** One node and strangers of the lower half that serve pushsync by `handler`, all connected to it. */
+/** One node and strangers of the lower half that serve pushsync with `handler`, all connected to it. */
 async function amongStrangers(
   count: number,
   handler: (stream: MessageStream, served: number, n: number) => Promise<void>,
@@ -78,7 +78,7 @@ async function amongStrangers(
   return { clock, network, node: node!, strangers, asked: () => asked };
 }
 
-/** Sets a radius, and gives a chunk, so that no stranger is in its neighbourhood and none of their receipts is shallow. */
+/** Sets a radius and returns a chunk such that no stranger is in its neighbourhood and none of their receipts is shallow. */
 function outside(node: ExchangeNode): Chunk {
   node.radius = 1;
   return chunkWhere(([first = 0]) => first >= 128);
@@ -95,7 +95,7 @@ function chunkBeyond(node: ExchangeNode, strangers: readonly Stranger[]): Chunk 
   return chunkWhere((address) => strangers.every((one) => closerTo(address, one.overlay, node.overlay) < 0));
 }
 
-/** A storer without room, and what it says of itself. */
+/** A storer without room, and the error that it answers with. */
 const fullStorer = (stream: MessageStream) =>
   stream.write(Receipt, { err: `handler: ${new NoRoomError('0110').message}` });
 
@@ -104,7 +104,7 @@ const replaced = {
   err: 'reserve put: reserve putter.Put: overwrite same chunk. prev 2 cur 1: overwriting chunk with newer timestamp',
 };
 
-/** Delivers to `peer` as a client that is no node of ours. */
+/** Delivers to `peer` as a client that is not a node of ours. */
 async function receiptFrom(from: Stranger, peer: Peer, delivery: Partial<MessageOf<typeof Delivery>>) {
   const stream = await from.host.open(peer, PUSHSYNC.id, { signal: never });
   await stream.write(Delivery, delivery);
@@ -483,7 +483,7 @@ test('no peer outside the neighbourhood is asked while peers inside it are conne
   expect(order.slice(2).map(inLowerHalf)).toEqual([false]);
 });
 
-test('a node outside the neighbourhood of a chunk does not keep it when no peer takes it', async () => {
+test('a node neither responsible for a chunk nor closest to it does not keep it when no peer takes it', async () => {
   const { node, strangers } = await amongStrangers(2, (stream) => stream.write(Receipt, { err: 'no' }));
   const chunk = chunkBeyond(node, strangers);
   await expect(node.pushsync.push(chunk, stamp, { signal: never })).rejects.toMatchObject({
@@ -544,7 +544,7 @@ test('a receipt states the storage radius at the time of signing', async () => {
   expect(await receiptFrom(from, peer, parcel)).toMatchObject({ err: '', storageRadius: 9 });
 });
 
-test('a full node without peers to push to keeps the chunk itself, a light node fails for lack of a peer', async () => {
+test('a full node without peers to push to wants the chunk itself, a light node fails for lack of a peer', async () => {
   const clock = new ManualClock();
   const [full] = await exchangeNodes(1, { clock });
   const [light] = await exchangeNodes(1, { clock, fullNode: false });

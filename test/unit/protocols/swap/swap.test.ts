@@ -629,7 +629,7 @@ describe('the creditor', () => {
     expect(await send(signed({ cumulativePayout: FUNDS + 1_000n * RATE }))).toBe('taken');
   });
 
-  /** One look after the other; the block with a cashing comes after the `nth` at what is there or paid. */
+  /** One look at a time; the block with a cashing comes after the `nth` at what is there or paid. */
   function cashAfterLook(nth: number, { b, chain, book }: Debtor, cashed: bigint): void {
     const answer = b.chain.call.bind(b.chain);
     const looks = [SWAP_FUNCTIONS.paidOut, SWAP_FUNCTIONS.liquidBalanceFor].map((name) => selectorOf(name));

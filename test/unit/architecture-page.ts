@@ -1,4 +1,4 @@
-/** The tables of ARCHITECTURE.md that say who may import whom. */
+/** The tables of ARCHITECTURE.md that say which part may import which. */
 import { readPage } from './source-tree.ts';
 
 export interface Allowance {

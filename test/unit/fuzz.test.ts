@@ -23,7 +23,7 @@ describe('the fuzzer', () => {
     };
   }
 
-  /** Breaks at four bytes one after the other, and counts how far it gets. */
+  /** Fails at four bytes one after the other, and counts how far it gets. */
   function planted(guided: boolean) {
     const counters = new Uint8Array(8);
     const target: Target = (input) => {
@@ -52,7 +52,7 @@ describe('the fuzzer', () => {
     expect(await planted(false)(200_000)).toMatchObject({ runs: 200_000, found: [] });
   });
 
-  test('takes errors with a code of the project for answers, all others for crashes', async () => {
+  test('treats errors with a code of the project as answers, and all others as crashes', async () => {
     const refusing: Target = () => {
       throw Object.assign(new Error('bad'), { code: 'MESSAGE_MALFORMED' });
     };
@@ -67,7 +67,7 @@ describe('the fuzzer', () => {
 
   const bounded = { runs: 500, seconds: 60, seed: 1, hangMs: 60_000 };
 
-  test('names an input that never ends, and one that takes all memory', async () => {
+  test('reports an input that never ends, and one that uses up all memory', async () => {
     const script = (code: string) => new URL(`data:text/javascript,${encodeURIComponent(code)}`);
     const hanging = await fuzzTarget(
       'stamp',
@@ -91,7 +91,7 @@ describe('the fuzzer', () => {
   });
 });
 
-test('instrumented sources do what they did, and count', () => {
+test('instrumented sources behave as before, and count', () => {
   const source = `
     const pick = (n: number) => (n > 2 ? 'many' : n === 0 || n === 1 ? 'few' : 'two');
     function sum(list: number[]): number {

@@ -1,4 +1,4 @@
-/** What an installation brings is what was looked at: every package is known by its hash, and runs nothing when it comes. */
+/** An installation brings only what was reviewed: every package is known by its hash, and runs nothing when it is installed. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
@@ -26,7 +26,7 @@ const { '': root, ...packages } = (read('package-lock.json') as { packages: Reco
   .packages;
 const locked = Object.entries(packages);
 
-test('the lock file is that of the manifest, whose versions are exact', () => {
+test('the lock file matches the manifest, whose versions are exact', () => {
   for (const kind of ['dependencies', 'devDependencies'] as const) {
     expect(root?.[kind]).toEqual(manifest[kind]);
     for (const [name, version] of Object.entries(manifest[kind])) {
@@ -36,7 +36,7 @@ test('the lock file is that of the manifest, whose versions are exact', () => {
   }
 });
 
-test('every package has its hash, but for programs of other platforms', () => {
+test('every package has its hash, except programs for other platforms', () => {
   for (const [path, { integrity, optional, os }] of locked) {
     if (integrity === undefined) expect([optional, os?.length], path).toEqual([true, 1]);
     else expect(integrity, path).toMatch(/^sha512-/);
@@ -47,7 +47,7 @@ test('no package comes from an address of its own', () => {
   expect(locked.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
 });
 
-test('packages that would run something when they are installed are those that were decided about', () => {
+test('the packages with install scripts are exactly those that were decided about', () => {
   const scripted = locked.filter(([, { hasInstallScript }]) => hasInstallScript === true);
   const names = scripted.map(([path]) => path.replace(/^.*node_modules\//, ''));
   expect(new Set(names)).toEqual(new Set([...Object.keys(manifest.allowScripts), ...UNAPPROVED]));

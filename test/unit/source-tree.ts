@@ -1,4 +1,4 @@
-/** The TypeScript files of the repository as text, who imports whom, and the circles in that. */
+/** The TypeScript files of the repository as text, which file imports which, and the circles in that. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';

@@ -10,7 +10,7 @@ import { importCycles, readSources } from './source-tree.ts';
 
 /** Files of one folder: more than that have more than one subject. */
 const FOLDER_FILES_MAX = 15;
-/** Tables of which each row is a file. */
+/** Tables whose rows are files. */
 const TABLE_FOLDERS = /^(node\/api\/routes|harness\/commands|scenarios)$/;
 
 /** Effects belong to these files; everything else under `node/` receives them. */
@@ -29,13 +29,13 @@ test('no two files import each other, directly or in a circle, types included', 
   expect(importCycles(files)).toEqual([]);
 });
 
-test('a circle of three files is found, also beside another one', () => {
+test('a circle of three files is found, even beside another one', () => {
   const imports = { a: ['b'], b: ['c'], c: ['a', 'd'], d: ['e'], e: ['d', 'f'], f: [], g: ['a', 'g'] };
   const made = Object.entries(imports).map(([path, targets]) => ({ path, imports: targets }));
   expect(importCycles(made)).toEqual([['a', 'b', 'c'], ['d', 'e'], ['g']]);
 });
 
-test('a folder has few files, besides tables of which each row is a file', () => {
+test('a folder has few files, except tables whose rows are files', () => {
   const counts = new Map<string, number>();
   for (const { path } of files) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
   const large = [...counts].filter(
@@ -44,7 +44,7 @@ test('a folder has few files, besides tables of which each row is a file', () =>
   expect(large).toEqual([]);
 });
 
-test('the folders of the repository import what their table allows, and use all of it', () => {
+test('the folders of the repository import only what their table allows, and use all of it', () => {
   const used = new Set<string>();
   const wrong = files.flatMap(({ path, imports }) => {
     const row = topLevel().find(({ name }) => path.startsWith(name));
@@ -61,7 +61,7 @@ test('the folders of the repository import what their table allows, and use all 
   expect(unused(topLevel(), used)).toEqual([]);
 });
 
-test('a room of the harness imports only rooms above it that its row names, and all of these', () => {
+test('a room of the harness imports only the rooms above it that its row names, and all of these', () => {
   const rooms = harnessRooms();
   const roomOf = (path: string) => rooms.findIndex(({ name }) => covers(`harness/${name}`, path));
   const used = new Set<string>();
@@ -128,7 +128,7 @@ test('one protocol does not import another', () => {
   expect(wrong).toEqual([]);
 });
 
-test('js-libp2p is what the tests compare with: nothing that runs imports it', () => {
+test('js-libp2p serves only as a reference in tests: nothing that runs imports it', () => {
   const wrong = files.filter(({ text }) => /from '(@?libp2p|@chainsafe\/libp2p|@?multiformats)/.test(text));
   expect(wrong.map(({ path }) => path)).toEqual([]);
 });
@@ -146,7 +146,7 @@ test('time, randomness, disk and sockets are touched at the edge of the node onl
   expect(wrong).toEqual([]);
 });
 
-test('the driver that embeds nodes, and what tampers with them, alone import one that runs', () => {
+test('only the driver that embeds nodes, and the code that tampers with them, import the running parts of a node', () => {
   const running = /^node\/(compose|option-sources|platform\/|store\/|env\/(clock|heap)\.ts)/;
   const isPeerClock = (path: string, target: string) =>
     path.startsWith('harness/conformance/wire/') && target === 'node/env/clock.ts';

@@ -26,7 +26,7 @@ function owe({ accounting, peer, row }: Setup, debt: bigint): void {
 const silent = () => new Promise<never>(() => undefined);
 
 describe('using a service', () => {
-  test('reserves its price, then owes it', () => {
+  test('reserves its price, then adds it to the debt', () => {
     const { accounting, peer, row } = connectedTo();
     const credit = accounting.prepareCredit(peer, PRICE, true);
     expect(row()).toMatchObject({ reservedBalance: PRICE, consumedBalance: 0n });
@@ -34,7 +34,7 @@ describe('using a service', () => {
     expect(row()).toMatchObject({ reservedBalance: 0n, consumedBalance: -PRICE, balance: -PRICE });
   });
 
-  test('that is not delivered costs nothing, and either end of a credit counts once', () => {
+  test('that is not delivered costs nothing, and a credit can end only once', () => {
     const { accounting, peer, row } = connectedTo();
     const failed = accounting.prepareCredit(peer, PRICE, true);
     failed.release();
@@ -48,7 +48,7 @@ describe('using a service', () => {
     expect(row()).toMatchObject({ reservedBalance: 0n, consumedBalance: -PRICE });
   });
 
-  test('is refused when all that is open could exceed the threshold and one second of refresh', () => {
+  test('is refused when all open requests could exceed the threshold and one second of refresh', () => {
     const { accounting, peer, row } = connectedTo();
     const limit = (THRESHOLD + RATE) / PRICE;
     for (let n = 0n; n < limit; n++) accounting.prepareCredit(peer, PRICE, true);
@@ -73,7 +73,7 @@ describe('using a service', () => {
     expect(() => accounting.prepareCredit(peer, THRESHOLD + RATE + 1n, true)).toThrow('overdraft');
   });
 
-  test('counts against the threshold that the peer announced, also one announced before the connect', () => {
+  test('counts against the threshold that the peer announced, even before the connect', () => {
     const { accounting, peer, row } = connectedTo();
     accounting.thresholdAnnounced(peer, 900_000n);
     expect(row()?.thresholdReceived).toBe(900_000n);
@@ -117,7 +117,7 @@ describe('using a service', () => {
 });
 
 describe('giving a service', () => {
-  test('reserves its price in the shadow, then the peer owes it', () => {
+  test('reserves its price in the shadow balance, then adds it to the debt of the peer', () => {
     const { accounting, peer, row } = connectedTo();
     const debit = accounting.prepareDebit(peer, PRICE);
     expect(row()).toMatchObject({ shadowReservedBalance: PRICE, consumedBalance: 0n });
@@ -135,7 +135,7 @@ describe('giving a service', () => {
     expect(row()).toMatchObject({ consumedBalance: 0n, shadowReservedBalance: 0n });
   });
 
-  test('that is not taken becomes ghost balance, and too much of it blocklists', async () => {
+  test('that is not taken becomes ghost balance, and too much of it leads to blocklisting', async () => {
     const { accounting, blocklisted, clock, peer, row } = connectedTo();
     for (let n = 0; n < 52; n++) accounting.prepareDebit(peer, PRICE).release();
     expect(row()).toMatchObject({ shadowReservedBalance: 0n, ghostBalance: 52n * PRICE });
@@ -146,7 +146,7 @@ describe('giving a service', () => {
     expect(blocklisted).toEqual([{ peer: peer.id, durationMs: 6_000, reason: 'ghost overdraw' }]);
   });
 
-  test('up to the disconnect limit and one second of refresh is tolerated, at the limit the peer is blocklisted', () => {
+  test('is tolerated up to the disconnect limit and one second of refresh, at the limit the peer is blocklisted', () => {
     const { accounting, blocklisted, peer, row } = connectedTo();
     expect(row()?.currentThresholdGiven).toBe(16_875_000n + RATE);
     accounting.prepareDebit(peer, 16_875_000n + RATE - 1n).apply();
@@ -157,7 +157,7 @@ describe('giving a service', () => {
     ]);
   });
 
-  test('is shown without the allowance within a second after a refresh, and still given to who asked before it', async () => {
+  test('is shown without the allowance within a second after a refresh, which still applies to earlier requests', async () => {
     const { accounting, blocklisted, clock, peer, row } = connectedTo();
     accounting.prepareDebit(peer, RATE).apply();
     accounting.refreshmentReceived(peer, RATE);
@@ -170,7 +170,7 @@ describe('giving a service', () => {
     expect(blocklisted).toHaveLength(1);
   });
 
-  test('what we asked of the peer may have been paid with its debt already', () => {
+  test('allows for our open requests, which the peer may have offset against its debt already', () => {
     const { accounting, blocklisted, peer } = connectedTo();
     const asked = accounting.prepareCredit(peer, PRICE, true);
     accounting.prepareDebit(peer, 16_875_000n + RATE).apply();
@@ -255,7 +255,7 @@ describe('settling', () => {
     expect(row()?.consumedBalance).toBe(0n);
   });
 
-  test('allows for no debits of an earlier refresh', async () => {
+  test('ignores debits of an earlier refresh', async () => {
     const setup = connectedTo();
     const { accounting, blocklisted, clock, keeper, peer, refreshes } = setup;
     keeper.answer = async (_peer, amount) => {
@@ -299,7 +299,7 @@ describe('settling', () => {
 });
 
 describe('a session', () => {
-  test('starts at zero; announced threshold and repaid debt stay', async () => {
+  test('starts at zero, but keeps the announced threshold and the repaid debt', async () => {
     const setup = connectedTo();
     const { accounting, clock, peer } = setup;
     accounting.thresholdAnnounced(peer, 20_000_000n);
@@ -323,7 +323,7 @@ describe('a session', () => {
     });
   });
 
-  test('is not touched by what an earlier one left open', () => {
+  test('is not affected by what an earlier session left open', () => {
     const { accounting, peer, row } = connectedTo();
     const credit = accounting.prepareCredit(peer, PRICE, true);
     const debit = accounting.prepareDebit(peer, PRICE);
@@ -349,7 +349,7 @@ describe('a session', () => {
     expect(row()?.consumedBalance).toBe(-PRICE);
   });
 
-  test('ends with a blocklisting: nothing blocklists the peer twice', () => {
+  test('ends with a blocklisting: the peer is not blocklisted twice', () => {
     const { accounting, blocklisted, peer } = connectedTo();
     const [first, second] = [
       accounting.prepareDebit(peer, 30_000_000n),
@@ -361,7 +361,7 @@ describe('a session', () => {
   });
 });
 
-test('a peer that repays much may owe more, and is told', () => {
+test('a peer that repays much is granted a higher threshold, which is announced to it', () => {
   const { accounting, announced, peer, row } = connectedTo();
   const repay = (amount: bigint) => {
     accounting.prepareDebit(peer, amount).apply();
@@ -462,7 +462,7 @@ describe('a peer that was blocklisted', () => {
   });
 });
 
-describe('a peer that comes back without having paid', () => {
+describe('a peer that returns without having paid', () => {
   /** Uses services for `debt`, leaves, and comes back after a pause; so often. */
   async function comesBack(times: number, debt: bigint, pauseMs: number) {
     const setup = connectedTo();
@@ -492,11 +492,11 @@ describe('a peer that comes back without having paid', () => {
     expect(blocklisted).toEqual([{ peer: fakePeer(7).id, durationMs: 11_000, reason: 'debts left behind' }]);
   });
 
-  test('is let in again and again when it takes the time in which its debt is forgiven', async () => {
+  test('is admitted repeatedly when it waits until its debt is forgiven', async () => {
     expect(await comesBack(20, 18_000_000n, 4_000)).toEqual({ blocklisted: [], refused: 0 });
   });
 
-  test('before we have heard that it left is no exception', () => {
+  test('before its departure was noticed is no exception', () => {
     const { accounting, blocklisted, peer } = connectedTo();
     accounting.prepareDebit(peer, 18_000_000n).apply();
     const second = fakePeer(7);
@@ -506,7 +506,7 @@ describe('a peer that comes back without having paid', () => {
   });
 });
 
-describe('only so many accounts are kept,', () => {
+describe('only a limited number of accounts is kept:', () => {
   function visitedBy(count: number, visit?: (accounting: AccountingService, peer: FakePeer) => void) {
     const { accounting } = bookkeeper();
     const first = fakePeer(1);
@@ -528,7 +528,7 @@ describe('only so many accounts are kept,', () => {
     expect([has(2), has(101), has(102)]).toEqual([false, false, true]);
   });
 
-  test('and those with the least at stake are forgotten first', () => {
+  test('those with the least at stake are forgotten first', () => {
     const { has } = visitedBy(10_002, (accounting, peer) => {
       if (peer.id === fakePeer(2).id) accounting.prepareDebit(peer, 5n).apply();
       if (peer.id === fakePeer(3).id) accounting.prepareCredit(peer, 5n, true).apply();
@@ -537,7 +537,7 @@ describe('only so many accounts are kept,', () => {
     expect([has(2), has(3), has(4), has(5), has(6), has(7)]).toEqual([true, true, true, false, false, true]);
   });
 
-  test('the smallest debts when nobody is at zero', () => {
+  test('the smallest debts are forgotten first when no account is at zero', () => {
     const { has } = visitedBy(10_003, (accounting, peer) => {
       accounting.prepareDebit(peer, peer.id === fakePeer(500).id ? 1n : 1_000n).apply();
     });

@@ -8,7 +8,7 @@ import { type Events, FATES, type Habits, type Order, Trader } from './economy.t
 import { supplyOf } from './trader-money.ts';
 
 const NODES = 4;
-/** Thresholds that grow within a run, and little that time pays. */
+/** Thresholds that grow within a run, and time that pays little. */
 const TERMS = {
   ...PRODUCTION,
   refreshRate: 2_000_000n,
@@ -17,7 +17,7 @@ const TERMS = {
   growthStepSeconds: 3n,
   growthLinearSeconds: 9n,
 };
-/** An honest node leaves its peers some time before it connects again, milliseconds. */
+/** How long an honest node waits before it connects again, milliseconds. */
 const RECONNECT_MS = 8_000;
 /** The longest payment, with the pause after one that failed. */
 const PAYMENT_MS = 7_000;
@@ -103,7 +103,7 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 const SOUND: Habits = { endpoint: { state: 'up', latencyMs: 10 }, refreshMs: 0 };
 const MUCH: Order = { price: 300_000n, fate: 'delivered', delayMs: 0 };
 
-/** Debts that grow while their creditor can not take cheques, and afterwards; then the other way round. */
+/** Debts that grow while their creditor cannot take cheques, and afterwards; then the other way round. */
 const outage: fc.Arbitrary<Step[]> = fc
   .record({
     from: node,
@@ -126,7 +126,7 @@ const outage: fc.Arbitrary<Step[]> = fc
   });
 const steps = fc.oneof({ weight: 20, arbitrary: step.map((one) => [one]) }, { weight: 1, arbitrary: outage });
 
-/** A cluster in which everybody is honest; after every step its books are compared with what really happened. */
+/** A cluster in which every node is honest; after every step its books are compared with what really happened. */
 class Economy {
   readonly #clock = new ManualClock();
   readonly #chain = new SwapChain();
@@ -188,7 +188,7 @@ class Economy {
     return b.session(b.link(a)!).received > a.session(a.link(b)!).paid;
   }
 
-  /** As much as can not be paid by time alone: a cheque has to settle what was paid too much before. */
+  /** As much as cannot be paid by time alone: a cheque has to settle what was paid too much before. */
   async #buyMuch(from: Trader, to: Trader): Promise<void> {
     for (let round = 0; round < 6; round++) {
       this.#trade(

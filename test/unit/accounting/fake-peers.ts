@@ -1,4 +1,4 @@
-/** One accounting with a clock, a scripted creditor and a host that only notes whom it blocklists. */
+/** One accounting with a clock, a scripted creditor and a host that only notes which peers it blocklists. */
 import { type AccountingService, createAccounting } from '../../../node/accounting/accounting.ts';
 import type { Refreshment } from '../../../node/accounting/ports.ts';
 import type { AccountingTerms } from '../../../node/accounting/terms.ts';

@@ -25,7 +25,7 @@ async function debtor(given: Parameters<typeof bookkeeper>[0] = {}) {
 }
 
 describe('paying by cheque', () => {
-  test('never happens before a refresh has succeeded, which pays any debt', async () => {
+  test('never happens before a refresh, which pays any debt, has succeeded', async () => {
     const keeper = bookkeeper({ chequebook: true });
     const { accounting, payments, refreshes } = keeper;
     const peer = fakePeer(7);
@@ -54,7 +54,7 @@ describe('paying by cheque', () => {
     expect(payments).toEqual([SETTLED - RATE]);
   });
 
-  test('leaves to time a rest below the least amount', async () => {
+  test('leaves a rest below the minimum amount to time', async () => {
     const { use, payments } = await debtor({ terms: { minimumPayment: SETTLED + 1n } });
     use(21);
     expect(payments).toEqual([]);
@@ -62,7 +62,7 @@ describe('paying by cheque', () => {
     expect(payments).toEqual([SETTLED + PRICE]);
   });
 
-  test('pays for our own requests alone', async () => {
+  test('pays only for our own requests', async () => {
     const { use, payments, row } = await debtor();
     use(10, false);
     use(12, true);
@@ -97,7 +97,7 @@ describe('paying by cheque', () => {
     expect(payments).toHaveLength(1);
   });
 
-  test('to a peer that takes no cheques is tried once in its session', async () => {
+  test('to a peer that takes no cheques is tried once per session', async () => {
     const { use, payments, keeper, clock, accounting, peer } = await debtor({
       terms: { paymentRetryMs: 500 },
     });
@@ -126,7 +126,7 @@ describe('paying by cheque', () => {
     expect(payments).toEqual([SETTLED, 22n * PRICE]);
   });
 
-  test('is allowed for in the refresh that runs beside it', async () => {
+  test('is allowed for in a refresh that runs at the same time', async () => {
     const { use, payments, keeper, clock, blocklisted, row } = await debtor();
     await clock.advance(1_020);
     const answered = Promise.withResolvers<void>();
@@ -143,7 +143,7 @@ describe('paying by cheque', () => {
     expect(row()?.consumedBalance).toBe(0n);
   });
 
-  test('that may have arrived unheard is allowed for in the refresh', async () => {
+  test('that may have arrived unconfirmed is allowed for in the refresh', async () => {
     const { use, keeper, clock, blocklisted, row } = await debtor({ terms: { minimumPayment: SETTLED } });
     keeper.answer = async (_peer, amount) => ({ accepted: amount - 1_000_000n, allegedSeconds: 100n });
     keeper.inDoubt = 1_000_000n;
@@ -159,7 +159,7 @@ describe('paying by cheque', () => {
     expect(blocklisted).toMatchObject([{ reason: 'failed to meet expectation for allowance' }]);
   });
 
-  test('that came late is no debt of a peer which asked for services meanwhile', async () => {
+  test('that arrived late is not held against a peer that asked for services meanwhile', async () => {
     const { use, keeper, clock, accounting, peer, blocklisted, row } = await debtor();
     const sent = Promise.withResolvers<void>();
     keeper.pay = () => sent.promise;
@@ -179,7 +179,7 @@ describe('paying by cheque', () => {
     expect(blocklisted).toMatchObject([{ reason: 'disconnect threshold exceeded' }]);
   });
 
-  test('counts in its own session alone', async () => {
+  test('counts only in its own session', async () => {
     const { use, keeper, clock, accounting, peer, row } = await debtor();
     const sent = Promise.withResolvers<void>();
     keeper.pay = () => sent.promise;
@@ -192,7 +192,7 @@ describe('paying by cheque', () => {
     expect(row()).toMatchObject({ consumedBalance: 0n, shadowReservedBalance: 0n });
   });
 
-  test('that is running ends before accounting stops', async () => {
+  test('in progress ends before accounting stops', async () => {
     const { use, keeper, clock, accounting } = await debtor();
     const sent = Promise.withResolvers<void>();
     keeper.pay = () => sent.promise;
@@ -215,7 +215,7 @@ describe('a payment received', () => {
     return { ...keeper, keeper, peer, row: () => keeper.accounting.balance(peer.id) };
   }
 
-  test('pays the debt, and is surplus beyond it, which the next services use up', () => {
+  test('pays the debt, and any excess is surplus that the next services use up', () => {
     const { accounting, peer, row } = creditor();
     accounting.prepareDebit(peer, 1_000n).apply();
     accounting.paymentReceived(peer, 400n);
@@ -249,7 +249,7 @@ describe('a payment received', () => {
     expect(refreshes).toEqual([]);
   });
 
-  test('may not be known to have arrived by who paid it: a refresh that pays so much less is no offence', async () => {
+  test('may be unconfirmed at the payer: a refresh that pays that much less is not penalised', async () => {
     const { keeper, accounting, clock, peer, row, blocklisted, refreshes } = creditor();
     const paysLess = async (_peer: unknown, amount: bigint) => ({
       accepted: amount - 1_000_000n,
@@ -266,7 +266,7 @@ describe('a payment received', () => {
     await settle();
     expect(row()?.consumedBalance).toBe(-1_000_000n);
     expect(blocklisted).toEqual([]);
-    // Who accepts all that is owed knows of everything.
+    // A peer that accepts all that is owed knows of everything.
     keeper.answer = async (_peer, accepted) => ({ accepted, allegedSeconds: 100n });
     await settle();
     expect(row()?.consumedBalance).toBe(0n);

@@ -91,7 +91,7 @@ test('a peer is blocklisted for the time in which its debt and the threshold are
   expect(blocklistMs(0n, { ...terms, refreshRate: 450_000n })).toBe(31_000);
 });
 
-test('and twice as long for each offence before, up to eight times', () => {
+test('and twice as long for each earlier offence, up to eight times', () => {
   const terms = { paymentThreshold: 13_500_000n, refreshRate: RATE };
   expect([0, 1, 2, 3, 4, 1_000].map((offences) => blocklistMs(0n, { ...terms, offences }))).toEqual([
     4_000, 8_000, 16_000, 32_000, 32_000, 32_000,
@@ -104,7 +104,7 @@ test('time forgives a debt at the refresh rate', () => {
   expect(debtLeft(10_000_000n, { elapsedMs: 2_223, rate: RATE })).toBe(0n);
 });
 
-test('a cheque pays the own debt that neither time nor debits in progress will pay', () => {
+test('a cheque pays our own debt that neither time nor debits in progress will pay', () => {
   const amounts = { ...none, balance: -10_000_000n, originated: -9_000_000n, shadowReserved: 500_000n };
   expect(chequeAmount(amounts, { rate: RATE, elapsedMs: 999 })).toBe(9_000_000n);
   expect(chequeAmount(amounts, { rate: RATE, elapsedMs: 1_999 })).toBe(5_000_000n);

@@ -14,7 +14,7 @@ test('without options a full node has the constants of the network', () => {
   expect(paymentTerms(optionsOf([]))).toEqual(PRODUCTION);
 });
 
-test('a light node has a tenth of the refresh rate and of what follows from it, and grants what a full one grants', () => {
+test('a light node has a tenth of the refresh rate and of what follows from it, and grants what a full node grants', () => {
   expect(paymentTerms(optionsOf(['--full-node', 'false']))).toEqual({
     ...PRODUCTION,
     fullNode: false,

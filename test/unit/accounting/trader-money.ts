@@ -17,9 +17,9 @@ import type { ManualClock } from '../protocols/manual-clock.ts';
 import { ChainAccount } from '../swap/chain-account.ts';
 import { type BookOnChain, FACTORY, ORACLE, type SwapChain, TOKEN } from '../swap/swap-chain.ts';
 
-/** In a chequebook at first, base units: a few cheques. */
+/** Initial balance of a chequebook, base units: enough for a few cheques. */
 const FUNDS = 10_000_000n * 100_000n;
-/** In an account at first. */
+/** Initial balance of an account. */
 const SAVINGS = 1_000_000_000n * 100_000n;
 const BLOCK_MS = 1_000;
 /** A request of the node's owner ends some time. */
@@ -33,7 +33,7 @@ export interface Endpoint {
 
 export type MoneyAction = 'cash' | 'deposit' | 'withdraw';
 
-/** A process that is killed does nothing any more: what it still waits for never comes. */
+/** A process that is killed does nothing further: what it still waits for never comes. */
 export class Life {
   #ended = false;
 

@@ -21,7 +21,7 @@ interface Person {
   readonly access: AccessControl;
 }
 
-/** A network of one store, with people who have nothing but their keys. */
+/** A network of one store, with people that have nothing but their keys. */
 class World {
   readonly clock = new VirtualClock();
   readonly store = new ChunkMap();
@@ -40,7 +40,7 @@ class World {
     return Math.floor(this.clock.now() / 1000);
   }
 
-  /** What somebody gets for an encrypted reference: the plain one or an error code. */
+  /** What a reader gets for an encrypted reference: the plain one or an error code. */
   async read(
     reader: Person,
     reference: Uint8Array,
@@ -86,7 +86,7 @@ describe('a reference that is protected', () => {
     });
   });
 
-  test('with the publisher named wrongly is not read', async () => {
+  test('with the wrong publisher cannot be read', async () => {
     const world = new World();
     const { reference, history } = await world.publisher.access.protect(PLAIN, undefined, world.io);
     const request = { reference, history, publisher: world.person(2).key, timestamp: undefined };
@@ -97,7 +97,7 @@ describe('a reference that is protected', () => {
 });
 
 describe('a list of grantees', () => {
-  test('is read by its publisher alone, each key once', async () => {
+  test('can be read only by its publisher, and has each key once', async () => {
     const world = new World();
     const { access, key } = world.publisher;
     const [a, b] = [world.person(2).key, world.person(3).key];
@@ -115,7 +115,7 @@ describe('a list of grantees', () => {
       expect(await world.read(reader, reference, more.history)).toBe(toHex(PLAIN));
   });
 
-  test('that is empty has nobody to revoke', async () => {
+  test('that is empty has no grantee to revoke', async () => {
     const world = new World();
     const { access } = world.publisher;
     const made = await access.change({ history: undefined, add: [] }, world.io);
@@ -138,7 +138,7 @@ describe('a list of grantees', () => {
     expect((await access.grantees(left.grantees, world.io)).map(toHex)).toEqual([d, b, c].map(toHex));
   });
 
-  test('of any keys, of which any are revoked, has the others, each moved at most once into a gap', () => {
+  test('with any keys revoked keeps the others, each moved at most once into a gap', () => {
     const key = fc.integer({ min: 1, max: 40 }).map((n) => new Uint8Array(33).fill(n));
     const list = fc.uniqueArray(key, { minLength: 1, selector: (bytes) => bytes[0] });
     fc.assert(
@@ -155,7 +155,7 @@ describe('a list of grantees', () => {
     );
   });
 
-  test('with one key that is no point counts as empty', () => {
+  test('with a key that is not on the curve counts as empty', () => {
     const good = encodeGrantees([new World().person(2).key]);
     expect(decodeGrantees(good)).toHaveLength(1);
     expect(decodeGrantees(Buffer.concat([good, new Uint8Array(65).fill(4)]))).toEqual([]);
@@ -188,7 +188,7 @@ describe('a second change within one second', () => {
     expect(await read(b, protectedFirst.reference, at)).toBe('ENTRY_NOT_FOUND');
   });
 
-  test('is given up when time does not go on', async () => {
+  test('is given up when time does not advance', async () => {
     const world = new World();
     const { access } = world.publisher;
     const { history } = await access.change({ history: undefined, add: [] }, world.io);
@@ -207,10 +207,10 @@ describe('a second change within one second', () => {
   });
 });
 
-describe('what is no history', () => {
+describe('an invalid history', () => {
   const anyone = (world: World, history: Uint8Array) => world.read(world.publisher, PLAIN, history);
 
-  test('and what nobody has are told apart', async () => {
+  test('is distinguished from one that no node has', async () => {
     const world = new World();
     const text = await split(inParts(Buffer.from('no manifest'.repeat(10)), 100), world.store);
     expect(await anyone(world, text.reference)).toBe('HISTORY_MALFORMED');
@@ -219,7 +219,7 @@ describe('what is no history', () => {
     expect(await anyone(world, await History.create().save(world.store))).toBe('ENTRY_NOT_FOUND');
   });
 
-  test('because its paths are no times is refused, also for a change', async () => {
+  test('because its paths are not times is refused, even for a change', async () => {
     const world = new World();
     const manifest = Manifest.create();
     await manifest.add('index.html', PLAIN);
@@ -231,7 +231,7 @@ describe('what is no history', () => {
     });
   });
 
-  test('because its access list is none is refused', async () => {
+  test('because its access list is invalid is refused', async () => {
     const world = new World();
     for (const [text, code] of [
       ['{', 'ACT_MALFORMED'],
@@ -266,7 +266,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   pauseSeconds: fc.integer({ min: 0, max: 3 }),
 });
 
-test('whatever is granted and revoked when: exactly those listed at a time read what was protected then', async () => {
+test('whatever is granted and revoked when: exactly the grantees listed at a time can read what was protected then', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 5 }), async (steps) => {
       const world = new World();

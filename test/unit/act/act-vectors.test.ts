@@ -110,7 +110,7 @@ describe('a history with five entries', () => {
   });
 
   const refused = named('history lookup with time 0');
-  test.each(refused.input['times'] as unknown as number[])('time %i is no time', async (time) => {
+  test.each(refused.input['times'] as unknown as number[])('time %i is not a valid time', async (time) => {
     const { store, reference } = await saved();
     expect(toHex(reference)).toBe(refused.input['historyReference']);
     const history = await History.load(reference, store);

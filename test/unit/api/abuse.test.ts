@@ -1,4 +1,4 @@
-/** Content made to harm whoever reads it, and bodies made to harm whoever takes them: an error each, and nothing stays. */
+/** Content made to harm its readers, and bodies made to harm the node that accepts them: an error each, and nothing stays. */
 import { describe, expect, test, vi } from 'vitest';
 import { cacFromData, makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
@@ -108,7 +108,7 @@ describe('a span that lies', () => {
     expectNothingLeft(kit);
   });
 
-  test('that is less than there is hides the rest', async () => {
+  test('that is shorter than the content hides the rest', async () => {
     const chunk = makeCac(3n, Buffer.from('abcdef'));
     const reference = `/bytes/${toHex(chunk.address)}`;
     expect(await asked(await holding(chunk), reference)).toEqual([200, 'abc']);
@@ -145,7 +145,7 @@ describe.each([1, 31, 33, 63, 65, 1000])('a reference of %i bytes', (size) => {
     expectNothingLeft(strict);
   });
 
-  test('is no history', async () => {
+  test('is not a history', async () => {
     const kit = await startKit();
     const refused = [400, 'failed to create history'];
     expect(await asked(kit, `/bytes/${'ab'.repeat(32)}`, { headers: act })).toEqual(refused);
@@ -173,7 +173,7 @@ function fork(prefix: string, reference: Uint8Array, metadata?: Record<string, s
 describe('a manifest', () => {
   const nowhere = new Uint8Array(32).fill(0xdd);
 
-  test('that leads back into itself is read as far as the path is long', async () => {
+  test('that leads back into itself is read only to the length of the path', async () => {
     const manifest = loop((self) => [fork('a', self), fork('b', self)]);
     const kit = await holding(manifest);
     const root = toHex(manifest.address);
@@ -187,7 +187,7 @@ describe('a manifest', () => {
     expect(kit.services.store.pins.totals().chunks).toBe(1);
   });
 
-  test('whose way is longer than a node reads says so', async () => {
+  test('with a path longer than a node reads is reported as such', async () => {
     const metadata = { k: 'v'.repeat(60_000) };
     const wide = (self: Uint8Array) =>
       Array.from({ length: 26 }, (_, at) => fork(String.fromCharCode(97 + at), self, metadata));
@@ -217,7 +217,7 @@ describe('a manifest', () => {
       expect((await asked(kit, `/svc/${toHex(manifest.address)}/${path}`))[0], path).toBeLessThan(501);
   });
 
-  test('that points nowhere has no content there, and the rest of it is served', async () => {
+  test('that points nowhere has no content there, and its other paths are served', async () => {
     const file = makeCac(5n, Buffer.from('hello'));
     const zeros = new Uint8Array(32);
     const leaf = (entry: Uint8Array) =>
@@ -238,7 +238,7 @@ describe('a manifest', () => {
     expectNothingLeft(kit);
   });
 
-  test('of a node longer than any is not read', async () => {
+  test('with an oversized node is not read', async () => {
     const huge = makeCac(2n ** 40n, new Uint8Array(64).fill(1));
     const kit = await holding(huge);
     expect(await asked(kit, `/svc/${toHex(huge.address)}/a`)).toEqual([404, 'Not Found']);
@@ -266,29 +266,32 @@ describe('a history', () => {
     ['without an entry', (self: Uint8Array) => [fork('1', self), fork('2', self)]],
     ['through its times', (self: Uint8Array) => [fork('9223372035', self), fork('9', self)]],
     ['by names that are no times', (self: Uint8Array) => [fork('a', self)]],
-  ])('that leads back into itself %s is no history, and read a few times only', async (_what, forks) => {
-    const history = loop(forks);
-    const kit = await holding(history);
-    let reads = 0;
-    const stored = new Map(kit.knobs.network);
-    kit.knobs.network.get = (key) => {
-      reads += 1;
-      return stored.get(key);
-    };
-    const address = toHex(history.address);
-    const headers = {
-      'svc-act-publisher': publisher,
-      'svc-act-history-address': address,
-      'svc-cache': 'false',
-    };
-    const [status] = await asked(kit, `/bytes/${'ab'.repeat(32)}`, { headers });
-    expect([400, 404, 500]).toContain(status);
-    expect(reads).toBeLessThan(64);
-    const change = { ...UPLOAD, 'svc-act': 'true', 'svc-act-history-address': address };
-    const [refused] = await asked(kit, '/bytes', { method: 'POST', headers: change, payload: 'x' });
-    expect([400, 404, 500]).toContain(refused);
-    expectNothingLeft(kit);
-  });
+  ])(
+    'that leads back into itself %s is not a history, and is read only a few times',
+    async (_what, forks) => {
+      const history = loop(forks);
+      const kit = await holding(history);
+      let reads = 0;
+      const stored = new Map(kit.knobs.network);
+      kit.knobs.network.get = (key) => {
+        reads += 1;
+        return stored.get(key);
+      };
+      const address = toHex(history.address);
+      const headers = {
+        'svc-act-publisher': publisher,
+        'svc-act-history-address': address,
+        'svc-cache': 'false',
+      };
+      const [status] = await asked(kit, `/bytes/${'ab'.repeat(32)}`, { headers });
+      expect([400, 404, 500]).toContain(status);
+      expect(reads).toBeLessThan(64);
+      const change = { ...UPLOAD, 'svc-act': 'true', 'svc-act-history-address': address };
+      const [refused] = await asked(kit, '/bytes', { method: 'POST', headers: change, payload: 'x' });
+      expect([400, 404, 500]).toContain(refused);
+      expectNothingLeft(kit);
+    },
+  );
 });
 
 describe('a list of grantees', () => {
@@ -299,7 +302,7 @@ describe('a list of grantees', () => {
       return toHex(createSigner(key).publicKey);
     });
 
-  test('that is longer than any is refused as a whole', async () => {
+  test('with an oversized list is refused as a whole', async () => {
     const kit = await startKit();
     const [key] = keys(1);
     const payload = JSON.stringify({ grantees: Array.from({ length: 8193 }, () => key) });
@@ -308,7 +311,7 @@ describe('a list of grantees', () => {
     expectNothingLeft(kit);
   });
 
-  test('that grows beyond its bound is refused, and stays as it was', async () => {
+  test('that grows beyond its bound is refused, and stays unchanged', async () => {
     const kit = await startKit();
     const all = keys(8193);
     const payload = JSON.stringify({ grantees: all.slice(0, 8192) });
@@ -325,7 +328,7 @@ describe('a list of grantees', () => {
     expect(open(kit.knobs)).toEqual([]);
   });
 
-  test('in a body that is longer than any list is refused unread', async () => {
+  test('in an oversized body is refused unread', async () => {
     const kit = await startKit();
     const payload = `{"grantees":["${'a'.repeat(2 * 1024 * 1024)}"]}`;
     expect((await asked(kit, '/grantee', { method: 'POST', headers: UPLOAD, payload }))[0]).toBe(413);
@@ -346,7 +349,7 @@ describe('an archive', () => {
     ['leads out by its prefix', file('x', { prefix: '../..' })],
     ['is empty', file('')],
     ['is no text', file(Uint8Array.of(0xff, 0xfe))],
-  ])('with a path that %s is refused, and the files before it with it', async (_what, bad) => {
+  ])('with a path that %s is refused, including the files before it', async (_what, bad) => {
     const kit = await startKit();
     const payload = Buffer.concat([good, bad, TAR_END]);
     const refused = await asked(kit, '/svc', { method: 'POST', headers: TAR, payload });
@@ -355,7 +358,7 @@ describe('an archive', () => {
     expect(kit.services.store.tags.get(1)).toMatchObject({ split: 0, sent: 0, synced: 0 });
   });
 
-  test('with a path that is longer than any is refused', async () => {
+  test('with an oversized path is refused', async () => {
     const kit = await startKit();
     const name = `${'d/'.repeat(2100)}x`;
     const long = Buffer.concat([
@@ -375,7 +378,7 @@ describe('an archive', () => {
     ['block device', '4'],
     ['directory', '5'],
     ['pipe', '6'],
-  ])('with a %s has its files stored, and that left out', async (_what, type) => {
+  ])('with a %s has its files stored, without that entry', async (_what, type) => {
     const kit = await startKit();
     const special = tarHeader({ name: 'special', size: '00000000000\0', type });
     const payload = Buffer.concat([special, good, TAR_END]);
@@ -398,7 +401,7 @@ describe('an archive', () => {
     expectNothingLeft(kit);
   });
 
-  test('of many small files leaves turns to everything else', async () => {
+  test('of many small files yields turns to other work', async () => {
     const kit = await startKit();
     const turn = vi.spyOn(kit.services.clock, 'turn');
     const files = Array.from({ length: 200 }, (_, i) => file(`f${i}`));
@@ -418,7 +421,7 @@ describe('an archive', () => {
     expectNothingLeft(kit);
   });
 
-  test('of parts needs no lengths, neither of the body nor of the parts', async () => {
+  test('of parts needs no lengths, neither for the body nor for the parts', async () => {
     const kit = await startKit();
     const part = { headers: ['Content-Disposition: form-data; name="d/a.txt"'], content: 'hello' };
     const answer = await kit.api.main.inject({
@@ -441,7 +444,7 @@ describe('an archive', () => {
     ['holds a zero byte', 'name="a\0b"'],
     ['is longer than any', `name="${'d/'.repeat(2100)}x"`],
     ['is missing', 'size=3'],
-  ])('of parts with a name that %s is refused, or is kept inside', async (_what, disposition) => {
+  ])('of parts with a name that %s is refused and leaves nothing', async (_what, disposition) => {
     const kit = await startKit();
     const parts = [{ headers: [`Content-Disposition: form-data; ${disposition}`], content: 'hello' }];
     const [status] = await asked(kit, '/svc', {

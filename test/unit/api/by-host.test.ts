@@ -73,7 +73,7 @@ describe('content by host name', () => {
     ['/openapi.json', SITE['openapi.json']],
     ['/v1%2Fnotes.txt?q=1', SITE['v1/notes.txt']],
     ['/nowhere', SITE['error.html']],
-  ])('%s is the file of that path', async (path, text) => {
+  ])('%s serves the file of that path', async (path, text) => {
     const answer = await get(path);
     expect([answer.statusCode, answer.body]).toEqual([200, text]);
     expect(answer.headers['content-type']).toBe('text/html');
@@ -85,7 +85,7 @@ describe('content by host name', () => {
     `${cid.toUpperCase()}.SVC.LocalHost`,
     `${cid}.svc.localhost:1633`,
     `${cid}.svc.localhost:`,
-  ])('%s names it', async (name) => {
+  ])('%s names the site', async (name) => {
     expect((await get('/', { host: name })).body).toBe(SITE['index.html']);
   });
 
@@ -98,14 +98,14 @@ describe('content by host name', () => {
     }
   });
 
-  test('a folder is redirected to the path with a slash, a path that is not clean to the clean one', async () => {
+  test('a folder is redirected to the path with a slash, an unclean path to the clean one', async () => {
     const folder = await get('/docs?x=1');
     expect([folder.statusCode, folder.headers.location]).toEqual([308, '/docs/?x=1']);
     const twice = await get('/docs//');
     expect([twice.statusCode, twice.headers.location]).toEqual([301, '/docs/']);
   });
 
-  test('ranges and conditions are those of every download', async () => {
+  test('ranges and conditions work as for every download', async () => {
     const part = await get('/index.html', { host, range: 'bytes=1-4' });
     expect([part.statusCode, part.body]).toEqual([206, 'html']);
     const { etag } = (await get('/index.html')).headers;
@@ -113,7 +113,7 @@ describe('content by host name', () => {
   });
 
   test.each(['/health', '/v1/health', '/readiness'])(
-    'the answer of the node to probes at %s wins on any host',
+    'probes at %s are answered by the node on any host',
     async (path) => {
       const [here, there] = [await get(path), await get(path, { host: 'localhost' })];
       expect(here.statusCode).toBe(200);
@@ -122,7 +122,7 @@ describe('content by host name', () => {
   );
 
   test.each(ROUTES.filter(({ forProbes }) => forProbes !== true).map(({ method, path }) => [method, path]))(
-    '%s %s of the node is not there',
+    '%s %s of the node is not served',
     async (method, path) => {
       const request = { method: method as 'GET', url: path.replaceAll(/\{[^}]+\}/g, '1'), headers: { host } };
       const answer = await kit.api.main.inject(request);
@@ -132,19 +132,22 @@ describe('content by host name', () => {
     },
   );
 
-  test('the debug listener knows no content', async () => {
+  test('the debug listener serves no content', async () => {
     expect((await kit.api.debug.inject({ url: '/index.html', headers: { host } })).statusCode).toBe(404);
   });
 
-  test('a site is no sandbox: its pages have an origin of their own', async () => {
+  test('a site is not sandboxed: its pages have an origin of their own', async () => {
     const { headers } = await get('/index.html');
     expect(headers['content-security-policy']).toBeUndefined();
     expect(headers['x-content-type-options']).toBe('nosniff');
   });
 
-  test.each(['svc.localhost', 'localhost', 'notsvc.localhost'])('%s is the host of a node', async (name) => {
-    expect((await get('/', { host: name })).body).toBe('svc node\n');
-  });
+  test.each(['svc.localhost', 'localhost', 'notsvc.localhost'])(
+    '%s is the host of the node itself',
+    async (name) => {
+      expect((await get('/', { host: name })).body).toBe('svc node\n');
+    },
+  );
 
   test('GET is the only method', async () => {
     for (const method of ['HEAD', 'POST', 'DELETE'] as const) {
@@ -155,12 +158,12 @@ describe('content by host name', () => {
     expect([options.statusCode, options.headers.allow]).toEqual([204, 'GET']);
   });
 
-  test('headers of access control count for nothing', async () => {
+  test('headers of access control are ignored', async () => {
     const act = { 'svc-act-publisher': 'no key', 'svc-act-history-address': 'no history' };
     expect((await get('/index.html', { host, ...act })).statusCode).toBe(200);
   });
 
-  test('is served while the node still starts', async () => {
+  test('is served while the node is still starting', async () => {
     const starting = await startKit();
     const root = await site(starting);
     starting.knobs.state = 'starting';

@@ -28,7 +28,7 @@ describe('POST /bytes', () => {
     expect(answer.rawPayload.equals(payload)).toBe(true);
   });
 
-  test('a deferred upload makes a tag, tells it, and closes its session with the reference', async () => {
+  test('a deferred upload creates a tag, returns it, and closes its session with the reference', async () => {
     const kit = await startKit();
     const answer = await post(kit, { 'svc-postage-batch-id': BATCH }, Buffer.alloc(10_000, 1));
     expect(answer.statusCode).toBe(201);
@@ -41,7 +41,7 @@ describe('POST /bytes', () => {
     expect(kit.knobs.pushed).toEqual([]);
   });
 
-  test('a tag that is sent is used and told', async () => {
+  test('a tag in the request is used and returned', async () => {
     const kit = await startKit();
     const { uid } = await kit.services.store.tags.create();
     const answer = await post(kit, { 'svc-postage-batch-id': BATCH, 'svc-tag': String(uid) });
@@ -60,7 +60,7 @@ describe('POST /bytes', () => {
     expect(kit.services.store.tags.list(0, 10)).toEqual([]);
   });
 
-  test('any content type is taken, also a malformed one', async () => {
+  test('any content type is accepted, even a malformed one', async () => {
     const kit = await startKit();
     for (const type of ['application/json', 'x', 'multipart/form-data', 'text/plain; charset=nonsense']) {
       const answer = await post(kit, { 'svc-postage-batch-id': BATCH, 'content-type': type });
@@ -135,7 +135,7 @@ describe('POST /bytes', () => {
     expect(answer.statusCode).toBe(404);
   });
 
-  test('a full bucket answers 402 and takes everything back', async () => {
+  test('a full bucket answers 402 and rolls everything back', async () => {
     const kit = await startKit();
     kit.knobs.stampsLeft = 2;
     const answer = await post(kit, { 'svc-postage-batch-id': BATCH }, Buffer.alloc(100_000, 1));
@@ -146,7 +146,7 @@ describe('POST /bytes', () => {
     expect(kit.services.store.uploads.pendingCount()).toBe(0);
   });
 
-  test('a store that fails answers 500 and takes everything back', async () => {
+  test('a failing store answers 500 and rolls everything back', async () => {
     const kit = await startKit();
     kit.knobs.putError = new Error('disk full');
     const answer = await post(kit, { 'svc-postage-batch-id': BATCH });
@@ -165,7 +165,7 @@ describe('POST /bytes', () => {
     });
   });
 
-  test('a close that fails answers 500 and takes everything back', async () => {
+  test('a failing close answers 500 and rolls everything back', async () => {
     const kit = await startKit();
     kit.knobs.doneError = new Error('disk full');
     const answer = await post(kit, { 'svc-postage-batch-id': BATCH });
@@ -173,7 +173,7 @@ describe('POST /bytes', () => {
     expect(kit.knobs.sessions).toEqual([{ tagUid: 1, state: 'cleaned' }]);
   });
 
-  test('a direct push that fails shows up at the end', async () => {
+  test('a failing direct push is reported at the end', async () => {
     const kit = await startKit();
     kit.knobs.pushError = new Error('refused');
     const answer = await post(kit, { 'svc-postage-batch-id': BATCH, 'svc-deferred-upload': '0' });
@@ -191,7 +191,7 @@ describe('POST /bytes', () => {
 });
 
 describe('GET /bytes/{reference}', () => {
-  test('content that nobody has is 404, a reference of the wrong length 500', async () => {
+  test('content that no node has is 404, a reference of the wrong length 500', async () => {
     const { api } = await startKit();
     expect((await api.main.inject({ url: `/bytes/${ZEROS}` })).json()).toEqual({
       code: 404,
@@ -212,7 +212,7 @@ describe('GET /bytes/{reference}', () => {
     });
   });
 
-  test('a name with a dot asks for a service that is not there', async () => {
+  test('a name with a dot needs the ENS service, which is not available', async () => {
     const answer = await (await startKit()).api.main.inject({ url: '/bytes/some.eth' });
     expect(answer.json()).toEqual({
       code: 503,
@@ -221,7 +221,7 @@ describe('GET /bytes/{reference}', () => {
     });
   });
 
-  test('what is no reference is refused by name', async () => {
+  test('an invalid reference is refused by name', async () => {
     const answer = await (await startKit()).api.main.inject({ url: '/bytes/name' });
     expect(answer.json()).toMatchObject({ code: 400, message: 'invalid path params' });
     expect(answer.json().reasons[0]).toMatch(
@@ -250,7 +250,7 @@ describe('GET /bytes/{reference}', () => {
     expect(answer.json()).toEqual({ code: 400, message: 'could not parse headers' });
   });
 
-  test.each(['2000', '1m30s', '500ms', '1.5h'])('a retrieval timeout of %s is taken', async (timeout) => {
+  test.each(['2000', '1m30s', '500ms', '1.5h'])('a retrieval timeout of %s is accepted', async (timeout) => {
     const { api, reference } = await stored('hello');
     const headers = { 'svc-chunk-retrieval-timeout': timeout };
     expect((await api.main.inject({ url: `/bytes/${reference}`, headers })).body).toBe('hello');
@@ -283,7 +283,7 @@ describe('GET /bytes/{reference}', () => {
 });
 
 describe('HEAD /bytes/{reference}', () => {
-  test('tells size and type from the root chunk alone', async () => {
+  test('returns size and type from the root chunk alone', async () => {
     const { services, reference } = await stored(Buffer.alloc(100_000, 7));
     const root = services.store.chunks.get(Buffer.from(reference, 'hex'));
     const other = await startKit();

@@ -30,7 +30,7 @@ const refused = async (method: 'GET' | 'POST', url: string, asked: Asked) => {
 };
 
 describe('settlements', () => {
-  test('are the payouts of the last cheques, all digits of them', async () => {
+  test('are the payouts of the last cheques, with all their digits', async () => {
     const { text } = await ask('GET', '/settlements');
     expect(text).toContain('"totalReceived":18446744073709551616,"totalSent":5');
     expect(text).toContain(`{"peer":"${PEER}","received":18446744073709551616,"sent":0}`);
@@ -39,7 +39,7 @@ describe('settlements', () => {
     expect((await ask('GET', `/settlements/${OTHER}`)).body).toEqual({ peer: OTHER, received: 0, sent: 5 });
   });
 
-  test('that are not there or can not be read', async () => {
+  test('that do not exist or cannot be read', async () => {
     const none = (knobs: Knobs) => void (knobs.cheques = []);
     expect((await ask('GET', '/settlements', { turn: none })).body).toEqual({
       totalReceived: 0,
@@ -75,7 +75,7 @@ describe('cheques', () => {
     expect(swarm.body.lastreceived.beneficiary).toBe('0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB');
   });
 
-  test('with nobody', async () => {
+  test('with no peer', async () => {
     const turn = (knobs: Knobs) => void (knobs.cheques = []);
     const url = `/chequebook/cheque/${PEER}`;
     expect((await ask('GET', '/chequebook/cheque', { turn })).body).toEqual({ lastcheques: [] });
@@ -125,7 +125,7 @@ describe('cashing', () => {
     });
   });
 
-  test('is answered when it is sent, with the gas that was asked for', async () => {
+  test('is answered once it is sent, with the requested gas', async () => {
     const headers = { 'gas-price': '12', 'gas-limit': '99' };
     const { code, body, paid } = await ask('POST', url, { headers });
     expect([code, body]).toEqual([201, { transactionHash: PAYMENT_HASH }]);
@@ -149,7 +149,7 @@ describe('cashing', () => {
     expect(await refused('POST', url, { turn: broken })).toEqual([500, 'cannot cash cheque']);
   });
 
-  test('happens one at a time; who comes second hears that after a look at the path', async () => {
+  test('happens one at a time; a second request is refused after its path was checked', async () => {
     const { api, knobs } = await startKit();
     knobs.cheques = [{ peer: PEER, received: SOME_CHEQUE, sent: undefined }];
     const held = Promise.withResolvers<void>();
@@ -231,7 +231,7 @@ describe('a node without', () => {
         expect(await refused(method, url, { turn })).toEqual(BOOK);
   });
 
-  test('a chequebook still shows the cheques that it takes', async () => {
+  test('a chequebook still shows the cheques that it receives', async () => {
     const turn = (knobs: Knobs) => void (knobs.chequebookEnabled = false);
     expect((await ask('GET', '/settlements', { turn })).code).toBe(200);
     expect(await refused('GET', '/chequebook/balance', { turn })).toEqual(BOOK);

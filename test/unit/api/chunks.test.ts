@@ -22,7 +22,7 @@ function soc(payloadSize: number) {
 }
 
 describe('POST /chunks', () => {
-  test('without a tag the chunk is pushed at once and no tag is told', async () => {
+  test('without a tag the chunk is pushed at once and no tag is returned', async () => {
     const kit = await startKit();
     const answer = await post(kit, { 'svc-postage-batch-id': BATCH });
     expect(answer.statusCode).toBe(201);
@@ -31,7 +31,7 @@ describe('POST /chunks', () => {
     expect(kit.knobs.pushed.map((push) => toHex(push.chunk.address))).toEqual([toHex(chunk.address)]);
   });
 
-  test('with a tag the chunk is stored under it and the tag is told', async () => {
+  test('with a tag the chunk is stored under it and the tag is returned', async () => {
     const kit = await startKit();
     const { uid } = await kit.services.store.tags.create();
     const answer = await post(kit, { 'svc-postage-batch-id': BATCH, 'svc-tag': String(uid) });
@@ -43,7 +43,7 @@ describe('POST /chunks', () => {
     expect(kit.knobs.pushed).toEqual([]);
   });
 
-  test('a ready stamp replaces the batch, and wins over it', async () => {
+  test('a ready stamp replaces the batch, and takes precedence over it', async () => {
     const kit = await startKit();
     const headers = { 'svc-postage-stamp': stampOf(1), 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) };
     expect((await post(kit, headers)).statusCode).toBe(201);
@@ -61,7 +61,7 @@ describe('POST /chunks', () => {
     },
   );
 
-  test('a shorter single-owner chunk is taken for a content-addressed one', async () => {
+  test('a shorter single-owner chunk is treated as a content-addressed one', async () => {
     const { address, data } = soc(100);
     const answer = await post(await startKit(), { 'svc-postage-batch-id': BATCH }, data);
     expect(answer.statusCode).toBe(201);
@@ -117,7 +117,7 @@ describe('POST /chunks', () => {
     });
   });
 
-  test('a store that fails answers 500, and so does a push', async () => {
+  test('a failing store answers 500, and so does a failing push', async () => {
     const kit = await startKit();
     await kit.services.store.tags.create();
     kit.knobs.putError = new Error('disk full');
@@ -136,7 +136,7 @@ describe('POST /chunks', () => {
 });
 
 describe('GET /chunks/{address}', () => {
-  test('span and payload, without ETag and ranges', async () => {
+  test('returns span and payload, without ETag and ranges', async () => {
     const kit = await startKit();
     kit.knobs.network.set(toHex(chunk.address), chunk);
     const answer = await kit.api.main.inject({
@@ -151,7 +151,7 @@ describe('GET /chunks/{address}', () => {
     expect(answer.headers['accept-ranges']).toBeUndefined();
   });
 
-  test('headers are looked at before the path', async () => {
+  test('headers are checked before the path', async () => {
     const answer = await (await startKit()).api.main.inject({
       url: '/chunks/zz',
       headers: { 'svc-cache': 'x' },
@@ -159,7 +159,7 @@ describe('GET /chunks/{address}', () => {
     expect(answer.json()).toMatchObject({ message: 'invalid header params' });
   });
 
-  test('nobody has it: 404; nobody could be asked: 500', async () => {
+  test('no node has it: 404; no node could be asked: 500', async () => {
     const { api, knobs } = await startKit();
     const url = `/chunks/${'0'.repeat(64)}`;
     expect((await api.main.inject({ url })).json()).toEqual({ code: 404, message: 'chunk not found' });
@@ -169,7 +169,7 @@ describe('GET /chunks/{address}', () => {
 });
 
 describe('presence of a chunk', () => {
-  test('HEAD on the main port and GET on the debug port look at the local store alone', async () => {
+  test('HEAD on the main port and GET on the debug port check only the local store', async () => {
     const kit = await startKit();
     const url = `/chunks/${toHex(chunk.address)}`;
     kit.knobs.network.set(toHex(chunk.address), chunk);
@@ -181,7 +181,7 @@ describe('presence of a chunk', () => {
     expect((await kit.api.debug.inject({ url })).json()).toEqual({ code: 200, message: 'OK' });
   });
 
-  test('an address of another length is not there, what is no address is refused', async () => {
+  test('an address of another length is not found, an invalid address is refused', async () => {
     const { api } = await startKit();
     expect((await api.main.inject({ method: 'HEAD', url: '/chunks/abbbbb' })).statusCode).toBe(404);
     expect((await api.main.inject({ method: 'HEAD', url: '/chunks/xx' })).statusCode).toBe(400);

@@ -40,7 +40,7 @@ describe('names', () => {
     for (const rest of OWN_NAMES) expect(active).toContain(`${name}-${rest}`);
   });
 
-  test('no file but the table spells the prefix of a dialect', () => {
+  test('only the table spells the prefix of a dialect', () => {
     const folder = new URL('../../../node/api/', import.meta.url);
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
       file.endsWith('.ts'),

@@ -55,14 +55,14 @@ describe('encrypted bytes', () => {
     expect(parts.headers['content-type']).toMatch(/^multipart\/byteranges/);
   });
 
-  test('have their true size in the answer to HEAD', async () => {
+  test('show their true size in the answer to HEAD', async () => {
     const { api, reference } = await stored('/bytes', CONTENT);
     const answer = await api.main.inject({ method: 'HEAD', url: `/bytes/${reference}` });
     expect(answer.statusCode).toBe(200);
     expect(answer.headers['content-length']).toBe(String(CONTENT.length));
   });
 
-  test('lie in the store as chunks of one size in which the content is nowhere', async () => {
+  test('are stored as chunks of one size that nowhere contain the content', async () => {
     const text = 'a sentence that nobody should read ';
     const kit = await startKit();
     const headers = { ...ENCRYPTED, 'svc-deferred-upload': 'false' };
@@ -76,7 +76,7 @@ describe('encrypted bytes', () => {
     }
   });
 
-  test('show the address of their root at the tag, without the key', async () => {
+  test('show the address of their root in the tag, without the key', async () => {
     const { services, reference } = await stored('/bytes', CONTENT);
     expect(toHex(services.store.tags.get(1)?.address ?? new Uint8Array())).toBe(reference.slice(0, 64));
   });
@@ -87,26 +87,26 @@ describe('encrypted bytes', () => {
     expect(first.reference).not.toBe(second.reference);
   });
 
-  test('are not read with a wrong key', async () => {
+  test('cannot be read with a wrong key', async () => {
     const { api, reference } = await stored('/bytes', CONTENT);
     const answer = await api.main.inject({ url: `/bytes/${wrongKey(reference)}` });
     expect(answer.json()).toEqual({ code: 500, message: 'joiner failed' });
   });
 
-  test('of a root that nobody has are not found', async () => {
+  test('with a root that no node has are not found', async () => {
     const { api, reference } = await stored('/bytes', CONTENT);
     const absent = `${'ab'.repeat(32)}${reference.slice(64)}`;
     expect((await api.main.inject({ url: `/bytes/${absent}` })).statusCode).toBe(404);
   });
 
-  test('are no chunk: its address is the first half of the reference', async () => {
+  test('are not served as a chunk: its address is the first half of the reference', async () => {
     const { api, reference } = await stored('/bytes', CONTENT);
     expect((await api.main.inject({ url: `/chunks/${reference}` })).statusCode).toBe(404);
     const chunk = await api.main.inject({ url: `/chunks/${reference.slice(0, 64)}` });
     expect(chunk.rawPayload).toHaveLength(4104);
   });
 
-  test('are asked for in the other dialect by its own header', async () => {
+  test('are requested in the other dialect by its own header', async () => {
     const { api } = await startKit({ dialect: 'swarm' });
     const headers = { 'swarm-postage-batch-id': BATCH, 'swarm-encrypt': 'true' };
     const answer = await api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'hello' });
@@ -131,7 +131,7 @@ describe('an encrypted file', () => {
     }
   });
 
-  test('without a name is called by its own reference, key included', async () => {
+  test('without a name is named after its own reference, key included', async () => {
     const { api, reference } = await stored('/svc', CONTENT, TEXT);
     const answer = await api.main.inject({ url: `/svc/${reference}/` });
     expect(answer.rawPayload.equals(CONTENT)).toBe(true);

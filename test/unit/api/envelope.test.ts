@@ -13,7 +13,7 @@ describe('POST /envelope/{address}', () => {
   test.each([
     ['svc', 'ab'.repeat(20)],
     ['swarm', '0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB'],
-  ] as const)('a stamp and who signed it, as %s writes it', async (dialect, issuer) => {
+  ] as const)('returns a stamp and its signer, in the form of %s', async (dialect, issuer) => {
     const answer = await post(await startKit({ dialect }), { [`${dialect}-postage-batch-id`]: BATCH });
     expect(answer.statusCode).toBe(201);
     expect(answer.json()).toEqual({
@@ -24,7 +24,7 @@ describe('POST /envelope/{address}', () => {
     });
   });
 
-  test('the stamp is on disk before it is told', async () => {
+  test('the stamp is on disk before it is returned', async () => {
     const kit = await startKit();
     kit.knobs.failing.add('saved');
     expect((await post(kit, { 'svc-postage-batch-id': BATCH })).json()).toEqual({
@@ -49,7 +49,7 @@ describe('POST /envelope/{address}', () => {
     });
   });
 
-  test('the header is looked at before the path', async () => {
+  test('the header is checked before the path', async () => {
     const kit = await startKit();
     expect((await post(kit, {}, 'zz')).json()).toEqual({
       code: 400,

@@ -1,4 +1,4 @@
-/** Messaging of the simulated node: what is sent is noted, and a test delivers to whoever has subscribed. */
+/** Messaging of the simulated node: what is sent is noted, and a test delivers to the subscribers. */
 import type { NodeServices } from '../../../node/api/services.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import type { Message } from '../../../node/pss/pss.ts';

@@ -1,4 +1,4 @@
-/** Peers of the simulated node: who is connected, what they owe, and what they say. */
+/** Peers of the simulated node: which are connected, what they owe, and what they say. */
 import type { NodeServices } from '../../../node/api/services.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { type BlocklistEntry, HostError, type Peer } from '../../../node/p2p/host.ts';

@@ -40,7 +40,7 @@ describe('POST /feeds/{owner}/{topic}', () => {
   const post = (kit: Kit, path: string, headers: Record<string, string> = PAID) =>
     kit.api.main.inject({ method: 'POST', url: path, headers });
 
-  test('stores the manifest of the vector under a tag of its own, which nobody is told', async () => {
+  test('stores the manifest of the vector under a tag of its own, which is not returned', async () => {
     const vector = vectors.cases.find(({ name }) => name === 'feed manifest');
     const { input, expected } = vector as unknown as Record<'input' | 'expected', Record<string, string>>;
     const kit = await startKit();
@@ -51,7 +51,7 @@ describe('POST /feeds/{owner}/{topic}', () => {
     expect(kit.knobs.pushed).toEqual([]);
   });
 
-  test('the owner is read with a prefix, in any case, and cut or filled to its size', async () => {
+  test('the owner is read with a prefix, in any case, and cut or padded to its size', async () => {
     const kit = await startKit();
     const reference = (await post(kit, url)).json();
     for (const same of [`0x${owner}`, owner.toUpperCase(), `ff${owner}`]) {
@@ -83,7 +83,7 @@ describe('POST /feeds/{owner}/{topic}', () => {
     },
   );
 
-  test('a full bucket answers 402, a store that fails 500, and nothing is left', async () => {
+  test('a full bucket answers 402, a failing store 500, and nothing is left', async () => {
     const kit = await startKit();
     kit.knobs.stampsLeft = 1;
     expect((await post(kit, url)).json()).toEqual({ code: 402, message: 'batch is overissued' });
@@ -101,7 +101,7 @@ describe('POST /feeds/{owner}/{topic}', () => {
 
 describe('GET /feeds/{owner}/{topic}', () => {
   test.each(['svc', 'swarm'] as const)(
-    'the latest update, which one it is, and the next (%s)',
+    'returns the latest update, its index, and the next index (%s)',
     async (dialect) => {
       const kit = await startKit({ dialect });
       const signatures = Array.from({ length: 17 }, (_, i) => update(kit, i, `update ${i}`));
@@ -125,7 +125,7 @@ describe('GET /feeds/{owner}/{topic}', () => {
     },
   );
 
-  test('an update that points elsewhere answers what it points to', async () => {
+  test('an update that points elsewhere returns what it points to', async () => {
     const kit = await startKit();
     const content = makeCac(7n, Buffer.from('content'));
     publish(kit, content);
@@ -154,7 +154,7 @@ describe('GET /feeds/{owner}/{topic}', () => {
     expect(answer.headers.etag).toBeUndefined();
   });
 
-  test('the search starts where it is told to', async () => {
+  test('the search starts at the requested index', async () => {
     const kit = await startKit();
     for (const index of [5, 6]) update(kit, index, `update ${index}`);
     expect((await get(kit)).json()).toEqual({ code: 404, message: 'no update found' });
@@ -190,7 +190,7 @@ describe('GET /feeds/{owner}/{topic}', () => {
     expect((await get(swarm, `${url}?type=epoch`)).body).toBe('first');
   });
 
-  test('a search that fails is no feed without updates', async () => {
+  test('a failing search differs from a feed without updates', async () => {
     const kit = await startKit();
     kit.knobs.networkError = () => new Error('no peer found');
     expect((await get(kit)).json()).toEqual({ code: 404, message: 'lookup at failed' });
@@ -266,7 +266,7 @@ describe('a feed manifest, browsed', () => {
     }
   });
 
-  test('content that may change matches no list of ETags, and is never unmodified', async () => {
+  test('content that may change matches no list of ETags, and is always modified', async () => {
     const kit = await startKit({ dialect: 'swarm' });
     const root = await feed(kit);
     update(kit, 0, await website(kit, SITE));
@@ -277,7 +277,7 @@ describe('a feed manifest, browsed', () => {
     expect([answer.statusCode, answer.headers['swarm-feed-index']]).toEqual([200, '0'.repeat(16)]);
   });
 
-  test('a 304 tells the date, as there is no ETag to tell', async () => {
+  test('a 304 has the date, as there is no ETag', async () => {
     const kit = await startKit();
     const root = await feed(kit);
     update(kit, 0, await website(kit, SITE));
@@ -285,7 +285,7 @@ describe('a feed manifest, browsed', () => {
     expect([statusCode, headers['last-modified'], headers.etag]).toEqual([304, httpDate(NOW_MS), undefined]);
   });
 
-  test('without an update, with one that is no manifest, or with a failing search: 404', async () => {
+  test('without an update, with one that is not a manifest, or with a failing search: 404', async () => {
     const kit = await startKit();
     const root = await feed(kit);
     expect((await get(kit, `${root}/`)).json()).toEqual({ code: 404, message: 'no update found' });

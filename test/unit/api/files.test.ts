@@ -65,7 +65,7 @@ describe('a single file', () => {
     }
   });
 
-  test('without a name is called by the reference of its content', async () => {
+  test('without a name is named after the reference of its content', async () => {
     const kit = await startKit();
     const { reference } = (await post(kit, { 'content-type': 'text/plain' }, 'hello')).json();
     const { headers } = await kit.api.main.inject({ url: `/svc/${reference}/` });
@@ -82,7 +82,7 @@ describe('a single file', () => {
     expect(down.rawPayload.equals(archive)).toBe(true);
   });
 
-  test('a name beyond Latin-1 is told in UTF-8, and no name breaks the header', async () => {
+  test('a name beyond Latin-1 is sent in UTF-8, and no name breaks the header', async () => {
     const kit = await startKit();
     const name = encodeURIComponent('pr\u20acis\n"x".txt');
     const { reference } = (
@@ -94,7 +94,7 @@ describe('a single file', () => {
     );
   });
 
-  test('a query parameter without a value is no name', async () => {
+  test('a query parameter without a value is not a name', async () => {
     expect(
       (await post(await startKit(), { 'content-type': 'text/plain' }, 'x', '?name%3Dfile')).statusCode,
     ).toBe(201);
@@ -123,7 +123,7 @@ describe('a single file', () => {
     },
   );
 
-  // What Bee 2.8.1 makes of them: only a type that is missing is told by the content.
+  // What Bee 2.8.1 makes of them: only a missing type is derived from the content.
   test.each([
     [undefined, 'hello', 'text/plain; charset=utf-8'],
     ['', '%PDF-1.7', 'application/pdf'],
@@ -162,7 +162,7 @@ describe('a single file', () => {
     [{ putError: new Error('disk full') }, 500, 'could not store file'],
     [{ stampsLeft: 1 }, 402, 'batch is overissued'],
     [{ doneError: new Error('disk full') }, 500, 'done split failed'],
-  ] as const)('%o: %i %s, taken back', async (spoilt, code, message) => {
+  ] as const)('%o: %i %s, rolled back', async (spoilt, code, message) => {
     const kit = await startKit();
     Object.assign(kit.knobs, spoilt);
     expect((await post(kit, { 'content-type': 'text/plain' }, 'x')).json()).toEqual({ code, message });
@@ -182,7 +182,7 @@ describe('a collection', () => {
     expect(headers['content-disposition']).toBe('inline; filename="index.html"');
   });
 
-  test('tells an ETag in the svc dialect only', async () => {
+  test('has an ETag in the svc dialect only', async () => {
     for (const [dialect, expected] of [
       ['svc', true],
       ['swarm', false],
@@ -193,7 +193,7 @@ describe('a collection', () => {
     }
   });
 
-  test('of multipart parts takes names of files, or of fields with their folders', async () => {
+  test('of multipart parts accepts names of files, or of fields with their folders', async () => {
     const kit = await startKit();
     const body = multipart([
       {
@@ -240,13 +240,13 @@ describe('a collection', () => {
     },
   );
 
-  test('swarm: a type that cannot be parsed is no collection: 400 invalid content-type', async () => {
+  test('swarm: a type that cannot be parsed is not a collection: 400 invalid content-type', async () => {
     const headers = { 'content-type': 'a/b/c', 'svc-collection': 'true' };
     const answer = await post(await startKit({ dialect: 'swarm' }), headers, 'x');
     expect(answer.json()).toEqual({ code: 400, message: 'invalid content-type' });
   });
 
-  test('documents may have any name: what a header holds is UTF-8', async () => {
+  test('documents may have any name, as header values are UTF-8', async () => {
     const kit = await startKit();
     const raw = (text: string) => Buffer.from(text).toString('latin1');
     const documents = { 'svc-index-document': raw('größe.html'), 'svc-error-document': raw('größer.html') };
@@ -309,7 +309,7 @@ describe('serving', () => {
     ['', 'address not found or incorrect'],
     ['/', 'address not found or incorrect'],
     ['/a', 'Not Found'],
-  ])('what is no manifest, or not there, is 404: %j %s', async (path, message) => {
+  ])('an invalid or missing manifest is 404: %j %s', async (path, message) => {
     const kit = await startKit();
     const headers = { 'svc-postage-batch-id': BATCH };
     const bytes = await kit.api.main.inject({
@@ -326,7 +326,7 @@ describe('serving', () => {
     }
   });
 
-  test('a file of unknown type is told by its first bytes, but not to HEAD', async () => {
+  test('the type of an unknown file is detected by its first bytes, but not for HEAD', async () => {
     const kit = await startKit();
     const answer = await post(
       kit,
@@ -363,7 +363,7 @@ describe('the root without a slash', () => {
     ]);
   });
 
-  test('swarm: always redirected, before any parameter is looked at', async () => {
+  test('swarm: always redirected, before any parameter is checked', async () => {
     const { api } = await startKit({ dialect: 'swarm' });
     for (const method of ['GET', 'HEAD'] as const) {
       const answer = await api.main.inject({ method, url: '/bzz/what?x', headers: { 'swarm-cache': 'x' } });

@@ -40,7 +40,7 @@ describe.each(['svc', 'swarm'] as const)('with names of the %s dialect', (dialec
     expect(answer.statusCode).toBe(507);
   });
 
-  test('reads go on, and its health is nok', async () => {
+  test('reads continue, and its health is nok', async () => {
     const { api } = await fullKit();
     const url = `/chunks/${Buffer.from(content.address).toString('hex')}`;
     const answer = await api.main.inject({ url });
@@ -52,7 +52,7 @@ describe.each(['svc', 'swarm'] as const)('with names of the %s dialect', (dialec
   });
 });
 
-test('a disk that is full while an upload runs ends it with 507, too', async () => {
+test('a disk that fills up during an upload also ends it with 507', async () => {
   const { api, knobs } = await startKit();
   knobs.putError = Object.assign(new Error('the disk is full'), { code: 'STORE_FULL' });
   const headers = { 'svc-postage-batch-id': BATCH };

@@ -7,7 +7,7 @@ import { knobs, simulatedNode } from './kit.ts';
 const gates = async () => createGates(await simulatedNode(knobs()), dialectOf('svc'));
 const busy = expect.objectContaining({ code: 'ONCHAIN_BUSY' }) as Error;
 
-test('a slot that is no gate is taken once and free again when it is disposed', async () => {
+test('a slot without a gate can be taken once and is free again once it is disposed', async () => {
   const { takeSlot } = await gates();
   const first = takeSlot('cashoutSlot');
   expect(() => takeSlot('cashoutSlot')).toThrow(busy);
@@ -24,7 +24,7 @@ test('staking, postage and cashing do not wait for each other', async () => {
   expect(() => pass(['stakeSlot'], none)).toThrow(busy);
 });
 
-test('a gate that is closed behind a slot leaves the slot free', async () => {
+test('a gate that refuses behind a slot leaves the slot free', async () => {
   const { pass } = await gates();
   const malformed = () => 'a lot';
   expect(() => pass(['stakeSlot', 'gas'], malformed)).toThrow(

@@ -22,7 +22,7 @@ async function ask(
 const refused = (code: number, message: string) => ({ code, body: { code, message } });
 
 describe('the stake', () => {
-  test('is told, with its surplus', async () => {
+  test('is returned, with its surplus', async () => {
     expect(await ask('GET', '/stake')).toMatchObject({
       code: 200,
       body: { stakedAmount: '1000000000000000000' },
@@ -87,7 +87,7 @@ describe('the stake', () => {
   test.each([
     ['abc', 'invalid path params'],
     ['1.5', 'invalid path params'],
-  ])('of %s is no amount', async (amount, message) => {
+  ])('of %s is not a valid amount', async (amount, message) => {
     const { code, body } = await ask('POST', `/stake/${amount}`);
     expect({ code, body }).toEqual({
       code: 400,
@@ -95,7 +95,7 @@ describe('the stake', () => {
     });
   });
 
-  test('looks at its gas headers for every method', async () => {
+  test('checks its gas headers for every method', async () => {
     const headers = { 'gas-limit': '-1' };
     for (const method of ['GET', 'DELETE', 'POST'] as const) {
       expect((await ask(method, '/stake', undefined, { headers })).body).toMatchObject({
@@ -157,7 +157,7 @@ describe('the state of the game', () => {
   test.each([
     ['svc', refused(400, 'operation is supported only in full mode')],
     ['swarm', disabled],
-  ] as const)('in %s is for full nodes', async (dialect, expected) => {
+  ] as const)('in %s is available to full nodes only', async (dialect, expected) => {
     const kit = await startKit({ dialect });
     for (const mode of ['light', 'ultra-light'] as const) {
       const turn = (knobs: Knobs) => Object.assign(knobs, { mode, incentivesEnabled: false });
@@ -166,13 +166,16 @@ describe('the state of the game', () => {
     }
   });
 
-  test.each(['svc', 'swarm'] as const)('in %s is not there when it is not played', async (dialect) => {
-    const kit = await startKit({ dialect });
-    const turn = (knobs: Knobs) => void (knobs.incentivesEnabled = false);
-    expect(await ask('GET', '/redistributionstate', turn, { kit })).toMatchObject(disabled);
-    expect(await ask('POST', '/redistributionstate', turn, { kit })).toMatchObject(disabled);
-    expect(await ask('GET', '/rchash/0/00/00', turn, { kit })).toMatchObject(disabled);
-  });
+  test.each(['svc', 'swarm'] as const)(
+    'in %s is unavailable when the game is not played',
+    async (dialect) => {
+      const kit = await startKit({ dialect });
+      const turn = (knobs: Knobs) => void (knobs.incentivesEnabled = false);
+      expect(await ask('GET', '/redistributionstate', turn, { kit })).toMatchObject(disabled);
+      expect(await ask('POST', '/redistributionstate', turn, { kit })).toMatchObject(disabled);
+      expect(await ask('GET', '/rchash/0/00/00', turn, { kit })).toMatchObject(disabled);
+    },
+  );
 });
 
 describe('a sample on demand', () => {
@@ -233,7 +236,7 @@ describe('a sample on demand', () => {
     }
   });
 
-  test('is refused when too many others are asked for', async () => {
+  test('is refused when too many others are requested', async () => {
     const { api, services } = await startKit();
     services.redistribution.prove = () =>
       Promise.reject(new IncentivesError('SAMPLING_BUSY', '8 samples are under way'));
@@ -244,7 +247,7 @@ describe('a sample on demand', () => {
     });
   });
 
-  test('fails when it can not be made', async () => {
+  test('fails when it cannot be made', async () => {
     const turn = ({ failing }: Knobs) => void failing.add('sample');
     expect(await ask('GET', `/rchash/0/${ONES}/${TWOS}`, turn)).toMatchObject(
       refused(500, 'failed making sample with proofs'),

@@ -59,7 +59,7 @@ export interface Knobs
   networkError: ((address: Uint8Array) => Error) | undefined;
   pushed: { chunk: Chunk; batchId: string }[];
   pushError: Error | undefined;
-  /** Pushes end with their signal alone, as they do while there is no peer. */
+  /** Pushes end only with their signal, as they do while there is no peer. */
   pushesHang: boolean;
   chainError: Error | undefined;
   chunkEvents: ChunkEvents | undefined;

@@ -1,4 +1,4 @@
-/** The redundancy level of requests: who reads it, and what it is when a request does not say. */
+/** The redundancy level of requests: which routes read it, and what it is when a request does not say. */
 import { describe, expect, test } from 'vitest';
 import type { DialectName } from '../../../node/api/dialect.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
@@ -70,13 +70,13 @@ describe('an upload without a level', () => {
     expect(reference).toBe(explicit.reference);
   });
 
-  test.each([1, 2, 3, 4])('swarm: with level %i it has that one', async (level) => {
+  test.each([1, 2, 3, 4])('swarm: with level %i it has that level', async (level) => {
     const kit = await startKit({ dialect: 'swarm' });
     const sent = { payload: bytes(100_000), 'swarm-redundancy-level': String(level) };
     expect((await post(kit, '/bytes', sent)).reference).toBe(referenceAt(level));
   });
 
-  test('swarm: with level 0 it has none', async () => {
+  test('swarm: with level 0 it has no redundancy', async () => {
     const kit = await startKit({ dialect: 'swarm' });
     const plain = await post(await startKit(), '/bytes', { payload: bytes(100_000) });
     const sent = { payload: bytes(100_000), 'swarm-redundancy-level': '0' };
@@ -104,7 +104,7 @@ describe('an upload without a level', () => {
   });
 });
 
-/** Routes that read it in the swarm dialect alone. */
+/** Routes that read it in the swarm dialect only. */
 const ELSEWHERE = [
   ['POST', `/feeds/${OWNER}/aa`],
   ['POST', `/pins/${OWNER}`],
@@ -144,14 +144,14 @@ describe.each(ELSEWHERE)('%s %s', (method, url) => {
       });
   });
 
-  test('svc: the level is not looked at', async () => {
+  test('svc: the level is ignored', async () => {
     const { statusCode, body } = await ask('svc', 'x');
     expect([statusCode, body]).toEqual([(await ask('svc', '0')).statusCode, (await ask('svc', '0')).body]);
     expect(body).not.toContain('level');
   });
 });
 
-test('the document tells the level where the dialect reads it, with its default', async () => {
+test('the document states the level where the dialect reads it, with its default', async () => {
   for (const dialect of ['svc', 'swarm'] as const) {
     const { api } = await startKit({ dialect });
     const { paths } = (await api.main.inject({ url: '/openapi.json' })).json();
@@ -167,7 +167,7 @@ test('the document tells the level where the dialect reads it, with its default'
   }
 });
 
-describe('content whose root is lost but for its replicas', () => {
+describe('content whose root is lost except for its replicas', () => {
   async function withoutRoot(dialect: DialectName) {
     const kit = await startKit({ dialect });
     const store = new ChunkMap();

@@ -29,7 +29,7 @@ const put = (expression: string, verbosity: string) =>
   ask(`/loggers/${base64(expression)}/${verbosity}`, 'PUT');
 
 describe('the list', () => {
-  test('has every logger with its verbosity, its subsystem and that in base64', async () => {
+  test('has every logger with its verbosity, its subsystem and that subsystem in base64', async () => {
     expect(await ask('/loggers')).toEqual({
       status: 200,
       body: {
@@ -70,14 +70,14 @@ describe('the list', () => {
     // An expression that is not matched and yet names a subsystem in full.
     ['node/api[0][]>>1', ['node/api']],
     ['pushsync', []],
-  ])('of what %s matches', async (expression, names) => {
+  ])('of the loggers that %s matches', async (expression, names) => {
     const { status, body } = await ask(`/loggers/${base64(expression)}`);
     expect(status).toBe(200);
     expect(body.loggers.map(({ logger }) => logger)).toEqual(names);
     if (names.length === 0) expect(body.tree).toEqual({});
   });
 
-  test('takes the identifiers that it gives, in either alphabet', async () => {
+  test('accepts the identifiers that it returns, in either alphabet', async () => {
     const { body } = await ask('/loggers');
     const { id } = body.loggers[1] as Listed['loggers'][number];
     for (const form of [id, encodeURIComponent(id), encodeURIComponent(id.replaceAll('-', '+'))]) {
@@ -86,7 +86,7 @@ describe('the list', () => {
     }
   });
 
-  test('is there before the node has started, on both ports', async () => {
+  test('is available before the node has started, on both ports', async () => {
     kit.knobs.state = 'starting';
     for (const api of [kit.api.main, kit.api.debug]) {
       for (const prefix of ['', '/v1'])
@@ -121,13 +121,13 @@ describe('setting the verbosity', () => {
     expect(answered()).toHaveLength(before);
   });
 
-  test('of a subsystem in full leaves every other one alone', async () => {
-    // As an expression the same text would match the root alone.
+  test('of a subsystem named in full does not affect any other', async () => {
+    // As an expression the same text would match only the root.
     await put('node[0][]>>1', 'none');
     expect(await verbosities()).toEqual({ node: 'none', 'node/api': 'info' });
   });
 
-  test('of what nobody is called does nothing', async () => {
+  test('of a name that no logger has does nothing', async () => {
     expect(await put('pushsync', 'none')).toEqual({ status: 200, body: { code: 200, message: 'OK' } });
     expect(await verbosities()).toEqual({ node: 'info', 'node/api': 'info' });
   });
@@ -143,7 +143,7 @@ describe('what is refused', () => {
     ['[', 'missing closing ]: `[`'],
     ['(', 'missing closing ): `(`'],
     ['a**', 'invalid nested repetition operator: `**`'],
-  ])('%s is no expression', async (expression, problem) => {
+  ])('%s is not a valid expression', async (expression, problem) => {
     const refused = refusal(`exp: error parsing regexp: ${problem}`);
     expect(await ask(`/loggers/${base64(expression)}`)).toEqual(refused);
     expect(await put(expression, 'info')).toEqual(refused);
@@ -157,18 +157,18 @@ describe('what is refused', () => {
     expect(await verbosities()).toEqual({ node: 'info', 'node/api': 'info' });
   });
 
-  test('an expression that would make others wait for ever matches what it matches', async () => {
+  test('an expression with catastrophic backtracking is matched without delay', async () => {
     expect(await put('((.|.)*)*#', 'none')).toEqual({ status: 200, body: { code: 200, message: 'OK' } });
     expect(await verbosities()).toEqual({ node: 'info', 'node/api': 'info' });
   });
 
-  test('text that is not base64 is named with the byte at which it is wrong', async () => {
+  test('invalid base64 is reported with the position of the wrong byte', async () => {
     const refused = refusal('exp: illegal base64 data at input byte 4');
     expect(await ask('/loggers/bm9kZ')).toEqual(refused);
     expect(await ask('/loggers/bm9kZ/info', 'PUT')).toEqual(refused);
   });
 
-  test.each(['loud', 'warn', 'silent', 'INFO', '0'])('%s is no verbosity', async (verbosity) => {
+  test.each(['loud', 'warn', 'silent', 'INFO', '0'])('%s is not a verbosity', async (verbosity) => {
     expect(await put('node', verbosity)).toEqual(
       refusal('verbosity: want oneof:none error warning info debug all'),
     );

@@ -141,7 +141,7 @@ describe('state of the node', () => {
     expect((await api.main.inject({ url: '/status/backlog' })).statusCode).toBe(404);
   });
 
-  test('what cannot be placed is named by neighbourhood', async () => {
+  test('chunks that cannot be placed are reported by neighbourhood', async () => {
     const { api, knobs } = await startKit();
     const held = { chunks: 85, reason: "no room in neighbourhood '01'", since: 1_700_000_000_000 };
     knobs.backlog = {
@@ -164,7 +164,7 @@ describe('state of the node', () => {
     });
   });
 
-  test('counters of a store that can not be read', async () => {
+  test('counters of a store that cannot be read', async () => {
     const turn = (knobs: Knobs) => void knobs.failing.add('store');
     expect(await ask('GET', '/debugstore', turn)).toEqual({
       code: 500,
@@ -172,7 +172,7 @@ describe('state of the node', () => {
     });
   });
 
-  test('swarm: the chain state has the blocks that a new batch must last', async () => {
+  test('swarm: the chain state has the number of blocks that a new batch must last', async () => {
     const state = { chainTip: 123, block: 120, totalAmount: '77', currentPrice: '24000' };
     const asked = (turn?: (knobs: Knobs) => void) => ask('GET', '/chainstate', turn, 'swarm');
     expect((await asked()).body).toEqual({ ...state, minimumValidityBlocks: 17_280 });
@@ -192,7 +192,7 @@ describe('state of the node', () => {
 });
 
 describe('the welcome message', () => {
-  test('is set and told', async () => {
+  test('can be set and is returned', async () => {
     const { api } = await startKit();
     const payload = { welcomeMessage: 'good day' };
     const set = await api.main.inject({ method: 'POST', url: '/welcome-message', payload });
@@ -239,7 +239,7 @@ describe('peers', () => {
     expect(again.json()).toEqual({ code: 404, message: 'peer not found' });
   });
 
-  test('the blocklist tells whole seconds', async () => {
+  test('the blocklist reports whole seconds', async () => {
     const entry = { overlay: PEER, fullNode: true, reason: 'invalid receipt', since: 0 };
     const turn = (knobs: Knobs) =>
       void (knobs.blocklist = [
@@ -259,7 +259,7 @@ describe('peers', () => {
     });
   });
 
-  test('connecting answers the overlay', async () => {
+  test('connecting returns the overlay', async () => {
     const { api, knobs } = await startKit();
     const underlay = 'ip4/127.0.0.1/tcp/1634/p2p/12D3KooWGRUVh4uXSbTaqgHPAn1PqCRzD7JTyRsnkcHnfQgzb8ZF';
     const answer = await api.main.inject({ method: 'POST', url: `/connect/${underlay}` });
@@ -278,7 +278,7 @@ describe('peers', () => {
     expect((await ask('POST', '/connect/ip4/127.0.0.1/tcp/1', turn)).body).toEqual({ code: 500, message });
   });
 
-  test('connecting to a closed port, to another service, to a name of nobody and to a light node fails alike', async () => {
+  test('connecting to a closed port, another service, an unknown name or a light node fails alike', async () => {
     const errors = [
       new HostError('DIAL_FAILED', 'connection error 10.0.0.1:22: ECONNREFUSED'),
       new HostError('DIAL_FAILED', 'getaddrinfo ENOTFOUND db.internal'),
@@ -299,7 +299,7 @@ describe('peers', () => {
     );
   });
 
-  test('what is no multi-address is refused', async () => {
+  test('an invalid multi-address is refused', async () => {
     const { body } = await ask('POST', '/connect/nonsense');
     expect(body).toMatchObject({ code: 400, message: 'invalid path params' });
     expect(body.reasons[0]).toMatch(/^multi-address: failed to parse multiaddr "\/nonsense": /);
@@ -375,7 +375,7 @@ describe('status', () => {
     });
   });
 
-  test('of the peers, by proximity; one that does not answer says so', async () => {
+  test('of the peers, by proximity; a silent one is marked as such', async () => {
     const turn = (knobs: Knobs) => {
       knobs.peers = [peer(0x10), peer(0x91), peer(0x51)];
       knobs.silentPeers.add('91'.repeat(32));
@@ -415,13 +415,13 @@ describe('status', () => {
 });
 
 describe('status of the neighbourhoods', () => {
-  test('is that of the own one', async () => {
+  test('is that of the own neighbourhood', async () => {
     expect((await ask('GET', '/status/neighborhoods')).body).toEqual({
       neighborhoods: [{ neighborhood: '000', reserveSizeWithinRadius: 0, proximity: 3 }],
     });
   });
 
-  test('is that of both which a doubled reserve keeps', async () => {
+  test('is that of both that a doubled reserve keeps', async () => {
     const { body } = await ask('GET', '/status/neighborhoods', (knobs) => void (knobs.capacityDoubling = 1));
     expect(body).toEqual({
       neighborhoods: [
@@ -431,7 +431,7 @@ describe('status of the neighbourhoods', () => {
     });
   });
 
-  test('of a reserve that can not be read', async () => {
+  test('of a reserve that cannot be read', async () => {
     const turn = (knobs: Knobs) => void knobs.failing.add('reserve');
     expect(await ask('GET', '/status/neighborhoods', turn)).toEqual({
       code: 500,

@@ -42,7 +42,7 @@ describe('POST /pins/{reference}', () => {
     expect(kit.services.store.pins.totals()).toEqual({ collections: 1, chunks: 6 });
   });
 
-  test('of what nobody has in full is 404, and keeps nothing', async () => {
+  test('of content that no node has in full is 404, and keeps nothing', async () => {
     const { kit, reference, store } = await withFile();
     kit.knobs.network.delete([...store.chunks.keys()][2]!);
     expect(await answerOf(kit, 'POST', `/pins/${reference}`)).toEqual([
@@ -71,7 +71,7 @@ describe('POST /pins/{reference}', () => {
     ]);
   });
 
-  test('of no reference is refused', async () => {
+  test('of an invalid reference is refused', async () => {
     expect(await answerOf(await startKit(), 'POST', '/pins/xyz')).toEqual([
       400,
       { code: 400, message: 'invalid path params', reasons: ["reference: invalid hex byte: U+0078 'x'"] },
@@ -89,7 +89,7 @@ describe('POST /pins/{reference}', () => {
 });
 
 describe('a pinned root', () => {
-  test('is told, listed and unpinned, once', async () => {
+  test('can be read, listed and unpinned, once', async () => {
     const { kit, reference } = await withFile();
     await answerOf(kit, 'POST', `/pins/${reference}`);
     expect(await answerOf(kit, 'GET', `/pins/${reference}`)).toEqual([200, { reference }]);
@@ -113,7 +113,7 @@ describe('a pinned root', () => {
     expect(await answerOf(kit, method, url)).toEqual([500, { code: 500, message }]);
   });
 
-  test('that cannot be let go', async () => {
+  test('that cannot be removed', async () => {
     const { kit, reference } = await withFile(10);
     await answerOf(kit, 'POST', `/pins/${reference}`);
     kit.knobs.failing.add('pin remove');
@@ -218,7 +218,7 @@ describe('uploads that are pinned', () => {
     }
   });
 
-  test('without a deferred session they have a tag as well', async () => {
+  test('outside a deferred session also have a tag', async () => {
     const kit = await startKit();
     const headers = { ...PAID, 'svc-pin': 'true', 'svc-deferred-upload': 'false' };
     const answer = await kit.api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'x' });
@@ -243,7 +243,7 @@ describe('uploads that are pinned', () => {
     expect(await kit.services.store.chunkTotals()).toEqual({ chunks: 0, shared: 0, references: 0 });
   });
 
-  test('a second time leave the first pin as it is', async () => {
+  test('a second time leave the first pin unchanged', async () => {
     const kit = await startKit();
     const headers = { ...PAID, 'svc-pin': 'true' };
     for (let i = 0; i < 2; i++) {

@@ -22,7 +22,7 @@ const OWN = {
 };
 
 describe('own batches', () => {
-  test('those that exist are listed, usable or not', async () => {
+  test('existing ones are listed, usable or not', async () => {
     const { stamps } = (await (await startKit()).api.main.inject({ url: '/stamps' })).json();
     expect(stamps).toEqual([
       OWN,
@@ -30,7 +30,7 @@ describe('own batches', () => {
     ]);
   });
 
-  test('svc: all of them, the expired too', async () => {
+  test('svc: all of them, including the expired', async () => {
     const { api } = await startKit();
     const { stamps } = (await api.main.inject({ url: '/stamps?all=true' })).json();
     const gone = {
@@ -86,7 +86,7 @@ describe('own batches', () => {
     expect(await answerOf(BATCH)).toEqual({ code: 500, message: 'get issuer failed' });
   });
 
-  test('one just bought, whose creation is not read yet, is listed but not usable', async () => {
+  test('a new one whose creation has not been read yet is listed but not usable', async () => {
     const { api, knobs } = await startKit();
     knobs.justBought = true;
     const { stamps } = (await api.main.inject({ url: '/stamps' })).json();
@@ -101,7 +101,7 @@ describe('own batches', () => {
     expect(own.json()).toEqual({ code: 400, message: 'batch not usable' });
   });
 
-  test('an expired one by its id: svc tells of it, swarm does not know it', async () => {
+  test('an expired one by its id: svc returns it, swarm does not know it', async () => {
     const url = `/stamps/${toHex(EXPIRED_BATCH_ID)}`;
     const told = await (await startKit()).api.main.inject({ url });
     expect(told.json()).toMatchObject({ exists: false, usable: false, expired: true, batchTTL: -1 });
@@ -207,7 +207,7 @@ describe('POST /stamps/{amount}/{depth}', () => {
     });
   });
 
-  test.each(['0', '-5'])('amount %s is left to the rule of the shortest validity', async (amount) => {
+  test.each(['0', '-5'])('amount %s is left to the rule of the minimum validity', async (amount) => {
     const { knobs } = await buy(`/stamps/${amount}/20`);
     expect(knobs.bought).toHaveLength(1);
   });
@@ -223,7 +223,7 @@ describe.each([
     return { ...kit, answer: await kit.api.main.inject({ method: 'PATCH', url: target, headers }) };
   };
 
-  test('does what is asked for, with the gas that is offered', async () => {
+  test('does what is requested, with the given gas', async () => {
     const { answer, knobs } = await patch(url, { 'gas-price': '7', 'gas-limit': '21000' });
     expect([answer.statusCode, answer.json()]).toEqual([
       202,
@@ -233,7 +233,7 @@ describe.each([
     expect((await patch(url)).knobs.bought).toEqual([{ batchId: BATCH_ID, ...terms }]);
   });
 
-  test('waits for no other one', async () => {
+  test('is refused while another operation runs', async () => {
     const { api, knobs } = await startKit();
     const held = Promise.withResolvers<void>();
     knobs.buying = held.promise;
@@ -298,7 +298,7 @@ describe('PATCH /stamps/{batch_id}', () => {
     expect((await api.main.inject({ url })).json().label).toBe('label');
   });
 
-  test('errors of the batch, after those of the body', async () => {
+  test('errors of the batch come after those of the body', async () => {
     const { api, knobs } = await startKit();
     const unknown = `/stamps/${'00'.repeat(32)}`;
     const patch = async (target: string, payload: object) =>

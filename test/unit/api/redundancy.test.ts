@@ -76,7 +76,7 @@ describe('an upload with redundancy', () => {
     },
   );
 
-  test('of one chunk has the reference that it has without', async () => {
+  test('of one chunk has the same reference as without', async () => {
     const references = new Set<string>();
     for (const level of ['0', '1', '4']) {
       const kit = await startKit();
@@ -104,7 +104,7 @@ describe('lost chunks', () => {
     for (const address of lost) expect(file.reader.services.store.chunks.has(fromHex(address))).toBe(true);
   });
 
-  test('beyond the promise are an error, not a body that breaks off', async () => {
+  test('beyond what can be recovered are an error, not a body that breaks off', async () => {
     for (const [level, encrypt] of [
       ['1', 'false'],
       ['2', 'false'],
@@ -165,7 +165,7 @@ describe('a lost root', () => {
     expect((await get(file)).statusCode).toBe(404);
   });
 
-  test('of a manifest, and of the file in it, are replaced alike', async () => {
+  test('of a manifest, and of the file in it, is replaced alike', async () => {
     const file = await uploaded(
       { 'svc-redundancy-level': '1', 'content-type': 'text/plain' },
       '/svc?name=a.txt',

@@ -24,7 +24,7 @@ const BEYOND = new Set([
   'GET /chunk-events',
 ]);
 
-/** Headers that later nodes of the public network read as well: a single-owner chunk can be stored first, pushed later. */
+/** Headers that later nodes of the public network also read: a single-owner chunk can be stored first, pushed later. */
 const READ_BEYOND: Readonly<Record<string, readonly string[]>> = {
   'POST /soc/{owner}/{id}': ['svc-tag', 'svc-pin', 'svc-deferred-upload'],
 };
@@ -43,7 +43,7 @@ function namesOf(params: readonly VectorParam[]): string[] {
 
 describe('the route list', () => {
   test.each(vector)(
-    '$method $path on $port is served with its successes',
+    '$method $path on $port is served with its success statuses',
     ({ method, path, port, success }) => {
       expect(rowOf(method, path, port)?.success).toEqual(success);
     },
@@ -75,7 +75,7 @@ describe('the route list', () => {
     );
   });
 
-  test('nothing is served that is neither listed nor named here', () => {
+  test('nothing is served that is neither listed nor an exception named here', () => {
     const known = new Set(vector.map(({ method, path, port }) => `${method} ${path} ${port}`));
     const extra = ROUTES.filter((row) => !known.has(`${row.method} ${row.path} ${row.port}`));
     expect(new Set(extra.map(({ method, path }) => `${method} ${path}`))).toEqual(BEYOND);
@@ -90,7 +90,7 @@ describe('the route list', () => {
     }
   });
 
-  test('the methods of one path stand behind the same gates, named in their order', () => {
+  test('the methods of one path have the same gates, in the listed order', () => {
     const byPath = Map.groupBy(ROUTES, ({ path }) => path);
     for (const [path, rows] of byPath) {
       for (const { gates } of rows) {

@@ -41,7 +41,7 @@ describe('POST /soc/{owner}/{id}', () => {
     expect(toHex(kit.knobs.pushed[0]?.chunk.address ?? new Uint8Array(0))).toBe(known.address);
   });
 
-  test('without a tag the chunk is pushed at once and no tag is told', async () => {
+  test('without a tag the chunk is pushed at once and no tag is returned', async () => {
     const kit = await startKit();
     const answer = await post(kit);
     expect(answer.json()).toEqual({ reference });
@@ -59,7 +59,7 @@ describe('POST /soc/{owner}/{id}', () => {
     expect(kit.knobs.pushed).toEqual([]);
   });
 
-  test('the header says how it is uploaded, whether there is a tag or not', async () => {
+  test('the header decides how it is uploaded, with or without a tag', async () => {
     const kit = await startKit();
     const deferred = await post(kit, { headers: { ...PAID, 'svc-deferred-upload': 'true' } });
     expect([deferred.statusCode, deferred.headers['svc-tag']]).toEqual([201, '1']);
@@ -69,7 +69,7 @@ describe('POST /soc/{owner}/{id}', () => {
     expect(kit.knobs.pushed).toHaveLength(1);
   });
 
-  test('a stamp that the client made replaces the batch, and wins over it', async () => {
+  test('a stamp made by the client replaces the batch, and takes precedence over it', async () => {
     const kit = await startKit();
     const headers = { 'svc-postage-stamp': stampOf(1), 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) };
     expect((await post(kit, { headers })).statusCode).toBe(201);
@@ -150,7 +150,7 @@ describe('POST /soc/{owner}/{id}', () => {
     expect(answer.statusCode).toBe(413);
   });
 
-  test('a full bucket answers 402; a store and a push that fail 400 and 500, and nothing is left', async () => {
+  test('a full bucket answers 402; a failing store 400, a failing push 500, and nothing is left', async () => {
     const kit = await startKit();
     kit.knobs.stampsLeft = 0;
     expect((await post(kit)).json()).toEqual({ code: 402, message: 'batch is overissued' });
@@ -171,21 +171,24 @@ describe('GET /soc/{owner}/{id}', () => {
     return kit;
   }
 
-  test.each(['svc', 'swarm'] as const)('the content, its signature, its ETag (%s)', async (dialect) => {
-    const { api } = await holding(dialect);
-    const answer = await api.main.inject({ url: readUrl });
-    expect([answer.statusCode, answer.body]).toEqual([200, 'hello']);
-    expect(answer.headers).toMatchObject({
-      'content-type': 'application/octet-stream',
-      'content-length': '5',
-      'accept-ranges': 'bytes',
-      etag: `"${toHex(makeCac(5n, Buffer.from('hello')).address)}"`,
-      [`${dialect}-soc-signature`]: soc.signature,
-      'access-control-expose-headers': [`${dialect}-soc-signature`, 'content-disposition'],
-    });
-  });
+  test.each(['svc', 'swarm'] as const)(
+    'returns the content, its signature, its ETag (%s)',
+    async (dialect) => {
+      const { api } = await holding(dialect);
+      const answer = await api.main.inject({ url: readUrl });
+      expect([answer.statusCode, answer.body]).toEqual([200, 'hello']);
+      expect(answer.headers).toMatchObject({
+        'content-type': 'application/octet-stream',
+        'content-length': '5',
+        'accept-ranges': 'bytes',
+        etag: `"${toHex(makeCac(5n, Buffer.from('hello')).address)}"`,
+        [`${dialect}-soc-signature`]: soc.signature,
+        'access-control-expose-headers': [`${dialect}-soc-signature`, 'content-disposition'],
+      });
+    },
+  );
 
-  test('with only-root-chunk span and payload of the wrapped chunk, whatever the range', async () => {
+  test('with only-root-chunk returns span and payload of the wrapped chunk, whatever the range', async () => {
     const { api } = await holding();
     const headers = { 'svc-only-root-chunk': 'true', range: 'bytes=0-0' };
     const answer = await api.main.inject({ url: readUrl, headers });
@@ -220,7 +223,7 @@ describe('GET /soc/{owner}/{id}', () => {
     expect([answer.statusCode, answer.body]).toEqual([status, body]);
   });
 
-  test('nobody has it, or nobody could be asked: 404', async () => {
+  test('no node has it, or no node could be asked: 404', async () => {
     const kit = await startKit();
     const missing = { code: 404, message: 'requested chunk cannot be retrieved' };
     expect((await kit.api.main.inject({ url: readUrl })).json()).toEqual(missing);
@@ -228,7 +231,7 @@ describe('GET /soc/{owner}/{id}', () => {
     expect((await kit.api.main.inject({ url: readUrl })).json()).toEqual(missing);
   });
 
-  test('what lies at the address without an owner is 500', async () => {
+  test('a chunk without an owner at the address is 500', async () => {
     const kit = await startKit();
     kit.knobs.network.set(reference, { ...makeCac(1n, Buffer.from('x')), address: soc.chunk.address });
     expect((await kit.api.main.inject({ url: readUrl })).json()).toEqual({

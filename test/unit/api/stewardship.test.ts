@@ -32,7 +32,7 @@ describe('GET /stewardship/{reference}', () => {
     expect((await kit.api.main.inject({ url })).json()).toEqual({ isRetrievable: true });
   });
 
-  test('is false for what this node alone has, in whole or in part', async () => {
+  test('is false for what only this node has, in whole or in part', async () => {
     const kit = await startKit();
     const { url, reference, store } = await file();
     await locally(kit, reference, store);
@@ -42,14 +42,14 @@ describe('GET /stewardship/{reference}', () => {
     expect((await kit.api.main.inject({ url })).json()).toEqual({ isRetrievable: false });
   });
 
-  test('is false when there is nobody to ask', async () => {
+  test('is false when there is no peer to ask', async () => {
     const kit = await startKit();
     kit.knobs.networkError = () => new RetrievalError('NO_PEER', 'no peer found');
     const { url } = await file();
     expect((await kit.api.main.inject({ url })).json()).toEqual({ isRetrievable: false });
   });
 
-  test('another failure is told', async () => {
+  test('any other failure is reported', async () => {
     const kit = await startKit();
     kit.knobs.networkError = () => new Error('broken');
     const { url } = await file();
@@ -80,7 +80,7 @@ describe('PUT /stewardship/{reference}', () => {
     }
   });
 
-  test('svc: without a batch that of the last upload is used, and none known is 404', async () => {
+  test('svc: without a batch that of the last upload is used, and 404 is returned when none is known', async () => {
     const kit = await startKit();
     const payload = Buffer.alloc(2 * 4096).map((_, i) => i >> 12);
     const { url } = await file();

@@ -4,7 +4,7 @@ import { startKit } from './kit.ts';
 const REFERENCE = 'ab'.repeat(32);
 
 describe('tags', () => {
-  test('are made, shown, listed and forgotten', async () => {
+  test('are created, shown, listed and deleted', async () => {
     const { api } = await startKit();
     const made = await api.main.inject({ method: 'POST', url: '/tags', payload: 'ignored, no JSON' });
     const tag = {
@@ -62,20 +62,20 @@ describe('tags', () => {
     expect(answer.json()).toEqual({ code: 400, message: 'invalid query params', reasons: [reason] });
   });
 
-  test('swarm: no limit gives none, a large one is cut', async () => {
+  test('swarm: no limit returns none, a large one is capped', async () => {
     const { api } = await startKit({ dialect: 'swarm' });
     await api.main.inject({ method: 'POST', url: '/tags' });
     expect((await api.main.inject({ url: '/tags?limit=0' })).json()).toEqual({ tags: [] });
     expect((await api.main.inject({ url: '/tags?limit=5000' })).json().tags).toHaveLength(1);
   });
 
-  test('swarm: to delete what is no tag is no mistake', async () => {
+  test('swarm: deleting a tag that does not exist is not an error', async () => {
     const { api } = await startKit({ dialect: 'swarm' });
     expect((await api.main.inject({ method: 'DELETE', url: '/tags/7' })).statusCode).toBe(204);
     expect((await api.main.inject({ url: '/tags/7' })).statusCode).toBe(404);
   });
 
-  test.each(['GET', 'DELETE', 'PATCH'] as const)('%s of what is no tag', async (method) => {
+  test.each(['GET', 'DELETE', 'PATCH'] as const)('%s of a tag that does not exist', async (method) => {
     const { api, knobs } = await startKit();
     const answerOf = async (uid: string) => (await api.main.inject({ method, url: `/tags/${uid}` })).json();
     expect(await answerOf('7')).toEqual({ code: 404, message: 'tag not present' });
@@ -129,7 +129,7 @@ describe('tags', () => {
     ['{"address":5}', 'want a text as address'],
     ['{"address":"xyz"}', 'hex of odd length 3: xyz'],
     ['{"address":"abc"}', 'hex of odd length 3: abc'],
-  ])('PATCH with %s is refused, before the tag is looked for', async (payload, reason) => {
+  ])('PATCH with %s is refused, before the tag is looked up', async (payload, reason) => {
     const asked = { method: 'PATCH', url: '/tags/99', payload } as const;
     const answer = await (await startKit()).api.main.inject(asked);
     expect(answer.json()).toEqual({

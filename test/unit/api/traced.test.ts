@@ -1,4 +1,4 @@
-/** What the span of a request says of it. */
+/** What the span of a request records. */
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import { dialectOf } from '../../../node/api/dialect.ts';
@@ -34,6 +34,6 @@ test.each([
   [`/bytes/${'ab'.repeat(32)}`, `/bytes/${'ab'.repeat(32)}`],
   [`/bzz/${'ab'.repeat(32)}${'cd'.repeat(32)}/a.txt?x=1`, `/bzz/${'ab'.repeat(32)}…/a.txt`],
   [`/v1/bytes/${'AB'.repeat(32)}${'CD'.repeat(32)}`, `/v1/bytes/${'AB'.repeat(32)}…`],
-])('the path is told without the key of encrypted content: %s', async (url, told) => {
+])('the path is recorded without the key of encrypted content: %s', async (url, told) => {
   expect(await saidOf(url)).toEqual({ 'http.response.status_code': 200, 'url.path': told });
 });

@@ -63,7 +63,7 @@ describe('transactions', () => {
     expect((await ask(`/transactions/${OTHER}`)).body).toMatchObject({ transactionHash: OTHER });
   });
 
-  test('public clients read the recipient with its prefix', async () => {
+  test('public clients receive the recipient with its prefix', async () => {
     expect((await ask(ONE, { dialect: 'swarm' })).body).toEqual({ ...INFO, to: `0x${'12'.repeat(20)}` });
   });
 
@@ -71,17 +71,17 @@ describe('transactions', () => {
     expect((await ask(`/transactions/${hash}`)).body).toEqual({ code: 404, message: 'unknown transaction' });
   });
 
-  test.each(['/transactions', ONE])('%s says when the store fails', async (url) => {
+  test.each(['/transactions', ONE])('%s reports when the store fails', async (url) => {
     const { body } = await ask(url, { turn: (knobs) => void knobs.failing.add('transactions') });
     expect(body).toEqual({ code: 500, message: 'cannot get transaction' });
   });
 
-  test('sending again answers the same hash', async () => {
+  test('resending returns the same hash', async () => {
     const { code, body, knobs } = await ask(ONE.replace('0xcd', '0xCD'), { method: 'POST' });
     expect([code, body, knobs.resent]).toEqual([200, { transactionHash: TX_HASH }, [TX_HASH]]);
   });
 
-  test('cancelling answers the hash of the replacement and takes a gas price', async () => {
+  test('cancelling returns the hash of the replacement and accepts a gas price', async () => {
     const headers = { 'gas-price': '12', 'gas-limit': 'not read' };
     const { code, body, knobs } = await ask(`/transactions/${OTHER}`, { method: 'DELETE', headers });
     expect([code, body]).toEqual([200, { transactionHash: TX_HASH }]);
@@ -89,7 +89,7 @@ describe('transactions', () => {
     expect((await ask(ONE, { method: 'DELETE' })).knobs.cancelled[0]?.gasPrice).toBeUndefined();
   });
 
-  test('a gas price that is no number is refused', async () => {
+  test('an invalid gas price is refused', async () => {
     const { code, body } = await ask(ONE, { method: 'DELETE', headers: { 'gas-price': 'much' } });
     expect([code, body.message]).toEqual([400, 'invalid header params']);
   });
@@ -131,7 +131,7 @@ describe('withdrawal', () => {
     }
   });
 
-  test('the whole balance may go, one unit more may not', async () => {
+  test('the whole balance may be withdrawn, but not one unit more', async () => {
     expect((await withdraw('svc', `amount=${10n ** 18n}&${allowed}`)).code).toBe(200);
     const { body, knobs } = await withdraw('svc', `amount=${10n ** 18n + 1n}&${allowed}`);
     expect([body, knobs.withdrawals]).toEqual([{ code: 400, message: 'not enough balance' }, []]);
@@ -139,7 +139,7 @@ describe('withdrawal', () => {
     expect(native.body).toEqual({ code: 400, message: 'not enough balance' });
   });
 
-  test('query, coin, address and balance are looked at in this order, gas headers before them', async () => {
+  test('gas headers, query, coin, address and balance are checked in this order', async () => {
     const tooMuch = `amount=${10n ** 30n}`;
     const other = `address=${'b2'.repeat(20)}`;
     const messageOf = async (coin: string, query: string, headers = {}) =>
@@ -153,7 +153,7 @@ describe('withdrawal', () => {
     expect(await messageOf('svc', `${tooMuch}&${allowed}`)).toBe('not enough balance');
   });
 
-  test('public clients are told the names of theirs', async () => {
+  test('public clients see their own names of the coins', async () => {
     const { body } = await withdraw('gold', `amount=1&${allowed}`, { dialect: 'swarm' });
     expect(body.message).toBe('only BZZ or NativeToken options are accepted');
   });

@@ -73,17 +73,14 @@ describe('paths', () => {
     }
   });
 
-  test.each(['GET', 'POST', 'DELETE'] as const)(
-    '%s of a path that is not clean is redirected',
-    async (method) => {
-      const answer = await api.main.inject({ method, url: '/v1//connect/./ip4?x=%20' });
-      expect(answer.statusCode).toBe(301);
-      expect(answer.headers.location).toBe('/v1/connect/ip4?x=%20');
-      expect(answer.body).toBe('');
-    },
-  );
+  test.each(['GET', 'POST', 'DELETE'] as const)('%s of an unclean path is redirected', async (method) => {
+    const answer = await api.main.inject({ method, url: '/v1//connect/./ip4?x=%20' });
+    expect(answer.statusCode).toBe(301);
+    expect(answer.headers.location).toBe('/v1/connect/ip4?x=%20');
+    expect(answer.body).toBe('');
+  });
 
-  test('a path that is no percent-encoding is a bad request', async () => {
+  test('a path with invalid percent-encoding is a bad request', async () => {
     const answer = await api.main.inject({ url: '/bytes/%zz' });
     expect(answer.statusCode).toBe(400);
     expect(answer.json()).toEqual({ code: 400, message: 'Bad Request' });
@@ -98,7 +95,7 @@ describe('paths', () => {
     }
   });
 
-  test('the debug port serves what is marked for both ports, and nothing of the main one', async () => {
+  test('the debug port serves only what is marked for both ports', async () => {
     const debug = new Set(urlsOf('debug').map(({ path }) => path));
     for (const { path, url } of urlsOf('main')) {
       const answer = await api.debug.inject({ method: 'OPTIONS', url });
@@ -108,7 +105,7 @@ describe('paths', () => {
     }
   });
 
-  test('a variable may be longer than the router expects by itself', async () => {
+  test('a variable may be longer than the router expects by default', async () => {
     const answer = await api.main.inject({ url: `/bytes/${'ab'.repeat(2000)}` });
     expect(answer.json()).toEqual({ code: 500, message: 'joiner failed' });
   });
@@ -145,7 +142,7 @@ describe('before the node has started', () => {
     }
   });
 
-  test('exactly the technical routes answer', () => {
+  test('only the technical routes answer', () => {
     const technical = new Set(
       ROUTES.filter(({ gates }) => !gates.includes('started')).map(({ path }) => path),
     );
@@ -170,7 +167,7 @@ describe('before the node has started', () => {
 });
 
 describe('caching', () => {
-  test('the main port says nothing about caching, the debug port forbids it', async () => {
+  test('the main port sets no caching headers, the debug port forbids caching', async () => {
     const { api } = await startKit();
     expect((await api.main.inject({ url: '/health' })).headers['cache-control']).toBeUndefined();
     expect((await api.debug.inject({ url: '/health' })).headers['cache-control']).toBe(
@@ -198,7 +195,7 @@ describe('gates', () => {
   );
 
   test.each(['/stamps', `/stamps/${'ab'.repeat(32)}`, '/stamps/1/20', '/wallet'])(
-    '%s is refused without a chain, before a wrong method is',
+    '%s is refused without a chain, before the method is checked',
     async (url) => {
       const { api, knobs } = await startKit();
       knobs.mode = 'ultra-light';
@@ -212,7 +209,7 @@ describe('gates', () => {
     },
   );
 
-  test('gas headers are read before the method is looked at', async () => {
+  test('gas headers are read before the method is checked', async () => {
     const { api } = await startKit();
     const headers = { 'gas-price': 'x', 'gas-limit': '-1' };
     const answer = await api.main.inject({ method: 'GET', url: '/stamps/1/20', headers });
@@ -229,7 +226,7 @@ describe('gates', () => {
     expect(answer.json().reasons).toEqual(['Gas-Limit: value out of range']);
   });
 
-  test('of two purchases at once, over both ports, one is refused; afterwards the way is free', async () => {
+  test('of two simultaneous purchases, over both ports, one is refused; afterwards the slot is free', async () => {
     const { api, knobs } = await startKit();
     const held = Promise.withResolvers<void>();
     knobs.buying = held.promise;
@@ -259,7 +256,7 @@ describe('body limits', () => {
     ['POST', '/tags', 1024],
     ['PATCH', '/tags/1', 1024],
     ['POST', '/welcome-message', 512],
-  ] as const)('%s %s takes %i bytes and no more', async (method, url, limit) => {
+  ] as const)('%s %s accepts at most %i bytes', async (method, url, limit) => {
     const { api } = await startKit();
     const over = await api.main.inject({ method, url, payload: Buffer.alloc(limit + 1) });
     expect(over.json()).toEqual({ code: 413, message: 'Request Entity Too Large' });
@@ -271,7 +268,7 @@ describe('body limits', () => {
 describe('cross-origin requests', () => {
   const origin = 'http://app.example';
 
-  test('an allowed origin gets the headers, compared without case', async () => {
+  test('an allowed origin gets the headers, compared case-insensitively', async () => {
     const { api } = await startKit({ corsAllowedOrigins: ['HTTP://APP.example'] });
     const { headers } = await api.main.inject({ url: '/health', headers: { origin } });
     expect(headers['access-control-allow-origin']).toBe(origin);
@@ -306,7 +303,7 @@ describe('cross-origin requests', () => {
     expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'))).toEqual([]);
   });
 
-  test('the list of methods goes where a browser reads it', async () => {
+  test('the list of methods is sent in the header that a browser reads', async () => {
     const { api } = await startKit({ corsAllowedOrigins: ['*'] });
     for (const method of ['OPTIONS', 'PUT'] as const) {
       const { headers } = await api.main.inject({ method, url: '/tags/1', headers: { origin } });

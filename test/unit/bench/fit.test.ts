@@ -4,7 +4,7 @@ import { exponentOf, sizesFrom } from '../../bench/fit.ts';
 const points = (exponent: number) => [5, 10, 50].map((nodes) => ({ nodes, value: 3 * nodes ** exponent }));
 
 test.each([0, 1, 1.3, 2, -0.5])(
-  'a figure that grows with the nodes to the power of %d has that exponent',
+  'a figure that grows with the number of nodes to the power of %d has that exponent',
   (e) => {
     expect(exponentOf(points(e))).toBeCloseTo(e, 10);
   },

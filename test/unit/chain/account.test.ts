@@ -21,7 +21,7 @@ test.each(deterministicAddresses.addresses)(
   },
 );
 
-test('the contracts have the addresses of the deployment order', () => {
+test('the contracts have the addresses that follow from the deployment order', () => {
   const expected = deterministicAddresses.deployOrderOfThisDocument;
   const lower = Object.values(contractAddresses(deployer)).map((address) => address.toLowerCase());
   expect(lower).toEqual(Object.values(expected));

@@ -65,7 +65,7 @@ describe.each(contracts)('$name', ({ abi, expected, artifact }) => {
     expect(given).toEqual(expected.constructor.map((text) => text.split(' ')[0]));
   });
 
-  test('fits into the limit for contract code', () => {
+  test('fits into the size limit for contract code', () => {
     expect((artifact.deployedBytecode.length - 2) / 2).toBeLessThanOrEqual(CODE_BYTES_MAX);
   });
 });
@@ -81,7 +81,7 @@ describe('artifacts', () => {
     expect(staleArtifacts(artifacts)).toEqual([]);
   });
 
-  test('are reported when they are not current', () => {
+  test('are reported when they are out of date', () => {
     const changed = artifacts.map(({ path, text }) => ({
       path,
       text: text.replace('"TestToken"', '"Other"'),

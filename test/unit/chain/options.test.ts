@@ -81,13 +81,13 @@ test.each([
   ],
   ['an object for a list', { ...minimal, accounts: {} }, 'accounts is {}, expected a list'],
   ['a list for the document', [], 'the document is [], expected a list or object'],
-])('%s is named with its value and what is expected', (_, document, message) => {
+])('%s is reported with its value and what is expected', (_, document, message) => {
   expect(() => parse(document)).toThrow(
     expect.objectContaining({ code: 'OPTIONS_INVALID', message: expect.stringContaining(message) }),
   );
 });
 
-test('text that is not JSON is said to be none', () => {
+test('text that is not JSON is reported as such', () => {
   expect(() => parseOptions('{')).toThrow(
     expect.objectContaining({ code: 'OPTIONS_INVALID', message: expect.stringContaining('not JSON') }),
   );

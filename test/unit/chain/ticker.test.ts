@@ -34,7 +34,7 @@ test('a block time of zero mines nothing until another one is set', async () => 
   expect(blocks).toEqual([15_010, 20_010]);
 });
 
-test('a paused chain gets no blocks and none are made up for afterwards', async () => {
+test('a paused chain gets no blocks, and missed blocks are not made up for', async () => {
   const { ticker, blocks } = setUp();
   ticker.setBlockTime(1_000);
   await ticker.pause();
@@ -51,7 +51,7 @@ async function pausedAfter(ticker: Ticker, blocks: readonly number[]): Promise<r
   return [...blocks];
 }
 
-test('a chain is paused when the block that is on its way has come', async () => {
+test('pausing completes once the block that is being mined has come', async () => {
   const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 100));
   const { ticker, blocks } = setUp(slow);
   ticker.setBlockTime(1_000);

@@ -25,7 +25,7 @@ describe('proximity order', () => {
     expect(proximityOrder(fromHex(input.one!), fromHex(input.other!))).toBe(expected.proximity);
   });
 
-  test('is the same both ways and never above the highest', () => {
+  test('is symmetric and never above the maximum', () => {
     fc.assert(
       fc.property(addresses, addresses, (a, b) => {
         expect(proximityOrder(a, b)).toBe(proximityOrder(b, a));
@@ -59,7 +59,7 @@ describe('a prefix', () => {
     expect(addressPrefix(fromHex(start.padEnd(64, '0')), length)).toBe(bits);
   });
 
-  test('of a radius is the same for a node and the chunks it is responsible for, and for no others', () => {
+  test('of the length of the radius is the same for a node and the chunks it is responsible for, and for no others', () => {
     fc.assert(
       fc.property(addresses, addresses, fc.nat(MAX_PO), fc.nat(MAX_PO), (overlay, other, shared, radius) => {
         const address = overlay.slice();

@@ -39,7 +39,7 @@ const CHUNKS: [string, () => Chunk][] = [
   ['single-owner', () => signSoc(new Uint8Array(32), makeCac(9n, new Uint8Array(9).fill(5)).data, signer)],
 ];
 
-test.each(CHUNKS)('a %s chunk is the same chunk for the second node, without another look', (_, make) => {
+test.each(CHUNKS)('a %s chunk is the same chunk for the second node, without another check', (_, make) => {
   const { address, data, kind, identity } = make();
   const first = on(0, () => chunkFrom(address.slice(), data.slice()));
   expect(first).toEqual({ address, data, kind, identity });
@@ -67,7 +67,7 @@ test.each(CHUNKS)('a peer that corrupts a %s chunk is refused by every node', (_
   expect(on(2, () => chunkFrom(address, data)).data).toBe(data);
 });
 
-test('what a node does to its bytes afterwards is not believed by others', () => {
+test('later changes to a node’s own bytes do not affect other nodes', () => {
   const { address, data } = makeCac(4096n, new Uint8Array(4096).fill(3));
   const mine = data.slice();
   on(0, () => chunkFrom(address, mine));
@@ -87,7 +87,7 @@ test('a signature is looked up by all of its bytes and all that it signs', () =>
     try {
       found = on(1, () => recoverSigner(data, other));
     } catch {
-      // Most bytes are no signature of anybody.
+      // Most bytes are not a valid signature.
     }
     expect(found).not.toEqual(signer.address);
   }
@@ -108,7 +108,7 @@ test('a signature that one node has made or checked is not computed again by ano
   expect(put).toHaveBeenCalledTimes(2);
 });
 
-test('a node that shares nothing neither learns nor teaches', () => {
+test('a node that shares nothing neither benefits nor contributes', () => {
   const { address, data } = makeCac(4096n, new Uint8Array(4096).fill(3));
   const calls = [shared.chunks, shared.signers].flatMap((table) => [
     vi.spyOn(table, 'find'),

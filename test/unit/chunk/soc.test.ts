@@ -125,14 +125,14 @@ describe('a chunk of either kind', () => {
     );
   });
 
-  test('that could be both is content-addressed', () => {
+  test('that could be both counts as content-addressed', () => {
     const { data } = make(key, new Uint8Array(32), Buffer.from('foo'));
     const { address } = cacFromData(data);
     expect(chunkFrom(address, data).kind).toBe('cac');
   });
 });
 
-test('parts of a chunk make it again for its owner, for nobody else, and not with an id or signature of another length', () => {
+test('the parts of a chunk restore it for its owner only, and not with an id or signature of another length', () => {
   const owner = createSigner(new Uint8Array(32).fill(5));
   const chunk = signSoc(new Uint8Array(32).fill(6), makeCac(3n, Buffer.from('foo')).data, owner);
   const parts = socParts(chunk.data);

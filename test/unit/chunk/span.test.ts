@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { decodeSpan, encodeSpan } from '../../../node/chunk/span.ts';
 
 test.each([0n, 1n, 4096n, 2n ** 31n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 63n, 2n ** 64n - 1n])(
-  'the span %i survives its 8 bytes',
+  'the span %i survives a round trip through its 8 bytes',
   (span) => {
     expect(decodeSpan(encodeSpan(span))).toBe(span);
   },

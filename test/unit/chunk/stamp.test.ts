@@ -59,14 +59,14 @@ test.each(named('bucket of an address'))('$name', ({ input, expected }) => {
   expect(Object.fromEntries(buckets)).toEqual(expected);
 });
 
-test('a bucket depth of 0 has one bucket, one of 32 has a bucket for every four bytes', () => {
+test('a bucket depth of 0 gives one bucket, one of 32 a bucket for every four bytes', () => {
   const address = fromHex(`${'ff'.repeat(4)}${'00'.repeat(28)}`);
   expect(bucketOf(address, 0)).toBe(0);
   expect(bucketOf(address, 32)).toBe(0xffffffff);
 });
 
 describe('encoding', () => {
-  test('a stamp comes back from its 113 bytes', () => {
+  test('a stamp survives a round trip through its 113 bytes', () => {
     fc.assert(
       fc.property(stamps, (stamp) => {
         const encoded = encodeStamp(stamp);

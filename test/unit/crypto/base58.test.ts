@@ -18,6 +18,6 @@ property.prop([fc.uint8Array({ maxLength: 80 })])('whatever was written is read 
   expect(fromBase58(toBase58(bytes))).toEqual(bytes);
 });
 
-test.each(['0', 'O', 'I', 'l', ' ', 'é'])('"%s" is no digit', (character) => {
+test.each(['0', 'O', 'I', 'l', ' ', 'é'])('"%s" is not valid base 58', (character) => {
   expect(() => fromBase58(`1${character}`)).toThrow(`'${character}'`);
 });

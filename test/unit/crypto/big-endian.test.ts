@@ -12,7 +12,7 @@ test('numbers are as short as the reference writes them, and read back', () => {
   );
 });
 
-test('zero is no byte, and leading zeros do not count', () => {
+test('zero takes no bytes, and leading zeros do not count', () => {
   expect(toBigEndian(0n)).toEqual(new Uint8Array(0));
   expect(fromBigEndian(new Uint8Array(0))).toBe(0n);
   expect(fromBigEndian(Uint8Array.of(0, 0, 1, 2))).toBe(258n);

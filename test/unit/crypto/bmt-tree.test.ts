@@ -115,7 +115,7 @@ describe('the proof of a segment', () => {
     );
   });
 
-  test('of another segment leads elsewhere', () => {
+  test('does not verify for another segment', () => {
     const payload = Uint8Array.from({ length: 4096 }, (_, at) => at % 251);
     const span = new Uint8Array(8);
     const proof = proveSegment(payload, 5);

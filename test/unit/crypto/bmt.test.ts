@@ -66,7 +66,7 @@ test('the root is that of the written rule for any payload, whatever was hashed 
   );
 });
 
-test('zero bytes at the end do not change the root', () => {
+test('trailing zero bytes do not change the root', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 2048 }), fc.nat(2048), (payload, zeros) => {
       const longer = new Uint8Array(payload.length + zeros);
@@ -88,7 +88,7 @@ test('the address is the hash of span and root', () => {
   );
 });
 
-test('longer payloads and other spans are refused', () => {
+test('longer payloads and invalid spans are refused', () => {
   expect(() => bmtRoot(new Uint8Array(4097))).toThrow();
   expect(() => bmtAddress(new Uint8Array(7), new Uint8Array())).toThrow();
 });

@@ -10,6 +10,6 @@ test.each([
   '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
   '0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB',
   '0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb',
-])('%s is written in that case', (address) => {
+])('%s is written in exactly this case', (address) => {
   expect(checksumAddress(fromHex(address))).toBe(address);
 });

@@ -37,7 +37,7 @@ test.each(cases.filter(({ input }) => input.span !== undefined))('$name', ({ inp
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 });
 
-test('is the written rule for every length and counter, also where the counter starts again', () => {
+test('equals the written rule for every length and counter, even where the counter wraps around', () => {
   const counter = fc.oneof(fc.nat(1000), fc.integer({ min: 2 ** 32 - 5, max: 2 ** 32 - 1 }));
   fc.assert(
     fc.property(key, fc.uint8Array({ maxLength: 200 }), counter, (secret, bytes, from) => {
@@ -47,7 +47,7 @@ test('is the written rule for every length and counter, also where the counter s
   );
 });
 
-test('twice is the original, also of more than one chunk', () => {
+test('applied twice yields the original, even beyond one chunk', () => {
   const content = Uint8Array.from({ length: 10_000 }, (_, i) => i % 251);
   fc.assert(
     fc.property(key, fc.integer({ min: 4000, max: content.length }), (secret, length) => {
@@ -60,19 +60,19 @@ test('twice is the original, also of more than one chunk', () => {
   );
 });
 
-test('pieces of whole segments join to what one call gives', () => {
+test('pieces of whole segments join to the result of one call', () => {
   const secret = new Uint8Array(32).fill(7);
   const bytes = new Uint8Array(9000).fill(1);
   const pieces = [0, 4096, 8192].map((at) => transcrypt(secret, bytes.subarray(at, at + 4096), at / 32));
   expect(Buffer.compare(Buffer.concat(pieces), transcrypt(secret, bytes))).toBe(0);
 });
 
-test('leaves hashing as it was', () => {
+test('does not affect later hashing', () => {
   const before = toHex(keccak256(Buffer.from('abc')));
   transcrypt(new Uint8Array(32).fill(1), new Uint8Array(100));
   expect(toHex(keccak256(Buffer.from('abc')))).toBe(before);
 });
 
-test('a key of another length is a mistake of the caller', () => {
+test('a key of another length is an error of the caller', () => {
   expect(() => transcrypt(new Uint8Array(31), new Uint8Array(1))).toThrow();
 });

@@ -35,7 +35,7 @@ test('the prefixes are those of the addresses of the whole chunks', () => {
   );
 });
 
-test('as many first segments as fit are told apart', () => {
+test('the maximum number of first segments is handled, each with its own result', () => {
   const payload = bytes(4096, 1);
   const span = bytes(8, 2);
   const firsts = Array.from({ length: FIRSTS_MAX }, (_, i) => bytes(SEGMENT, i));
@@ -49,7 +49,7 @@ test('as many first segments as fit are told apart', () => {
   expect(found).toEqual(expected);
 });
 
-test('others who hash in between, or begin with another chunk, change nothing', () => {
+test('other hashing in between, or beginning another chunk, changes nothing', () => {
   const [one, two] = [createEnds(bytes(8, 1), bytes(4096, 1)), createEnds(bytes(8, 2), bytes(4096, 2))];
   one.begin(bytes(3 * SEGMENT, 3));
   const before = [...one.end(bytes(SEGMENT, 4))];
@@ -59,7 +59,7 @@ test('others who hash in between, or begin with another chunk, change nothing', 
   expect([...one.end(bytes(SEGMENT, 4))]).toEqual(before);
 });
 
-test('segments that are none, and more than fit, are refused', () => {
+test('invalid segments, and too many of them, are refused', () => {
   const ends = createEnds(bytes(8, 1), bytes(4096, 1));
   for (const length of [0, 31, 33, (FIRSTS_MAX + 1) * SEGMENT]) {
     expect(() => ends.begin(new Uint8Array(length)), `${length}`).toThrow();

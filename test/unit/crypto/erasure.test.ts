@@ -61,7 +61,7 @@ describe('the vectors', () => {
   });
 });
 
-test('the matrix is that of the written rule: its rows give the powers of every point', () => {
+test('the matrix follows the written rule: its rows give the powers of every point', () => {
   for (const [data, parities] of [
     [1, 19],
     [5, 31],
@@ -119,25 +119,25 @@ test('as many shards as there are parities can be lost, whichever they are', () 
   );
 });
 
-test('one lost shard more is an error', () => {
+test('losing one more shard is an error', () => {
   const data = dataOf(5, 1);
   const shards = [...data, ...encodeParities(data, 3)];
   const left = shards.map((shard, place) => (place % 2 === 0 ? undefined : shard));
   expect(() => recoverShards(left, 5)).toThrow('4 shards are left of 5 that are needed');
 });
 
-test('with all data there nothing is recovered', () => {
+test('with all data present nothing is recovered', () => {
   expect(recoverShards([...dataOf(3, 1), undefined, undefined], 3).size).toBe(0);
 });
 
-test('what an earlier group left behind does not show', () => {
+test('data of an earlier group does not leak into the next', () => {
   const short = [fromHex('01'), fromHex('02')];
   const before = encodeParities(short, 3).map(toHex);
   encodeParities(dataOf(39, 5), 89);
   expect(encodeParities(short, 3).map(toHex)).toEqual(before);
 });
 
-test('more shards than a group has, or longer ones, are a mistake of the caller', () => {
+test('too many or too long shards are an error of the caller', () => {
   expect(() => encodeParities(dataOf(100, 1), 29)).toThrow();
   expect(() => encodeParities([new Uint8Array(SHARD_SIZE + 1)], 1)).toThrow();
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { equalBytes, fromHex, toHex } from '../../../node/crypto/hex.ts';
 
-test('bytes come back from their hex, in any case, with and without prefix', () => {
+test('bytes survive a round trip through hex, in any case, with and without prefix', () => {
   fc.assert(
     fc.property(fc.uint8Array(), (bytes) => {
       expect(fromHex(toHex(bytes))).toEqual(bytes);
@@ -11,7 +11,7 @@ test('bytes come back from their hex, in any case, with and without prefix', () 
   );
 });
 
-test('what is not hex is refused with the first bad character', () => {
+test('text that is not hex is refused, naming the first bad character', () => {
   expect(() => fromHex('0g')).toThrow(/'g'/);
   expect(() => fromHex('abc')).toThrow(/odd length 3/);
 });

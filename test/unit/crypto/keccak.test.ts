@@ -8,7 +8,7 @@ test('the hash of nothing is that of the original padding, not of SHA3', () => {
   expect(toHex(keccak256())).toBe('c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470');
 });
 
-test('the hash is right at the ends of blocks and of the memory that is handed over at once', () => {
+test('the hash is right at block boundaries and at the end of the memory handed over at once', () => {
   for (const around of [0, 136, 272, 4096, 4216, 8432]) {
     for (let length = Math.max(0, around - 2); length <= around + 2; length++) {
       const message = Uint8Array.from({ length }, (_, i) => (i * 7 + length) & 0xff);

@@ -36,7 +36,7 @@ test.each(refused)('$name', ({ input, expected }) => {
   expect(() => decryptKey(JSON.stringify(input.file), input.password!)).toThrow(expected.error);
 });
 
-test('a written key has the cost of the network and is read back with its password alone', () => {
+test('a written key has the scrypt cost of the network and can be read back with its password alone', () => {
   const text = encryptKey(secret, { password: 'pässword', random, address: 'a1' });
   expect(decryptKey(text, 'pässword')).toEqual(secret);
   expect(() => decryptKey(text, 'password')).toThrow(expect.objectContaining({ code: 'PASSWORD_INVALID' }));
@@ -92,7 +92,7 @@ test('a changed character never gives another secret', () => {
     fc.property(fc.nat(text.length - 1), fc.integer({ min: 32, max: 126 }), (at, code) => {
       const changed = text.slice(0, at) + String.fromCharCode(code) + text.slice(at + 1);
       try {
-        // What is left alone by the MAC: the address, the id and the initialisation vector.
+        // What the MAC does not cover: the address, the id and the initialisation vector.
         const read = decryptKey(changed, 'p');
         if (ivOf(changed) === ivOf(text)) expect(read).toEqual(secret);
       } catch (error) {

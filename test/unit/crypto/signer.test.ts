@@ -55,7 +55,7 @@ describe('signing', () => {
     }
   });
 
-  test('what is signed is recovered, with low s and v 27 or 28', () => {
+  test('signatures can be recovered, with low s and v 27 or 28', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.uint8Array(), (key, message) => {
         fc.pre(key.some((byte) => byte !== 0) && key[0] !== 0xff);
@@ -75,7 +75,7 @@ describe('signing', () => {
     }
   });
 
-  test('a public key that is no point has no address', () => {
+  test('a public key that is not on the curve has no address', () => {
     for (const key of [new Uint8Array(33), new Uint8Array(32), new Uint8Array(65).fill(4)]) {
       expect(() => ethereumAddress(key)).toThrow(expect.objectContaining({ code: 'PUBLIC_KEY_INVALID' }));
     }
@@ -115,7 +115,7 @@ describe('recovery, which is as lenient as real nodes are', () => {
     );
   });
 
-  test('any bytes give a signer or a SignatureError, and a changed message gives another signer', () => {
+  test('any bytes yield a signer or a SignatureError, and a changed message yields another signer', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 70 }), (bytes) => {
         try {

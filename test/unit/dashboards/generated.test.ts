@@ -62,13 +62,13 @@ function metricsIn(expr: string): string[] {
   return [...ofNodes.map(([, name]) => `NODE_${name}`), ...Array.from(named, ([name]) => name)];
 }
 
-test('what is committed is what the boards and rules generate: npm run dashboards', () => {
+test('the committed files are what the boards and rules generate: npm run dashboards', () => {
   const files = generatedFiles();
   expect(readdirSync(FOLDER).toSorted()).toEqual([...files.keys()].toSorted());
   for (const [name, content] of files) expect(readFileSync(join(FOLDER, name), 'utf8'), name).toBe(content);
 });
 
-test('every panel says what it shows, in sentences', () => {
+test('every panel describes itself in sentences', () => {
   const wrong = panels.filter(({ panel }) => !/^[A-Z].*\.$/s.test(panel.about)).map(({ where }) => where);
   expect(wrong).toEqual([]);
 });
@@ -78,7 +78,7 @@ test('every panel has a unit, and every query a legend', () => {
   expect(queries.filter(({ legend }) => legend === '').map(({ where }) => where)).toEqual([]);
 });
 
-test('the titles of a board are different, and so are the addresses of boards', () => {
+test('the titles of a board differ, and so do the addresses of boards', () => {
   expect(new Set(panels.map(({ where }) => where)).size).toBe(panels.length);
   expect(new Set(BOARDS.map(({ uid }) => uid)).size).toBe(BOARDS.length);
 });
@@ -89,7 +89,7 @@ test('no panel reaches beyond the 24 columns', () => {
   expect(places.filter((place) => place === undefined || place.x + place.w > 24)).toEqual([]);
 });
 
-test('every metric that a board or a rule asks for is one that nodes or the harness have', () => {
+test('every metric that a board or a rule uses exists in nodes or the harness', () => {
   const rules = [
     ...RECORDING_RULES.map(({ record, expr }) => ({ where: record, expr })),
     ...ALERT_RULES.map(({ alert, value, condition }) => ({ where: alert, expr: `${value} ${condition}` })),
@@ -103,7 +103,7 @@ test('every metric that a board or a rule asks for is one that nodes or the harn
   expect(unknown).toEqual([]);
 });
 
-test('a percentile is taken of buckets and never averaged', () => {
+test('a percentile is computed from buckets and never averaged', () => {
   const averaged = queries.filter(
     ({ expr }) => /\bavg/.test(expr) || (expr.includes('histogram_quantile') && !/_bucket[,"{]/.test(expr)),
   );

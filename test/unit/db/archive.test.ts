@@ -1,4 +1,4 @@
-/** `db export` and `db import`: what one store gives out another one takes in. */
+/** `db export` and `db import`: what one store exports another one imports. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -83,7 +83,7 @@ const name = ({ address }: { address: Uint8Array }) => toHex(address);
 const load = (path: string, bytes: Uint8Array) =>
   withStore(path, (store) => importArchive(store, pieces(bytes)));
 
-test('an archive has a file per chunk with its stamps behind it, and what is below each pin', async () => {
+test('an archive has a file per chunk followed by its stamps, and the contents of each pin', async () => {
   const files = new Map<string, Uint8Array>();
   for await (const { path, body } of tarEntries(pieces(archive)))
     files.set(path, Buffer.concat(await Array.fromAsync(body)));
@@ -102,7 +102,7 @@ test('an archive has a file per chunk with its stamps behind it, and what is bel
   expect(pin.slice(1).toSorted()).toEqual(pinned.map(name).toSorted());
 });
 
-test('an empty store has the same chunks, stamps and pins afterwards, and is whole', async () => {
+test('an empty store has the same chunks, stamps and pins afterwards, and is intact', async () => {
   const path = fresh();
   const imported = await load(path, archive);
   expect(imported).toEqual({ chunks: distinct, known: 0, kept: 0, pins: 1, incomplete: [] });
@@ -120,7 +120,7 @@ test('an empty store has the same chunks, stamps and pins afterwards, and is who
   expect((await exported(path)).length).toBe(archive.length);
 });
 
-test('imported twice, nothing is added', async () => {
+test('importing twice adds nothing', async () => {
   const path = fresh();
   await load(path, archive);
   const before = checkFiles(path);
@@ -129,7 +129,7 @@ test('imported twice, nothing is added', async () => {
   expect(checkFiles(path).slice(1)).toEqual(before.slice(1));
 });
 
-test('what is newer here stays', async () => {
+test('newer data in the store stays', async () => {
   const path = fresh();
   const later = signSoc(new Uint8Array(32).fill(3), leaf(6000).data, owner);
   await withStore(path, async (store) => {
@@ -144,7 +144,7 @@ test('what is newer here stays', async () => {
   });
 });
 
-test('a damaged chunk is left out and named, and comes back with an archive that has it', async () => {
+test('a damaged chunk is left out and named, and is restored by an archive that has it', async () => {
   const path = fresh();
   await load(path, archive);
   const file = join(path, 'chunks.slots');

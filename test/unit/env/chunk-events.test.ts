@@ -12,7 +12,7 @@ function ring(capacity: number) {
   return { events, time };
 }
 
-test('an event has a sequence number, a time, and what led to it', () => {
+test('an event has a sequence number, a time, and its cause', () => {
   const { events, time } = ring(10);
   time.elapsed += 1.25;
   const of = events.add('push', A, { peer: 'cd'.repeat(32), attempt: 1 });
@@ -37,7 +37,7 @@ test('an event has a sequence number, a time, and what led to it', () => {
   });
 });
 
-test('a wall clock that is set back does not turn the order round', () => {
+test('a wall clock that is set back does not reverse the order', () => {
   const { events, time } = ring(10);
   events.add('queued', A);
   time.now -= 3_600_000;
@@ -58,7 +58,7 @@ test('the newest events stay, and the others are counted as lost', () => {
   expect(events.page({ after: 9, limit: 100 })).toMatchObject({ last: 11, lost: 0 });
 });
 
-test('page after page brings every event of a chunk once', () => {
+test('reading page by page yields every event of a chunk once', () => {
   const { events } = ring(100);
   for (let n = 0; n < 60; n++) events.add('queued', n % 3 === 0 ? A : B);
   const seen: number[] = [];
@@ -74,14 +74,14 @@ test('page after page brings every event of a chunk once', () => {
   expect(seen).toEqual(Array.from({ length: 20 }, (_, n) => 3 * n + 1));
 });
 
-test('reading on behind the end finds nothing and says where the end is', () => {
+test('reading past the end finds nothing and reports where the end is', () => {
   const { events } = ring(4);
   events.add('queued', A);
   expect(events.page({ after: 99, limit: 10 })).toEqual({ events: [], last: 1, lost: 0 });
   expect(ring(4).events.page(ALL)).toEqual({ events: [], last: 0, lost: 0 });
 });
 
-test('no time is told since an event that was overwritten', () => {
+test('no time is reported since an event that was overwritten', () => {
   const { events, time } = ring(2);
   const of = events.add('pushing', A);
   events.add('push', A, { of });
@@ -91,7 +91,7 @@ test('no time is told since an event that was overwritten', () => {
   expect(events.page(ALL).events.at(-1)).not.toHaveProperty('ms');
 });
 
-test('what a peer names that is no address leaves the others as they are', () => {
+test('an invalid address named by a peer does not affect other events', () => {
   const { events } = ring(3);
   events.add('queued', A);
   expect(events.add('received', new Uint8Array(5000))).toBeUndefined();
@@ -100,7 +100,7 @@ test('what a peer names that is no address leaves the others as they are', () =>
   expect(events.page(ALL).events.map(({ address }) => address.slice(0, 2))).toEqual(['aa', 'bb']);
 });
 
-test('the address is a copy, and the words of a peer are cut', () => {
+test('the address is copied, and text from a peer is truncated', () => {
   const { events } = ring(3);
   const address = new Uint8Array(32).fill(1);
   events.add('refused', address, { detail: 'x'.repeat(100_000) });

@@ -16,7 +16,7 @@ describe('an expression of a client', () => {
     expect(await expressions.matches('ush(sync|er)', texts)).toEqual([true, true, false]);
   });
 
-  test('sees every text afresh', async () => {
+  test('matches every text independently', async () => {
     expect(await expressions.matches('a', ['a', 'a', 'a'])).toEqual([true, true, true]);
   });
 
@@ -40,7 +40,7 @@ describe('an expression of a client', () => {
 
   // Each takes a backtracking engine longer than the test may.
   test.each(['((.|.)*)*#', '(a+)+$', '(a*)*(a*)*(a*)*(a*)*b', '(?:a|a|aa)+$'])(
-    '%s is matched in the length of the text',
+    '%s is matched in time linear in the length of the text',
     async (expression) => {
       expect(await expressions.matches(expression, [`${'a'.repeat(5000)}!`])).toEqual([false]);
     },
@@ -65,7 +65,7 @@ test('one expression is matched at a time, with a pause before the next', async 
   expect(clock.running).toBe(0);
 });
 
-test('a part of a name waits for nobody', async () => {
+test('a plain part of a name is matched without waiting', async () => {
   const texts = ['node/pushsync', 'node/pusher', 'node/hive'];
   void expressions.matches('push.*', texts);
   void expressions.matches('h.ve', texts);

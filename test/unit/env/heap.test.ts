@@ -21,7 +21,7 @@ function bench({ costMs = 80, grownAgain = MIB } = {}) {
 }
 
 describe('a process', () => {
-  test('gives memory back once it has been at rest for five seconds', async () => {
+  test('gives memory back once it has been idle for five seconds', async () => {
     const { clock, state } = bench();
     state.processorMs += 400;
     await clock.advance(4999);
@@ -30,7 +30,7 @@ describe('a process', () => {
     expect(state.collections).toBe(1);
   });
 
-  test('does not while it works', async () => {
+  test('keeps its memory while it works', async () => {
     const { clock, state } = bench();
     for (let i = 0; i < 10; i++) {
       state.processorMs += 501;
@@ -41,7 +41,7 @@ describe('a process', () => {
     expect(state.collections).toBe(1);
   });
 
-  test('gives back within eight seconds what it took after an earlier time', async () => {
+  test('gives back within eight seconds what it took after an earlier collection', async () => {
     const { clock, state } = bench({ costMs: 100 });
     await clock.advance(5000);
     expect(state.collections).toBe(1);
@@ -56,7 +56,7 @@ describe('a process', () => {
     expect(state.collections).toBe(2);
   });
 
-  test('does it again only when there is something to give back again', async () => {
+  test('repeats this only when there is something to give back again', async () => {
     const { clock, state } = bench();
     await clock.advance(60_000);
     expect(state.collections).toBe(1);
@@ -68,7 +68,7 @@ describe('a process', () => {
   test.each([
     [80, 10],
     [2000, 200],
-  ])('spends a hundredth of its time on that at most: %i ms once in %i seconds', async (costMs, seconds) => {
+  ])('spends at most a hundredth of its time on this: %i ms once in %i seconds', async (costMs, seconds) => {
     const { clock, state } = bench({ costMs, grownAgain: 16 * MIB });
     await clock.advance(5000);
     expect(state.collections).toBe(1);
@@ -78,7 +78,7 @@ describe('a process', () => {
     expect(state.collections).toBe(2);
   });
 
-  test('does nothing any more when it is disposed', async () => {
+  test('stops once it is disposed', async () => {
     const { clock, state, trimming } = bench();
     trimming[Symbol.dispose]();
     await clock.advance(60_000);

@@ -44,13 +44,13 @@ describe('a logger', () => {
     ]);
   });
 
-  test('is one and the same for one module', () => {
+  test('is the same object for the same module', () => {
     const { log } = logger('info');
     expect(log.child({ module: 'swap' })).toBe(log.child({ module: 'swap' }));
     expect(log.registered().map(({ name }) => name)).toEqual(['node', 'node/swap']);
   });
 
-  test('has a verbosity of its own, which begins with the one of the option', () => {
+  test('has a verbosity of its own, which starts with that of the option', () => {
     const { log, lines } = logger('warn');
     const swap = log.child({ module: 'swap' });
     const hive = log.child({ module: 'hive' });
@@ -66,7 +66,7 @@ describe('a logger', () => {
     expect(lines).toHaveLength(1);
   });
 
-  test('of the node can be silenced alone, and new modules begin as the option says', () => {
+  test('of the node can be silenced alone, and new modules start as the option says', () => {
     const { log, lines } = logger('info');
     const swap = log.child({ module: 'swap' });
     log.registered()[0]?.setVerbosity('none');
@@ -76,7 +76,7 @@ describe('a logger', () => {
     expect(lines.map(({ msg }) => msg)).toEqual(['seen', 'seen too']);
   });
 
-  test('tells an error with its causes and its own members, under either name', () => {
+  test('shows an error with its causes and its own members, under either name', () => {
     const { log, lines } = logger('info');
     const cause = new TypeError('no such file');
     const err = Object.assign(new Error('not opened', { cause }), { code: 'STORE' });
@@ -92,7 +92,7 @@ describe('a logger', () => {
     expect(lines[0]).toMatchObject({ err: told, error: told });
   });
 
-  test('writes big numbers, and something for what can not be written', () => {
+  test('writes big numbers, and a substitute for what cannot be serialised', () => {
     const { log, lines } = logger('info');
     const circle: Record<string, unknown> = {};
     circle['self'] = circle;
@@ -100,7 +100,7 @@ describe('a logger', () => {
     expect(lines[0]).toMatchObject({ amount: 5, circle: { self: '[Circular]' }, after: 1 });
   });
 
-  test('does not look at the fields of what it does not write', () => {
+  test('does not evaluate the fields of messages that it does not write', () => {
     const { log, lines } = logger('info');
     const fields = {
       get costly(): string {

@@ -112,7 +112,7 @@ test('a family is one block: help, type, then its lines', async () => {
   expect(metrics.contentType).toBe(new Registry().contentType);
 });
 
-test('what cannot be counted is refused', () => {
+test('invalid metrics are refused', () => {
   const metrics = createMetrics({ prefix: 'svc' });
   const live = metrics.register(TABLE);
   expect(() => live.plain.inc(-1)).toThrow(RangeError);
@@ -122,7 +122,7 @@ test('what cannot be counted is refused', () => {
   expect(() => metrics.register({ again: TABLE.plain })).toThrow("'svc_plain_total' is registered already");
 });
 
-test('a process says what it costs, under the names that dashboards for Node.js read', async () => {
+test('a process reports what it costs, under the names that dashboards for Node.js read', async () => {
   const metrics = createMetrics({ prefix: 'svc', process: createProcessMetrics() });
   await metrics.expose();
   // The event loop is watched from the first exposition on; a busy machine takes a while to see its first delay.
@@ -156,7 +156,7 @@ test('a process says what it costs, under the names that dashboards for Node.js 
   expect(text).not.toContain('NaN');
 });
 
-test('a summary, a tally and a gauge with a source are exposed as they are at the moment of a look', async () => {
+test('a summary, a tally and a gauge with a source are exposed with their current values', async () => {
   const metrics = createMetrics({ prefix: 'svc' });
   const live = metrics.register({
     price: { kind: 'summary', name: 'price', help: 'Prices.' },
@@ -176,7 +176,7 @@ test('a summary, a tally and a gauge with a source are exposed as they are at th
   expect(text).toContain('svc_size 3');
 });
 
-test('a series with one label is found by its value, a number or its text, and refuses another label then too', async () => {
+test('a series with one label is found by number or text, and still refuses another label', async () => {
   const metrics = createMetrics({ prefix: 'svc' });
   const live = metrics.register({
     depth: { kind: 'counter', name: 'depth_total', help: 'Depths.', labels: ['depth'] },

@@ -24,7 +24,7 @@ test.each([
   expect(table.find(head, rest)).toBeUndefined();
 });
 
-test('bytes that change after they were given or received change no result', () => {
+test('changing bytes after they were given or received changes no result', () => {
   const table = new ResultTable(4, SIZES);
   const given = { head: HEAD.slice(), rest: REST.slice(), result: RESULT.slice() };
   table.put(given.head, given.rest, given.result);

@@ -39,7 +39,7 @@ describe('vectors', () => {
   });
 });
 
-test('the address asked for is that of the update', async () => {
+test('the requested address is that of the update', async () => {
   const feed = { owner: new Uint8Array(20).fill(1), topic: new Uint8Array(32).fill(2) };
   const asked: string[] = [];
   const getter = {
@@ -53,7 +53,7 @@ test('the address asked for is that of the update', async () => {
 });
 
 describe('a feed without gaps', () => {
-  test('has the last update that reading one after another finds, whatever its length and start', async () => {
+  test('yields the last update that sequential reading finds, whatever its length and start', async () => {
     const lengths = fc.oneof(
       fc.bigInt(0n, 300n),
       fc.bigInt(0n, 2n ** 40n),
@@ -68,7 +68,7 @@ describe('a feed without gaps', () => {
     );
   });
 
-  test('may have every index that there is', async () => {
+  test('may use every possible index', async () => {
     expect(await latestOf(feedOf(INDEX_MAX + 1n), INDEX_MAX - 3n)).toBe(INDEX_MAX);
     expect(await latestOf(feedOf(INDEX_MAX + 1n), INDEX_MAX)).toBe(INDEX_MAX);
   });
@@ -110,7 +110,7 @@ describe('a feed with gaps', () => {
     );
   });
 
-  test('of any kind ends at an update that is there, with the next two missing', async () => {
+  test('of any kind ends at an existing update, with the next two missing', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(fc.bigInt(1n, 80n)), async (lost) => {
         const feed = feedOf(81, lost);
@@ -124,11 +124,11 @@ describe('a feed with gaps', () => {
 });
 
 describe('a read that fails', () => {
-  test('at the start, otherwise than by not finding, ends the search with its reason', async () => {
+  test('at the start, for a reason other than a missing update, ends the search with that reason', async () => {
     await expect(latestOf(new SimulatedFeed(() => 'broken'))).rejects.toThrow('no peer found');
   });
 
-  test('later counts as missing, but the update behind the latest is asked for once more', async () => {
+  test('later counts as missing, but the update after the latest is requested once more', async () => {
     const feed = new SimulatedFeed((index, time) => {
       if (index > 9n) return 'missing';
       return index === 7n && time === 1 ? 'broken' : 'found';
@@ -141,7 +141,7 @@ describe('a read that fails', () => {
 });
 
 describe('silence', () => {
-  test('is waited for a second each time, and five in the end', async () => {
+  test('is tolerated for a second each time, and for five at the end', async () => {
     const manual = new ManualClock();
     const feed = new SimulatedFeed((index) => (index > 2n ? 'silent' : 'found'));
     const found = searchLatest(feed.read, 0n, { clock: manual, signal });
@@ -162,7 +162,7 @@ describe('silence', () => {
 
   test('never lets a search take longer than twenty seconds', async () => {
     const manual = new ManualClock();
-    // Whatever is asked for first stays silent, so that every step costs its whole patience.
+    // The first request always stays silent, so that every step costs its whole patience.
     const feed = new SimulatedFeed((index, time) => (index > 0n && time === 1 ? 'silent' : 'found'));
     const found = searchLatest(feed.read, 0n, { clock: manual, signal });
     const refused = expect(found).rejects.toMatchObject({ code: 'TIMEOUT', afterMs: 20_000 });

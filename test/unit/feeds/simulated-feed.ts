@@ -41,7 +41,7 @@ export function feedOf(count: number | bigint, lost: readonly bigint[] = []): Si
   return new SimulatedFeed((index) => (index < BigInt(count) && !lost.includes(index) ? 'found' : 'missing'));
 }
 
-/** Some chunk that tells its index. */
+/** Some chunk that contains its index. */
 export function chunkOf(index: bigint): Chunk {
   const address = new Uint8Array(32);
   address.set(indexBytes(index));

@@ -40,7 +40,7 @@ describe('an update', () => {
     },
   );
 
-  test('that points to content which can be fetched is a reference', async () => {
+  test('that points to available content is a reference', async () => {
     const getter = new ChunkMap();
     await getter.put(content);
     const { update } = updateOf(pointer(content.address));

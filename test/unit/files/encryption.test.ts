@@ -116,14 +116,14 @@ describe('encrypted content', () => {
     expect(store.chunks.size).toBe(first.chunks + second.chunks);
   });
 
-  test('of many chunks has a key of its own for each of them', () => {
+  test('of many chunks has a separate key for each of them', () => {
     const { secret } = randomEncryption(systemRandom());
     const keys = Array.from({ length: 200 }, () => toHex(secret(new Uint8Array(8), 0).key));
     expect(new Set(keys).size).toBe(200);
     expect(keys.every((key) => key.length === 64)).toBe(true);
   });
 
-  test('is not read with any key but its own', async () => {
+  test('cannot be read with any key but its own', async () => {
     const encryption = randomEncryption(systemRandom());
     for (const length of [0, 100, LEAF, 3 * LEAF]) {
       const content = generate('i mod 251', length);
@@ -147,7 +147,7 @@ describe('encrypted content', () => {
     await expect(readAll(reference.subarray(0, 32), store)).rejects.toMatchObject({ code: 'MALFORMED_TREE' });
   });
 
-  test('of a plain chunk that is shorter than an encrypted one is malformed', async () => {
+  test('in a plain chunk that is shorter than an encrypted one is malformed', async () => {
     const store = new ChunkMap();
     const { reference } = await split(inParts(generate('i mod 251', 100), 100), store);
     const read = readAll(new Uint8Array([...reference, ...reference]), store);

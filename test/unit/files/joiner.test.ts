@@ -67,7 +67,7 @@ async function opened(store: ChunkMap, reference: Uint8Array) {
 }
 
 describe('a missing chunk', () => {
-  test('at the root is a chunk that is not found', async () => {
+  test('at the root is reported as a chunk that is not found', async () => {
     await expect(openFile(new Uint8Array(32), new ChunkMap())).rejects.toBeInstanceOf(ChunkNotFoundError);
   });
 
@@ -103,7 +103,7 @@ describe('a missing chunk', () => {
   });
 });
 
-test('a reference of another length than 32 or 64 is refused', async () => {
+test('a reference of a length other than 32 or 64 is refused', async () => {
   for (const length of [0, 31, 33, 63, 65, 96])
     await expect(openFile(new Uint8Array(length), new ChunkMap())).rejects.toMatchObject({
       code: 'REFERENCE_INVALID',
@@ -111,7 +111,7 @@ test('a reference of another length than 32 or 64 is refused', async () => {
 });
 
 describe('a read', () => {
-  test('asks only for the chunks that the range touches', async () => {
+  test('requests only the chunks that the range touches', async () => {
     const { store, reference } = await stored(3 * RUN + 100);
     const file = await openFile(reference, store);
     store.asked.length = 0;
@@ -122,7 +122,7 @@ describe('a read', () => {
     expect(store.asked).toHaveLength(4);
   });
 
-  test('of nothing asks for nothing', async () => {
+  test('of nothing requests nothing', async () => {
     const { store, reference } = await stored(2 * LEAF);
     const file = await openFile(reference, store);
     store.asked.length = 0;
@@ -130,7 +130,7 @@ describe('a read', () => {
     expect(store.asked).toHaveLength(0);
   });
 
-  test('outside the content is a mistake of the caller', async () => {
+  test('outside the content is an error of the caller', async () => {
     const { store, reference } = await stored(LEAF);
     const file = await openFile(reference, store);
     for (const [offset, end] of [
@@ -168,7 +168,7 @@ describe('a read', () => {
     },
   );
 
-  test('never holds more than four megabytes, whatever window is asked for', async () => {
+  test('never holds more than four megabytes, whatever window is requested', async () => {
     const { store, reference } = await stored(5 * 1024 * 1024);
     const { getter, file } = await opened(store, reference);
     const read = file.read(0n, file.length, { readAhead: 1e12 });
@@ -181,7 +181,7 @@ describe('a read', () => {
     await read.return();
   });
 
-  test('asks for nothing more while its consumer takes nothing', async () => {
+  test('requests nothing more while its consumer takes nothing', async () => {
     const { store, reference } = await stored(100 * LEAF);
     const { getter, file } = await opened(store, reference);
     const read = file.read(0n, file.length, { readAhead: 4 * LEAF });
@@ -200,7 +200,7 @@ describe('a read', () => {
     await read.return();
   });
 
-  test('has pieces of their own memory, or when they may be reused, all in one', async () => {
+  test('yields pieces with memory of their own, or reuses one buffer when allowed', async () => {
     const { store, content, reference } = await stored(3 * RUN);
     const file = await openFile(reference, store);
     const all = (options: { readonly reuse?: true }) =>
@@ -297,7 +297,7 @@ describe('a tree', () => {
     expect(Buffer.compare(await readAll(store, address), content)).toBe(0);
   });
 
-  test('whose child covers fewer bytes than its parent leaves it is malformed', async () => {
+  test('whose child covers fewer bytes than its parent leaves for it is malformed', async () => {
     const store = new ChunkMap();
     const whole = await put(store, 4096n, new Uint8Array(LEAF).fill(1));
     const short = await put(store, 100n, new Uint8Array(100).fill(2));

@@ -30,7 +30,7 @@ function network() {
   return { netstore, cached, signals };
 }
 
-test('a chunk of the local store is not asked for on the network, nor cached', async () => {
+test('a chunk of the local store is neither requested from the network nor cached', async () => {
   const { netstore, cached, signals } = network();
   expect(await netstore.getter({ cache: true }).get(local.address)).toBe(local);
   expect(signals).toHaveLength(0);
@@ -46,7 +46,7 @@ test.each([
   expect(cached).toEqual(kept);
 });
 
-test('the signal reaches the network, its errors reach the caller', async () => {
+test('the signal is passed to the network, and its errors to the caller', async () => {
   const { netstore, signals } = network();
   const { signal } = new AbortController();
   const get = netstore.getter({ cache: true }).get(new Uint8Array(32), signal);

@@ -30,7 +30,7 @@ describe('splitting and joining', () => {
     fc.nat(2 * RUN),
   );
 
-  test('gives back every stream, whole and in any part, whatever the parts it came in', async () => {
+  test('returns every stream, whole and in any part, however it was divided', async () => {
     await fc.assert(
       fc.asyncProperty(
         lengths,
@@ -89,7 +89,7 @@ describe('splitting', () => {
     for (const chunk of chunks) expect(toHex(cacFromData(chunk.data).address)).toBe(toHex(chunk.address));
   });
 
-  test('a part may be used again by its source once the next one is asked for', async () => {
+  test('a part may be reused by its source once the next one is requested', async () => {
     async function* reused() {
       const buffer = new Uint8Array(1000);
       for (let i = 0; i < 9; i++) yield buffer.fill(i);
@@ -99,7 +99,7 @@ describe('splitting', () => {
     expect(toHex(reference)).toBe(toHex((await split(inParts(expected, 9000), new ChunkMap())).reference));
   });
 
-  test('stops reading while 128 leaves and the chunk over them are not taken, and goes on when some are', async () => {
+  test('stops reading while 128 leaves and the chunk above them are pending, and resumes when some are taken', async () => {
     const putter = new SlowPutter();
     const done = split(inParts(new Uint8Array(200 * LEAF), 10 * LEAF), putter);
     await settle();
@@ -166,7 +166,7 @@ describe('splitting', () => {
     await expect(split(broken(), new ChunkMap())).rejects.toThrow('connection reset');
   });
 
-  test('rejects with the reason of the signal, also while the source is silent', async () => {
+  test('rejects with the reason of the signal, even while the source is silent', async () => {
     async function* silent() {
       yield new Uint8Array(LEAF);
       await new Promise(() => {});

@@ -68,7 +68,7 @@ describe('the chunks below a reference', () => {
     },
   );
 
-  test('come once each, whatever is fetched at once', async () => {
+  test('come once each, however many are fetched at once', async () => {
     const store = new ChunkMap();
     const { reference } = await split(inParts(distinct(200 * 4096), 65_536), store);
     await fc.assert(
@@ -103,7 +103,7 @@ describe('the chunks below a reference', () => {
     },
   );
 
-  test('of a feed manifest are its nodes: it names no file', async () => {
+  test('of a feed manifest are its nodes only, as it names no file', async () => {
     const store = new ChunkMap();
     const feed = { owner: new Uint8Array(20).fill(1), topic: new Uint8Array(32).fill(2) };
     const reference = await storeFeedManifest(feed, store, { signal: NEVER });
@@ -143,7 +143,7 @@ describe('the chunks below a reference', () => {
     expect(store.asked.length).toBeLessThanOrEqual(3 * store.chunks.size);
   });
 
-  test('a few chunks that stand for a tree without end are looked into once', async () => {
+  test('a few chunks that form an endless tree are visited only once', async () => {
     const store = new ChunkMap();
     let chunk = makeCac(4096n, new Uint8Array(4096));
     await store.put(chunk);
@@ -158,7 +158,7 @@ describe('the chunks below a reference', () => {
 });
 
 describe('what is lost', () => {
-  test('ends the traversal, also below a manifest', async () => {
+  test('ends the traversal, even below a manifest', async () => {
     for (const lost of ['leaf', 'node']) {
       const store = new ChunkMap();
       const body = () => inParts(distinct(3 * 4096), 4096);
@@ -177,7 +177,7 @@ describe('what is lost', () => {
     }
   });
 
-  test('is recovered from the parities beside it when the getter may', async () => {
+  test('is recovered from its sibling parities when the getter may', async () => {
     const store = new ChunkMap();
     const { reference } = await split(inParts(distinct(20 * 4096), 4096), store, { level: 2 });
     const [group] = groupsOf(reference, store);
@@ -188,14 +188,14 @@ describe('what is lost', () => {
     expect(new Set(seen)).toEqual(new Set(addresses(store)));
   });
 
-  test('a lost root comes from a replica', async () => {
+  test('a lost root is replaced by a replica', async () => {
     const store = new ChunkMap();
     const { reference } = await split(inParts(distinct(5 * 4096), 4096), store, { level: 1 });
     store.chunks.delete(toHex(reference));
     expect(await visited(reference, recovering(store))).toContain(toHex(reference));
   });
 
-  test('a lost parity is not made good', async () => {
+  test('a lost parity is not recovered', async () => {
     const store = new ChunkMap();
     const { reference } = await split(inParts(distinct(20 * 4096), 4096), store, { level: 2 });
     store.chunks.delete(groupsOf(reference, store)[0]!.parities[0]!);
@@ -203,7 +203,7 @@ describe('what is lost', () => {
   });
 });
 
-test('a tree whose spans do not fit is refused', async () => {
+test('a tree with inconsistent spans is refused', async () => {
   const store = new ChunkMap();
   const leaf = makeCac(5n, new Uint8Array(5));
   const root = makeCac(8192n, Buffer.concat([leaf.address, leaf.address]));
@@ -218,7 +218,7 @@ test.each([0, 31, 33, 65])('a reference of %i bytes is refused', async (length) 
   });
 });
 
-test('a visitor that fails ends the traversal, and nothing runs on', async () => {
+test('a failing visitor ends the traversal, and nothing keeps running', async () => {
   const store = new ChunkMap();
   const { reference } = await split(inParts(distinct(100 * 4096), 65_536), store);
   let running = 0;
@@ -246,7 +246,7 @@ test('a signal ends it with its reason', async () => {
   await expect(traverse(reference, store, options)).rejects.toThrow('client gone');
 });
 
-describe('a traversal that goes on past missing chunks', () => {
+describe('a traversal that continues past missing chunks', () => {
   const skipping = async (reference: Uint8Array, store: ChunkMap) => {
     const seen = new Set<string>();
     const missing = new Set<string>();
@@ -262,7 +262,7 @@ describe('a traversal that goes on past missing chunks', () => {
     return { seen, missing };
   };
 
-  test('visits all others, whichever chunk it is', async () => {
+  test('visits all other chunks, whichever one is missing', async () => {
     const store = new ChunkMap();
     const { reference } = await split(inParts(distinct(10 * 4096), 4096), store);
     const everything = addresses(store);
@@ -277,7 +277,7 @@ describe('a traversal that goes on past missing chunks', () => {
     }
   });
 
-  test('leaves out what is below a lost node of a manifest, and nothing else', async () => {
+  test('leaves out only what is below a lost node of a manifest', async () => {
     const store = new ChunkMap();
     const files = async function* () {
       for (const [at, path] of ['a/1', 'b/2', 'c/3'].entries()) {
@@ -302,7 +302,7 @@ describe('a traversal that goes on past missing chunks', () => {
     expect([...seen].sort()).toEqual(everything.filter((one) => ![lost, ...file].includes(one)).sort());
   });
 
-  test('stops at what is broken otherwise', async () => {
+  test('stops at any other kind of damage', async () => {
     const store = new ChunkMap();
     const { reference } = await split(inParts(distinct(10 * 4096), 4096), store);
     const getter = { get: () => Promise.reject(new Error('the disk is full')) };

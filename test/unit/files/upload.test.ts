@@ -176,7 +176,7 @@ describe('a deferred upload', () => {
     expect(world.events).toEqual(['tag', 'batch', 'stamp 1', 'put 1', 'stamp 2', 'put 2', 'done 32']);
   });
 
-  test('a full batch fails the put, and cleanup takes the rest back', async () => {
+  test('a full batch fails the put, and cleanup removes the rest', async () => {
     const world = new World();
     world.room = 1;
     const upload = await world.begin({ deferred: true });
@@ -222,7 +222,7 @@ describe('a pinned upload', () => {
     },
   );
 
-  test('needs a tag that there is, and is taken back as a whole', async () => {
+  test('needs an existing tag, and is rolled back as a whole', async () => {
     const world = new World();
     await expect(world.begin({ deferred: false, pin: true, tagUid: 9 })).rejects.toMatchObject({
       code: 'TAG_NOT_FOUND',
@@ -250,7 +250,7 @@ describe('a direct upload', () => {
     await closing;
   });
 
-  test('has at most 128 chunks with the pusher', async () => {
+  test('has at most 128 chunks in the pusher', async () => {
     const world = new World();
     const upload = await world.begin({ deferred: false });
     const puts = Array.from({ length: 140 }, (_, i) => upload.put(chunkOf(i)));
@@ -291,7 +291,7 @@ describe('a direct upload', () => {
     await expect(upload.done()).rejects.toThrow('client is gone');
   });
 
-  test('cleanup ends what is being pushed', async () => {
+  test('cleanup ends the pushes under way', async () => {
     const world = new World();
     const upload = await world.begin({ deferred: false });
     await upload.put(chunkOf(1));

@@ -40,7 +40,7 @@ test.each(cases)('$name: its payload is delivered', ({ expected }) => {
   expect(heard).toEqual([expected.deliveredPayloadUtf8]);
 });
 
-test('every payload under an address is heard, each once', () => {
+test('every payload under an address is delivered, each once', () => {
   const gsoc = node();
   const { address } = socOf('');
   const heard = listen(gsoc, address);
@@ -57,7 +57,7 @@ test('the same payload under two addresses is two messages', () => {
   expect([here, there]).toEqual([['same'], ['same']]);
 });
 
-test('a content-addressed chunk is no message', () => {
+test('a content-addressed chunk is not a message', () => {
   const gsoc = node();
   const chunk = makeCac(1n, Uint8Array.of(1));
   const heard = listen(gsoc, chunk.address);
@@ -65,7 +65,7 @@ test('a content-addressed chunk is no message', () => {
   expect(heard).toEqual([]);
 });
 
-test('a heard payload stays as it was when the bytes it came in are used again', () => {
+test('a delivered payload stays unchanged when the buffer it came in is reused', () => {
   const gsoc = node();
   const heard: Uint8Array[] = [];
   const chunk = socOf('kept');

@@ -49,7 +49,7 @@ export interface Fixture {
     readonly batches: { get(id: Uint8Array): Batch | undefined };
   };
   readonly clock: VirtualClock;
-  /** First byte of the id → balance per chunk; what is missing here is no batch. */
+  /** First byte of the id → balance per chunk; a batch that is missing here does not exist. */
   readonly batches: Map<number, bigint>;
 }
 

@@ -173,7 +173,7 @@ describe('a round', () => {
     expect(bench.clock.running).toBe(0);
   });
 
-  test('follows the other, as long as the neighbourhood is selected', async () => {
+  test('follows the previous one, as long as the neighbourhood is selected', async () => {
     const bench = new Bench();
     await bench.offset(ROUND + 3, ROUND_LENGTH - 1);
     const rounds = [ROUND + 1, ROUND + 2, ROUND + 3];
@@ -183,7 +183,7 @@ describe('a round', () => {
     expect(new Set(bench.game.commits.map(({ hash }) => hash)).size).toBe(3);
   });
 
-  test('that another has won is not claimed', async () => {
+  test('that another player has won is not claimed', async () => {
     const bench = new Bench();
     bench.game.winner = 'other';
     await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
@@ -196,7 +196,7 @@ describe('a round', () => {
     });
   });
 
-  test('is claimed though old batches can not be expired', async () => {
+  test('is claimed even if old batches cannot be expired', async () => {
     const bench = new Bench();
     bench.expiry = () => Promise.reject(new Error('out of gas'));
     await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
@@ -260,7 +260,7 @@ describe('no part is taken in a round', () => {
     expect(bench.game.sent).toEqual([]);
   });
 
-  test('until what is missing is there, which is enough as long as the phase lasts', async () => {
+  test('until the missing condition is met, which is early enough as long as the phase lasts', async () => {
     const bench = new Bench();
     Object.assign(bench.node, { synced: false, healthy: false });
     bench.game.balance = 0n;
@@ -275,7 +275,7 @@ describe('no part is taken in a round', () => {
     expectWon(bench, ROUND + 1);
   });
 
-  test('and a frozen stake plays again when it has thawed', async () => {
+  test('while frozen, and the stake plays again once it has thawed', async () => {
     const bench = new Bench();
     bench.node.frozenUntil = (ROUND + 1) * ROUND_LENGTH;
     await bench.offset(ROUND + 2, ROUND_LENGTH - 1);
@@ -307,7 +307,7 @@ describe('a sample that takes long', () => {
   });
 });
 
-test('samples on demand do not keep the game from its own, however many are asked for', async () => {
+test('samples on demand do not keep the game from its own, however many are requested', async () => {
   const bench = new Bench();
   const held = Promise.withResolvers<void>();
   bench.sampling = held.promise;
@@ -326,7 +326,7 @@ test('samples on demand do not keep the game from its own, however many are aske
   await bench.player.stop();
 });
 
-test('without a stake the chain is not asked how high it is while others have just seen it', async () => {
+test('without a stake the chain is not asked for its height while another component has just seen it', async () => {
   const bench = new Bench();
   await bench.player.stop();
   bench.game.staked = false;
@@ -385,7 +385,7 @@ test('nothing is sent in a block that is followed by another phase', async () =>
   }
 });
 
-describe('an endpoint that is away', () => {
+describe('an endpoint that is unavailable', () => {
   test.each([
     ['when the sample is taken', ROUND, 8, 12],
     ['when it is committed', ROUND + 1, 0, 1],
@@ -401,7 +401,7 @@ describe('an endpoint that is away', () => {
     expectWon(bench, ROUND + 1);
   });
 
-  test('until the phase of the claim is over does not lose what was won', async () => {
+  test('until after the claim phase does not lose what was won', async () => {
     const bench = new Bench();
     await bench.offset(ROUND + 1, 8);
     expect(bench.game.sent).toHaveLength(3);
@@ -418,7 +418,7 @@ test('a transaction that was cancelled is sent again', async () => {
   const bench = new Bench();
   await bench.offset(ROUND + 1, 0);
   const [commit] = bench.game.sent;
-  // As if somebody had replaced it before it was mined.
+  // As if it had been replaced before it was mined.
   commit!.outcome = { kind: 'cancelled', blockNumber: bench.game.head };
   bench.game.commits.length = 0;
   await bench.restart();
@@ -432,7 +432,7 @@ test('a transaction that was cancelled is sent again', async () => {
   expect(bench.game.claims).toHaveLength(1);
 });
 
-test('rounds that are long over are forgotten', async () => {
+test('rounds that are long past are forgotten', async () => {
   const bench = new Bench();
   await bench.offset(ROUND + 14, ROUND_LENGTH - 1);
   const samples = [...bench.disk.keys()].filter((key) => key.startsWith('sample/'));
@@ -480,7 +480,7 @@ test('a node that is killed between any two effects plays every round to its end
     bench.state.batch = async (changes) => {
       dying();
       await batch(changes);
-      // Written, but whoever wrote does not get to know.
+      // Written, but the writer does not learn of it.
       dying();
     };
     for (let block = bench.game.head; block < (ROUND + 2) * ROUND_LENGTH - 1; block++) {

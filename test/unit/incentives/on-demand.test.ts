@@ -25,7 +25,7 @@ function bench() {
   return { walks, ask, settle, runningMax: () => runningMax };
 }
 
-test('samples are made one after the other, in the order of asking', async () => {
+test('samples are made one after the other, in the order of the requests', async () => {
   const { walks, ask, settle, runningMax } = bench();
   const asked = [1, 2, 3].map((anchor) => ask(anchor));
   for (let walk = 0; walk < 3; walk++) {
@@ -37,7 +37,7 @@ test('samples are made one after the other, in the order of asking', async () =>
   expect(runningMax()).toBe(1);
 });
 
-test('who asks for one more than may be waited for is refused at once, unless it is under way', async () => {
+test('a request beyond the queue limit is refused at once, unless its sample is under way', async () => {
   const { walks, ask, settle } = bench();
   const anchors = Array.from({ length: SAMPLES_ON_DEMAND_MAX }, (_, n) => n);
   const asked = anchors.map((anchor) => ask(anchor));
@@ -52,7 +52,7 @@ test('who asks for one more than may be waited for is refused at once, unless it
   expect(walks).toHaveLength(SAMPLES_ON_DEMAND_MAX);
 });
 
-test('a request that is given up leaves its place, whether its sample is being made or waits', async () => {
+test('a request that is given up frees its place, whether its sample is being made or waits', async () => {
   const { walks, ask, settle } = bench();
   const leaving = Array.from({ length: SAMPLES_ON_DEMAND_MAX }, () => new AbortController());
   const asked = leaving.map(({ signal }, anchor) => ask(anchor, signal));
@@ -72,7 +72,7 @@ test('a request that is given up leaves its place, whether its sample is being m
   expect(walks.map(({ anchor }) => anchor)).toEqual([0, ...next.map((_, n) => 100 + n)]);
 });
 
-test('a sample that fails leaves its place', async () => {
+test('a failing sample frees its place', async () => {
   let failing = true;
   const sampler = samplesOnDemand(async ({ anchor }) => {
     if (failing) throw new Error('no such block');

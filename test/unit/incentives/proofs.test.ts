@@ -95,7 +95,7 @@ test('the claim that the contract accepts in its own tests, with chunks of both 
   expect(keccak256(encodeClaim(inclusionProofs(items, anchors)))).toBe(claimCalldataKeccak256);
 });
 
-test.each([0, 1, 15, 17])('a sample of %i elements can not be proven', (count) => {
+test.each([0, 1, 15, 17])('a sample of %i elements cannot be proven', (count) => {
   const items = Array.from({ length: count }, (_, n) => chunkOf(`${n}`)).map((chunk) => ({
     chunk,
     stamp: stampFor(chunk),
@@ -106,7 +106,7 @@ test.each([0, 1, 15, 17])('a sample of %i elements can not be proven', (count) =
   );
 });
 
-describe('whoever checks any proofs', () => {
+describe('a verifier of any proofs', () => {
   const hash = (...parts: Uint8Array[]) => keccak_256(Buffer.concat(parts));
   const bytes32 = fc.uint8Array({ minLength: 32, maxLength: 32 });
 

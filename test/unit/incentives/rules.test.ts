@@ -42,7 +42,7 @@ describe('a transaction sent at a head', () => {
   });
 });
 
-test('what was stamped before the last round counts, as far as there was one', () => {
+test('chunks stamped before the last round count, if there was one', () => {
   expect(consensusBlock(7, ROUND_LENGTH)).toBe(6 * ROUND_LENGTH);
   expect(consensusBlock(1, ROUND_LENGTH)).toBe(0);
   expect(consensusBlock(0, ROUND_LENGTH)).toBe(0);

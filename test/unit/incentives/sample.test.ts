@@ -36,7 +36,7 @@ const addresses = (items: readonly SampleItem[]) => items.map(({ chunk }) => toH
 describe('the vectors', () => {
   const { input, expected } = vectors.cases[0]!;
 
-  test('give the transformed address of chunks of both kinds', () => {
+  test('give the transformed addresses of chunks of both kinds', () => {
     const hasher = createKeyedHasher(fromHex(input.anchor1));
     const seen = vectorItems().map(({ chunk }) => ({
       chunkAddress: toHex(chunk.address),
@@ -96,7 +96,7 @@ describe('a sample', () => {
     timestamp: fc.integer({ min: 1, max: 200 }),
   });
 
-  test('is what the written rule takes from any reserve, whatever came first', async () => {
+  test('equals what the written rule takes from any reserve, whatever order it was filled in', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(entry, { maxLength: 60 }),
@@ -133,7 +133,7 @@ describe('a sample', () => {
     expect(addresses(sample)).toEqual(byTheBook(entries, bench, TERMS));
   });
 
-  test('leaves out what somebody else than the owner of the batch has stamped', async () => {
+  test('leaves out chunks not stamped by the owner of the batch', async () => {
     const bench = await fixture();
     const [good, bad] = [chunkOf('good'), chunkOf('bad')];
     const signer = createSigner(new Uint8Array(32).fill(7));
@@ -144,7 +144,7 @@ describe('a sample', () => {
     expect(addresses(await sampleOf(bench))).toEqual([toHex(good.address)]);
   });
 
-  test('leaves out what was stamped after the time that all agree on, but not at it', async () => {
+  test('leaves out chunks stamped after the agreed time, but not those stamped at it', async () => {
     const bench = await fixture();
     const [early, late] = [chunkOf('early'), chunkOf('late')];
     await fill(bench, [
@@ -155,7 +155,7 @@ describe('a sample', () => {
     expect(await sampleOf(bench, { stampedUntilNs: 101n })).toHaveLength(2);
   });
 
-  test('leaves out batches that have less than the least, and those that are no more', async () => {
+  test('leaves out batches below the minimum, and those that no longer exist', async () => {
     const bench = await fixture();
     const chunks = [chunkOf('rich'), chunkOf('poor'), chunkOf('gone')];
     await fill(
@@ -166,7 +166,7 @@ describe('a sample', () => {
     expect(addresses(await sampleOf(bench, { minimumValue: 501n }))).toEqual([toHex(chunks[0]!.address)]);
   });
 
-  test('has a chunk once, however often it is stamped, and the stamp counts that is old enough', async () => {
+  test('contains a chunk once, however often it is stamped, with a stamp that is old enough', async () => {
     const bench = await fixture();
     const chunk = chunkOf('twice');
     const [late, early] = [1000n, 50n].map((timestampNs, position) =>
@@ -181,7 +181,7 @@ describe('a sample', () => {
     expect(sample[0]?.stamp.timestamp).toEqual(early!.timestamp);
   });
 
-  test('takes the chunks of the neighbourhood of the anchor alone, also of a short one', async () => {
+  test('takes only the chunks of the neighbourhood of the anchor, even of a short one', async () => {
     const bench = await fixture();
     const chunks = Array.from({ length: 40 }, (_, n) => chunkOf(`somewhere ${n}`));
     await fill(

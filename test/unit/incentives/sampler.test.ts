@@ -36,7 +36,7 @@ async function bench() {
   return { sampler, chunks, poor, chainState, asked, metrics };
 }
 
-test('the terms of a round are those that everybody finds on the chain', async () => {
+test('the terms of a round are those that every node finds on the chain', async () => {
   const { sampler, chunks, poor, chainState, asked } = await bench();
   const addresses = async (round: number) => {
     const { items, hash } = await sampler({ anchor: ANCHOR, depth: 0, round }, signal);
@@ -59,7 +59,7 @@ test('the terms of a round are those that everybody finds on the chain', async (
   expect(await addresses(2)).toEqual(expected(10n, false));
 });
 
-test('equal requests at the same time are one look at the reserve', async () => {
+test('equal simultaneous requests share one look at the reserve', async () => {
   const { sampler, asked, metrics } = await bench();
   const request = { anchor: ANCHOR, depth: 0, round: 2 };
   const [first, second, other] = await Promise.all([

@@ -35,7 +35,7 @@ class FakeRegistry {
   failure: ChainError | undefined;
   readonly sent: { description: string; gasPrice?: bigint; gasLimit?: bigint }[] = [];
 
-  /** What an earlier operation has on its way; mined, and gone, when it is waited for. */
+  /** Pending transactions of an earlier operation; mined, and gone, once they are waited for. */
   underway: SentTransaction[] = [];
   stuck = false;
   pending = () => this.underway;
@@ -108,7 +108,7 @@ function bench({ height = 0, log = silentLogger() } = {}) {
   return { registry, staking, clock };
 }
 
-/** A change of the stake by nothing that was sent before. */
+/** A change of the stake by zero that was sent earlier. */
 function earlier(): SentTransaction {
   const data = encodeManageStake(NONCE, 0n, 0);
   const fees = { gasLimit: 0n, gasTipCap: 0n, gasFeeCap: 0n, tipBoostPercent: 25 };
@@ -119,7 +119,7 @@ function earlier(): SentTransaction {
 const hashOf = (number: number) => `0x${'0'.repeat(63)}${number}`;
 
 describe('a deposit', () => {
-  test('goes by the stake that an earlier one has made, once that is mined', async () => {
+  test('waits for the stake of an earlier deposit to be mined, and builds on it', async () => {
     const { registry, staking, clock } = bench();
     registry.underway = [earlier()];
     registry.stuck = true;
@@ -220,7 +220,7 @@ describe('a stake', () => {
     expect(registry.sent.at(-1)?.description).toBe('Withdraw stake');
   });
 
-  test('comes back whole from a paused contract, and from no other one', async () => {
+  test('is returned whole by a paused contract, and by no other one', async () => {
     const { registry, staking } = bench();
     await staking.deposit(TEN_TOKENS, {}, signal);
     await expect(staking.migrate({}, signal)).rejects.toMatchObject({ code: 'NOT_PAUSED' });
@@ -255,7 +255,7 @@ describe('at the start', () => {
     ['another overlay', { overlay: OTHER_OVERLAY }, 0],
     ['another height', {}, 1],
     ['a lower height', { height: 1 }, 0],
-  ])('the contract is told of %s, for nothing', async (_what, stake, height) => {
+  ])('the contract is told of %s, without a deposit', async (_what, stake, height) => {
     const { registry } = await started(stake, height);
     expect(registry.sent).toHaveLength(1);
     expect(registry.stake).toEqual({ ...staked, lastUpdated: registry.head, height });
@@ -269,7 +269,7 @@ describe('at the start', () => {
     expect((await started(stake, height)).registry.sent).toEqual([]);
   });
 
-  test('a frozen stake is brought up to date when it has thawed', async () => {
+  test('a frozen stake is updated once it has thawed', async () => {
     const { registry, clock } = await started({ overlay: OTHER_OVERLAY, lastUpdated: 200n });
     await clock.advance(3 * RETRY_MS);
     expect(registry.sent).toEqual([]);
@@ -280,7 +280,7 @@ describe('at the start', () => {
     expect(registry.sent).toHaveLength(1);
   });
 
-  test('what keeps it from that is said once, and again when it is something else', async () => {
+  test('the obstacle is reported once, and again when it changes', async () => {
     const lines: string[] = [];
     const log = createLogger(
       { verbosity: 'warn' },
@@ -297,7 +297,7 @@ describe('at the start', () => {
     await staking.stop();
   });
 
-  test('what an earlier start has sent is waited for and not sent again, however long it is stuck', async () => {
+  test('a transaction of an earlier start is waited for and not sent again, however long it is stuck', async () => {
     const made = bench();
     const { registry, clock } = made;
     registry.stake = { ...staked, overlay: OTHER_OVERLAY };
@@ -312,7 +312,7 @@ describe('at the start', () => {
     expect(registry.sent).toHaveLength(1);
   });
 
-  test('a chain that is away is waited for, until the node stops', async () => {
+  test('an unavailable chain is waited for until the node stops', async () => {
     const made = bench();
     made.registry.stake = { ...staked, overlay: OTHER_OVERLAY };
     made.registry.failure = new ChainError('RPC_UNREACHABLE', 'no answer');
@@ -328,7 +328,7 @@ describe('at the start', () => {
   });
 });
 
-test('what is not zero in the words of the contract is read as it is', async () => {
+test('a stake of any size is read as the contract states it', async () => {
   const { registry, staking } = bench();
   registry.stake = { overlay: fromHex('ff'.repeat(32)), amount: 2n ** 200n, lastUpdated: 0n, height: 0 };
   expect(await staking.staked(signal)).toBe(2n ** 200n);

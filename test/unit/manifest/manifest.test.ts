@@ -26,7 +26,7 @@ async function found(manifest: Manifest, path: string): Promise<string | undefin
 }
 
 describe('a manifest', () => {
-  test('finds what was added, and nothing else, before and after it is stored', async () => {
+  test('finds exactly what was added, before and after it is stored', async () => {
     await fc.assert(
       fc.asyncProperty(pathSets, fc.array(paths), async (pairs, others) => {
         const expected = new Map(pairs.map(([path, entry]) => [path, toHex(entry)]));
@@ -46,7 +46,7 @@ describe('a manifest', () => {
     );
   });
 
-  test('lists every path once, in byte order, behind the root', async () => {
+  test('lists every path once, in byte order, after the root', async () => {
     await fc.assert(
       fc.asyncProperty(pathSets, async (pairs) => {
         const store = new ChunkMap();
@@ -90,7 +90,7 @@ describe('a manifest', () => {
     expect(store.asked).toHaveLength(2);
   });
 
-  test('writes again only the nodes on the way to a change', async () => {
+  test('rewrites only the nodes on the way to a change', async () => {
     const store = new ChunkMap();
     const entry = new Uint8Array(32).fill(1);
     const built = await manifestOf(['a/1', 'a/2', 'b/1', 'b/2'].map((path) => [path, entry] as const));
@@ -125,7 +125,7 @@ describe('a manifest', () => {
     expect((await manifest.lookup('x'))?.metadata).toEqual({ 'Content-Type': '' });
   });
 
-  test('tells the metadata of a path without reading its node', async () => {
+  test('returns the metadata of a path without reading its node', async () => {
     const store = new ChunkMap();
     const built = Manifest.create();
     await built.add('x', new Uint8Array(32).fill(1), { Filename: 'x' });
@@ -138,7 +138,7 @@ describe('a manifest', () => {
     expect(store.asked).toHaveLength(0);
   });
 
-  test('refuses a path of more than 4096 bytes and takes one of 4096', async () => {
+  test('refuses a path of more than 4096 bytes and accepts one of 4096', async () => {
     const manifest = Manifest.create();
     const entry = new Uint8Array(32).fill(1);
     await manifest.add('p'.repeat(4096), entry);
@@ -148,7 +148,7 @@ describe('a manifest', () => {
     expect(await found(stored, 'p'.repeat(4096))).toBeDefined();
   });
 
-  test('does not follow a trie that leads back into itself for ever', async () => {
+  test('does not endlessly follow a trie that leads back into itself', async () => {
     const entry = new Uint8Array(32).fill(7);
     const loop = encodeNode({
       obfuscationKey: new Uint8Array(32),
@@ -197,7 +197,7 @@ describe('a node', () => {
     })),
   });
 
-  test('with changed, missing or added bytes is read or refused, never anything else', () => {
+  test('with changed, missing or added bytes is either read or refused', () => {
     const mutation = fc.record({ at: fc.nat(whole.length - 1), to: fc.nat(255) });
     fc.assert(
       fc.property(
@@ -214,7 +214,7 @@ describe('a node', () => {
     );
   });
 
-  test('of random bytes behind a valid version is read or refused', () => {
+  test('of random bytes after a valid version is either read or refused', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (tail) => {
         expectReadOrRefused(new Uint8Array(Buffer.concat([whole.subarray(0, 63), tail])));
@@ -247,7 +247,7 @@ describe('a node', () => {
     expect(() => decodeNode(bytes)).toThrow('malformed manifest contents');
   });
 
-  test('whose fork stands under another byte than its prefix begins with is malformed', () => {
+  test('whose fork is listed under another byte than its prefix starts with is malformed', () => {
     const bytes = whole.slice();
     const prefixOfFirstFork = 64 + 32 + 32 + 2;
     expect(bytes[prefixOfFirstFork]).toBe('/'.charCodeAt(0));
@@ -270,7 +270,7 @@ describe('metadata', () => {
     expect(Buffer.from(encoded).toString().trimEnd().length).toBe(length);
   });
 
-  test('is escaped as the network escapes it, keys in byte order', () => {
+  test('is escaped as in the network, keys in byte order', () => {
     const text = Buffer.from(
       encodeMetadata({ ｚ: '1', '😀': '2', a: '<&>/\b\f\n\r\t\u0001"\\é' }),
     ).toString();
@@ -306,7 +306,7 @@ describe('a graph of nodes', () => {
     return { reference, store };
   }
 
-  test('has each of them visited once, in memory for one', async () => {
+  test('visits each of them once, keeping only one in memory', async () => {
     const { reference, store } = await ladder(7);
     const manifest = await openManifest(reference, store);
     store.asked.length = 0;
@@ -317,7 +317,7 @@ describe('a graph of nodes', () => {
     expect(store.asked.length).toBeLessThanOrEqual(6 * 6 + 1);
   });
 
-  test('has a node visited for the paths that end there, though others lead through it', async () => {
+  test('visits a node for the paths that end there, even if others lead through it', async () => {
     const store = new ChunkMap();
     const stored = async (bytes: Uint8Array) => (await split(inParts(bytes, bytes.length), store)).reference;
     const child = await stored(nodeOf([]));
@@ -353,7 +353,7 @@ describe('a graph of nodes', () => {
     expect(next).toBeLessThan(1_000_000 + 2 * 255);
   });
 
-  test('whose way to a path is longer than memory is given up', async () => {
+  test('with a path whose nodes exceed the memory limit is given up', async () => {
     const metadata = { k: 'v'.repeat(60_000) };
     const forks = Array.from({ length: 30 }, (_, at) => ({
       prefix: String.fromCharCode(97 + (at % 26) + (at > 25 ? 50 : 0)),
@@ -372,7 +372,7 @@ describe('a graph of nodes', () => {
     expect(reads).toBe(5);
   });
 
-  test('of a node that is longer than it may be is not read, and not written either', async () => {
+  test('with an oversized node is neither read nor written', async () => {
     const store = new ChunkMap();
     const { reference } = await split(inParts(new Uint8Array(2 * 1024 * 1024 + 1), 65_536), store);
     await expect(openManifest(reference, store)).rejects.toMatchObject({ code: 'NODE_MALFORMED' });

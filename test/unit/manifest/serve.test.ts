@@ -58,12 +58,12 @@ describe('without documents', () => {
   });
 });
 
-test('an index document that is not there is not found at the empty path', async () => {
+test('a missing index document is not found at the empty path', async () => {
   const manifest = await website({ 'website-index-document': 'home.html' }, FILES);
   expect(await outcome(manifest, '')).toBe('NO_INDEX');
 });
 
-test('an error document that is not there leaves the path not found', async () => {
+test('with a missing error document the path is not found', async () => {
   const manifest = await website({ 'website-error-document': 'gone.html' }, FILES);
   expect(await outcome(manifest, 'missing')).toBe('NO_PATH');
   expect(await outcome(manifest, 'gone.html')).toBe('NO_PATH');

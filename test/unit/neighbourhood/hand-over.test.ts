@@ -91,7 +91,7 @@ async function setup({ radius = 1 } = {}) {
     if (found === undefined) throw new StreamError('PEER_NOT_FOUND', 'not connected');
     return found;
   };
-  /** What is pushed, and what becomes of it: without an answer there is no node that takes anything. */
+  /** What is pushed, and what becomes of it: without an answer no node takes anything. */
   const pushes = {
     addresses: [] as Uint8Array[],
     answer: (_address: Uint8Array, _signal: AbortSignal): Promise<PushResult> =>
@@ -171,7 +171,7 @@ test('an entry leaves when two peers of its neighbourhood hold it', async () => 
   expect(await metric('handed_over_count\\{how="held"\\}')).toBe(30);
 });
 
-test('where the neighbourhood has one peer, an entry that this one holds leaves', async () => {
+test('in a neighbourhood with a single peer, an entry that this peer holds leaves', async () => {
   const { reserve, fill, connect, release } = await setup();
   const entries = await fill(0, 40);
   const only = new Remote(0, 4);
@@ -191,7 +191,7 @@ test('without a peer in its neighbourhood an entry stays', async () => {
   expect([reserve.size(), beside.asked, deeper.asked]).toEqual([40, [], []]);
 });
 
-test('a peer answers for what lies within its own radius, and is asked for nothing else', async () => {
+test('a peer counts only for what lies within its own radius, and is asked for nothing else', async () => {
   const { reserve, fill, connect, release } = await setup();
   const entries = await fill(0, 40);
   const only = new Remote(0, 4);
@@ -214,7 +214,7 @@ test('a peer is asked for no bin that is too shallow for the chunks of its neigh
   expect(only.take()).toEqual(['3:1']);
 });
 
-test('what a peer lists in a wrong bin, under another stamp or of the radius does not leave', async () => {
+test('an entry listed in a wrong bin, under another stamp or within the own radius does not leave', async () => {
   const { reserve, fill, connect, release } = await setup({ radius: 2 });
   const [other, beside, own] = [await fill(0, 40), await fill(1, 40), await fill(2, 40)];
   const restamped = beside.map((entry) => ({ ...entry, stampHash: new Uint8Array(32).fill(7) }));
@@ -229,7 +229,7 @@ test('what a peer lists in a wrong bin, under another stamp or of the radius doe
   expect(counts(reserve)).toEqual([40, 39, 40]);
 });
 
-test('the bin that was left out last goes first, and the others stay when that is enough', async () => {
+test('the bin that was left out last time goes first, and the others stay when that is enough', async () => {
   const { reserve, fill, connect, release } = await setup({ radius: 2 });
   const [shallow, deep] = [new Remote(0, 4), new Remote(1, 4)];
   shallow.holds(await fill(0, 40));
@@ -241,7 +241,7 @@ test('the bin that was left out last goes first, and the others stay when that i
   expect(counts(reserve)).toEqual([10, 10, 0]);
 });
 
-test('no further page is asked for when enough has left', async () => {
+test('no further page is requested when enough has left', async () => {
   const { fill, connect, release } = await setup();
   const only = new Remote(0, 4);
   only.holds(await fill(0, 3 * PAGE_SIZE));
@@ -249,7 +249,7 @@ test('no further page is asked for when enough has left', async () => {
   expect([await release(PAGE_SIZE + 1), only.take()]).toEqual([PAGE_SIZE + 1, ['4:1', '4:251']]);
 });
 
-test('the end of a list, which takes a peer a moment, is asked for when its full pages were not enough', async () => {
+test('the slow end of a list is requested when its full pages were not enough', async () => {
   const { fill, connect, release } = await setup();
   const only = new Remote(0, 4);
   only.holds(await fill(0, PAGE_SIZE + 40));
@@ -258,7 +258,7 @@ test('the end of a list, which takes a peer a moment, is asked for when its full
   expect([await release(1), only.take()]).toEqual([1, ['4:251']]);
 });
 
-test('a list that was compared is not asked for again, only what has come since', async () => {
+test('a list that was compared is not requested again, only what has been added since', async () => {
   const { fill, connect, release } = await setup();
   const entries = await fill(0, 100);
   const only = new Remote(0, 4);
@@ -270,7 +270,7 @@ test('a list that was compared is not asked for again, only what has come since'
   expect([await release(100), only.take()]).toEqual([10, ['4:61']]);
 });
 
-test('a second holder counts also when it is seen later than the first', async () => {
+test('a second holder counts even when it is seen later than the first', async () => {
   const { fill, connect, release } = await setup();
   const entries = await fill(0, 40);
   const [early, late] = [new Remote(0, 4), new Remote(0, 5)];
@@ -281,7 +281,7 @@ test('a second holder counts also when it is seen later than the first', async (
   expect(await release(40)).toBe(40);
 });
 
-test('a peer that lists an entry twice is one holder', async () => {
+test('a peer that lists an entry twice counts as one holder', async () => {
   const { reserve, fill, connect, release } = await setup();
   const entries = await fill(0, 40);
   const [twice, other] = [new Remote(0, 4), new Remote(0, 5)];
@@ -292,7 +292,7 @@ test('a peer that lists an entry twice is one holder', async () => {
   expect([await release(40), reserve.size()]).toEqual([0, 40]);
 });
 
-test('a list that names an entry twice takes nothing from the other stamps of its chunk', async () => {
+test('a list that names an entry twice does not affect other stamps of its chunk', async () => {
   const { reserve, fill, connect, release } = await setup();
   const entries = await fill(0, 40);
   const { address, batchId } = entries[0]!;
@@ -305,7 +305,7 @@ test('a list that names an entry twice takes nothing from the other stamps of it
   expect(reserve.load(address, batchId, stampHash(other))?.chunk.address).toEqual(address);
 });
 
-test('a peer whose bin ids have begun anew is compared from the beginning', async () => {
+test('a peer whose bin ids have restarted is compared from the beginning', async () => {
   const { fill, connect, release } = await setup();
   const entries = await fill(0, 60);
   const only = new Remote(0, 4);
@@ -318,7 +318,7 @@ test('a peer whose bin ids have begun anew is compared from the beginning', asyn
   expect([await release(60), only.take()]).toEqual([20, ['4:1']]);
 });
 
-test('after another radius lists are compared from the beginning', async () => {
+test('after a change of radius lists are compared from the beginning', async () => {
   const { reserve, fill, connect, release } = await setup();
   const entries = await fill(0, 40);
   const only = new Remote(0, 4);
@@ -333,7 +333,7 @@ test('after another radius lists are compared from the beginning', async () => {
   expect([await release(40), only.take()]).toEqual([40, ['4:1']]);
 });
 
-test('a page that takes longer than five seconds is left for the next time, and its bin with it', async () => {
+test('a page that takes longer than five seconds is left for the next time, together with its bin', async () => {
   const { clock, fill, connect, release } = await setup();
   const entries = await fill(0, 2 * PAGE_SIZE);
   const only = new Remote(0, 4);
@@ -359,7 +359,7 @@ test('a page that takes longer than five seconds is left for the next time, and 
 test.each([
   ['does not tell its radius', (remote: Remote) => void (remote.greet = () => Promise.reject(gone()))],
   ['breaks off', (remote: Remote) => void (remote.answer = () => Promise.reject(gone()))],
-])('a peer that %s keeps nobody else from being compared', async (_, spoil) => {
+])('a peer that %s does not keep others from being compared', async (_, spoil) => {
   const { fill, connect, release } = await setup();
   const entries = await fill(0, 40);
   const [bad, good, better] = [new Remote(0, 4), new Remote(0, 5), new Remote(0, 6)];
@@ -373,7 +373,7 @@ function gone(): Error {
   return new StreamError('STREAM_RESET', 'gone');
 }
 
-test('a peer whose list never ends ends the hand-over neither', async () => {
+test('a peer whose list never ends does not keep the hand-over from ending', async () => {
   const { clock, fill, connect, release } = await setup();
   const entries = await fill(0, 40);
   const endless = new Remote(0, 4);
@@ -410,7 +410,7 @@ test('the signal ends a comparison at once', async () => {
   expect([reserve.size(), pushes.addresses, clock.running]).toEqual([40, [], 0]);
 });
 
-test('nobody is asked after the signal', async () => {
+test('no peer is asked after the signal', async () => {
   const { fill, connect, release, pushes } = await setup();
   const only = new Remote(0, 4);
   only.holds(await fill(0, 40));
@@ -420,7 +420,7 @@ test('nobody is asked after the signal', async () => {
 
 // ── push ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('what no peer lists is pushed, and leaves with the receipt of a deeper storer', async () => {
+test('entries that no peer lists are pushed, and leave with the receipt of a deeper storer', async () => {
   const { reserve, fill, connect, release, pushes } = await setup({ radius: 2 });
   const entries = await fill(1, 40);
   await fill(2, 5);
@@ -431,7 +431,7 @@ test('what no peer lists is pushed, and leaves with the receipt of a deeper stor
   expect(counts(reserve)).toEqual([0, 0, 5]);
 });
 
-test('every entry that left by a push counts, also when several pushes end at once', async () => {
+test('every entry that left by a push counts, even when several pushes end at once', async () => {
   const { fill, release, pushes, metric } = await setup();
   await fill(0, 30);
   pushes.answer = async () => synced(1);
@@ -439,7 +439,7 @@ test('every entry that left by a push counts, also when several pushes end at on
   expect(await metric('handed_over_count\\{how="pushed"\\}')).toBe(30);
 });
 
-test('nothing is pushed as long as comparing lets anything go', async () => {
+test('nothing is pushed as long as comparing lets entries go', async () => {
   const { reserve, fill, connect, release, pushes } = await setup();
   const entries = await fill(0, 60);
   const only = new Remote(0, 4);
@@ -465,7 +465,7 @@ test('a bin of few entries is pushed without a comparison', async () => {
   expect([only.take(), pushes.addresses.length]).toEqual([['4:1'], COMPARED_MIN - 1]);
 });
 
-test('a bin of few entries is compared when nobody takes them', async () => {
+test('a bin of few entries is compared when no node takes them', async () => {
   const { reserve, fill, connect, release } = await setup();
   const only = new Remote(0, 4);
   only.holds(await fill(0, 5));
@@ -501,14 +501,14 @@ test.each([
   },
 );
 
-test('a push that fails lets nothing go, and why is told until one succeeds', async () => {
+test('a failed push lets nothing go, and its reason is reported until one succeeds', async () => {
   const { reserve, handOver, fill, release, pushes } = await setup();
   await fill(0, 5);
   expect(handOver.refusal).toBeUndefined();
   expect([await release(5), reserve.size()]).toEqual([0, 5]);
   expect(handOver.refusal).toBe("no room in neighbourhood '1'");
   pushes.answer = async () => synced(1);
-  // One run finds that all have been tried, the next one begins anew.
+  // One run finds that all have been tried, the next one starts again.
   for (let run = 0; run < 2; run++) await release(5);
   expect([reserve.size(), handOver.refusal]).toEqual([0, undefined]);
 });
@@ -522,7 +522,7 @@ test('sixteen failures in a row end a run', async () => {
   expect(pushes.addresses.length).toBeLessThan(16 + 8);
 });
 
-test('a success between failures lets a run go on', async () => {
+test('a success between failures lets a run continue', async () => {
   const { reserve, fill, release, pushes } = await setup();
   const entries = await fill(0, 31);
   const taken = new Set([5, 15, 25].map((n) => toHex(entries[n]!.address)));
@@ -534,7 +534,7 @@ test('a success between failures lets a run go on', async () => {
   expect([pushes.addresses.length, reserve.size()]).toEqual([31, 28]);
 });
 
-test('what nobody takes is not in the way of the rest of its bin, and comes again after that', async () => {
+test('entries that no node takes do not hold up the rest of their bin, and are tried again later', async () => {
   const { reserve, fill, release, pushes } = await setup();
   const entries = await fill(0, 60);
   const refused = new Set(entries.slice(0, 20).map(({ address }) => toHex(address)));
@@ -551,7 +551,7 @@ test('what nobody takes is not in the way of the rest of its bin, and comes agai
   expect(reserve.size()).toBe(0);
 });
 
-test('a bin that nobody takes is not in the way of the bins below it in the next run', async () => {
+test('a bin that no node takes does not hold up the bins below it in the next run', async () => {
   const { reserve, fill, release, pushes } = await setup({ radius: 2 });
   await fill(0, 20);
   await fill(1, 200);
@@ -563,7 +563,7 @@ test('a bin that nobody takes is not in the way of the bins below it in the next
   expect(counts(reserve)).toEqual([0, 200, 0]);
 });
 
-test('eight entries are pushed at once, 256 in one run, and no more than asked for', async () => {
+test('eight entries are pushed at once, 256 in one run, and no more than requested', async () => {
   const { reserve, clock, fill, release, pushes } = await setup();
   await fill(0, 300);
   let [running, most] = [0, 0];
@@ -580,7 +580,7 @@ test('eight entries are pushed at once, 256 in one run, and no more than asked f
   expect([reserve.size(), most]).toEqual([280 - 256, 8]);
 });
 
-test('the signal ends a run of pushes, and what was not answered stays', async () => {
+test('the signal ends a run of pushes, and unanswered entries stay', async () => {
   const { reserve, handOver, clock, fill, release, pushes, metric } = await setup();
   await fill(0, 31);
   const ending = new AbortController();
@@ -611,7 +611,7 @@ test('an entry that leaves while it waits to be pushed is not pushed', async () 
 
 // ── leftovers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('what lies below the radius is told by neighbourhood, the largest first', async () => {
+test('entries below the radius are reported by neighbourhood, the largest first', async () => {
   const { reserve, handOver, fill } = await setup({ radius: 4 });
   await fill(0, 2);
   await fill(2, 7);

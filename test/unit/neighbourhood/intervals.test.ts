@@ -12,7 +12,7 @@ function of(ranges: string): Intervals {
   return intervals;
 }
 
-test('of nothing the first id is next', () => {
+test('when nothing is done the first id is next', () => {
   expect(Intervals.none().next()).toBe(1n);
   expect(Intervals.none().encode()).toBe('1');
 });
@@ -41,7 +41,7 @@ test('the next id is that of the first gap', () => {
 });
 
 test.each(['', '2', '0;1,2', '1;', '1;5', '1;5,', '1;-1,5', '1;1,2,', 'x;1,2', '1;1,2;', '1;1.5,2'])(
-  'text %j is none of ours',
+  'text %j is rejected',
   (text) => {
     expect(Intervals.decode(text)).toBeUndefined();
   },

@@ -20,7 +20,7 @@ import {
 } from './small-network.ts';
 
 const BATCHES = [1, 2, 3];
-/** Longer than the longest pause of a worker that nobody takes anything from. */
+/** Longer than the longest pause of a worker from which no node takes anything. */
 const PULL_ROUND_MS = 33_000;
 /** Longer than a run takes, with the pages that do not come. */
 const HAND_OVER_ROUND_MS = 15_000;
@@ -30,7 +30,7 @@ const QUIET_PULLS = 2;
 const QUIET_ROUNDS = QUIET_PULLS + 24;
 const ROUNDS_MAX = 400;
 
-/** A failure is told before the test is given up. */
+/** A failure is reported before the test is given up. */
 const SHRUNK_WITHIN_MS = 45_000;
 
 type Operation =
@@ -44,7 +44,7 @@ type Operation =
   | { readonly do: 'restart'; readonly at: number }
   | { readonly do: 'away'; readonly at: number }
   | { readonly do: 'back'; readonly at: number }
-  /** Everybody leaves whose overlay begins with this bit. */
+  /** Every node leaves whose overlay begins with this bit. */
   | { readonly do: 'half-away'; readonly bit: number }
   | { readonly do: 'all-back' }
   | { readonly do: 'expire'; readonly batch: number };
@@ -166,7 +166,7 @@ class Story {
     }
   }
 
-  /** Everybody is there, and nothing changes any more, neither by pulling nor by trying to hand over again. */
+  /** Every node is there, and nothing changes further, neither by pulling nor by trying to hand over again. */
   async rest(): Promise<void> {
     const { nodes } = this.#network;
     for (const node of nodes) this.#network.setOnline(node, true);
@@ -187,7 +187,7 @@ class Story {
     await pulling;
   }
 
-  /** Nobody waits for the end of its pause. */
+  /** No node waits for the end of its pause. */
   async #handOverRound(): Promise<void> {
     for (const node of this.#network.nodes) node.topologyChanged();
     await this.#network.clock.advance(HAND_OVER_ROUND_MS);
@@ -358,7 +358,7 @@ const FOUND: [nodes: NodePlan[], seed: number, sequence: Operation[]][] = [
       { do: 'upload', at: 1, part: 0.4, batch: 1 },
     ],
   ],
-  // Everybody deeper is away, so that a push ends at a neighbour or at the node itself.
+  // Every deeper node is away, so that a push ends at a neighbour or at the node itself.
   [
     [0, 1, 128, 2].map((first) => ({ first, capacity: 12 })),
     0,
@@ -385,7 +385,7 @@ const FOUND: [nodes: NodePlan[], seed: number, sequence: Operation[]][] = [
       { do: 'wait', ms: 5 },
     ],
   ],
-  // A neighbour with a smaller radius lists what it is responsible for, and nobody deeper is there.
+  // A neighbour with a smaller radius lists what it is responsible for, and no deeper node is there.
   [
     [128, 130, 0, 1, 192, 2, 129, 140].map((first, n) => ({
       first,
@@ -411,7 +411,7 @@ const FOUND: [nodes: NodePlan[], seed: number, sequence: Operation[]][] = [
   ],
 ];
 
-test('no chunk with a receipt is lost, and it arrives where it belongs', async () => {
+test('no chunk with a receipt is lost, and each arrives where it belongs', async () => {
   await fc.assert(
     fc.asyncProperty(
       plans,

@@ -211,7 +211,7 @@ test('a neighbour is asked for all bins from the radius on', async () => {
   expect(remote.take()).toEqual(bins(3));
 });
 
-test('what was there and what comes are pulled at the same time', async () => {
+test('old and new entries are pulled at the same time', async () => {
   const { connect, clock } = setup({ radius: 30 });
   const remote = new Remote(31, { 30: 25n });
   await connect(remote);
@@ -240,7 +240,7 @@ test('a peer farther outside, and a light one, is not even asked for cursors', a
   expect([far.cursorsAsked, light.cursorsAsked]).toEqual([0, 0]);
 });
 
-test('nothing is pulled before the start, and peers that came before are pulled then', async () => {
+test('nothing is pulled before the start; peers that connected earlier are pulled then', async () => {
   const { connect, puller, clock } = setup({ radius: 31, started: false });
   const remote = new Remote(31);
   await connect(remote);
@@ -250,7 +250,7 @@ test('nothing is pulled before the start, and peers that came before are pulled 
   expect(remote.take()).toEqual(['31:1']);
 });
 
-test('a peer that was sent away before the puller heard of it is left alone', async () => {
+test('a peer that was disconnected before the puller heard of it is left alone', async () => {
   const { connect, clock } = setup({ radius: 31 });
   const remote = new Remote(31);
   const connecting = connect(remote);
@@ -274,7 +274,7 @@ test('cursors are asked for once per connection', async () => {
   expect(remote.cursorsAsked).toBe(2);
 });
 
-test('a peer whose cursors do not come holds up nobody else', async () => {
+test('a peer that does not send its cursors holds up no other peer', async () => {
   const { connect } = setup({ radius: 31 });
   const [stuck, remote] = [new Remote(31, {}, 1), new Remote(31, {}, 2)];
   stuck.greet = () => new Promise(() => undefined);
@@ -283,7 +283,7 @@ test('a peer whose cursors do not come holds up nobody else', async () => {
   expect(remote.take()).toEqual(['31:1']);
 });
 
-test('a peer that refuses its cursors is asked again, less and less often', async () => {
+test('a peer that refuses its cursors is asked again at growing intervals', async () => {
   const { connect, clock } = setup({ radius: 31 });
   const remote = new Remote(31);
   remote.greet = () => Promise.reject(new StreamError('STREAM_RESET', 'no'));
@@ -299,7 +299,7 @@ test('a peer that refuses its cursors is asked again, less and less often', asyn
   expect(remote.take()).toEqual(['31:1']);
 });
 
-test('a restart goes on where it stopped', async () => {
+test('pulling resumes after a restart where it stopped', async () => {
   const { connect, state, clock } = setup({ radius: 31 });
   const remote = new Remote(31, { 31: 35n });
   remote.answer = (_bin, start) => (start >= 21n ? new Promise(() => undefined) : undefined);
@@ -315,7 +315,7 @@ test('a restart goes on where it stopped', async () => {
   expect(remote.take()).toEqual(['31:21', '31:31', '31:41']);
 });
 
-test('a gap that a restart left between what was there and what came is closed', async () => {
+test('a gap between old and new entries that a restart left is closed', async () => {
   const { connect, state, clock } = setup({ radius: 31 });
   const remote = new Remote(31, { 31: 20n });
   remote.answer = (_bin, start) => (start === 11n ? new Promise(() => undefined) : undefined);
@@ -329,7 +329,7 @@ test('a gap that a restart left between what was there and what came is closed',
   expect(remote.take()).toEqual(['31:11', '31:26']);
 });
 
-test('records that cannot be read cost a second look at everything', async () => {
+test('unreadable records cost a second look at everything', async () => {
   const state = memoryRecords();
   await state.put(`interval/${new Remote(31).id}/31`, Buffer.from('nonsense'));
   await state.put(`epoch/${new Remote(31).id}`, Buffer.from('1'));
@@ -382,7 +382,7 @@ test('the next session of a peer begins when the work of the last one has ended'
   expect([remote.cursorsAsked, remote.take()]).toEqual([2, ['31:6']]);
 });
 
-test('a larger radius ends the bins below it, and keeps what was done', async () => {
+test('a larger radius ends the work on the bins below it, and keeps the progress', async () => {
   const { connect, setRadius, metric, clock } = setup({ radius: 28 });
   const remote = new Remote(31, { 28: 5n, 31: 5n });
   await connect(remote);
@@ -393,7 +393,7 @@ test('a larger radius ends the bins below it, and keeps what was done', async ()
   expect(remote.take()).toEqual([]);
 });
 
-test('a larger radius turns a neighbour into a peer outside of it, and then into nobody', async () => {
+test('a larger radius turns a neighbour into a peer outside the radius, and then drops it', async () => {
   const { connect, setRadius, metric } = setup({ radius: 4 });
   const remote = new Remote(5);
   await connect(remote);
@@ -404,7 +404,7 @@ test('a larger radius turns a neighbour into a peer outside of it, and then into
   expect(await metric('puller_worker')).toBe(0);
 });
 
-test('with a smaller radius neighbours offer the bins below the old one again, others everything', async () => {
+test('with a smaller radius neighbours offer the bins below the old one again, other peers offer everything', async () => {
   const { connect, setRadius, clock } = setup({ radius: 4 });
   const neighbour = new Remote(31, { 3: 5n, 4: 5n, 5: 5n });
   const outside = new Remote(3, { 3: 5n, 4: 5n, 5: 5n });
@@ -420,7 +420,7 @@ test('with a smaller radius neighbours offer the bins below the old one again, o
   expect(outside.take()).toEqual([...bins(6), '3:1', '3:6', '4:1', '4:6', '5:1', '5:6'].sort());
 });
 
-test('a radius that became smaller before a crash is noticed after it', async () => {
+test('a radius that shrank before a crash is noticed afterwards', async () => {
   const state = memoryRecords();
   const first = setup({ radius: 31, state });
   const remote = new Remote(30, { 30: 5n });
@@ -437,7 +437,7 @@ test('a radius that became smaller before a crash is noticed after it', async ()
   expect(remote.take()).toEqual(['30:6', '31:1']);
 });
 
-test('a page that fails is asked for again, less and less often, at least once a minute', async () => {
+test('a failed page is requested again at growing intervals, at least once a minute', async () => {
   const { connect, clock, metric } = setup({ radius: 31 });
   const remote = new Remote(31);
   remote.answer = () => Promise.reject(new Error('disk full'));
@@ -455,7 +455,7 @@ test('a page that fails is asked for again, less and less often, at least once a
   expect(await metric('puller_worker_errors')).toBeGreaterThan(10);
 });
 
-test('after a success the pauses begin anew', async () => {
+test('a success resets the pauses', async () => {
   const { connect, clock } = setup({ radius: 31 });
   const remote = new Remote(31);
   let failures = 3;
@@ -471,7 +471,7 @@ test('after a success the pauses begin anew', async () => {
   expect(remote.take()).toEqual(['31:6']);
 });
 
-test('a peer that offers nothing at once is not asked at once again', async () => {
+test('a peer that returns an empty page at once is not asked again at once', async () => {
   const { connect, clock } = setup({ radius: 31 });
   const remote = new Remote(31);
   remote.answer = async () => ({ topmost: 0n, count: 0, errors: [] });
@@ -480,7 +480,7 @@ test('a peer that offers nothing at once is not asked at once again', async () =
   expect(remote.asked).toHaveLength(2);
 });
 
-test('a peer whose chunks are all refused is slowed down, one of whose chunks some are is not', async () => {
+test('a peer is slowed down when all its chunks are refused, but not when only some are', async () => {
   const { connect, clock } = setup({ radius: 31 });
   const [bad, mixed] = [new Remote(31, { 31: 100n }, 1), new Remote(31, { 31: 100n }, 2)];
   const page = (count: number) => async (_bin: number, start: bigint) => ({
@@ -497,7 +497,7 @@ test('a peer whose chunks are all refused is slowed down, one of whose chunks so
   expect(bad.take()).toEqual(['31:11']);
 });
 
-test('the highest bin id there is ends the work, until the peers are looked through again', async () => {
+test('the highest possible bin id ends the work until the peers are reviewed again', async () => {
   const { connect, clock, metric } = setup({ radius: 31 });
   const remote = new Remote(31);
   remote.answer = async () => ({ topmost: MAX, count: 1, errors: [] });
@@ -510,7 +510,7 @@ test('the highest bin id there is ends the work, until the peers are looked thro
   expect(remote.take()).toEqual(['31:1']);
 });
 
-test('a cursor that is the highest bin id leaves nothing to wait for', async () => {
+test('a cursor at the highest bin id leaves nothing to wait for', async () => {
   const { connect, clock } = setup({ radius: 31 });
   const remote = new Remote(31, { 31: MAX });
   remote.answer = () => new Promise(() => undefined);
@@ -519,7 +519,7 @@ test('a cursor that is the highest bin id leaves nothing to wait for', async () 
   expect(remote.take()).toEqual(['31:1']);
 });
 
-test('progress that cannot be written down costs a second look after a restart', async () => {
+test('progress that cannot be stored costs a second look after a restart', async () => {
   const state = memoryRecords();
   const { connect, clock } = setup({ radius: 31, state });
   const remote = new Remote(31, { 31: 5n });
@@ -550,7 +550,7 @@ test('at most a thousand chunks per second are pulled from all peers together', 
   expect(pages()).toBe(24);
 });
 
-test('the rate counts what was there, not what comes, over two windows', async () => {
+test('the rate counts old entries, not new ones, over two windows', async () => {
   const clock = new ManualClock();
   const { connect, puller } = setup({ radius: 31, clock, rateWindowMs: 10_000 });
   await clock.advance(10_000 - (clock.now() % 10_000));
@@ -568,7 +568,7 @@ test('the rate counts what was there, not what comes, over two windows', async (
   expect(puller.rate()).toBe(0);
 });
 
-test('the counters tell what was there from what came', async () => {
+test('the counters distinguish old entries from new ones', async () => {
   const { connect, clock, metric } = setup({ radius: 31 });
   const remote = new Remote(31, { 31: 30n });
   await connect(remote);
@@ -580,7 +580,7 @@ test('the counters tell what was there from what came', async () => {
   expect(await metric('puller_worker_iterations')).toBe(5);
 });
 
-test('the first full sync is over when everything older has been pulled, and is counted once', async () => {
+test('the first full sync is complete once everything older has been pulled, and is counted once', async () => {
   const { connect, clock, metric } = setup({ radius: 31 });
   const remote = new Remote(31, { 31: 30n });
   expect(await metric('init_full_sync_duration_minutes_count')).toBe(0);
@@ -592,7 +592,7 @@ test('the first full sync is over when everything older has been pulled, and is 
   expect(await metric('init_full_sync_duration_minutes_count')).toBe(1);
 });
 
-test('a peer that leaves, or a node that stops, before all has been pulled ends no full sync', async () => {
+test('a peer that leaves, or a node that stops, before everything has been pulled completes no full sync', async () => {
   const { connect, disconnect, puller, clock, metric } = setup({ radius: 31 });
   const remotes = [new Remote(31, { 31: 30n }, 1), new Remote(31, { 31: 30n }, 2)] as const;
   for (const remote of remotes) {
@@ -633,20 +633,20 @@ test('stopping waits for what is being stored, and nothing is asked for afterwar
   expect(await metric('puller_worker')).toBe(0);
 });
 
-test('a puller that never started stops', async () => {
+test('a puller that was never started can be stopped', async () => {
   const { connect, puller } = setup({ started: false });
   await connect(new Remote(31));
   await expect(puller.stop()).resolves.toBeUndefined();
 });
 
-describe('a peer that tells when it has something new', () => {
+describe('a peer that announces news', () => {
   function telling(po: number, last: Record<number, bigint> = {}, n = 1): Remote {
     const remote = new Remote(po, last, n);
     remote.tells = true;
     return remote;
   }
 
-  test('has nothing waiting for it but one question', async () => {
+  test('has only one question waiting for it', async () => {
     const { connect, clock, metric } = setup({ radius: 0 });
     const remote = telling(3, { 0: 25n, 5: 1n });
     await connect(remote);
@@ -668,7 +668,7 @@ describe('a peer that tells when it has something new', () => {
     expect(await metric('puller_synced_chunks\\{type="live"\\}')).toBe(22);
   });
 
-  test('is asked for the first entry of a deep bin as soon as it tells of it', async () => {
+  test('is asked for the first entry of a deep bin as soon as it announces it', async () => {
     const { connect, clock } = setup({ radius: 0 });
     const remote = telling(3);
     await connect(remote);
@@ -679,7 +679,7 @@ describe('a peer that tells when it has something new', () => {
     expect(remote.take()).toEqual(['29:1']);
   });
 
-  test('is asked again when its answer did not come, and nothing is missed', async () => {
+  test('is asked again when its answer is missing, and nothing is missed', async () => {
     const { connect, clock } = setup({ radius: 0 });
     const remote = telling(3, { 0: 5n });
     await connect(remote);
@@ -694,7 +694,7 @@ describe('a peer that tells when it has something new', () => {
     expect(remote.take()).toEqual(['0:6']);
   });
 
-  test('is pulled to its end when it grows while a page is on its way', async () => {
+  test('is pulled to its end when it grows while a page is under way', async () => {
     const { connect, clock } = setup({ radius: 31 });
     const remote = telling(31);
     await connect(remote);
@@ -738,7 +738,7 @@ describe('a peer that tells when it has something new', () => {
     expect(remote.take()).toEqual(['1:7']);
   });
 
-  test('is left alone once it lies too far outside, and asked again when it does not any more', async () => {
+  test('is left alone once it lies too far outside, and asked again when it no longer does', async () => {
     const { connect, setRadius, clock } = setup({ radius: 4 });
     const remote = telling(4, { 4: 5n });
     await connect(remote);
@@ -754,14 +754,14 @@ describe('a peer that tells when it has something new', () => {
     expect(remote.take()).toEqual(['4:1', '4:6']);
   });
 
-  test('holds up nothing when the puller stops', async () => {
+  test('does not delay the stop of the puller', async () => {
     const { connect, puller } = setup({ radius: 0 });
     await connect(telling(3));
     await expect(puller.stop()).resolves.toBeUndefined();
   });
 });
 
-test('a peer that has lost its last entries is pulled from the beginning in the bins that they were in', async () => {
+test('a peer that has lost its last entries is pulled from the beginning in the affected bins', async () => {
   const { connect, disconnect, clock } = setup({ radius: 30 });
   const remote = new Remote(31, { 30: 5n, 31: 5n });
   await connect(remote);

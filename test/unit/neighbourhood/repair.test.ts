@@ -10,7 +10,7 @@ import { OVERLAY, stamp } from '../store/stores.ts';
 
 const log = silentLogger();
 
-test('what is damaged is asked for, and again later when nobody had it', async () => {
+test('damaged chunks are requested, and requested again later when no node had them', async () => {
   const clock = new ManualClock();
   const disk = new MemoryDisk();
   const store = await createMemoryStore(

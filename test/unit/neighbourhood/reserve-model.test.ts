@@ -1,4 +1,4 @@
-/** Whatever happens to a reserve and its worker, both backends come to the state that the written rules give. */
+/** Whatever happens to a reserve and its worker, both backends reach the state that the written rules give. */
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ import { addressIn, BACKENDS, type Bench, OVERLAY, stamp } from '../store/stores
 
 const WAKE_UP_MS = 900_000;
 const BATCHES = [1, 2, 3];
-/** More than any sequence needs until nothing moves any more. */
+/** More than any sequence needs until nothing moves. */
 const TURNS_MAX = 2000;
 
 type Operation =
@@ -136,7 +136,7 @@ class Model {
     this.#keep(this.entries.filter((entry) => !this.expired.has(batchOf(entry))));
   }
 
-  /** Hands over until the reserve is no longer full, or nobody takes any more and the radius cannot grow. */
+  /** Hands over until the reserve is no longer full, or no node takes anything further and the radius cannot grow. */
   unreserve(): void {
     while (this.entries.length >= this.capacity) {
       const grown = this.#grow();
@@ -232,7 +232,7 @@ class Pair {
     const before = this.#listed();
     const replaced = await this.#do(operation);
     await this.#atRest();
-    // What nobody has taken is tried again without a pause, and stays.
+    // What no node has taken is tried again without a pause, and stays.
     for (const listener of this.#topologyListeners) listener();
     await this.#atRest();
     this.#checkLosses({ before, replaced, radius });
@@ -421,7 +421,7 @@ class Pair {
 }
 
 describe.each(BACKENDS)('a reserve with its worker %s', (name, open) => {
-  test('agrees with the rules after anything that happens', async () => {
+  test('agrees with the rules after any sequence of events', async () => {
     const starts = fc.record({ capacity: capacities, minimumRadius: fc.nat(2) });
     await fc.assert(
       fc.asyncProperty(

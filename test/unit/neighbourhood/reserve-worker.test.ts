@@ -21,7 +21,7 @@ interface Given {
   readonly covered?: number;
 }
 
-/** Lets go of the entries below the radius that it is told to be held elsewhere, the highest bin first. */
+/** Lets go of the entries below the radius that are said to be held elsewhere, the highest bin first. */
 class FakeHandOver implements HandOver {
   /** Chunks asked for, by call. */
   readonly asked: number[] = [];
@@ -175,7 +175,7 @@ test('a reserve below its capacity keeps everything', async () => {
   await running.stop();
 });
 
-test('a full reserve hands over what lies below its radius, until a tenth of its capacity is free', async () => {
+test('a full reserve hands over chunks below its radius until a tenth of its capacity is free', async () => {
   const { reserve, handOver, fill, worker: running, clock, metric } = await worker({ capacity: 20 });
   await reserve.setRadius(1);
   running.start();
@@ -204,7 +204,7 @@ test('room is made for a thousand chunks at most', async () => {
   await running.stop();
 });
 
-test('a hand-over that was not enough goes on at once', async () => {
+test('a hand-over that was not enough continues at once', async () => {
   const { reserve, handOver, fill, worker: running, clock } = await worker();
   await reserve.setRadius(1);
   await fill(0, 15);
@@ -234,7 +234,7 @@ test('the radius grows with the very chunk that fills the neighbourhood, before 
   await running.stop();
 });
 
-test('the radius grows until the neighbourhood fits, and what it leaves out is handed over', async () => {
+test('the radius grows until the neighbourhood fits, and the chunks left out are handed over', async () => {
   const { reserve, fill, worker: running, clock, metric } = await worker();
   running.start();
   const changes: number[] = [];
@@ -265,7 +265,7 @@ test('the radius does not grow while chunks below it can leave instead', async (
   await running.stop();
 });
 
-test('the radius does not grow beyond the neighbourhoods beside that have a node', async () => {
+test('the radius does not grow beyond adjacent neighbourhoods that have a node', async () => {
   const { reserve, fill, worker: running, clock } = await worker({ covered: 2 });
   running.start();
   await fill(5, 10);
@@ -276,7 +276,7 @@ test('the radius does not grow beyond the neighbourhoods beside that have a node
   await running.stop();
 });
 
-test('the radius grows as soon as the node that it lacked is there', async () => {
+test('the radius grows as soon as the missing node is there', async () => {
   const { reserve, fill, connect, worker: running, clock } = await worker({ covered: 2 });
   running.start();
   await fill(2, 5);
@@ -316,7 +316,7 @@ test.each([
   },
 );
 
-test('the radius grows also while chunks are being handed over', async () => {
+test('the radius also grows while chunks are being handed over', async () => {
   const { reserve, handOver, fill, worker: running, clock } = await worker();
   handOver.before = aborted;
   await reserve.setRadius(1);
@@ -330,7 +330,7 @@ test('the radius grows also while chunks are being handed over', async () => {
   await running.stop();
 });
 
-test('a reserve that is full at the highest radius stays so, and goes on', async () => {
+test('a reserve that is full at the highest radius stays full, and the worker keeps running', async () => {
   const { reserve, fill, worker: running, clock } = await worker({ capacity: 2 });
   running.start();
   await fill(31, 3);
@@ -342,7 +342,7 @@ test('a reserve that is full at the highest radius stays so, and goes on', async
   await running.stop();
 });
 
-test('chunks that nobody takes stay, and are tried again after pauses of 250 ms to 32 s', async () => {
+test('chunks that no node takes stay, and are tried again after pauses of 250 ms to 32 s', async () => {
   const { reserve, handOver, fill, worker: running, clock } = await worker();
   handOver.isHeld = () => false;
   const times: number[] = [];
@@ -356,7 +356,7 @@ test('chunks that nobody takes stay, and are tried again after pauses of 250 ms 
   await running.stop();
 });
 
-test('after something could leave the pauses begin anew', async () => {
+test('the pauses restart once something could leave', async () => {
   const { reserve, handOver, fill, worker: running, clock } = await worker();
   await reserve.setRadius(1);
   handOver.isHeld = () => false;
@@ -376,7 +376,7 @@ test('after something could leave the pauses begin anew', async () => {
   await running.stop();
 });
 
-test('chunks that nobody takes are tried again at once when a peer comes', async () => {
+test('chunks that no node takes are tried again at once when a peer connects', async () => {
   const { reserve, handOver, fill, connect, worker: running, clock } = await worker({ covered: 1 });
   handOver.isHeld = () => false;
   await reserve.setRadius(1);
@@ -389,7 +389,7 @@ test('chunks that nobody takes are tried again at once when a peer comes', async
   await running.stop();
 });
 
-test('chunks that come do not shorten the pause after a hand-over that let nothing go', async () => {
+test('arriving chunks do not shorten the pause after a hand-over that let nothing go', async () => {
   const { reserve, handOver, fill, worker: running, clock } = await worker({ capacity: 100 });
   const times: number[] = [];
   handOver.isHeld = () => false;
@@ -410,7 +410,7 @@ test('chunks that come do not shorten the pause after a hand-over that let nothi
   await running.stop();
 });
 
-test('a worker that cannot let go of anything says so once', async () => {
+test('a worker that cannot let go of anything logs so once', async () => {
   const { reserve, handOver, fill, worker: running, clock, warnings } = await worker();
   handOver.isHeld = () => false;
   await reserve.setRadius(1);
@@ -423,7 +423,7 @@ test('a worker that cannot let go of anything says so once', async () => {
   await running.stop();
 });
 
-test('what keeps a reserve full is told while nobody takes it, with the reason', async () => {
+test('the reason for a full reserve is reported as long as no node takes its chunks', async () => {
   const { reserve, handOver, fill, worker: running, clock } = await worker();
   handOver.isHeld = () => false;
   handOver.refusal = 'no room';
@@ -443,7 +443,7 @@ test('what keeps a reserve full is told while nobody takes it, with the reason',
   await running.stop();
 });
 
-test('an expired batch leaves with all its chunks, also those within the radius', async () => {
+test('an expired batch leaves with all its chunks, including those within the radius', async () => {
   const { reserve, fill, worker: running, expire, metric } = await worker({ capacity: 1000 });
   await reserve.setRadius(1);
   running.start();
@@ -486,7 +486,7 @@ test('chunks of a batch that may come back stay until it is given up', async () 
   await running.stop();
 });
 
-test('a chunk that came while its batch expired leaves at the next look', async () => {
+test('a chunk that arrived while its batch expired leaves at the next look', async () => {
   const { reserve, fill, worker: running, expire, clock } = await worker();
   running.start();
   await expire(1);
@@ -498,7 +498,7 @@ test('a chunk that came while its batch expired leaves at the next look', async 
   await running.stop();
 });
 
-test('without a radius of its own a node begins with that of the network, once', async () => {
+test('a node without a radius of its own starts with the network radius, once', async () => {
   const { reserve, settled, worker: running, clock } = await worker({ minimumRadius: 1 });
   running.start();
   await clock.settle();
@@ -522,7 +522,7 @@ test('a node with a radius of its own keeps it', async () => {
   await running.stop();
 });
 
-test('a start radius that cannot be written is tried again at the next look', async () => {
+test('a start radius that cannot be stored is tried again at the next look', async () => {
   const { reserve, settled, worker: running, clock } = await worker();
   const setRadius = reserve.setRadius.bind(reserve);
   let failures = 1;
@@ -537,7 +537,7 @@ test('a start radius that cannot be written is tried again at the next look', as
   await running.stop();
 });
 
-test('a radius of the network that comes too late does not begin anything', async () => {
+test('a network radius that arrives after the stop is ignored', async () => {
   const { reserve, settled, worker: running, clock } = await worker();
   running.start();
   await running.stop();
@@ -546,7 +546,7 @@ test('a radius of the network that comes too late does not begin anything', asyn
   expect([reserve.radius(), settled]).toEqual([0, []]);
 });
 
-test('an expiry ends a hand-over: afterwards there may be nothing left to do', async () => {
+test('an expiry ends a hand-over, as there may be nothing left to do afterwards', async () => {
   const { reserve, handOver, fill, worker: running, expire, clock, metric } = await worker();
   handOver.before = aborted;
   await reserve.setRadius(1);
@@ -563,7 +563,7 @@ test('an expiry ends a hand-over: afterwards there may be nothing left to do', a
   await running.stop();
 });
 
-test('a hand-over that an expiry has ended goes on when the reserve is still full', async () => {
+test('a hand-over that an expiry ended resumes when the reserve is still full', async () => {
   const { reserve, handOver, fill, worker: running, expire, clock } = await worker();
   let sizes: number[] = [];
   handOver.before = (signal) => {
@@ -586,7 +586,7 @@ test('a hand-over that an expiry has ended goes on when the reserve is still ful
   await running.stop();
 });
 
-test('an expiry lets a worker that nobody takes anything from try again at once', async () => {
+test('an expiry makes a worker whose chunks no node takes try again at once', async () => {
   const { reserve, handOver, fill, worker: running, expire, clock } = await worker();
   handOver.isHeld = () => false;
   await reserve.setRadius(1);
@@ -600,7 +600,7 @@ test('an expiry lets a worker that nobody takes anything from try again at once'
   await running.stop();
 });
 
-test('a reserve that is less than half full gives up one bit of radius per look, down to the minimum', async () => {
+test('a reserve that is less than half full reduces its radius by one per look, down to the minimum', async () => {
   const { reserve, fill, worker: running, clock } = await worker({ capacity: 10, minimumRadius: 1 });
   await reserve.setRadius(4);
   await fill(4, 5);
@@ -617,7 +617,7 @@ test('a reserve that is less than half full gives up one bit of radius per look,
   await running.stop();
 });
 
-test('nothing within the radius lets it shrink to the minimum and no further', async () => {
+test('with nothing within the radius it shrinks to the minimum and no further', async () => {
   const { reserve, fill, worker: running, clock } = await worker({ capacity: 10, minimumRadius: 1 });
   await reserve.setRadius(3);
   await fill(0, 4);
@@ -629,7 +629,7 @@ test('nothing within the radius lets it shrink to the minimum and no further', a
   await running.stop();
 });
 
-test('the radius does not shrink while chunks come from peers', async () => {
+test('the radius does not shrink while chunks arrive from peers', async () => {
   const { reserve, given, worker: running, clock } = await worker();
   await reserve.setRadius(3);
   given.pullRate = 0.001;
@@ -657,7 +657,7 @@ test('the radius does not shrink while what it leaves out would fill the reserve
 });
 
 test.each([12, 15, 100])(
-  'a reserve of %i chunks whose radius has grown does not shrink for the room that it has made since',
+  'a reserve of %i chunks does not shrink its radius because of the room that its growth has made',
   async (capacity) => {
     const { reserve, fill, worker: running, clock } = await worker({ capacity });
     running.start();
@@ -670,7 +670,7 @@ test.each([12, 15, 100])(
   },
 );
 
-test('a node takes over the neighbourhood beside its own at the third look that finds nobody there', async () => {
+test('a node takes over the adjacent neighbourhood at the third look that finds no node there', async () => {
   const { reserve, fill, connect, worker: running, clock } = await worker();
   await reserve.setRadius(3);
   await fill(3, 6);
@@ -685,7 +685,7 @@ test('a node takes over the neighbourhood beside its own at the third look that 
   await running.stop();
 });
 
-test('looks that find nobody beside count from the last one that found somebody', async () => {
+test('looks that find the adjacent neighbourhood empty count from the last one that found a node', async () => {
   const { reserve, fill, connect, worker: running, clock } = await worker();
   await reserve.setRadius(3);
   await fill(3, 6);
@@ -702,7 +702,7 @@ test('looks that find nobody beside count from the last one that found somebody'
   await running.stop();
 });
 
-test('a node without room takes over nothing', async () => {
+test('a node without room takes over no neighbourhood', async () => {
   const { reserve, handOver, fill, connect, worker: running, clock } = await worker();
   handOver.isHeld = () => false;
   await reserve.setRadius(3);
@@ -715,7 +715,7 @@ test('a node without room takes over nothing', async () => {
   await running.stop();
 });
 
-test('a node that has lost all its peers takes over nothing', async () => {
+test('a node that has lost all its peers takes over no neighbourhood', async () => {
   const { reserve, fill, connect, worker: running, clock } = await worker();
   await reserve.setRadius(3);
   await fill(3, 6);
@@ -726,7 +726,7 @@ test('a node that has lost all its peers takes over nothing', async () => {
   await running.stop();
 });
 
-test('a chunk that the cache or an upload holds as well outlives its place in the reserve', async () => {
+test('a chunk that the cache or an upload also holds outlives its place in the reserve', async () => {
   const { store, reserve, worker: running, expire } = await worker();
   const [cached, uploaded, lost] = [0, 1, 2].map((n) => chunkAt(addressIn(1, n)));
   store.cache.put(cached!);
@@ -748,7 +748,7 @@ test('a chunk that the cache or an upload holds as well outlives its place in th
   await running.stop();
 });
 
-test('a stopped worker leaves the rest to the next one', async () => {
+test('a stopped worker leaves the rest to its successor', async () => {
   const { reserve, fill, worker: running, expire, listeners, clock } = await worker({ capacity: 10_000 });
   running.start();
   await fill(0, 5000, 1);
@@ -763,7 +763,7 @@ test('a stopped worker leaves the rest to the next one', async () => {
   expect(reserve.size()).toBe(left + 1);
 });
 
-test('stopping ends a hand-over, and no timer is left', async () => {
+test('stopping ends a hand-over and leaves no timer', async () => {
   const { reserve, handOver, fill, worker: running, clock } = await worker();
   handOver.before = aborted;
   await reserve.setRadius(1);
@@ -789,7 +789,7 @@ test('chunks of an expired batch that cannot be taken out leave at the next look
   await running.stop();
 });
 
-test('a hand-over that the disk refuses is tried again, though nothing happens meanwhile', async () => {
+test('a hand-over that the disk refuses is tried again, even if nothing else happens', async () => {
   const { reserve, handOver, fill, worker: running, clock } = await worker();
   let failures = 1;
   handOver.before = async () => {

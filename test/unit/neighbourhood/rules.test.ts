@@ -34,10 +34,13 @@ test.each([
   { bins: [2, 0, 1, 1, 0], depth: 3 },
   { bins: [0, 1, 3], depth: 2 },
   { bins: Array.from({ length: 32 }, (_, bin) => bin), depth: 31 },
-])('with peers in bins $bins the neighbourhoods beside are covered up to depth $depth', ({ bins, depth }) => {
-  const peers = bins.map((bin) => ({ overlay: addressIn(bin, 1) }));
-  expect(coveredDepth(OVERLAY, peers)).toBe(depth);
-});
+])(
+  'with peers in bins $bins the adjacent neighbourhoods are covered up to depth $depth',
+  ({ bins, depth }) => {
+    const peers = bins.map((bin) => ({ overlay: addressIn(bin, 1) }));
+    expect(coveredDepth(OVERLAY, peers)).toBe(depth);
+  },
+);
 
 test.each([
   { depth: 0, prefix: '0' },
@@ -45,7 +48,7 @@ test.each([
   { depth: 4, prefix: '10100' },
   { depth: 9, prefix: '1010111101' },
   { depth: 31, prefix: `10101111${'0'.repeat(23)}1` },
-])('the neighbourhood beside that of overlay 10101111 0… at depth $depth is $prefix', ({ depth, prefix }) => {
+])('the neighbourhood adjacent to overlay 10101111 0… at depth $depth is $prefix', ({ depth, prefix }) => {
   expect(siblingPrefix(overlay, depth)).toBe(prefix);
   expect(addressPrefix(overlay, depth)).toBe(prefix.slice(0, -1));
 });
@@ -71,7 +74,7 @@ test('a reserve keeps its own neighbourhood', () => {
   expect(at(9)).toEqual([{ prefix: '101011110', size: 0, proximity: 9 }]);
 });
 
-test('a doubled reserve keeps the neighbourhood beside it as well', () => {
+test('a doubled reserve also keeps the adjacent neighbourhood', () => {
   const at = (radius: number) => neighbourhoods(overlay, { radius, capacityDoubling: 1, sizeFrom });
   expect(at(0)).toEqual([
     { prefix: '0', size: 8, proximity: 0 },

@@ -19,7 +19,7 @@ const USUAL: PeerReport = {
 };
 const reports = (...changes: Partial<PeerReport>[]) => changes.map((change) => ({ ...USUAL, ...change }));
 
-test('the network radius is the most frequent depth, the lowest of several', () => {
+test('the network radius is the most frequent depth, on a tie the lowest', () => {
   const radius = (...depths: number[]) =>
     normsOf(reports(...depths.map((committedDepth) => ({ committedDepth })))).networkRadius;
   expect(radius(5, 4, 5, 3)).toBe(5);
@@ -41,7 +41,7 @@ test('the radius of the neighbourhood is that of the neighbours', () => {
   expect(norms).toMatchObject({ networkRadius: 4, neighbourhoodRadius: 6 });
 });
 
-test('of ten peers the fifth quickest sets the time, the ninth best connected the connections', () => {
+test('of ten peers the fifth fastest sets the norm for time, the ninth best connected that for connections', () => {
   const norms = normsOf(
     reports(
       ...Array.from({ length: 10 }, (_, i) => ({ durationMs: (i + 1) * 100, connectedPeers: BigInt(i + 1) })),
@@ -59,7 +59,7 @@ test.each([
   [{ connectedPeers: 9n }, 'few connections'],
   [{ connectedPeers: 11n }, undefined],
   [{ batchCommitment: 99n }, 'batch commitment'],
-] as const)('a peer that differs by %o from what is usual: %s', (change, fault) => {
+] as const)('a peer that differs from the norm by %o: %s', (change, fault) => {
   const norms = normsOf([USUAL]);
   expect(faultOf({ ...USUAL, ...change }, norms)).toBe(fault);
 });
@@ -145,7 +145,7 @@ test('peers are asked after the warm-up, then after 10, 20, 40 s and so on up to
   await health.stop();
 });
 
-test('a peer that does not answer is unhealthy, one that is not full is not rated', async () => {
+test('a peer that does not answer is unhealthy, a light peer is not rated', async () => {
   const { health, clock, join, ratings } = salud();
   join('80');
   join('40', async () => {
@@ -158,7 +158,7 @@ test('a peer that does not answer is unhealthy, one that is not full is not rate
   await health.stop();
 });
 
-test('the network radius is told when it is known, and when it changes', async () => {
+test('the network radius is reported when it is first known, and when it changes', async () => {
   const { health, clock, join, radii } = salud();
   let committedDepth = 4;
   join('80', async () => ({ committedDepth }));
@@ -173,7 +173,7 @@ test('the network radius is told when it is known, and when it changes', async (
   await health.stop();
 });
 
-test('without a full peer that answers the network radius stays unknown, the first newcomer tells it', async () => {
+test('the network radius stays unknown until a full peer answers; the first newcomer determines it', async () => {
   const { health, clock, join, radii } = salud();
   join('80', async () => ({ beeMode: 'light' }));
   health.start();
@@ -185,7 +185,7 @@ test('without a full peer that answers the network radius stays unknown, the fir
   await health.stop();
 });
 
-test('a peer that connects between two rounds is rated at once, by what was usual in the last one', async () => {
+test('a peer that connects between two rounds is rated at once, by the norms of the last round', async () => {
   const { health, clock, join, asked, ratings } = salud();
   join('80');
   health.start();
@@ -200,7 +200,7 @@ test('a peer that connects between two rounds is rated at once, by what was usua
   await health.stop();
 });
 
-test('one that connects while a round runs is rated after it', async () => {
+test('a peer that connects while a round runs is rated afterwards', async () => {
   const { health, clock, join, ratings } = salud();
   const slow = Promise.withResolvers<Partial<StatusSnapshot>>();
   join('80', () => slow.promise);
@@ -248,7 +248,7 @@ test('a round waits until no peer has arrived for five pauses, at most thirty', 
   await health.stop();
 });
 
-test('after the stop nobody is asked', async () => {
+test('no peer is asked after the stop', async () => {
   const { health, clock, join, asked } = salud();
   join('80');
   health.start();

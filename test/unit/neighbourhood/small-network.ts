@@ -226,7 +226,7 @@ export class SmallNode {
   ): Promise<Listed> {
     const entries = await this.#ask(peer, signal, ({ reserve }) => {
       const items = reserve.items(bin, start, PAGE_SIZE);
-      // Such a page is waited for as long as somebody asks.
+      // Such a page is waited for as long as a peer asks.
       return items.length > 0 ? items : new Promise<typeof items>(() => undefined);
     });
     for (const entry of entries) {
@@ -378,7 +378,7 @@ export class SmallNode {
     return evidence;
   }
 
-  /** In every neighbourhood that a larger radius leaves out there is a node. */
+  /** Every neighbourhood that a larger radius leaves out has a node. */
   #checkCovered(radius: number): void {
     const bins = new Set(this.peers().map((peer) => this.#binOf(peer)));
     const bare = Array.from({ length: radius }, (_, bin) => bin).find((bin) => !bins.has(bin));
@@ -451,7 +451,7 @@ export class SmallNetwork {
     for (const node of this.nodes) node.batchExpired();
   }
 
-  /** Whoever can offer something to somebody does. */
+  /** Every node that can offer something to another does. */
   async pullAll(): Promise<void> {
     const pairs = this.nodes.flatMap((to) =>
       this.nodes.filter((from) => from !== to).map((from) => [to, from] as const),

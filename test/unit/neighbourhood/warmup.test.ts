@@ -38,7 +38,7 @@ test('the warm-up is over when its time has passed since the first peer', async 
   expect(await metrics.expose()).toContain('svc_init_warmup_duration_seconds_sum 350');
 });
 
-test('a warm-up of no time is over with the first peer', () => {
+test('a warm-up of zero length is over with the first peer', () => {
   const { warming, ends } = warmUp(0);
   expect(warming.isOver()).toBe(false);
   warming.connected();
@@ -54,7 +54,7 @@ test('it is over after seven periods when the last five brought about equally ma
   expect(warming.isOver()).toBe(true);
 });
 
-test('the rate is looked at only when a peer arrives', async () => {
+test('the rate is checked only when a peer arrives', async () => {
   const { clock, warming, periods } = warmUp();
   await periods(3);
   await clock.advance(100_000);
@@ -82,7 +82,7 @@ test.each([
   expect(warming.isOver()).toBe(over);
 });
 
-test('who asks after its end is told at once', () => {
+test('a caller that asks after the end is answered at once', () => {
   const { warming } = warmUp(0);
   warming.connected();
   let told = false;

@@ -191,7 +191,7 @@ test.each([
     ['--reserve-capacity-doubling', '1'],
     '--reserve-capacity-doubling needs a full node, got --full-node false',
   ],
-])('a light node can not have %j', (flags, message) => {
+])('a light node cannot have %j', (flags, message) => {
   expect(failure(['--full-node', 'false', ...flags])).toBe(message);
   expect(resolve(flags)['full-node']).toBe(true);
 });
@@ -229,7 +229,7 @@ test.each([
     ['--refresh-interval', '999ms'],
     '--refresh-interval 999ms: expected at least 1s, peers refuse to be refreshed more often',
   ],
-])('payments that can not work are refused: %j', (argv, message) => {
+])('payments that cannot work are refused: %j', (argv, message) => {
   expect(failure(argv)).toBe(message);
 });
 
@@ -239,7 +239,7 @@ test.each([
   [['--refresh-rate', '9', '--light-factor', '9']],
   [['--chunk-price', '421875']],
   [['--refresh-interval', '1s']],
-])('payments that can are not: %j', (argv) => {
+])('payments that can work are accepted: %j', (argv) => {
   expect(() => resolve(argv)).not.toThrow();
 });
 
@@ -250,7 +250,7 @@ test.each([
   ['--api-addr', 'storage.example:1633'],
   ['--api-addr', 'localhost.example:1633'],
   ['--debug-api-addr', '0.0.0.0:1635'],
-])('%s %s without a token is refused with what to do, in both dialects', (flag, address) => {
+])('%s %s without a token is refused with a remedy, in both dialects', (flag, address) => {
   for (const dialect of ['svc', 'swarm']) {
     const given = [flag, address, '--debug-api-enable', '--api-dialect', dialect];
     const message = failure(given);
@@ -279,7 +279,7 @@ test('the token of the debug API protects only the debug API', () => {
 });
 
 test.each(['short', 'with space in the middle', 'ümlaut-ümlaut-ümlaut', 'x'.repeat(513)])(
-  "a token such as '%s' is refused without being told",
+  "a token such as '%s' is refused without being disclosed",
   (token) => {
     const messages = [
       failure(['--api-token', token]),
@@ -295,7 +295,7 @@ test.each(['short', 'with space in the middle', 'ümlaut-ümlaut-ümlaut', 'x'.r
 );
 
 test.each(['storage.example:1633', 'http://storage.example', 'a b', '-a', 'a..b'])(
-  "'%s' is no host name",
+  "'%s' is not a host name",
   (name) => {
     expect(failure(['--allowed-hosts', name])).toContain('expected a host name without a port');
   },

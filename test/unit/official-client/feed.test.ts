@@ -12,7 +12,7 @@ const indexes = fc.oneof(
   fc.bigInt({ min: 0n, max: INDEX_MAX }),
 );
 
-test('an update is looked for at the address that ours has', async () => {
+test('an update is looked up at the same address as ours', async () => {
   const owners = fc.uint8Array({ minLength: 20, maxLength: 20 });
   await fc.assert(
     fc.asyncProperty(owners, ids, indexes, async (owner, topic, index) => {
@@ -25,7 +25,7 @@ test('an update is looked for at the address that ours has', async () => {
   );
 });
 
-test.each([0n, 1n, INDEX_MAX])('update %i is stored under the owner and id that ours has', async (index) => {
+test.each([0n, 1n, INDEX_MAX])('update %i is stored under the same owner and id as ours', async (index) => {
   const key = new Uint8Array(32).fill(5);
   const topic = new Uint8Array(32).fill(6);
   const asked = await requestedPath((client) =>

@@ -95,7 +95,7 @@ describe('a manifest', () => {
     );
   });
 
-  test('of the client is read by ours: every path with its reference and metadata, and no other', async () => {
+  test('of the client is read by our node: every path with its reference and metadata, and no other', async () => {
     await fc.assert(
       fc.asyncProperty(listings(paths), async (listing) => {
         const root = theirsOf(listing);

@@ -23,7 +23,7 @@ function issuerOf(key: Uint8Array, batchId: Uint8Array): BatchIssuer {
   );
 }
 
-test('a stamp of the client has our bytes, pays for its chunk, and takes the slot that ours takes', async () => {
+test('a stamp of the client has the same bytes as ours, pays for its chunk, and takes the same slot', async () => {
   await fc.assert(
     fc.asyncProperty(privateKeys, ids, ids, async (key, batchId, payload) => {
       const chunk = await MerkleTree.root(payload);
@@ -41,7 +41,7 @@ test('a stamp of the client has our bytes, pays for its chunk, and takes the slo
   );
 });
 
-test('a stamp of ours has the bytes of the client, and its signature is the owner’s to it', () => {
+test('a stamp of ours has the same bytes as the client’s, and the client recovers its owner', () => {
   fc.assert(
     fc.property(privateKeys, ids, ids, (key, batchId, address) => {
       const stamp: Stamp = issuerOf(key, batchId).stamp({ address, identity: address });

@@ -89,11 +89,11 @@ describe('call data', () => {
     );
   });
 
-  test.each([-1n, 1n << 256n])('%s is no uint256', (number) => {
+  test.each([-1n, 1n << 256n])('%s is not a uint256', (number) => {
     expect(() => encodeWord(number)).toThrow(RangeError);
   });
 
-  test('bytes of neither 20 nor 32 are no static value', () => {
+  test('bytes of length other than 20 or 32 are not a static value', () => {
     expect(() => encodeWord(new Uint8Array(21))).toThrow(RangeError);
   });
 });
@@ -154,14 +154,14 @@ describe('events', () => {
     expect(decodePostageEvent(entry('Paused', [owner]))).toEqual({ kind: 'Paused' });
   });
 
-  test('an event that the node does not follow is left alone', () => {
+  test('an event that the node does not follow is ignored', () => {
     expect(
       decodePostageEvent({ ...entry('PriceUpdate', [1n]), topics: [topicOf('Other()')] }),
     ).toBeUndefined();
     expect(decodePostageEvent({ ...entry('PriceUpdate', [1n]), topics: [] })).toBeUndefined();
   });
 
-  test('an event cut short is a malformed answer', () => {
+  test('a truncated event is a malformed answer', () => {
     const whole = entry('BatchCreated', [batchId, 1n, 1n, owner, 17, 16, false]);
     for (const cut of [
       { data: whole.data.slice(0, -64) },

@@ -59,7 +59,7 @@ export class FakeEndpoint {
     for (const [hash, { block }] of this.#mined) if (block > this.height - depth) this.#mined.delete(hash);
   }
 
-  /** Somebody else with the same key: takes the next nonce, and is mined at once. */
+  /** Another process with the same key: takes the next nonce, and is mined at once. */
   useNonce(transaction: Transaction): void {
     this.height++;
     this.#mined.set(String(transaction.hash), { transaction, block: this.height });

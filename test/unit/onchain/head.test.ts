@@ -12,7 +12,7 @@ function watched() {
   return { clock, head: new Head(clock) };
 }
 
-test('the height is known for as long as the last look is young enough', async () => {
+test('the height is known as long as the last look is recent enough', async () => {
   const { clock, head } = watched();
   expect(head.height(1000)).toBeUndefined();
   head.seen(block(7, 0));
@@ -20,7 +20,7 @@ test('the height is known for as long as the last look is young enough', async (
   expect([head.height(1000), head.height(999)]).toEqual([7, undefined]);
 });
 
-test('the same block, and one without transactions behind it, change nothing', () => {
+test('the same block, or a following one without transactions, changes nothing', () => {
   const { head } = watched();
   head.seen(block(7, 3));
   const before = head.changes(1000);
@@ -43,7 +43,7 @@ test.each([
   expect(head.changes(1000)).not.toBe(before);
 });
 
-test('what nobody has looked at lately is not known', async () => {
+test('a head without a recent look is not known', async () => {
   const { clock, head } = watched();
   expect(head.changes(1000)).toBeUndefined();
   head.seen(block(7, 0));

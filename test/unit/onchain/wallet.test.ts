@@ -24,7 +24,7 @@ function setUp(withdrawalAddresses: string[] = []) {
   return { wallet, sent };
 }
 
-test('tokens go with a fixed gas limit, at the price of the request', async () => {
+test('tokens are sent with a fixed gas limit, at the gas price of the request', async () => {
   const { wallet, sent } = setUp();
   expect(await wallet.sendTokens(TO, 5n, { gasPrice: 9n, gasLimit: 21_000n }, forever)).toBe('0xhash');
   expect(sent).toEqual([
@@ -38,7 +38,7 @@ test('tokens go with a fixed gas limit, at the price of the request', async () =
   ]);
 });
 
-test('native coin goes with the gas limit of the request, else with that of a contract', async () => {
+test('native coin is sent with the gas limit of the request, or else with that of a contract', async () => {
   const { wallet, sent } = setUp();
   await wallet.sendNative(TO, 5n, { gasLimit: 21_000n, gasPrice: 9n }, forever);
   await wallet.sendNative(TO, 5n, { gasLimit: 0n }, forever);

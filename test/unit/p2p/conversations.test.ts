@@ -46,7 +46,7 @@ type Recording = (typeof vectors.recordings)[number];
 type Conversation = Recording['conversations'][number];
 type Side = 'ours' | 'theirs';
 
-/** After so long every answer of the conversations has come: an offer waits a second for more. */
+/** By then every answer of the conversations has arrived: an offer waits a second for more. */
 const ANSWERED_MS = 3_000;
 
 interface Turn {
@@ -139,7 +139,7 @@ function chunksOf({ conversations }: Recording): Map<string, MessageOf<typeof Pa
   return chunks;
 }
 
-/** What our node does of itself in a conversation that it opens, and what it must make of the answer. */
+/** What our node does by itself in a conversation that it opens, and what it must derive from the answer. */
 async function ask(
   { conversation, recording }: (typeof rows)[number],
   target: Target,
@@ -229,7 +229,7 @@ async function prepare({ conversation, recording }: (typeof rows)[number], targe
   }
 }
 
-/** What our node made of it. */
+/** What our node derived from it. */
 function judge({ conversation }: (typeof rows)[number], target: Target, { peer }: Intruder): void {
   const { protocol } = conversation;
   if (protocol.endsWith('/pricing')) {

@@ -1,4 +1,4 @@
-/** What other nodes may do with introductions, and what comes of it: second ones, none at all, and nonsense. */
+/** What other nodes may do with introductions, and the outcome: repeated ones, none at all, and nonsense. */
 
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
@@ -144,7 +144,7 @@ test('a second connection of a peer belongs to it, and either may end', async ()
   expect(node.host.peers()).toEqual([]);
 });
 
-test('streams to a peer go over the connection on which it introduced itself, while there is one', async () => {
+test('streams to a peer use the connection on which it introduced itself, while that lasts', async () => {
   const { clock, node } = await started();
   const opened: string[] = [];
   const link = (name: string) =>
@@ -168,7 +168,7 @@ test('streams to a peer go over the connection on which it introduced itself, wh
   expect(opened).toEqual(['second', 'first']);
 });
 
-test('streams of a second identity with the same overlay are reset, and the first one stays', async () => {
+test('streams of a second identity with the same overlay are reset, and the first peer stays', async () => {
   const { clock, node, connected, isServed } = await started();
   const first = node.link();
   const second = node.link({ remoteId: '12D3KooWQfWt8bkbXCiSb6KW8r9q45sM42BG4Acwgme1iMEG2qDX' });
@@ -180,7 +180,7 @@ test('streams of a second identity with the same overlay are reset, and the firs
   expect([await isServed(first), await isServed(second)]).toEqual([true, false]);
 });
 
-test('a node that never introduces itself is let go after two minutes, a peer is not', async () => {
+test('a node that never introduces itself is disconnected after two minutes, a peer is not', async () => {
   const { clock, node, isServed } = await started();
   const [stranger, peer] = [node.link({ remoteId: OWN_ID.replace(/.$/, 'X') }), node.link()];
   await introduce(node, peer, { clock });
@@ -192,7 +192,7 @@ test('a node that never introduces itself is let go after two minutes, a peer is
   expect(peer.ended()).toBeUndefined();
 });
 
-test('an introduction that stops halfway ends its connection after fifteen seconds', async () => {
+test('an introduction that stalls halfway ends its connection after fifteen seconds', async () => {
   const { clock, node } = await started();
   const link = node.link();
   const stream = scriptedStream();
@@ -217,7 +217,7 @@ test('a dialled node that stays silent is given up after fifteen seconds', async
   expect(link.ended()).toBeDefined();
 });
 
-test('a machine without a way out knows that it has no network, until somebody gets through', async () => {
+test('a machine without a route knows that it has no network, until a connection succeeds', async () => {
   const { clock, node } = await started();
   node.failure = Object.assign(new Error('no route'), { code: 'ENETUNREACH' });
   await expect(node.host.connect([THEIR_ADDRESS], never)).rejects.toMatchObject({ code: 'DIAL_FAILED' });
@@ -231,7 +231,7 @@ test('a machine without a way out knows that it has no network, until somebody g
   expect(node.host.networkStatus()).toBe('Available');
 });
 
-test('nobody is blocklisted while the machine has no network', async () => {
+test('no peer is blocklisted while the machine has no network', async () => {
   const { clock, node } = await started();
   await introduce(node, node.link(), { clock });
   const [peer] = node.host.peers();
@@ -291,7 +291,7 @@ const THEIR_OVERLAY = mintRecord(
   { signer: createSigner(testKey(2)), networkId: NETWORK_ID },
 ).overlay;
 
-test('whatever a dialler sends, it is a peer under its own overlay, or its connection ends', async () => {
+test('whatever a dialler sends, it becomes a peer under its own overlay, or its connection ends', async () => {
   const node = await scriptedNode(clock);
   await fc.assert(
     fc.asyncProperty(arrivals, fc.constantFrom(...GENERATIONS), async (parts, generation) => {
@@ -311,7 +311,7 @@ test('whatever a dialler sends, it is a peer under its own overlay, or its conne
   );
 });
 
-test('whatever a dialled node answers, it is a peer under its own overlay, or the dial fails', async () => {
+test('whatever a dialled node answers, it becomes a peer under its own overlay, or the dial fails', async () => {
   const node = await scriptedNode(clock);
   await fc.assert(
     fc.asyncProperty(arrivals, async (parts) => {
@@ -336,7 +336,7 @@ test('whatever a dialled node answers, it is a peer under its own overlay, or th
 describe('strangers', () => {
   const address = (i: number) => `/ip4/8.8.${i >> 8}.${i & 0xff}/tcp/1634`;
 
-  test('beyond all limits never cost a peer its connection, and there is always room for the next one', async () => {
+  test('beyond all limits never cost a peer its connection, and there is always room for the next stranger', async () => {
     const { clock, node } = await started();
     const peer = node.link({ remoteAddress: address(0) });
     await introduce(node, peer, { clock });
@@ -372,7 +372,7 @@ describe('strangers', () => {
   });
 });
 
-test('a peer has a few connections at once: the next one ends the oldest spare one', async () => {
+test('a peer may have a few connections at once: the next one ends its oldest spare connection', async () => {
   const { clock, node, isServed } = await started();
   const first = node.link();
   await introduce(node, first, { clock });

@@ -55,7 +55,7 @@ test('a stream carries headers, messages and a full close', async () => {
   }
 });
 
-test('a writer waits while there is no room on the way, until there is or the stream is reset', async () => {
+test('a writer without room waits until there is room or the stream is reset', async () => {
   const room = Promise.withResolvers<void>();
   let isFull = false;
   const network = new MemoryNetwork({
@@ -96,7 +96,7 @@ test('a writer waits while there is no room on the way, until there is or the st
   expect(outcomes.at(-1)).toBe('patient written');
 });
 
-test('a protocol nobody serves is refused at opening', async () => {
+test('a protocol that the peer does not serve is refused at opening', async () => {
   const { a, b } = await pair();
   const peer = await a.host.connect([b.underlay()], never);
   await expect(a.host.open(peer, '/swarm/none/1.0.0/none', { signal: never })).rejects.toMatchObject({
@@ -117,13 +117,13 @@ test('a node without cheques refuses their stream, and nothing else suffers', as
   expect((await stream.read(Echo)).text).toBe('still here');
 });
 
-test('two handlers of one protocol are a mistake', () => {
+test('registering two handlers for one protocol is an error', () => {
   const { host } = memoryNode({ network: new MemoryNetwork(), n: 1 });
   host.handle(ECHO, async () => undefined);
   expect(() => host.handle(ECHO, async () => undefined)).toThrow(RangeError);
 });
 
-test('headers that do not come end the stream after ten seconds', async () => {
+test('missing headers end the stream after ten seconds', async () => {
   const clock = new ManualClock();
   const { a, b } = await pair({ clock });
   const peer = await a.host.connect([b.underlay()], never);
@@ -135,7 +135,7 @@ test('headers that do not come end the stream after ten seconds', async () => {
     },
   );
   await expect(a.host.open(peer, ECHO.id, { signal: never })).rejects.toMatchObject({ code: 'STREAM_RESET' });
-  // A peer that is silent: its stream is accepted by nobody.
+  // A peer that is silent: its streams are never accepted.
   const silent = { ...ECHO, id: '/swarm/silent/1.0.0/silent' };
   const stuck = Promise.withResolvers<void>();
   b.host.handle(silent, () => stuck.promise);
@@ -154,7 +154,7 @@ test('a message instead of the end is an error of the close', async () => {
   await expect(stream.close()).rejects.toMatchObject({ code: 'STREAM_RESET' });
 });
 
-test('the end instead of a message is told from a reset', async () => {
+test('the end instead of a message is distinguished from a reset', async () => {
   const { a, b } = await pair();
   b.host.handle(ECHO, async () => undefined);
   const peer = await a.host.connect([b.underlay()], never);
@@ -189,7 +189,7 @@ test.each([
   expect(b.host.peers()).toEqual([]);
 });
 
-test('a light node that dials is a peer, and is not written to the address book', async () => {
+test('a light node that dials becomes a peer, and is not written to the address book', async () => {
   const network = new MemoryNetwork();
   const full = memoryNode({ network, n: 1 });
   const light = memoryNode({ network, n: 2, fullNode: false });
@@ -272,7 +272,7 @@ test.each([
 test.each([
   ['with', (underlay: string) => underlay],
   ['without', (underlay: string) => underlay.split('/p2p/')[0] as string],
-])('dialling a peer that dialled us, %s its identity, gives the peer that is there', async (_name, at) => {
+])('dialling a peer that dialled us, %s its identity, returns the existing peer', async (_name, at) => {
   const { a, b } = await pair();
   await a.host.connect([b.underlay()], never);
   const [inbound] = b.host.peers();
@@ -291,7 +291,7 @@ test('two nodes that dial each other at the same time keep one session each', as
   expect([...a.host.peers(), ...b.host.peers()].some(({ closed }) => closed.aborted)).toBe(false);
 });
 
-test('the next underlay is tried when one leads nowhere', async () => {
+test('the next underlay is tried when one fails', async () => {
   const { a, b } = await pair();
   await expect(a.host.connect(['/ip4/10.0.0.99/tcp/1634'], never)).rejects.toMatchObject({
     code: 'DIAL_FAILED',
@@ -320,7 +320,7 @@ test('a disconnect ends streams and is seen on both sides', async () => {
   });
 });
 
-test('a blocklisted peer is refused in both directions until its time is over, also after a restart', async () => {
+test('a blocklisted peer is refused in both directions until its time is over, even after a restart', async () => {
   const clock = new ManualClock();
   const network = new MemoryNetwork();
   const state = memoryRecords();
@@ -346,7 +346,7 @@ test('a blocklisted peer is refused in both directions until its time is over, a
   expect((await a.host.connect([b.underlay()], never)).id).toBe(peer.id);
 });
 
-test('a node whose peers are given refuses all others, whichever side dials', async () => {
+test('a node with fixed peers refuses all others, whichever side dials', async () => {
   const network = new MemoryNetwork();
   const [given, other] = [memoryNode({ network, n: 2 }), memoryNode({ network, n: 3 })];
   await given.host.start();
@@ -371,7 +371,7 @@ test('streams of a peer that has not introduced itself are reset', async () => {
   expect(served).toBe(0);
 });
 
-test('a welcome message of 140 bytes is delivered, a longer one is refused here', async () => {
+test('a welcome message of 140 bytes is delivered, a longer one is refused by the sender', async () => {
   const { a, b } = await pair({ welcomeMessage: 'é'.repeat(70) });
   expect((await a.host.connect([b.underlay()], never)).welcomeMessage).toBe('é'.repeat(70));
   expect(() => a.host.setWelcomeMessage('é'.repeat(71))).toThrow(RangeError);
@@ -379,7 +379,7 @@ test('a welcome message of 140 bytes is delivered, a longer one is refused here'
   expect(a.host.welcomeMessage()).toBe('short');
 });
 
-test('a stopped host is gone for everybody', async () => {
+test('a stopped host is gone for every peer', async () => {
   const { a, b } = await pair();
   const peer = await a.host.connect([b.underlay()], never);
   await b.host.stop();
@@ -438,7 +438,7 @@ test('nodes without a common generation do not become peers, and their connectio
   expect([...a.host.peers(), ...b.host.peers()]).toEqual([]);
 });
 
-test('a probe says whether somebody listens, without becoming a peer', async () => {
+test('a probe reports whether a node listens, without becoming a peer', async () => {
   const { a, b } = await pair();
   const nowhere = b.underlay().replace('10.0.0.2', '10.0.0.99');
   expect(await a.host.probe([nowhere, b.underlay()], never)).toBe(0);
@@ -449,7 +449,7 @@ test('a probe says whether somebody listens, without becoming a peer', async () 
   await expect(a.host.probe([nowhere], ended)).rejects.toThrow('not now');
 });
 
-test('addresses that we cannot dial and our own are passed over', async () => {
+test('our own addresses and those that we cannot dial are skipped', async () => {
   const { a, b } = await pair();
   const webSocket = b.underlay().replace('/p2p/', '/ws/p2p/');
   const peer = await a.host.connect([webSocket, a.underlay(), b.underlay()], never);
@@ -464,7 +464,7 @@ test('private addresses are dialled only where they are allowed', async () => {
   });
 });
 
-test('after a hundred failed dials in a row there is a pause, and then it goes on', async () => {
+test('after a hundred failed dials in a row dialling pauses, and then resumes', async () => {
   const clock = new ManualClock();
   const { a, b } = await pair({ clock });
   const nowhere = b.underlay().replace('10.0.0.2', '10.0.0.99');
@@ -482,7 +482,7 @@ test('after a hundred failed dials in a row there is a pause, and then it goes o
   expect((await a.host.connect([b.underlay()], never)).id).toBe(peer.id);
 });
 
-test('nobody is blocklisted before a network has been seen', async () => {
+test('no peer is blocklisted before a network has been seen', async () => {
   const { a, b } = await pair();
   expect(a.host.networkStatus()).toBe('Unknown');
   await expect(a.host.blocklist(toHex(b.host.overlay), 1_000, 'too early')).rejects.toMatchObject({

@@ -14,7 +14,7 @@ import type { KademliaOptions } from '../../../node/topology/kademlia.ts';
 export const NETWORK_ID = 4020n;
 export const ZERO_NONCE = new Uint8Array(32);
 
-/** The table of an ordinary node that nobody configured. */
+/** The table of an ordinary node without configuration. */
 export const FULL_NODE: KademliaOptions = {
   onlyPeers: [],
   bootnodes: [],

@@ -37,7 +37,7 @@ function arriving(hex: string): FramedStream {
   return new FramedStream(raw, { clock: systemClock() });
 }
 
-test('identify of a node with a P-256 key and a signed record names its listen addresses', async () => {
+test('the identify message of a node with a P-256 key and a signed record names its listen addresses', async () => {
   expect(await askIdentify(arriving(recorded.identify), never)).toEqual(recorded.listenAddresses);
 });
 

@@ -1,4 +1,4 @@
-/** A transport whose other end is the test: links and streams on which it says what it likes. */
+/** A transport whose other end is the test: links and streams on which it sends what it likes. */
 import { createSigner } from '../../../node/crypto/signer.ts';
 import type { Clock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
@@ -21,7 +21,7 @@ export interface ScriptedStream {
   readonly written: Uint8Array[];
   /** What the other side sends. */
   readonly inbox: Inbox;
-  /** Both sides are done with it, in one way or the other. */
+  /** Both sides are done with it, one way or another. */
   over(): boolean;
 }
 

@@ -43,7 +43,7 @@ export class SlowNetwork {
     return this.#ports++;
   }
 
-  /** A way on which nothing overtakes. */
+  /** A route on which nothing overtakes. */
   way(): (arrive: () => void) => void {
     let last = 0;
     return (arrive) => {

@@ -104,19 +104,19 @@ describe('a network of whole nodes in virtual time', () => {
     const difference = alone.findIndex((line, at) => line !== together[at]);
     expect([difference, alone[difference], together[difference]]).toEqual([-1, undefined, undefined]);
     expect(together.length).toBe(alone.length);
-    // Each of many was asked for after somebody else had found it.
+    // Each of many was asked for after another node had found it.
     for (const { mock } of found) {
       const hits = mock.results.filter(({ value }) => value !== undefined);
       expect(hits.length).toBeGreaterThan(100);
     }
   });
 
-  test('sends others for another seed', async () => {
+  test('sends different frames for a different seed', async () => {
     const [first, second] = [await traceOf('one'), await traceOf('two')];
     expect(first.join('\n')).not.toBe(second.join('\n'));
   });
 
-  test('has what it had acknowledged when a node is cut in the same moment', async () => {
+  test('keeps what it has acknowledged when a node loses power at that moment', async () => {
     const sim = simulation('acknowledged');
     const disk = new MemoryDisk();
     const first = await sim.start(0, {}, disk);

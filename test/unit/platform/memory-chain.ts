@@ -39,7 +39,7 @@ export class MemoryChain {
   readonly calls = new Map<string, number>();
   readonly #nonces = new Map<string, number>();
   readonly #mined = new Map<string, Mined>();
-  /** Chequebook → who signs its cheques. */
+  /** Chequebook → signer of its cheques. */
   readonly #issuers = new Map<string, Uint8Array>();
 
   mine(blocks = 1): void {

@@ -12,7 +12,7 @@ function supplied() {
   return { power, time, clock: poweredClock(time, power), crashes };
 }
 
-test('timers that come due while the node is frozen fire when it is thawed, in their order', async () => {
+test('timers that fall due while the node is frozen fire in order when it is thawed', async () => {
   const { power, time, clock } = supplied();
   const fired: string[] = [];
   clock.timer(20, () => fired.push('second'));
@@ -27,7 +27,7 @@ test('timers that come due while the node is frozen fire when it is thawed, in t
   expect(fired).toEqual(['first', 'second']);
 });
 
-test('what happens because of the first thing that waited comes after everything that waited', () => {
+test('work caused by the first waiting item comes after all waiting items', () => {
   const { power } = supplied();
   const done: string[] = [];
   power.freeze();
@@ -40,7 +40,7 @@ test('what happens because of the first thing that waited comes after everything
   expect(done).toEqual(['a', 'b', 'because of a']);
 });
 
-test('a node that freezes while it is thawed keeps the rest waiting', () => {
+test('a node that freezes while it is being thawed keeps the rest waiting', () => {
   const { power } = supplied();
   const done: string[] = [];
   power.freeze();
@@ -68,7 +68,7 @@ test('nothing wakes after a cut, and no timer is left', async () => {
   expect([woken, deadline.signal.aborted, time.running]).toEqual([[], false, 0]);
 });
 
-test('an error in a timer is a crash: the node is off before it is told of', async () => {
+test('an error in a timer is a crash: the node is off before it is reported', async () => {
   const { power, time, clock, crashes } = supplied();
   const error = new Error('a fault');
   clock.timer(10, () => {

@@ -30,7 +30,7 @@ describe('the scenario of the contract', () => {
   const { price, setPriceBlock, steps, batchId } = contracts.postageScenario;
   const id = fromHex(batchId);
 
-  test('price in block 12, creation in 18, top-up in 19, dilution in 20: the same balances as on the chain', () => {
+  test('price in block 12, creation in 18, top-up in 19, dilution in 20: the balances match the chain', () => {
     const store = mirror();
     store.advance(setPriceBlock);
     store.setPrice(BigInt(price));
@@ -80,14 +80,14 @@ describe('rules', () => {
     expect(store.chainState()).toEqual({ block: 25, totalAmount: 1005n, currentPrice: 1n });
   });
 
-  test('a batch that does not outlive one block is left out', () => {
+  test('a batch that does not outlive one block is skipped', () => {
     const store = priced();
     expect(store.create(batch(1, 100n))).toBe(false);
     expect(store.create(batch(2, 101n))).toBe(true);
     expect(store.all().map(({ id }) => id[0])).toEqual([2]);
   });
 
-  test('only what is used up expires, the rest later', () => {
+  test('only exhausted batches expire, the others later', () => {
     const store = priced();
     for (const [fill, value] of [
       [1, 500n],
@@ -177,7 +177,7 @@ describe('records', () => {
     expect(mirror(state).get(id32(1))).toMatchObject({ amount: 507n, depth: 21, value: 400n });
   });
 
-  test('the difference to other records makes them the same', async () => {
+  test('applying the difference to other records makes them equal', async () => {
     const state = new MemoryState();
     const other = mirror(state);
     other.create(batch(1, 500n));
@@ -197,7 +197,7 @@ describe('records', () => {
     expect([...state.disk.keys()]).toEqual([]);
   });
 
-  test('of an earlier form are read, and stand for no block of any chain', async () => {
+  test('in an earlier format can be read, and stand for no block of any chain', async () => {
     const state = new MemoryState();
     const store = mirror(state);
     store.create(batch(1, 500n));

@@ -81,7 +81,7 @@ function moments({ transactions }: Operation): Moment[] {
 }
 
 describe.each(Object.entries(OPERATIONS))('a crash in the middle of a %s', (name, operation) => {
-  test('is simulated at every step there is', async () => {
+  test('runs through the expected steps', async () => {
     const { chain, id } = chainWithHistory();
     await operation.run(node({}, chain), id);
     expect(chain.executed.map(({ description }) => description)).toEqual(operation.transactions);
@@ -118,7 +118,7 @@ describe.each(Object.entries(OPERATIONS))('a crash in the middle of a %s', (name
   );
 
   test.each(moments(operation).map((moment) => [JSON.stringify(moment), moment] as const))(
-    'at %s does not keep the same from being asked for again, and no approval is repeated',
+    'at %s does not prevent a repeated request, and no approval is repeated',
     async (_, moment) => {
       const { chain, id, disk, executed } = await dieAt(moment, operation);
       const restarted = node({ usableBlocks: 3 }, chain, disk);

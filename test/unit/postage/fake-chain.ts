@@ -251,7 +251,7 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
     return this.#answer(`0x${toHex(encodeWord(view?.[1] ?? 0n))}`);
   }
 
-  /** Moments of each transaction: its hash is noted; it is written down; it is mined, and nobody knows yet. */
+  /** Moments of each transaction: its hash is noted; it is written down; it is mined, which is not known yet. */
   onStage: (stage: 'noted' | 'stored' | 'mined', index: number) => void = () => undefined;
   readonly #transactions = new Map<string, SentTransaction>();
 
@@ -281,7 +281,7 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
     return [...this.#transactions.values()].filter(({ outcome }) => outcome === undefined);
   }
 
-  /** What is written down is sent and mined, whoever asked for it. */
+  /** What is written down is sent and mined, no matter who asked for it. */
   async wait(hash: string): Promise<Receipt> {
     await Promise.resolve();
     const outcome = this.find(hash)?.outcome;

@@ -41,7 +41,7 @@ const place = (stamp: Stamp): string => toHex(stamp.index);
 const settled = () => new Promise(setImmediate);
 
 describe('slots', () => {
-  test('are handed out in order, per bucket', () => {
+  test('are issued in order, per bucket', () => {
     const { issuer: own } = issuer();
     expect([1, 2, 3].map((n) => place(own.stamp(chunk(n))))).toEqual([
       '0000238700000000',
@@ -62,7 +62,7 @@ describe('slots', () => {
     expect(own.utilization).toBe(2);
   });
 
-  test('of a mutable batch start again, the utilization stays at its highest', () => {
+  test('of a mutable batch restart, and the utilization stays at its maximum', () => {
     const vector = postage.cases.find(({ name }) => name.startsWith('mutable batch, depth 17'));
     const { issuer: own } = issuer({ depth: 17, immutable: false });
     const positions = [1, 2, 3, 4, 5].map((n) => own.stamp(chunk(n)).index[7]);
@@ -90,7 +90,7 @@ describe('slots', () => {
     expect(own.utilization).toBe(1);
   });
 
-  test('tell when a chunk was last stamped, also before that is written', async () => {
+  test('know when a chunk was last stamped, even before that is written', async () => {
     const { issuer: own, state } = issuer();
     expect(own.stampedAt(chunk(1).identity)).toBeUndefined();
     own.stamp(chunk(1));
@@ -143,7 +143,7 @@ describe('after a restart', () => {
     expect(place(after.stamp(chunk(4)))).toBe('0000238700000001');
   });
 
-  test('killed after any write, no slot is issued again whose chunk could have been written', async () => {
+  test('killed after any write, no slot is reissued whose chunk could have been written', async () => {
     const stamps = 6;
     for (let writesLeft = 0; writesLeft <= stamps; writesLeft++) {
       const { issuer: before, state } = issuer({ depth: 24 });
@@ -171,7 +171,7 @@ test('a stamp that could not be written is the last one of its batch', async () 
   expect(() => own.stamp(chunk(3))).toThrow(CrashError);
 });
 
-test('a batch stamps again once a full disk takes what it had not taken', async () => {
+test('a batch stamps again once the full disk accepts the writes that it refused', async () => {
   const { issuer: own, state } = issuer();
   own.stamp(chunk(1));
   await own.saved();
@@ -203,7 +203,7 @@ test('a batch stamps again once a full disk takes what it had not taken', async 
   expect(place(own.stamp(chunk(5)))).toBe('0000238700000003');
 });
 
-test('what was issued is on disk when it says so, and it says when that failed', async () => {
+test('saved() resolves when every issued stamp is on disk, and rejects when a write has failed', async () => {
   const { issuer: own, state } = issuer();
   state.writesLeft = 2;
   for (const n of [1, 2]) own.stamp(chunk(n));

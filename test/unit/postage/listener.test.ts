@@ -140,7 +140,7 @@ function eachLook(setup: Following, step: (look: number) => boolean): void {
 }
 
 describe('following', () => {
-  test('of a block without transactions that follows the last one no logs are read', async () => {
+  test('a block without transactions that directly follows the last one needs no logs', async () => {
     const setup = following();
     setup.chain.tellsMore = true;
     const reads: number[] = [];
@@ -166,7 +166,7 @@ describe('following', () => {
     expect(setup.chain.ranges.map(([from]) => from)).not.toContain(13);
   });
 
-  test('an empty block of another branch does not pass as the next one', async () => {
+  test('an empty block of another branch is not mistaken for the next one', async () => {
     const setup = following();
     setup.chain.tellsMore = true;
     setup.chain.setPrice(24_000n);
@@ -182,7 +182,7 @@ describe('following', () => {
     expect(setup.wentBack).not.toEqual([]);
   });
 
-  test('events are handed over with the blocks they are in, once', async () => {
+  test('events are delivered once, with the blocks they are in', async () => {
     const setup = following();
     setup.chain.setPrice(24_000n);
     setup.chain.createBatch(OTHER, id32(1), { amount: 10_000_000n, depth: 17, immutable: false });
@@ -199,7 +199,7 @@ describe('following', () => {
     expect(setup.caughtUp).toBeGreaterThan(0);
   });
 
-  test('a long history is read in full pages without pause before it counts as caught up', async () => {
+  test('a long history is read in full pages without a pause until it has caught up', async () => {
     const setup = following();
     setup.chain.head = 12_345;
     const before = setup.clock.now();
@@ -219,7 +219,7 @@ describe('following', () => {
     expect(setup.applied).toEqual([]);
   });
 
-  test('a chain that is away for a moment is asked again', async () => {
+  test('a chain that is briefly unavailable is asked again', async () => {
     const setup = following();
     setup.chain.head = 50;
     setup.chain.failure = away();
@@ -233,7 +233,7 @@ describe('following', () => {
     expect(setup.warnings.length).toBe(1);
   });
 
-  test('an event cut short is read again, not applied', async () => {
+  test('a truncated event is read again, not applied', async () => {
     const setup = following();
     setup.chain.head = 50;
     setup.chain.emit('BatchCreated', [id32(1)], [1n]);
@@ -287,7 +287,7 @@ describe('what ends it', () => {
     });
   });
 
-  test('a contract that is missing once is there', async () => {
+  test('a contract that is missing only once is accepted', async () => {
     const setup = following();
     let asked = 0;
     Object.defineProperty(setup.chain, 'token', { get: () => (asked++ === 0 ? '' : TOKEN) });
@@ -321,7 +321,7 @@ describe('what ends it', () => {
     });
   });
 
-  test('a short head seen once is forgiven', async () => {
+  test('a short head that is seen only once is tolerated', async () => {
     const setup = following();
     setup.last = 100;
     eachLook(setup, (look) => {
@@ -347,7 +347,7 @@ describe('a reorganised chain', () => {
     await setup.run({ tailBlocks: 0, batchFactor: 1 });
   }
 
-  test('within its tail is not even noticed', async () => {
+  test('within its tail goes unnoticed', async () => {
     const setup = following();
     setup.chain.head = 50;
     eachLook(setup, (look) => {
@@ -364,7 +364,7 @@ describe('a reorganised chain', () => {
     [1, 1],
     [3, 3],
     [8, 8],
-  ])('%i blocks deep takes back the %i pages behind it, and reads the other branch', async (depth, pages) => {
+  ])('%i blocks deep reverts the %i pages behind it, and reads the other branch', async (depth, pages) => {
     const setup = following();
     await readTo(setup, 25, () => {
       setup.chain.reorganise(25 - depth);
@@ -396,7 +396,7 @@ describe('a reorganised chain', () => {
     expect([setup.wentBack, setup.last]).toEqual([[], 25]);
   });
 
-  test('of which no remembered block is left is read from the start', async () => {
+  test('without a remembered block in common is read from the start', async () => {
     const setup = following();
     await readTo(setup, 20, () => {
       // The state before the first page is forgotten, as it is after many pages.

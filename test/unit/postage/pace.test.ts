@@ -23,7 +23,7 @@ function paced({ pollIntervalMs = 100, blockTimeMs = 1000 } = {}) {
   return { clock, pace, pauses };
 }
 
-test('looks follow each other closely at first, and after every block in which something was done', async () => {
+test('looks are frequent at first, and after every block with activity', async () => {
   const { pace, pauses } = paced();
   const close = Array.from({ length: CLOSE_LOOKS }, () => 100);
   expect(new Set(await pauses(CLOSE_LOOKS))).toEqual(new Set([100]));
@@ -39,20 +39,20 @@ test('the block after an empty one is looked for when it is due, and then less a
   expect(await pauses(7)).toEqual([990, 100, 200, 400, 800, 990, 990]);
 });
 
-test('looks are never closer than they were asked to be', async () => {
+test('looks are never more frequent than requested', async () => {
   const { pace, pauses } = paced({ pollIntervalMs: 5000, blockTimeMs: 1000 });
   for (let n = 0; n < CLOSE_LOOKS; n++) pace.nothing();
   pace.found({ empty: true });
   expect(await pauses(3)).toEqual([5000, 5000, 5000]);
 });
 
-test('blocks that are far apart may come out of turn: a look is never more than ten short pauses away', async () => {
+test('blocks that are far apart may come early: a pause is never longer than ten short ones', async () => {
   const { pauses } = paced({ pollIntervalMs: 100, blockTimeMs: 1_000_000 });
   await pauses(CLOSE_LOOKS + 20);
   expect(new Set(await pauses(5))).toEqual(new Set([1000]));
 });
 
-test('who is about to buy something ends the pause, and those that follow are short', async () => {
+test('a coming purchase ends the pause, and the next pauses are short', async () => {
   const { clock, pace, pauses } = paced();
   for (let n = 0; n < CLOSE_LOOKS; n++) pace.nothing();
   pace.found({ empty: true });

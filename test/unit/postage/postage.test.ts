@@ -8,7 +8,7 @@ import { id32, OTHER } from './fake-chain.ts';
 import { chunk, forever, type Node, node, pricedChain, request, running, signer, upToDate } from './kit.ts';
 
 describe('buying', () => {
-  test('approves, creates, and has a batch of its own that becomes usable', async () => {
+  test('approves, creates, and yields an own batch that becomes usable', async () => {
     const own = node({ usableBlocks: 10 });
     const { chain, postage } = own;
     await running(own, async () => {
@@ -44,7 +44,7 @@ describe('buying', () => {
     });
   });
 
-  test('the id follows from the account and its transaction count, so that it is the same in every run', async () => {
+  test('the batch id follows from the account and its transaction count, so that it is the same in every run', async () => {
     const own = node();
     const { batchId } = await own.postage.buy(request, forever);
     const nonce = keccak256(Buffer.from('svc batch'), signer.address, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 1));
@@ -53,7 +53,7 @@ describe('buying', () => {
     expect((await again.postage.buy(request, forever)).batchId).toEqual(batchId);
   });
 
-  test('several at once are several batches', async () => {
+  test('several batches at once creates that many', async () => {
     const own = node();
     const bought = await Promise.all([1, 2, 3].map(() => own.postage.buy(request, forever)));
     expect(new Set(bought.map(({ batchId }) => toHex(batchId))).size).toBe(3);
@@ -84,7 +84,7 @@ describe('buying', () => {
     await expect(own.postage.buy({ ...request, amount: 48_001n }, forever)).resolves.toBeDefined();
   });
 
-  test('says when batches are used up, once they are gone', async () => {
+  test('reports that batches are exhausted once they are gone', async () => {
     const own = node();
     own.chain.createBatch(OTHER, id32(1), { amount: 100_000n, depth: 17, immutable: false });
     own.chain.createBatch(OTHER, id32(2), { amount: 10_000_000n, depth: 17, immutable: false });
@@ -149,7 +149,7 @@ describe('topping up', () => {
     });
   });
 
-  test('goes by the depth that the batch has now, not by the one that was read', async () => {
+  test('uses the current depth of the batch, not the one read earlier', async () => {
     const own = node();
     const id = own.chain.createBatch(signer.address, id32(1), {
       amount: 10_000_000n,
@@ -189,7 +189,7 @@ describe('topping up', () => {
 });
 
 describe('diluting', () => {
-  test('expires old batches, then doubles what the batch can stamp and halves its rest', async () => {
+  test('expires old batches, then doubles the capacity of the batch and halves its remaining lifetime', async () => {
     const own = node();
     await running(own, async () => {
       const { batchId } = await own.postage.buy(request, forever);
@@ -227,7 +227,7 @@ describe('diluting', () => {
     expect(own.chain.executed).toEqual([]);
   });
 
-  test('of a batch of somebody else is refused before any transaction', async () => {
+  test('of a batch of another owner is refused before any transaction', async () => {
     const own = node();
     const batchId = own.chain.createBatch(OTHER, id32(1), { amount: 10n ** 7n, depth: 17, immutable: true });
     await expect(own.postage.dilute({ batchId, depth: 18 }, forever)).rejects.toMatchObject({
@@ -238,7 +238,7 @@ describe('diluting', () => {
 });
 
 describe('an allowance', () => {
-  test('that was left behind is used, and topped up when it is too small', async () => {
+  test('that was left behind is used, and increased when it is too small', async () => {
     const own = node();
     own.chain.allowance = request.amount << 17n;
     await own.postage.buy(request, forever);
@@ -255,7 +255,7 @@ describe('an allowance', () => {
 });
 
 describe('own batches', () => {
-  test('a batch just bought is neither usable nor gone until its creation is read', async () => {
+  test('a new batch is neither usable nor gone until its creation is read', async () => {
     const own = node({ usableBlocks: 0 });
     await running(own, async () => {
       await upToDate(own);
@@ -273,7 +273,7 @@ describe('own batches', () => {
     });
   });
 
-  test('get another label for good', async () => {
+  test('can be relabelled permanently', async () => {
     const own = node();
     const { batchId } = await own.postage.buy(request, forever);
     await own.postage.relabel(batchId, 'yours');
@@ -282,7 +282,7 @@ describe('own batches', () => {
     await expect(own.postage.relabel(id32(9), 'x')).rejects.toMatchObject({ code: 'BATCH_NOT_FOUND' });
   });
 
-  test('a batch that somebody bought for this node is adopted', async () => {
+  test('a batch that another account bought for this node is adopted', async () => {
     const own = node();
     const id = own.chain.createBatch(signer.address, id32(1), {
       amount: 10_000_000n,
@@ -314,7 +314,7 @@ describe('own batches', () => {
     });
   });
 
-  test('batches of others are known but not issued from', async () => {
+  test('batches of others are known but not used for stamping', async () => {
     const own = node();
     const id = own.chain.createBatch(OTHER, id32(1), { amount: 10_000_000n, depth: 17, immutable: true });
     await running(own, async () => {
@@ -335,7 +335,7 @@ describe('own batches', () => {
     });
   });
 
-  test('a stamp is old once its batch has stamped the chunk again', async () => {
+  test('a stamp is superseded once its batch has stamped the chunk again', async () => {
     const own = node({ usableBlocks: 0 });
     await running(own, async () => {
       const { postage } = own;
@@ -353,7 +353,7 @@ describe('own batches', () => {
     });
   });
 
-  test('the batch of the newest stamp of a chunk is known', async () => {
+  test('the batch that stamped a chunk last is known', async () => {
     const own = node({ usableBlocks: 0 });
     await running(own, async () => {
       const { postage } = own;
@@ -368,7 +368,7 @@ describe('own batches', () => {
     });
   });
 
-  test('an expired batch is listed only when all are asked for, and stamps no more', async () => {
+  test('an expired batch is listed only when all are requested, and no longer stamps', async () => {
     const own = node();
     await running(own, async () => {
       const { batchId } = await own.postage.buy({ ...request, amount: 240_000n }, forever);
@@ -428,14 +428,14 @@ describe('lifetime', () => {
 });
 
 describe('synchronisation', () => {
-  test('is running until the first catch-up, then synced', async () => {
+  test('is in progress until the first catch-up, then synced', async () => {
     const own = node();
     expect(own.postage.syncState()).toBe('running');
     await running(own, async () => expect(own.postage.syncState()).toBe('synced'));
     expect(own.fatal).toEqual([]);
   });
 
-  test('an inconsistency fails it, once, with its reason', async () => {
+  test('an inconsistency makes it fail, once, with its reason', async () => {
     const own = node();
     own.chain.mine();
     own.chain.emit('BatchTopUp', [id32(5)], [1n, 1n << 60n]);
@@ -450,7 +450,7 @@ describe('synchronisation', () => {
     while (clock.now() < until && fatal.length === 0) await new Promise(setImmediate);
   };
 
-  test('a minute without the endpoint is waited out, and what happened in it is read', async () => {
+  test('a minute without the endpoint is tolerated, and what happened meanwhile is read', async () => {
     const own = node();
     await running(own, async () => {
       own.chain.failure = new ChainError('RPC_UNREACHABLE', 'connection refused');
@@ -464,7 +464,7 @@ describe('synchronisation', () => {
     expect(own.fatal).toEqual([]);
   });
 
-  test('a chain that stands still is waited for nine minutes, and after eleven the node stops', async () => {
+  test('a chain that stands still is tolerated for nine minutes, and after eleven the node stops', async () => {
     const own = node();
     await running(own, async () => {
       await upToDate(own);
@@ -583,7 +583,7 @@ describe('a crash', () => {
     return states;
   }
 
-  test('after any write leaves a state that is one of those between two pages, and catching up repairs the rest', async () => {
+  test('after any write leaves a state between two pages, and catching up repairs the rest', async () => {
     const whole = node({}, history().chain);
     const states = await follow(whole.chain, history().ends, whole);
     expect(new Set(states).size).toBe(4);
@@ -604,9 +604,9 @@ describe('a crash', () => {
   });
 });
 
-describe('a disk that takes no writes', () => {
+describe('a disk that refuses writes', () => {
   test.each(['STORE_FULL', 'EROFS', 'EIO'])(
-    'for %s does not end a node: it knows what the chain says, and writes it once it can',
+    'for %s does not stop a node: it knows what the chain says, and writes it once it can',
     async (code) => {
       const own = node();
       const { chain, state, postage, fatal } = own;

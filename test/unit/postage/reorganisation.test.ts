@@ -68,13 +68,13 @@ describe('what a reorganisation removes', () => {
       expect(postage.usable(issuer)).toBe(false);
       await mineSlowly(own, 2);
       expect(postage.usable(issuer)).toBe(true);
-      // Slots that were given away stay so: their chunks may be out.
+      // Issued slots stay issued: their chunks may have been pushed.
       expect(postage.stamper(batchId).stamp(chunk(1)).index).toEqual(first.index);
     });
     expect(own.fatal).toEqual([]);
   });
 
-  test('a top-up, a dilution, a change of the price: the terms are those of the new branch', async () => {
+  test('a top-up, a dilution, a price change: the terms are those of the new branch', async () => {
     const own = node();
     await running(own, async () => {
       const { chain, postage } = own;
@@ -126,7 +126,7 @@ describe('what a reorganisation removes', () => {
     });
   });
 
-  test('the owner: a batch of the same id that is not ours any more stamps nothing', async () => {
+  test('the owner: a batch of the same id that is no longer ours stamps nothing', async () => {
     const own = node({ usableBlocks: 0 });
     await running(own, async () => {
       const { chain, postage } = own;
@@ -145,7 +145,7 @@ describe('what a reorganisation removes', () => {
     });
   });
 
-  test('a label that was given in between stays', async () => {
+  test('a label that was set in between stays', async () => {
     const own = node();
     await running(own, async () => {
       const id = own.chain.createBatch(signer.address, id32(1), TERMS);
@@ -161,8 +161,8 @@ describe('what a reorganisation removes', () => {
   });
 });
 
-describe('a batch whose creation is taken away', () => {
-  test('is waited for so many blocks, over a restart too, then given up', async () => {
+describe('a batch whose creation is removed', () => {
+  test('is awaited for so many blocks, even across a restart, then given up', async () => {
     const own = node();
     const { chain } = own;
     let id = id32(0);
@@ -191,7 +191,7 @@ describe('a batch whose creation is taken away', () => {
     expect([...own.state.disk.keys()].filter((key) => key.startsWith('vanished/'))).toEqual([]);
   });
 
-  test('and that nobody has read yet was never there', async () => {
+  test('before it was ever read never existed', async () => {
     const own = node({ tailBlocks: 4 });
     await running(own, async () => {
       const { chain, postage } = own;
@@ -209,7 +209,7 @@ describe('a batch whose creation is taken away', () => {
   });
 });
 
-describe('deeper than what is remembered', () => {
+describe('a reorganisation deeper than what is remembered', () => {
   /** A node that has read a long chain block by block: two batches early, one late. */
   async function longHistory(own: Node): Promise<{ early: Uint8Array; vanishing: Uint8Array; base: number }> {
     const { chain } = own;
@@ -249,7 +249,7 @@ describe('deeper than what is remembered', () => {
     expect(own.fatal).toEqual([]);
   });
 
-  test('the same for what the chain still has', async () => {
+  test('what the chain still has is restored, and what it has lost is gone', async () => {
     const own = node();
     await running(own, async () => {
       const { chain, postage } = own;
@@ -384,7 +384,7 @@ function shown({ postage }: Node): unknown {
   const batches = postage.batches.all().sort((a, b) => (toHex(a.id) < toHex(b.id) ? -1 : 1));
   const own = batches.flatMap(({ id }) => {
     const issuer = postage.issuer(id);
-    // The id says who paid, not whose the batch is: that may differ between two branches.
+    // The id names the payer, not the owner of the batch: that may differ between two branches.
     if (issuer === undefined || postage.gone(issuer)) return [];
     const { amount, depth, blockNumber, immutable } = issuer;
     return [{ id: toHex(id), amount, depth, blockNumber, immutable, usable: postage.usable(issuer) }];
@@ -409,7 +409,7 @@ function endedEarly(error: unknown): void {
   expect((error as Error).message).toBe('postage service is stopping');
 }
 
-test('whatever the chain does and whenever the node looks or dies, in the end it shows what a fresh node shows', async () => {
+test('whatever the chain does and whenever the node looks or dies, it finally shows what a fresh node shows', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 5, maxLength: 60 }),

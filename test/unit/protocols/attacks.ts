@@ -37,11 +37,11 @@ const anyField: fc.Arbitrary<Uint8Array> = fc.oneof(
   fc.tuple(fieldNumbers(), fc.uint8Array({ maxLength: 80 })).map(([n, b]) => block(n, b)),
   fc.tuple(fieldNumbers(), fc.uint8Array({ minLength: 4, maxLength: 4 })).map(([n, b]) => join(tag(n, 5), b)),
   fc.tuple(fieldNumbers(), fc.constantFrom(3, 4, 6, 7)).map(([n, wire]) => tag(n, wire)),
-  // A length that is a lie.
+  // A false length.
   fc
     .tuple(fieldNumbers(), fc.constantFrom(1n, 1000n, 2n ** 31n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 63n))
     .map(([n, length]) => join(tag(n, 2), uvarint(length))),
-  // Messages in messages in messages.
+  // Deeply nested messages.
   fc.tuple(fieldNumbers(), fc.integer({ min: 1, max: 60 })).map(([n, depth]) => nested(n, depth)),
 );
 
@@ -168,7 +168,7 @@ export async function carryOut(attack: Attack, stream: HostileStream, clock: Man
   const piece = Math.max(attack.piece, Math.ceil(bytes.length / PIECES_MAX));
   for (let at = 0; at < bytes.length; at += piece) {
     stream.send(bytes.subarray(at, at + piece));
-    // Not after every byte: what counts is that the node has looked at a part.
+    // Not after every byte: what matters is that the node has looked at a part.
     if (slow && at % (16 * piece) === 0) await clock.settle();
   }
   if (slow) await clock.settle();
@@ -177,7 +177,7 @@ export async function carryOut(attack: Attack, stream: HostileStream, clock: Man
   await clock.settle();
 }
 
-/** Whole frames at the start of `bytes`, decoded as these tables in turn (the last one repeats), up to the first that is none. */
+/** Whole frames at the start of `bytes`, decoded as these tables in turn (the last one repeats), up to the first invalid one. */
 export function messagesIn<T extends MessageTable>(
   bytes: Uint8Array,
   table: T,

@@ -47,7 +47,7 @@ function asking(
 
 const full = (peer: Peer) => Promise.reject(new Error(`${nameOf(peer)} is full`));
 
-test('one peer is asked after the other until one delivers', async () => {
+test('peers are asked one after another until one delivers', async () => {
   const { asked, failed, outcome } = asking([a, b, c, d], (peer) =>
     peer === c ? Promise.resolve('chunk') : full(peer),
   );
@@ -58,13 +58,13 @@ test('one peer is asked after the other until one delivers', async () => {
   ]);
 });
 
-test('nobody else is asked when a failure makes further peers useless, however many are tolerated', async () => {
+test('no further peer is asked once a failure makes further peers useless, however many failures are tolerated', async () => {
   const { asked, outcome } = asking([a, b, c, d], full, { failed: (peer) => peer !== b });
   expect(await outcome).toEqual({ outcome: 'exhausted', cause: new Error('b is full') });
   expect(asked).toEqual(['a', 'b']);
 });
 
-test('attempts under way do not keep the call from giving up, and what they deliver then is not taken', async () => {
+test('attempts under way do not keep the call from giving up, and their late deliveries are not taken', async () => {
   const late = Promise.withResolvers<string>();
   const accepted: string[] = [];
   const { clock, asked, outcome } = asking([a, b, c, d], (peer) => (peer === a ? late.promise : full(peer)), {
@@ -82,7 +82,7 @@ test('attempts under way do not keep the call from giving up, and what they deli
   expect([asked, accepted, clock.running]).toEqual([['a', 'b'], [], 0]);
 });
 
-test('a peer that has left is not asked whether further peers are of use, the next one is asked', async () => {
+test('a peer that has left is not asked whether further peers are of use; the next one is asked', async () => {
   const gone = fakePeer(a.overlay, { closed: AbortSignal.abort() });
   const attempt = (peer: Peer) => (peer === b ? Promise.resolve('chunk') : full(peer));
   const { asked, failed, outcome } = asking([gone, b], attempt, { errorsMax: 1 });

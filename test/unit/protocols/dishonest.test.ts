@@ -1,4 +1,4 @@
-/** What peers gain that do not pay: nothing beyond what time forgives everybody. */
+/** What peers that do not pay gain: nothing beyond what time forgives every peer. */
 import { describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { HostError, type Peer, StreamError } from '../../../node/p2p/host.ts';
@@ -24,7 +24,7 @@ const RATE = PRODUCTION.refreshRate;
 const LIMIT = 16_875_000n + RATE;
 const MOST = 320_000n;
 
-/** A node with a chunk, and somebody who wants it without paying. */
+/** A node with a chunk, and a peer that wants it without paying. */
 async function freeloading() {
   const clock = new ManualClock();
   const network = new MemoryNetwork();
@@ -52,7 +52,7 @@ async function freeloading() {
   };
 }
 
-/** What is told to somebody who is refused, or whose connection has ended; anything else is a fault. */
+/** The errors of a peer that is refused or whose connection has ended; anything else is a fault. */
 function thrownOut(error: unknown): undefined {
   if (error instanceof HostError || error instanceof StreamError) return undefined;
   throw error;
@@ -65,7 +65,7 @@ async function ask(from: Stranger, peer: Peer, { address }: Chunk) {
 }
 
 describe('a peer that asks and never pays', () => {
-  test('is served up to the limit, then refused for the time in which that is forgiven', async () => {
+  test('is served up to the limit, then refused until time has forgiven its debt', async () => {
     const { clock, node, freeloader, take, taken, join } = await freeloading();
     await take((await join())!, 1_000);
     await clock.settle();
@@ -83,7 +83,7 @@ describe('a peer that asks and never pays', () => {
     { how: 'returns whenever it may', times: 1_000 },
     { how: 'leaves before it is thrown out and returns at once', times: 60 },
     { how: 'leaves with little and returns at once', times: 5 },
-  ])('and $how gets no more in the long run than time forgives', async ({ times }) => {
+  ])('that $how gets no more in the long run than time forgives', async ({ times }) => {
     const { clock, freeloader, node, take, taken, join } = await freeloading();
     const seconds = 60;
     for (let n = 0; n < seconds; n++) {

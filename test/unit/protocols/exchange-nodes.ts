@@ -39,7 +39,7 @@ export const PRODUCTION: PaymentTerms = {
   growthLinearSeconds: 1_800n,
 };
 
-/** Deeper than any two addresses of a test: nobody is in the neighbourhood of anything. */
+/** Deeper than any two addresses of a test: no node is in the neighbourhood of any chunk. */
 export const FAR_RADIUS = 30;
 
 export const never = new AbortController().signal;
@@ -170,7 +170,7 @@ export async function exchangeNodes(count: number, options: ExchangeOptions): Pr
   return nodes;
 }
 
-/** A peer that speaks one protocol, and that as the test says. */
+/** A peer that speaks one protocol, in the way the test says. */
 export interface Stranger {
   readonly host: Host;
   readonly overlay: Uint8Array;

@@ -17,7 +17,7 @@ import { Inbox } from '../../../node/p2p/stream/inbox.ts';
 import type { Link, LinkEvents, RawStream, Transport } from '../../../node/p2p/transport.ts';
 import { NETWORK_ID, testKey, ZERO_NONCE } from '../p2p/memory-nodes.ts';
 
-/** What a sender may have on its way that was not read yet, as on a real connection. */
+/** What a sender may have in flight unread, as on a real connection. */
 const WINDOW = 262_144;
 const TARGET_ID = '12D3KooWK99VoVxNE7XzyBwXEzW7xhK7Gpv85r9F3V3fyKSUKPH5';
 const TARGET_ADDRESS = '/ip4/10.0.0.1/tcp/1634';
@@ -239,7 +239,7 @@ function peerIdOfNumber(n: number): string {
   return PEER_IDS[n % PEER_IDS.length] as string;
 }
 
-/** The network of the node under test: everybody on it is hostile. */
+/** The network of the node under test: every peer on it is hostile. */
 export class HostileTransport implements Transport {
   readonly localId = TARGET_ID;
   readonly links: HostileLink[] = [];
@@ -292,7 +292,7 @@ export class HostileTransport implements Transport {
   }
 }
 
-/** Who the hostile peer says it is, and with right. */
+/** The identity that the hostile peer rightly claims. */
 export function credentials(
   n: number,
   clock: Clock,

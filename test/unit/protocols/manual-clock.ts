@@ -7,7 +7,7 @@ interface Timer {
 }
 
 const EPOCH_MS = 1_700_000_000_000;
-/** Turns of the event loop in which everything a timer woke comes to rest; hosts in memory need one. */
+/** Turns of the event loop after which everything woken by a timer has come to rest; hosts in memory need one. */
 const TURNS = 3;
 
 /** Time moves only by `advance`, from timer to timer, and everything that a timer wakes comes to rest before the next. */
@@ -78,7 +78,7 @@ export class ManualClock implements Clock {
     };
   }
 
-  /** Timers that are running: what somebody still waits for. */
+  /** Timers that are running: what is still being waited for. */
   get running(): number {
     return this.#time.timers.length;
   }

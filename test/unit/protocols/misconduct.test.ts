@@ -1,4 +1,4 @@
-/** Floods of what no honest node sends: their sender is thrown out before they cost much, and nobody else is. */
+/** Floods of what no honest node sends: their sender is disconnected before they cost much, and no other peer is. */
 import { describe, expect, test } from 'vitest';
 import { closerTo } from '../../../node/chunk/address.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
@@ -35,7 +35,7 @@ async function world(count: number, radius = 0) {
   return { clock, network, nodes, mallory };
 }
 
-/** Undefined for somebody who is thrown out. */
+/** Undefined for a peer that is disconnected. */
 async function pushes(from: Stranger, peer: Peer, delivery: object): Promise<string | undefined> {
   try {
     const stream = await from.host.open(peer, PUSHSYNC.id, { signal: never });
@@ -47,7 +47,7 @@ async function pushes(from: Stranger, peer: Peer, delivery: object): Promise<str
   }
 }
 
-/** @returns how many were answered before the peer was thrown out */
+/** @returns how many were answered before the peer was disconnected */
 async function flood(from: Stranger, peer: Peer, deliveries: (n: number) => object): Promise<number> {
   for (let n = 0; n < FLOOD; n++) {
     if (peer.closed.aborted || (await pushes(from, peer, deliveries(n))) === undefined) return n;
@@ -59,7 +59,7 @@ describe('a flood of deliveries', () => {
   test.each([
     ['that are no chunks', { address: someChunk.address, data: chunkWhere(() => true, 1).data, stamp }],
     ['without stamps', { address: someChunk.address, data: someChunk.data, stamp: new Uint8Array(3) }],
-  ])('%s costs the sender its connection, and its return', async (_what, delivery) => {
+  ])('%s costs the sender its connection and keeps it from returning', async (_what, delivery) => {
     const { clock, nodes, mallory } = await world(1);
     const [node] = nodes as [ExchangeNode];
     expect(await flood(mallory, await connect(mallory, node, clock), () => delivery)).toBeLessThan(20);
@@ -98,7 +98,7 @@ describe('a flood of deliveries', () => {
       'an index beyond what we know of the batch',
       new PostageError('STAMP_INVALID', 'invalid index', { passing: true }),
     ],
-  ])('under %s costs nobody its connection', async (_what, error) => {
+  ])('under %s does not cost the sender its connection', async (_what, error) => {
     const { clock, nodes, mallory } = await world(1);
     const [node] = nodes as [ExchangeNode];
     node.validate = () => {
@@ -116,7 +116,7 @@ describe('a flood of deliveries', () => {
     expect(node.host.blocklisted()).toEqual([]);
   });
 
-  test('with bad stamps ends at the node that passes them on, which keeps its own connection', async () => {
+  test('with bad stamps stops at the forwarder, which keeps its own connection to the storer', async () => {
     const { clock, nodes, mallory } = await world(2, FAR_RADIUS);
     const [one, other] = nodes as [ExchangeNode, ExchangeNode];
     for (const node of nodes) {
@@ -144,7 +144,7 @@ function parcelOf({ address, data }: Chunk) {
   return { address, data, stamp };
 }
 
-test('a peer that delivers what is not the chunk is thrown out after some', async () => {
+test('a peer that keeps delivering wrong data is disconnected', async () => {
   const clock = new ManualClock();
   const network = new MemoryNetwork();
   const [node] = (await exchangeNodes(1, { clock, network, radius: FAR_RADIUS })) as [ExchangeNode];
@@ -169,7 +169,7 @@ test('a peer that delivers what is not the chunk is thrown out after some', asyn
   expect(node.host.blocklisted()).toMatchObject([{ overlay: liar.id }]);
 });
 
-test('requests for chunks that nobody has are searched for at a bounded rate, and cost no connection', async () => {
+test('requests for chunks that no node has are searched for at a bounded rate, and cost no connection', async () => {
   const { clock, nodes, mallory } = await world(2, FAR_RADIUS);
   const [one, other] = nodes as [ExchangeNode, ExchangeNode];
   await connect(one, other, clock);

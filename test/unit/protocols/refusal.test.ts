@@ -10,7 +10,7 @@ import { ManualClock } from './manual-clock.ts';
 const never = new AbortController().signal;
 
 test.each([RETRIEVAL, PUSHSYNC, PULLSYNC, CURSORS])(
-  'whoever opens $id to a node that does not serve it is refused for a minute',
+  'a peer that opens $id to a node that does not serve it is refused for a minute',
   async (protocol) => {
     const clock = new ManualClock();
     const [asking, other] = (await startedNodes(2, { clock })) as [MemoryNode, MemoryNode];

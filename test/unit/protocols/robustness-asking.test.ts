@@ -68,7 +68,7 @@ interface Row<T extends MessageTable> {
   readonly reply: T;
   readonly good: fc.Arbitrary<Uint8Array>;
   readonly hostile: fc.Arbitrary<Uint8Array>;
-  /** In which the asker has its answer or error, milliseconds. */
+  /** Time within which the asker has its answer or error, milliseconds. */
   readonly withinMs: number;
   /** The peer answers a request as often as it is asked. */
   ask(target: Target, intruder: Intruder): Promise<unknown>;
@@ -233,7 +233,7 @@ const rows = [
       if ('value' in ended) expect([signed, ended.value]).toMatchObject([true, { outcome: 'synced' }]);
       if (ending !== 'reset') {
         expectPaid(target, intruder, taken ? 1 : 0);
-        // Nobody else is there to push to, and the chunk belongs to the intruder rather than to the node.
+        // No other peer is there to push to, and the chunk belongs to the intruder rather than to the node.
         if ('error' in ended)
           expect(ended.error).toMatchObject({ code: signed ? 'SHALLOW_RECEIPT' : 'PUSH_FAILED' });
       }
@@ -407,7 +407,7 @@ async function attackOnce(given: Row<MessageTable>, attack: Attack): Promise<voi
 }
 
 describe.each(rows.map((given) => [given.name, given] as const))('%s', (_name, given) => {
-  test('comes to an end whatever is answered', async () => {
+  test('ends whatever the answer is', async () => {
     await fc.assert(
       fc.asyncProperty(anyAttack(given), async (attack) => attackOnce(given, attack)),
       { numRuns: 300 },
@@ -418,7 +418,7 @@ describe.each(rows.map((given) => [given.name, given] as const))('%s', (_name, g
   const whole = join(NO_HEADERS, framed(reply as Uint8Array));
 
   test.each(['end', 'reset', 'silence'] as const)(
-    'comes to an end when a good answer breaks off at any byte: %s',
+    'ends when a good answer breaks off at any byte: %s',
     async (ending) => {
       for (const length of cutsOf(whole)) {
         await attackOnce(given, { bytes: whole.subarray(0, length), piece: 1 << 20, slow: true, ending });
@@ -426,11 +426,11 @@ describe.each(rows.map((given) => [given.name, given] as const))('%s', (_name, g
     },
   );
 
-  test('takes an answer that comes in single bytes', async () => {
+  test('accepts an answer that arrives in single bytes', async () => {
     await attackOnce(given, { bytes: whole, piece: 1, slow: true, ending: 'end' });
   });
 
-  test('takes no more than a message of an answer without end', async () => {
+  test('reads no more than one message of an endless answer', async () => {
     const target = await targetNode({ radius: 30 });
     const intruder = await intrude(target);
     const piece = new Uint8Array(16_384).fill(1);

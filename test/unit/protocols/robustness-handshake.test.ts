@@ -1,4 +1,4 @@
-/** Introductions by strangers that follow no rules: who is let in can prove who it is, and of the others nothing stays. */
+/** Introductions by strangers that follow no rules: only a peer that proves its identity is let in, and nothing stays of the others. */
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { framed, join } from '../../../harness/conformance/wire/hostile-bytes.ts';
@@ -84,7 +84,7 @@ describe.each(HANDSHAKE_DIALECTS)('handshake $generation', ({ generation, id }) 
     await carryOut(attack, stream, target.clock);
     await target.clock.advance(HANDSHAKE_MS);
     const peer = target.host.peer(STRANGER);
-    // Who has not closed its stream is not one of the peers yet.
+    // A node that has not closed its stream is not a peer yet.
     for (const counted of target.host.peers()) expect(counted).toBe(peer);
     if (peer === undefined) expect(link.closed).toBeDefined();
     else expect(peer.generation).toBe(generation);
@@ -102,7 +102,7 @@ describe.each(HANDSHAKE_DIALECTS)('handshake $generation', ({ generation, id }) 
     expectOwnErrors(target);
   }
 
-  test('lets nobody in who can not prove it, whatever a dialler sends', async () => {
+  test('admits no dialler without proof of its identity, whatever it sends', async () => {
     const second = fc.oneof({ weight: 3, arbitrary: encoded(Ack, anyAck) }, fc.constant(goodAck));
     const attacks = fc.oneof(
       anyAttack({ good: fc.constant(goodSyn), hostile: encoded(Syn, anySyn) }, { headers: false }),
@@ -134,12 +134,12 @@ describe.each(HANDSHAKE_DIALECTS)('handshake $generation', ({ generation, id }) 
     },
   );
 
-  test('lets a dialler in that sends single bytes', async () => {
+  test('admits a dialler that sends single bytes', async () => {
     const target = await introduceToNode({ bytes: goodDialler, piece: 1, slow: true, ending: 'end' });
     expect(target.host.peers()).toHaveLength(1);
   });
 
-  test('ends when a dialler that was let in does not close its stream', async () => {
+  test('ends when an admitted dialler does not close its stream', async () => {
     const target = await introduceToNode({
       bytes: goodDialler,
       piece: 1 << 20,
@@ -176,7 +176,7 @@ describe.each(HANDSHAKE_DIALECTS)('handshake $generation', ({ generation, id }) 
     return connected;
   }
 
-  test('takes nobody for a peer who can not prove it, whatever a dialled node answers', async () => {
+  test('accepts no dialled node without proof of its identity, whatever it answers', async () => {
     const anySynAck = fc.record({
       syn: fc.oneof(fc.constant(syn), anySyn, fc.constant(undefined)),
       ack: fc.oneof(anyAck, fc.constant(undefined)),
@@ -206,11 +206,11 @@ describe.each(HANDSHAKE_DIALECTS)('handshake $generation', ({ generation, id }) 
     },
   );
 
-  test('takes a dialled node that answers in single bytes', async () => {
+  test('accepts a dialled node that answers in single bytes', async () => {
     expect(await dialOutcome({ bytes: framed(goodSynAck), piece: 1, slow: true, ending: 'end' })).toBe(true);
   });
 
-  test('of the same stranger again and again changes nothing for the peer it has become', async () => {
+  test('repeated by the same stranger changes nothing for the peer that it has become', async () => {
     const target = await targetNode();
     const link = target.transport.connect(N);
     link.behaviours.set(PRICING.id, honestPricing);

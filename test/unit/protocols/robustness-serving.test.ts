@@ -66,9 +66,9 @@ const heldBin = proximityOrder(overlayOf(1), heldChunk.address);
 const stamp = encodeStamp(someStamp());
 const now = 1_700_000_000n;
 
-/** What came of an attack whose headers were accepted. */
+/** The outcome of an attack whose headers were accepted. */
 interface Outcome<T extends MessageTable> {
-  /** Whole messages that the peer sent, up to the first that is none. */
+  /** Whole messages that the peer sent, up to the first invalid one. */
   readonly messages: readonly MessageOf<T>[];
   /** Nothing but what the protocol has in this direction. */
   readonly whole: boolean;
@@ -161,7 +161,7 @@ const rows = [
     ),
     judge({ messages: [first], connected, target, intruder, ending }) {
       const threshold = first && decodeAmount(first.paymentThreshold);
-      // A message whose stream is reset before the node has looked is none.
+      // A message whose stream is reset before the node has looked at it does not count.
       if (connected && ending === 'reset') return;
       expect(connected).toBe(threshold === undefined || threshold >= MINIMUM_THRESHOLD);
       if (threshold !== undefined && connected) {
@@ -333,7 +333,7 @@ const rows = [
     spec: PULLSYNC,
     table: Get,
     rounds: 'one',
-    // Of the bin with the chunk: what follows is a Want, or is none.
+    // Of the bin with the chunk: what follows is a Want, or is invalid.
     good: fc.constant(encodeMessage(Get, { bin: heldBin, start: 1n })),
     hostile: fc.oneof(
       encoded(
@@ -435,7 +435,7 @@ async function attackOnce(
     if (attack.ending !== 'reset') expect(stream.state).toBe('reset');
   } else {
     const { messages, rest } = messagesIn(body, given.table);
-    // What follows the last message is no reason to take the answer back, but an error all the same.
+    // Bytes after the last message do not revoke the answer, but are still an error.
     const whole = rest === 'nothing' && (given.rounds === 'many' || messages.length === 1);
     const asked = messages.length > 0 || given.rounds === 'many';
     const waiting = given.waits === true && asked;
@@ -453,7 +453,7 @@ async function attackOnce(
       connected,
       debt,
     });
-    // Whoever may wait for ever is told that nobody listens any more.
+    // A peer that may wait for ever is told when it is no longer listened to.
     if (waiting) stream.reset();
     await target.clock.advance(BALANCES_WRITTEN_MS);
   }
@@ -478,7 +478,7 @@ describe.each(rows.map((given) => [given.spec.id, given] as const))('%s', (_name
   const whole = join(NO_HEADERS, framed(request as Uint8Array));
 
   test.each(['end', 'reset', 'silence'] as const)(
-    'is done with a good request that breaks off at any byte: %s',
+    'finishes with a good request that breaks off at any byte: %s',
     async (ending) => {
       const range = new Range(given);
       for (const length of cutsOf(whole)) {
@@ -490,13 +490,13 @@ describe.each(rows.map((given) => [given.spec.id, given] as const))('%s', (_name
     },
   );
 
-  test('answers a good request that comes in single bytes', async () => {
+  test('answers a good request that arrives in single bytes', async () => {
     const target = await targetNode();
     const intruder = await intrude(target);
     await attackOnce(given, { target, intruder }, { bytes: whole, piece: 1, slow: true, ending: 'end' });
   });
 
-  test('takes no more than two messages of a stream without end', async () => {
+  test('reads no more than two messages of an endless stream', async () => {
     const target = await targetNode();
     const intruder = await intrude(target);
     const stream = intruder.link.accost(given.spec.id);
@@ -527,7 +527,7 @@ describe.each(rows.map((given) => [given.spec.id, given] as const))('%s', (_name
     expectNothingLeft(target, intruder);
   });
 
-  test('lets go of everything when the connection ends in the middle', async () => {
+  test('releases everything when the connection ends in the middle', async () => {
     for (const length of [0, 1, NO_HEADERS.length, whole.length - 1, whole.length]) {
       const target = await targetNode();
       const intruder = await intrude(target);

@@ -8,7 +8,7 @@ function skipList(durationMs = 1_000) {
   return { clock, list, peers: (chunk: string) => [...list.peers(chunk)] };
 }
 
-test('a peer is skipped for the chunk for which it failed, for as long as it was said', async () => {
+test('a peer is skipped for the chunk for which it failed, for the given time', async () => {
   const { clock, list, peers } = skipList();
   list.add('aa', 'one');
   await clock.advance(400);
@@ -20,7 +20,7 @@ test('a peer is skipped for the chunk for which it failed, for as long as it was
   expect(peers('aa')).toEqual([]);
 });
 
-test('a chunk that is forgotten has no peers to skip, and others keep theirs', () => {
+test('a forgotten chunk has no peers to skip, and other chunks keep theirs', () => {
   const { list, peers } = skipList();
   for (const chunk of ['aa', 'bb']) for (const peer of ['one', 'two']) list.add(chunk, peer);
   list.forget('aa');
@@ -30,13 +30,13 @@ test('a chunk that is forgotten has no peers to skip, and others keep theirs', (
   expect(peers('aa')).toEqual(['three']);
 });
 
-test('the chunk that was added first is forgotten when there are more than 10,000', () => {
+test('the oldest chunk is forgotten when there are more than 10,000', () => {
   const { list, peers } = skipList();
   for (let n = 0; n <= 10_000; n++) list.add(String(n), 'one');
   expect(['0', '1', '10000'].map(peers)).toEqual([[], ['one'], ['one']]);
 });
 
-test('what a caller does to the set that it was given changes nothing', () => {
+test('changes to a returned set do not affect the list', () => {
   const { list, peers } = skipList();
   list.add('aa', 'one');
   list.peers('aa').add('two');

@@ -131,7 +131,7 @@ export function expectNothingLeft(target: Target, { link, peer }: Intruder): voi
   link.streams.length = 0;
 }
 
-/** Every error that came of it has a code of ours. */
+/** Every resulting error has a code of ours. */
 export function expectOwnErrors(target: Target): void {
   for (const { error } of target.noted) {
     expect(error).toMatchObject({ code: expect.stringMatching(/^(?!ERR_)[A-Z_]+$/) });

@@ -21,7 +21,7 @@ interface Begun extends SpanOptions {
   readonly name: string;
 }
 
-/** Writes down the spans that begin. */
+/** Records the spans that begin. */
 function recording(current?: SpanContext): { tracing: Tracing; begun: Begun[] } {
   const begun: Begun[] = [];
   const span = (context: SpanContext): Span => ({
@@ -69,7 +69,7 @@ test('a node that does not trace sends no header', async () => {
   expect(await sentBy(asking)).toEqual(new Map());
 });
 
-test('work that is part of no span sends none either', async () => {
+test('work outside any span sends no header either', async () => {
   expect(await sentBy(tracedHost(asking, recording().tracing, {}))).toEqual(new Map());
 });
 

@@ -63,7 +63,7 @@ function messageTo(text: string, over: Partial<Message> = {}): Message {
   return { topic, payload, recipient: undefined, targets: [Uint8Array.of(7)], stamper, ...over };
 }
 
-/** Time stands still but for the turns that mining and trying give away. */
+/** Time stands still except for the turns that mining and trying give away. */
 async function pass<T>({ clock }: Node, work: Promise<T>): Promise<T> {
   const state = { ended: false };
   const ended = () => {
@@ -89,7 +89,7 @@ function letter(text: string, over: Partial<Parameters<typeof seal>[0]> = {}): C
   return makeCac(new DataView(data.buffer).getBigUint64(0, true), data.subarray(8));
 }
 
-test('a sent message is pushed in a chunk below its target, and whoever gets the chunk hears it', async () => {
+test('a sent message is pushed in a chunk below its target, and the node that gets the chunk can read it', async () => {
   const [sender, receiver] = [nodeOf(ephemeralKey(random)), nodeOf()];
   const { heard } = listen(receiver);
   await pass(sender, sender.pss.send(messageTo('hello', { recipient: publicKeyOf(key) }), never));
@@ -107,14 +107,14 @@ test('the stamp is on disk before its chunk leaves', async () => {
   expect([node.wire.saved, node.wire.pushed.length]).toEqual([1, 1]);
 });
 
-test('a message for which this node is the only one counts as sent, and is kept for others', async () => {
+test('a message whose only storer is this node counts as sent, and is kept for others', async () => {
   const node = nodeOf();
   node.wire.outcomes = ['want-self'];
   await pass(node, node.pss.send(messageTo('x'), never));
   expect(node.wire.reserved).toEqual(node.wire.pushed);
 });
 
-test('a shallow receipt asks another storer, six times at most', async () => {
+test('a shallow receipt makes it ask another storer, six times at most', async () => {
   const shallow = new PushsyncError('SHALLOW_RECEIPT', 'shallow receipt');
   const node = nodeOf();
   node.wire.outcomes = [shallow, shallow];
@@ -125,7 +125,7 @@ test('a shallow receipt asks another storer, six times at most', async () => {
   expect(node.wire.pushed).toHaveLength(9);
 });
 
-test('a push that fails is a message that was not sent', async () => {
+test('a failed push means a message that was not sent', async () => {
   const node = nodeOf();
   node.wire.outcomes = [new PushsyncError('NO_PEER', 'no peer found')];
   await expect(pass(node, node.pss.send(messageTo('x'), never))).rejects.toThrow('no peer found');
@@ -171,7 +171,7 @@ test('eight messages are mined at once, the others wait', async () => {
   expect(node.wire.pushed).toHaveLength(1);
 });
 
-test('what is for another key or another topic, or is no message, is not heard', async () => {
+test('messages for another key or topic, and other chunks, are not delivered', async () => {
   const node = nodeOf();
   const { heard } = listen(node);
   const another = publicKeyOf(ephemeralKey(random));
@@ -187,7 +187,7 @@ test('what is for another key or another topic, or is no message, is not heard',
   expect(heard).toEqual(['mine']);
 });
 
-test('a chunk that comes again is not heard again', async () => {
+test('a chunk that arrives again is not delivered again', async () => {
   const node = nodeOf();
   const { heard } = listen(node);
   const chunk = letter('once');
@@ -199,10 +199,10 @@ test('a chunk that comes again is not heard again', async () => {
   expect(heard).toEqual(['once']);
 });
 
-test('chunks wait up to 256, and what comes beyond is tried at once', async () => {
+test('up to 256 chunks wait, and any further one is tried at once', async () => {
   const node = nodeOf();
   const { heard } = listen(node);
-  // The first one is being tried already.
+  // The first one is already being tried.
   for (let n = 0; n < 257; n++) node.pss.offer(letter(`${n}`));
   expect(heard).toEqual([]);
   node.pss.offer(letter('beyond'));

@@ -14,13 +14,13 @@ function listen(key: string): { heard: Uint8Array[]; end: () => void } {
   return { heard, end: all.add(key, (bytes) => void heard.push(bytes)) };
 }
 
-test('every subscriber of a key hears its messages, and no other', () => {
+test('every subscriber of a key receives its messages, and no other', () => {
   const [one, two, other] = [listen('a'), listen('a'), listen('b')];
   all.publish('a', 'id', message);
   expect([one.heard, two.heard, other.heard]).toEqual([[message], [message], []]);
 });
 
-test('a message is heard once, by a later subscriber as well', () => {
+test('a message is received only once, even by a later subscriber', () => {
   const first = listen('a');
   all.publish('a', 'id', message);
   expect(all.awaits('id')).toBe(false);
@@ -31,7 +31,7 @@ test('a message is heard once, by a later subscriber as well', () => {
   expect([first.heard.length, second.heard.length]).toEqual([1, 1]);
 });
 
-test('after five minutes it is news again', () => {
+test('after five minutes it counts as new again', () => {
   const { heard } = listen('a');
   all.publish('a', 'id', message);
   nowMs = 299_999;
@@ -51,7 +51,7 @@ test('4096 messages are remembered', () => {
   expect(heard).toHaveLength(4098);
 });
 
-test('an ended subscription hears nothing, and the key is gone with the last one', () => {
+test('an ended subscription receives nothing, and the key is removed with the last one', () => {
   const [one, two] = [listen('a'), listen('a')];
   one.end();
   one.end();

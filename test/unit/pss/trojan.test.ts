@@ -57,7 +57,7 @@ const rest = { clock: { sleep: async () => undefined }, signal: new AbortControl
 const stranger = ephemeralKey(random);
 const topic = topicOf('topic');
 
-test('every vector is walked', () => {
+test('every vector is used', () => {
   const walked = [...topics, ...sealed, ...opened, ...tooLong, ...badTargets];
   expect(new Set(walked).size).toBe(cases.length);
 });
@@ -83,7 +83,7 @@ test.each(sealed)('$name is sealed and mined', async ({ input, expected }) => {
   expect(toHex(chunk.address)).toBe(expected.address);
 });
 
-test('a letter to nobody in particular is sealed for the key that is the topic', () => {
+test('a message without a recipient is sealed for the key that is the topic', () => {
   const secret = randomSecret(random);
   const same = { ...secret, padding: (size: number) => new Uint8Array(size) };
   const message = Buffer.from('some payload');
@@ -115,7 +115,7 @@ test.each(badTargets)('$name', ({ input, expected }) => {
 const messages = fc.uint8Array({ maxLength: 4000 });
 
 describe('a sealed message', () => {
-  test('is opened by its recipient and by nobody else', () => {
+  test('can be opened only by its recipient', () => {
     fc.assert(
       fc.property(messages, fc.string(), (message, text) => {
         const key = ephemeralKey(random);
@@ -131,7 +131,7 @@ describe('a sealed message', () => {
     );
   });
 
-  test('to nobody in particular is opened by whoever knows the topic', () => {
+  test('without a recipient can be opened by anyone who knows the topic', () => {
     fc.assert(
       fc.property(messages, (message) => {
         const data = seal({ topic, message, recipient: undefined }, randomSecret(random));
@@ -141,7 +141,7 @@ describe('a sealed message', () => {
     );
   });
 
-  test('of which a bit is changed is not opened, unless it is one of nonce or padding', () => {
+  test('with a changed bit cannot be opened, unless the bit belongs to nonce or padding', () => {
     const message = new Uint8Array(3000).fill(5);
     const data = seal({ topic, message, recipient: undefined }, randomSecret(random));
     const meaningful = fc.integer({ min: 0, max: 72 + 32 + 3000 - 1 }).filter((at) => at < 8 || at >= 40);
@@ -155,7 +155,7 @@ describe('a sealed message', () => {
     );
   });
 
-  test('needs an ephemeral key of its own each time', () => {
+  test('needs a new ephemeral key each time', () => {
     const letter = { topic, message: Buffer.from('x'), recipient: undefined };
     const [one, two] = [seal(letter, randomSecret(random)), seal(letter, randomSecret(random))];
     expect(toHex(one.subarray(40, 72))).not.toBe(toHex(two.subarray(40, 72)));
@@ -171,7 +171,7 @@ test('garbage is never a message', () => {
   );
 });
 
-test('a shared secret is the same from both sides and loses the zeros in front', () => {
+test('a shared secret is the same from both sides and loses its leading zeros', () => {
   for (let n = 0; n < 6000; n++) {
     const [a, b] = [ephemeralKey(random), ephemeralKey(random)];
     const secret = sharedSecret(a, publicKeyOf(b));
@@ -191,7 +191,7 @@ describe('mining', () => {
     ['of which four bytes of padding are left', MESSAGE_SIZE_MAX - 4],
     ['of which three bytes of padding are left', MESSAGE_SIZE_MAX - 3],
     ['as long as any', MESSAGE_SIZE_MAX],
-  ])('of a message %s finds a target, and whoever it is for can open it', async (_name, length) => {
+  ])('of a message %s finds a target, and the recipient can open it', async (_name, length) => {
     const message = random.bytes(length);
     for (let n = 0; n < 6; n++) {
       const data = seal({ topic, message, recipient: undefined }, randomSecret(random));
@@ -211,7 +211,7 @@ describe('mining', () => {
     expect(toHex(chunk.address.subarray(0, 2))).toBe(toHex(target));
   });
 
-  test('leaves a chunk as it is but for the nonce when there is no padding', async () => {
+  test('leaves a chunk unchanged except for the nonce when there is no padding', async () => {
     const data = seal(letter, randomSecret(random));
     const before = data.slice();
     await mine(data, [Uint8Array.of(1)], { padding: 3, ...rest });
@@ -219,7 +219,7 @@ describe('mining', () => {
   });
 
   test.each([0, padding])(
-    'with %i bytes of padding lets others work in between, and ends with its signal',
+    'with %i bytes of padding lets other work run in between, and ends with its signal',
     async (room) => {
       const ending = new AbortController();
       let turns = 0;
@@ -237,7 +237,7 @@ describe('mining', () => {
     },
   );
 
-  test('of two messages in turns finds both', async () => {
+  test('of two messages in turns succeeds for both', async () => {
     const targets = [random.bytes(2), random.bytes(2)];
     const mined = targets.map((target) =>
       mine(seal(letter, randomSecret(random)), [target], { padding, ...rest }),

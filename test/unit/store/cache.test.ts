@@ -9,7 +9,7 @@ function present(store: LocalStore): number[] {
 }
 
 describe.each(BACKENDS)('the cache %s', (_name, open) => {
-  test('gives up what was read longest ago', async () => {
+  test('gives up the chunk that was read longest ago', async () => {
     await using bench = await open({ cacheCapacity: 3 });
     const { store } = bench;
     for (const first of [1, 2, 3]) store.cache.put(chunk(first));
@@ -42,7 +42,7 @@ describe.each(BACKENDS)('the cache %s', (_name, open) => {
     expect(store.chunks.has(address(0))).toBe(true);
   });
 
-  test('does not take a chunk from the stores that hold it too', async () => {
+  test('does not take a chunk from other stores that hold it too', async () => {
     await using bench = await open({ cacheCapacity: 1 });
     const { store } = bench;
     await store.reserve.put(chunk(1), stamp());
@@ -51,7 +51,7 @@ describe.each(BACKENDS)('the cache %s', (_name, open) => {
     expect(present(store)).toEqual([1, 3]);
   });
 
-  test('keeps the content of a single-owner chunk that it has', async () => {
+  test('keeps the existing content of a single-owner chunk', async () => {
     await using bench = await open();
     const { store } = bench;
     const [old, newer] = [chunk(1, 0, 'soc'), chunk(1, 1, 'soc')];
@@ -73,7 +73,7 @@ describe.each(BACKENDS)('the cache %s', (_name, open) => {
     expect(present(bench.store)).toEqual(bench.store === before ? [2, 3, 4, 5] : [4, 5]);
   });
 
-  test('of no capacity holds nothing', async () => {
+  test('with no capacity holds nothing', async () => {
     await using bench = await open({ cacheCapacity: 0 });
     bench.store.cache.put(chunk(1));
     await committed(bench.store);

@@ -1,4 +1,4 @@
-/** What the local store tells of chunks that come and go. */
+/** What the local store reports of chunks that come and go. */
 import { expect, test } from 'vitest';
 import { ChunkEvents } from '../../../node/env/chunk-events.ts';
 import { systemClock } from '../../../node/env/clock.ts';
@@ -19,7 +19,7 @@ async function watched(options: { cacheCapacity: number; radius: number }) {
   return { store, events, told };
 }
 
-test('a chunk that has to leave the cache is gone', async () => {
+test('a chunk that is evicted from the cache is reported as gone', async () => {
   const { store, told } = await watched({ cacheCapacity: 1, radius: 0 });
   store.cache.put(chunk(1));
   store.cache.put(chunk(1));
@@ -28,7 +28,7 @@ test('a chunk that has to leave the cache is gone', async () => {
   expect(told()).toEqual(['cached 01', 'uncached 01', 'deleted 01', 'cached 02']);
 });
 
-test('a chunk whose bytes are cached as well is not gone with the reserve', async () => {
+test('a chunk that is also cached is not gone when it leaves the reserve', async () => {
   const { store, events, told } = await watched({ cacheCapacity: 10, radius: 2 });
   const [kept, gone] = [chunk(0xff), chunk(0xfe)];
   await store.reserve.put(kept, stamp({ batch: 1, index: 1 }));

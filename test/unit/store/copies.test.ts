@@ -49,7 +49,7 @@ test('the image of a disk in memory begins another one, without the records of o
   expect(original.state('peers').get('a')).toEqual(bytes);
 });
 
-test('the records of one subsystem can be removed from a store on disk that nobody uses', async () => {
+test('the records of one subsystem can be removed from a store on disk that is not in use', async () => {
   const path = mkdtempSync(join(tmpdir(), 'svc-store-'));
   try {
     const store = await openLmdbStore({ ...options, path }, deps);

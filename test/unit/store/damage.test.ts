@@ -91,7 +91,7 @@ describe.each(WAYS)('a flipped bit in a chunk that is %s', (_, put) => {
   test.each([
     ['content-addressed', right],
     ['single-owner', update(1)],
-  ] as const)('makes a %s one missing until it comes again the same way', async (_kind, chunk) => {
+  ] as const)('makes a %s one missing until it arrives again the same way', async (_kind, chunk) => {
     await put(chunk);
     expect(store.chunks.get(chunk.address)).toEqual(chunk);
     damage(chunk);
@@ -105,7 +105,7 @@ describe.each(WAYS)('a flipped bit in a chunk that is %s', (_, put) => {
     expect(store.damage.damaged(10)).toEqual([]);
   });
 
-  test('is mended by the same chunk although nobody has read it yet', async () => {
+  test('is mended by the same chunk even when it has not been read yet', async () => {
     await put(right);
     damage(right);
     await upload(right);
@@ -113,7 +113,7 @@ describe.each(WAYS)('a flipped bit in a chunk that is %s', (_, put) => {
   });
 });
 
-test('damage is found once, is known after a restart, and is healed by a chunk from the network', async () => {
+test('damage is found once, is remembered across a restart, and is healed by a chunk from the network', async () => {
   const found: string[] = [];
   const healed: string[] = [];
   const listen = () => {
@@ -145,7 +145,7 @@ test('a damaged chunk of the reserve is neither held nor loaded', async () => {
   expect(store.reserve.has(...reserved(right))).toBe(false);
 });
 
-test('a damaged chunk that waits to be pushed waits on, and may go once it is uploaded again', async () => {
+test('a damaged chunk that waits to be pushed keeps waiting, and can be pushed once it is uploaded again', async () => {
   await upload(right);
   damage(right);
   let looks = 0;
@@ -168,7 +168,7 @@ test('a pin says which of its chunks are damaged', async () => {
   expect(await store.pins.check(right.address)).toEqual({ total: 2, missing: 0, invalid: 1 });
 });
 
-test('a newer update of a damaged single-owner chunk is whole', async () => {
+test('a newer update of a damaged single-owner chunk is intact', async () => {
   await upload(update(1));
   damage(update(1));
   expect(store.chunks.get(update(1).address)).toBeUndefined();
@@ -176,7 +176,7 @@ test('a newer update of a damaged single-owner chunk is whole', async () => {
   expect(store.chunks.get(update(1).address)).toEqual(update(2));
 });
 
-test('bytes that lie behind the end of a file that was cut short are damaged', async () => {
+test('bytes behind the end of a truncated file are damaged', async () => {
   const chunks = [right, makeCac(4n, Buffer.from('last'))];
   for (const [index, chunk] of chunks.entries()) await store.reserve.put(chunk, stamp({ index }));
   await store.close();
@@ -187,7 +187,7 @@ test('bytes that lie behind the end of a file that was cut short are damaged', a
   expect(store.chunks.get(chunks[1]!.address)).toBeUndefined();
 });
 
-test('a flipped bit in what is written about a chunk costs nothing', async () => {
+test('a flipped bit in the metadata of a chunk costs nothing', async () => {
   await upload(right);
   const file = openSync(join(path, 'chunks.slots'), 'r+');
   const all = Buffer.alloc(statSync(join(path, 'chunks.slots')).size);
@@ -198,7 +198,7 @@ test('a flipped bit in what is written about a chunk costs nothing', async () =>
   expect(store.chunks.get(right.address)).toEqual(right);
 });
 
-test('nobody else may read what a node stores', () => {
+test('no other user may read what a node stores', () => {
   const mode = (name: string) => statSync(join(path, name)).mode & 0o777;
   expect(['.', 'index.mdb', 'index.mdb-lock', 'chunks.slots', 'lock'].map(mode)).toEqual([
     0o700, 0o600, 0o600, 0o600, 0o600,

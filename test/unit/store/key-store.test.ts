@@ -51,7 +51,7 @@ test('the file of an Ed25519 seed names its public key', async () => {
   });
 });
 
-test('a number that is no key is drawn again', async () => {
+test('a number that is not a valid key is drawn again', async () => {
   const draws = [new Uint8Array(32), new Uint8Array(32).fill(7)];
   const fixed = { ...random, bytes: (length: number) => draws.shift() ?? random.bytes(length) };
   const options = { directory: folder, name: 'drawn', password: 'p', kind: 'secp256k1' } as const;
@@ -74,7 +74,7 @@ test('a wrong password is refused, naming the file', async () => {
 test.each([
   ['too short', new Uint8Array(31).fill(1)],
   ['zero', new Uint8Array(32)],
-])('a secret that is %s is no key', async (name, secret) => {
+])('a secret that is %s is not a valid key', async (name, secret) => {
   writeFileSync(
     join(folder, `${name}.key`),
     encryptKey(secret, { password: 'p', random, address: '', scrypt }),
@@ -86,7 +86,7 @@ test.each([
   });
 });
 
-test('a folder that can not be used is named', async () => {
+test('a folder that cannot be used is named', async () => {
   writeFileSync(join(folder, 'file'), '');
   const directory = join(folder, 'file', 'keys');
   const options = { directory, name: 'swarm', password: 'p', kind: 'secp256k1' } as const;

@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const options = { cacheCapacity: 10, reserveCapacity: 10, radius: 0 };
 const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
 
-test('a folder that can not be used is named, with what was expected', async () => {
+test('a folder that cannot be used is named, together with what was expected', async () => {
   const file = join(folder, 'a-file');
   writeFileSync(file, '');
   const path = join(file, 'store');
@@ -24,7 +24,7 @@ test('a folder that can not be used is named, with what was expected', async () 
   });
 });
 
-test('what was put without waiting is there after closing, and nothing more is taken', async () => {
+test('everything put without waiting is there after closing, and nothing further is accepted', async () => {
   const path = join(folder, 'deep', 'store');
   const store = await openLmdbStore({ ...options, path }, deps);
   const writes = Array.from({ length: 1000 }, (_, i) =>
@@ -44,7 +44,7 @@ test('what was put without waiting is there after closing, and nothing more is t
   await again.close();
 });
 
-test('an upload that was not done before the store was closed is taken back', async () => {
+test('an upload that was not done before the store was closed is rolled back', async () => {
   const path = join(folder, 'rollback');
   const store = await openLmdbStore({ ...options, path }, deps);
   const { uid } = await store.tags.create();
@@ -60,7 +60,7 @@ test('an upload that was not done before the store was closed is taken back', as
   await again.close();
 });
 
-test('a change that can not be written fails alone', async () => {
+test('a change that cannot be written fails alone', async () => {
   const store = await openLmdbStore({ ...options, path: join(folder, 'alone') }, deps);
   const tooLong = 'k'.repeat(5000);
   const outcomes = await Promise.allSettled([
@@ -76,7 +76,7 @@ test('a change that can not be written fails alone', async () => {
   await store.close();
 });
 
-test('an upload whose chunk can not be written fails at the next put and is taken back', async () => {
+test('an upload whose chunk cannot be written fails at the next put and is rolled back', async () => {
   const store = await openLmdbStore({ ...options, path: join(folder, 'failing') }, deps);
   const { uid } = await store.tags.create();
   const session = store.uploads.openSession(uid);
@@ -91,7 +91,7 @@ test('an upload whose chunk can not be written fails at the next put and is take
   await store.close();
 });
 
-test('a reserve made anew has a new epoch and a new radius, an old one never less than the least', async () => {
+test('a new reserve has a new epoch and a new radius, an old one never has less than the minimum', async () => {
   const path = join(folder, 'anew');
   const open = (radius: number, now: number) =>
     openLmdbStore({ ...options, path, radius }, { ...deps, clock: { ...deps.clock, now: () => now } });

@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a folder is free again when its lock is given back', () => {
+test('a folder is free again when its lock is released', () => {
   const unlock = lockFolder(folder);
   expect(existsSync(join(folder, 'lock'))).toBe(true);
   unlock();
@@ -21,7 +21,7 @@ test('a folder is free again when its lock is given back', () => {
   expect(existsSync(join(folder, 'lock'))).toBe(false);
 });
 
-test('a folder of a living process is refused with its id', () => {
+test('the folder of a running process is refused, naming its process id', () => {
   // The parent of this test process is alive and is not this process.
   writeFileSync(join(folder, 'lock'), `${process.ppid} `);
   expect(() => lockFolder(folder)).toThrow(
@@ -65,7 +65,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test('a restart that got the same process id takes the folder', () => {
+test('a restarted process with the same process id takes the folder', () => {
   lockFolder(folder);
   lockFolder(folder)();
 });

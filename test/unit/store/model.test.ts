@@ -85,7 +85,7 @@ const same = (a: Chunk, b: Chunk) => toHex(a.address) === toHex(b.address);
 class Model {
   readonly #bench: Bench;
   readonly #slots: (Session | undefined)[] = [];
-  /** Every session that has put something and was not taken back, in the order of its first put. */
+  /** Every session that has put something and was not rolled back, in the order of its first put. */
   #sessions: Session[] = [];
   /** Chunk and batch → the push that stands for it. */
   readonly #waiting = new Map<string, Push>();
@@ -94,7 +94,7 @@ class Model {
     { split: number; seen: number; stored: number; sent: number; synced: number }
   >();
   readonly #totals = { uploaded: 0, synced: 0 };
-  /** Readable still, though not held. */
+  /** Still readable, though not held. */
   readonly #handedOver = new Map<string, Chunk>();
   #reserve: Holding[] = [];
   #radius = 2;

@@ -25,7 +25,7 @@ function numbered(count: number): Chunk[] {
 }
 
 describe.each(BACKENDS)('pins %s', (_name, open) => {
-  test('a root is pinned as a whole when its session is done, and stays so', async () => {
+  test('a root is pinned as a whole once its session is done, and stays pinned', async () => {
     await using bench = await open();
     const session = bench.store.pins.openSession();
     await session.put(chunk(1));
@@ -40,7 +40,7 @@ describe.each(BACKENDS)('pins %s', (_name, open) => {
     expect(pins.totals()).toEqual({ collections: 1, chunks: 2 });
   });
 
-  test('a chunk that comes twice is kept and counted once', async () => {
+  test('a chunk that is put twice is kept and counted once', async () => {
     await using bench = await open();
     await pin(bench.store, ROOT, [chunk(1), chunk(1), chunk(2)]);
     expect(bench.store.pins.totals()).toEqual({ collections: 1, chunks: 2 });
@@ -49,7 +49,7 @@ describe.each(BACKENDS)('pins %s', (_name, open) => {
     expect(await bench.store.chunkTotals()).toEqual({ chunks: 0, shared: 0, references: 0 });
   });
 
-  test('neither the cache nor the reserve takes a pinned chunk away', async () => {
+  test('neither the cache nor the reserve removes a pinned chunk', async () => {
     await using bench = await open({ cacheCapacity: 1 });
     const { store } = bench;
     await store.reserve.put(chunk(1), stamp());
@@ -63,7 +63,7 @@ describe.each(BACKENDS)('pins %s', (_name, open) => {
     expect(held(bench, 1, 2)).toEqual([]);
   });
 
-  test('what two roots share goes with the second one', async () => {
+  test('chunks that two roots share are removed with the second one', async () => {
     await using bench = await open();
     const { pins } = bench.store;
     await pin(bench.store, ROOT, [chunk(1), chunk(2)]);
@@ -85,7 +85,7 @@ describe.each(BACKENDS)('pins %s', (_name, open) => {
     expect(held(bench, 1, 2)).toEqual([1]);
   });
 
-  test('cleanup takes back what was put, also twice and after nothing', async () => {
+  test('cleanup removes what was put, and may run twice or after nothing was put', async () => {
     await using bench = await open();
     const { pins } = bench.store;
     await pins.openSession().cleanup();
@@ -124,7 +124,7 @@ describe.each(BACKENDS)('pins %s', (_name, open) => {
     expect(pins.list(OTHER, 3)).toEqual([]);
   });
 
-  test('a check counts what is there and what its bytes are not', async () => {
+  test('a check counts the chunks that are there and those with wrong bytes', async () => {
     await using bench = await open();
     const right = Array.from({ length: 100 }, (_, i) => makeCac(4n, Buffer.alloc(4, i)));
     await pin(bench.store, ROOT, [...right, chunk(1), chunk(2)]);
@@ -132,7 +132,7 @@ describe.each(BACKENDS)('pins %s', (_name, open) => {
     expect(await bench.store.pins.check(OTHER)).toEqual({ total: 0, missing: 0, invalid: 0 });
   });
 
-  test('what is longer than a reference is not pinned', async () => {
+  test('an address longer than a reference is not pinned', async () => {
     await using bench = await open();
     const long = new Uint8Array(5000).fill(1);
     expect(bench.store.pins.has(long)).toBe(false);

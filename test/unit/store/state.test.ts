@@ -43,7 +43,7 @@ describe.each(BACKENDS)('state %s', (_name, open) => {
     expect([...state.entries('key-099')].map(([key]) => key)).toEqual(all.slice(990));
   });
 
-  test('of one subsystem is not that of another, not even of one whose name goes on', async () => {
+  test('of one subsystem is not visible to another, even if one name is a prefix of the other', async () => {
     await using bench = await open();
     const { store } = bench;
     await store.state('ab').put('c', Uint8Array.of(1));

@@ -1,4 +1,4 @@
-/** The two backends under one roof, and chunks to put into them. */
+/** The two backends behind one interface, and chunks to put into them. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const DEFAULTS: LocalStoreOptions = { cacheCapacity: 3, reserveCapacity: 100, ra
 
 export interface Bench extends AsyncDisposable {
   store: LocalStore;
-  /** Closes the store and opens it again, where that is another thing than nothing. */
+  /** Closes the store and opens it again, where that makes a difference. */
   reopen(options?: Partial<LocalStoreOptions>): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ export async function committed(store: LocalStore): Promise<void> {
   await store.state('test').put('barrier', new Uint8Array());
 }
 
-/** A chunk that is none, which the store does not mind; its first byte decides the bin. */
+/** An invalid chunk, which the store accepts; its first byte decides the bin. */
 export function chunk(first: number, content = 0, kind: Chunk['kind'] = 'cac'): Chunk {
   const address = new Uint8Array(32).fill(first);
   const data = new Uint8Array(40 + first + content).fill(content + 1);
@@ -76,7 +76,7 @@ export function addressIn(bin: number, number: number): Uint8Array {
   return new Uint8Array(address);
 }
 
-/** A chunk that is none at any address. */
+/** A chunk that is invalid at any address. */
 export function chunkAt(address: Uint8Array, content = 0): Chunk {
   return { address, data: new Uint8Array(8).fill(content), kind: 'cac', identity: address };
 }

@@ -69,7 +69,7 @@ beforeEach(async () => {
   cashout = open();
 });
 
-test('nothing was cashed: all of the last cheque is open', async () => {
+test('before any cashing all of the last cheque is open', async () => {
   expect(await cashout.status(PEER, never)).toEqual({ last: undefined, uncashedAmount: 300n });
   await expect(cashout.status('bb'.repeat(32), never)).rejects.toThrow('no prior cheque');
   await expect(cashout.cash('bb'.repeat(32), {}, never)).rejects.toThrow('no prior cheque');
@@ -84,7 +84,7 @@ test('cashing presents the last cheque to its chequebook, for the recipient', as
   expect(transactions.sent[1]).toMatchObject({ gasLimit: 123n, gasFeeCap: 7n });
 });
 
-test('while it is pending what it will pay counts as cashed, also after a restart', async () => {
+test('while it is pending its expected payout counts as cashed, even after a restart', async () => {
   transactions.fate = 'pending';
   const hash = await cashout.cash(PEER, {}, never);
   await receive(450n);
@@ -107,7 +107,7 @@ test('when it is done the result is what the event says', async () => {
   expect((await cashout.status(PEER, never)).last?.result?.totalPayout).toBe(0n);
 });
 
-test('a cheque that bounced says so, and its rest is paid once there are tokens again', async () => {
+test('a bounced cheque is reported, and its rest is paid once there are tokens again', async () => {
   chain.book(book).balance = 100n;
   await cashout.cash(PEER, {}, never);
   expect((await cashout.status(PEER, never)).last?.result).toMatchObject({
@@ -136,13 +136,13 @@ test.each(['reverted', 'cancelled'] as const)(
   },
 );
 
-test('a reorganisation that takes the transaction back makes it pending again', async () => {
+test('a reorganisation that removes the transaction makes it pending again', async () => {
   const hash = await cashout.cash(PEER, {}, never);
   transactions.decide(hash, 'pending');
   expect((await cashout.status(PEER, never)).last?.state).toBe('pending');
 });
 
-test('a transaction that was refused leaves the one before in place', async () => {
+test('a refused transaction leaves the previous one in place', async () => {
   const hash = await cashout.cash(PEER, {}, never);
   transactions.sendError = new ChainError('INSUFFICIENT_NATIVE', 'no coins');
   await receive(450n);
@@ -150,13 +150,13 @@ test('a transaction that was refused leaves the one before in place', async () =
   expect((await open().status(PEER, never)).last?.transactionHash).toBe(hash);
 });
 
-test('a crash before the transaction is written down: nothing was cashed, and the chain says what is open', async () => {
+test('after a crash before the transaction is stored nothing was cashed, and the chain says what is open', async () => {
   transactions.crash = 'before writing';
   await expect(cashout.cash(PEER, {}, never)).rejects.toThrow('crash');
   expect(await open().status(PEER, never)).toEqual({ last: undefined, uncashedAmount: 300n });
 });
 
-test('a crash before the answer: the cashing is known', async () => {
+test('after a crash before the answer the cashing is known', async () => {
   transactions.crash = 'before answering';
   await expect(cashout.cash(PEER, {}, never)).rejects.toThrow('crash');
   const { last, uncashedAmount } = await open().status(PEER, never);

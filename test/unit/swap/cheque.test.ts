@@ -75,7 +75,7 @@ describe('the signature of a cheque', () => {
     }
   });
 
-  test('is the one that another implementation makes and reads, for any cheque, key and chain', async () => {
+  test('equals that of another implementation, which also reads it, for any cheque, key and chain', async () => {
     await fc.assert(
       fc.asyncProperty(
         someCheque,
@@ -114,7 +114,7 @@ describe('the signature of a cheque', () => {
 });
 
 describe('the JSON of a cheque', () => {
-  test('comes back as it was, whatever the payout', () => {
+  test('survives a round trip, whatever the payout', () => {
     fc.assert(
       fc.property(someCheque, fc.uint8Array({ minLength: 65, maxLength: 65 }), (cheque, signature) => {
         const signed = { ...cheque, signature };
@@ -143,7 +143,7 @@ describe('the JSON of a cheque', () => {
         .join(',')}}`,
     );
 
-  test('is read whatever the case of names and digits, with room between', () => {
+  test('is read regardless of the case of names and digits, and of whitespace', () => {
     const { Chequebook, ...rest } = good;
     const shouted = { CHEQUEBOOK: Chequebook.replace('fa02', 'FA02'), ...rest, Unknown: '[1, {"a": 2}]' };
     expect(decodeCheque(written(shouted))).toEqual(decodeCheque(written(good)));
@@ -183,7 +183,7 @@ describe('the JSON of a cheque', () => {
     expect(() => decodeCheque(json(long))).toThrow('expected 1024 at most');
   });
 
-  test('never breaks the reader with other bytes than a cheque', () => {
+  test('never crashes the reader when it is anything but a cheque', () => {
     const bytes = written(good);
     fc.assert(
       fc.property(fc.nat(bytes.length - 1), fc.nat(255), (at, value) => {

@@ -28,7 +28,7 @@ function world(state = memoryRecords()) {
   return { chain, address, transactions, book: open(), open };
 }
 
-test('every cheque promises more than the one before, and is on disk when it is there', async () => {
+test('every cheque promises more than the previous one, and is on disk when it is returned', async () => {
   const { book, open } = world();
   const first = await book.issue(peer(1), { price: 100n, deduction: 0n }, never);
   expect(first.available).toBe(900n);
@@ -44,7 +44,7 @@ test('every cheque promises more than the one before, and is on disk when it is 
   expect(await open().availableBalance(never)).toBe(849n);
 });
 
-test('what is available falls below zero when tokens have gone that were promised', async () => {
+test('the available amount falls below zero when promised tokens are gone', async () => {
   const { book, chain, address } = world();
   await book.issue(peer(1), { price: 600n, deduction: 0n }, never);
   chain.book(address).balance = 200n;
@@ -94,7 +94,7 @@ test('a withdrawal takes no more than what is available', async () => {
   ]);
 });
 
-test('tokens of a withdrawal under way are not promised, nor withdrawn again, also after a restart', async () => {
+test('tokens of a pending withdrawal are neither promised nor withdrawn again, even after a restart', async () => {
   const { book, open, transactions } = world();
   transactions.fate = 'pending';
   await book.withdraw(700n, {}, never);
@@ -114,7 +114,7 @@ test('two withdrawals at once do not take the same tokens', async () => {
   expect(both.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
 });
 
-test('a chequebook that was exchanged starts anew: promises belong to their contract', async () => {
+test('a replaced chequebook starts afresh: promises belong to their contract', async () => {
   const state = memoryRecords();
   const old = world(state);
   await old.book.issue(peer(1), { price: 100n, deduction: 0n }, never);

@@ -21,7 +21,7 @@ test.each(Object.values(SWAP_EVENTS))('%s is an event of the contracts', (signat
   expect(known.find((row) => row.signature === signature)?.topic0).toBe(topicOf(signature));
 });
 
-test('a cashing is encoded as another implementation does', () => {
+test('a cashing is encoded as by another implementation', () => {
   const cheque = {
     chequebook: new Uint8Array(20),
     beneficiary: new Uint8Array(20),

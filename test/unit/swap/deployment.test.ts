@@ -62,7 +62,7 @@ class World {
     );
   }
 
-  /** Start after start until one succeeds, as whoever restarts a node does. */
+  /** Start after start until one succeeds, as an operator restarts a node. */
   async restarted(): Promise<Uint8Array> {
     this.transactions.crash = undefined;
     this.transactions.sendError = undefined;
@@ -80,7 +80,7 @@ class World {
   }
 }
 
-test('the first start deploys a chequebook and puts the deposit into it, later ones use it', async () => {
+test('the first start deploys a chequebook and funds it with the deposit, later ones use it', async () => {
   const world = new World();
   const book = await world.start();
   expect(world.transactions.sent.map(({ to, gasLimit, description }) => [to, gasLimit, description])).toEqual(
@@ -93,7 +93,7 @@ test('the first start deploys a chequebook and puts the deposit into it, later o
   await world.expectOne(book);
 });
 
-test('without a deposit it sends one transaction, and a deposit that is named later is no initial one', async () => {
+test('without a deposit it sends one transaction, and a deposit named later is not an initial one', async () => {
   const world = new World();
   const book = await world.start({ initialDeposit: 0n });
   await world.start({ initialDeposit: 7n });
@@ -120,7 +120,7 @@ describe('a crash', () => {
     await world.expectOne(await world.restarted());
   });
 
-  test('while the transaction waits: the next start goes on with it', async () => {
+  test('while the transaction is pending: the next start continues with it', async () => {
     const world = new World();
     world.transactions.fate = 'pending';
     world.transactions.crash = 'before answering';
@@ -142,7 +142,7 @@ describe('a crash', () => {
   );
 });
 
-describe('a chequebook that the node is told', () => {
+describe('a chequebook that the node is given', () => {
   test('is used as it is', async () => {
     const world = new World();
     const book = world.chain.deploy(KEY, 9n);
@@ -160,7 +160,7 @@ describe('a chequebook that the node is told', () => {
     );
   });
 
-  test('is refused when it is somebody else’s', async () => {
+  test('is refused when it belongs to another owner', async () => {
     const world = new World();
     const book = world.chain.deploy(testKey(2), 9n);
     await expect(world.start({ chequebook: `0x${toHex(book)}` })).rejects.toThrow(
@@ -169,7 +169,7 @@ describe('a chequebook that the node is told', () => {
   });
 });
 
-test('a start behind a stuck transaction goes on when it is mined, and says meanwhile what it waits for', async () => {
+test('a start behind a stuck transaction continues when that is mined, and meanwhile reports what it waits for', async () => {
   const world = new World();
   const { transactions, clock } = world;
   const lines: string[] = [];
@@ -205,7 +205,7 @@ describe('a node without funds', () => {
     await world.expectOne(await started);
   });
 
-  test('gives up after a while and says what is missing', async () => {
+  test('gives up after a while and reports what is missing', async () => {
     const world = new World();
     world.chain.tokens.delete(toHex(OWNER));
     const started = world.start().catch((error: unknown) => (error as Error).message);
@@ -216,7 +216,7 @@ describe('a node without funds', () => {
   });
 });
 
-describe('a chain that answers with something else than an answer', () => {
+describe('a chain that returns an invalid answer', () => {
   /** The world's chain, whose `n`th answer is replaced, and how many it was asked for. */
   function spoiled(world: World, spoil: (n: number) => boolean, answer: string) {
     let asked = 0;
@@ -249,7 +249,7 @@ describe('a chain that answers with something else than an answer', () => {
     },
   );
 
-  test('a transaction that could not be prepared is sent all the same, once', async () => {
+  test('a transaction that could not be prepared is still sent, once', async () => {
     const world = new World();
     const { transactions } = world;
     const send = transactions.send.bind(transactions);
@@ -264,7 +264,7 @@ describe('a chain that answers with something else than an answer', () => {
     expect(transactions.sent).toHaveLength(2);
   });
 
-  test('and does so for ten seconds ends the start, which names the question', async () => {
+  test('and does so for ten seconds ends the start, naming the question', async () => {
     const world = new World();
     const started = world.start({}, spoiled(world, () => true, '0x').chain).catch((error: unknown) => error);
     await world.clock.advance(11_000);

@@ -16,7 +16,7 @@ function oracle() {
   return { clock, chain, read };
 }
 
-test('the rates are there after the start and follow the chain at the multiples of the interval', async () => {
+test('the rates are there after the start and follow the chain at multiples of the interval', async () => {
   const { clock, chain, read } = oracle();
   expect(read.rates()).toBeUndefined();
   await read.start();
@@ -69,7 +69,7 @@ test('old rates stay while the chain is away, and while it has no price', async 
   await read.stop();
 });
 
-test('a node that has no rates yet asks again soon, and a chain that does not answer does not hold up its start', async () => {
+test('a node without rates retries soon, and an unresponsive chain does not delay its start', async () => {
   const { clock, chain, read } = oracle();
   chain.isSilent = true;
   const started = read.start();

@@ -66,7 +66,7 @@ describe('a start without an answer of the chain', () => {
     expect(clock.running).toBe(0);
   });
 
-  test('ends when the node is to stop', async () => {
+  test('ends when the node is told to stop', async () => {
     const { chain, clock, swap } = services();
     chain.isDown = true;
     const stopping = new AbortController();

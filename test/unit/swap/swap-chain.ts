@@ -30,9 +30,9 @@ export class SwapChain {
   readonly strangers = new Set<string>();
   /** Token balances of accounts by hex. */
   readonly tokens = new Map<string, bigint>();
-  /** How the endpoint behaves to whoever asks here. */
+  /** How the endpoint behaves to a caller that asks here. */
   isDown = false;
-  /** Calls end with their signal alone. */
+  /** Calls end only with their signal. */
   isSilent = false;
   calls = 0;
 

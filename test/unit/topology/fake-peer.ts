@@ -1,7 +1,7 @@
 import { toHex } from '../../../node/crypto/hex.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
 
-/** A connected full peer that nobody can talk to. */
+/** A connected full peer without any streams. */
 export function fakePeer(overlay: Uint8Array, changes: Partial<Peer> = {}): Peer {
   return {
     id: toHex(overlay),

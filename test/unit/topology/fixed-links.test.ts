@@ -5,7 +5,7 @@ import { id, otherPeerId, peerId, table } from './table.ts';
 const WANTED = `/ip4/10.0.0.1/tcp/1634/p2p/${peerId}`;
 const OTHER = `/ip4/10.0.0.2/tcp/1634/p2p/${otherPeerId}`;
 
-test('a node whose peers are given dials these until they are there, and nobody whom it hears of', async () => {
+test('a node with fixed peers dials these until they are connected, and no peer that it hears of', async () => {
   const { kademlia, clock, net, dialled, know, connect, disconnect } = table({ onlyPeers: [WANTED] });
   await know([id('80'), id('90')]);
   await kademlia.start();
@@ -29,7 +29,7 @@ test('a node whose peers are given dials these until they are there, and nobody 
   await kademlia.stop();
 });
 
-test('a node without one of its given peers is cut off, also before it has met any', async () => {
+test('a node that misses one of its fixed peers is cut off, even before it has met any', async () => {
   const { kademlia, clock, net } = table({ onlyPeers: [WANTED] });
   await kademlia.start();
   await clock.settle();
@@ -40,7 +40,7 @@ test('a node without one of its given peers is cut off, also before it has met a
   await kademlia.stop();
 });
 
-test('a light one is waited for', async () => {
+test('a fixed light peer is waited for', async () => {
   const { kademlia, clock, net, dialled } = table({ onlyPeers: [WANTED, OTHER] });
   net.dial = (underlay) => {
     if (underlay === OTHER) throw new HostError('PEER_IS_LIGHT', 'target peer is a light node');

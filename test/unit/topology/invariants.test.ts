@@ -36,7 +36,7 @@ interface Truth {
   home: boolean;
   /** It answers probes. */
   open: boolean;
-  /** Since when, and how often in a row, dials of it have failed; when it was dialled with success; when it left. */
+  /** Since when, and how often in a row, dials of it have failed; when it was last dialled successfully; when it left. */
   failedAt: number;
   failures: number;
   dialledAt: number;
@@ -81,7 +81,7 @@ property.prop([fc.array(step, { maxLength: 60 })], { numRuns: 60 })(
     for (const now of steps) {
       switch (now.kind) {
         case 'know':
-          // Known anew: counted anew.
+          // Known again: counted again.
           if (!isKnown(kademlia, now.overlay))
             Object.assign(of(now.overlay), unknown(), { home: of(now.overlay).home });
           await know([now.overlay]);

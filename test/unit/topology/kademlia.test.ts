@@ -35,7 +35,7 @@ test('a failed dial is repeated after 20 s, and the peer forgotten after the six
   await kademlia.stop();
 });
 
-test('a node that is known from the start and not up yet is dialled again soon, and forgotten later', async () => {
+test('a node that is known from the start but not up yet is dialled again soon, and forgotten later', async () => {
   const { kademlia, clock, know, dialled } = table({}, undefined, { isCommon: () => true });
   await kademlia.start();
   await know([id('80')]);
@@ -78,7 +78,7 @@ test.each([
   await kademlia.stop();
 });
 
-test('a machine without network says nothing about its peers', async () => {
+test('a machine without a network draws no conclusions about its peers', async () => {
   const { kademlia, net, know, clock } = table();
   net.dial = () => {
     const cause = Object.assign(new Error('no route'), { code: 'ENETUNREACH' });
@@ -101,7 +101,7 @@ test('an overlay that answers for another one is dropped, and the other one forg
   await kademlia.stop();
 });
 
-test('a hundred overlays that claim one address have it dialled a few times, and do not keep others from being dialled', async () => {
+test('a hundred overlays that claim one address cause only a few dials', async () => {
   const { kademlia, clock, know, dialled } = table();
   await kademlia.start();
   const claiming = Array.from({ length: 100 }, (_, i) => id((i + 0x10).toString(16)));
@@ -115,7 +115,7 @@ test('a hundred overlays that claim one address have it dialled a few times, and
   await kademlia.stop();
 });
 
-test('a peer that is connected stays when another overlay claims its address', async () => {
+test('a connected peer stays when another overlay claims its address', async () => {
   const { kademlia, clock, connect, net, know, drops } = table();
   const there = connect(id('80'));
   await kademlia.start();
@@ -151,7 +151,7 @@ const CROWDED = [...Array.from({ length: 11 }, (_, i) => 0x8000 + i), 0xf800, 0x
   id(n.toString(16)),
 );
 
-test('a bin below the radius is balanced first, then filled up to eight, with those that can be reached', async () => {
+test('a bin below the radius is balanced first, then filled up to eight, with reachable peers', async () => {
   const { kademlia, clock, net, know, dialled } = table({ storageRadius: () => 4 });
   const away = new Set(CROWDED.slice(1, 3).map((overlay) => underlayOf(overlay)));
   everybodyHome(net);
@@ -170,10 +170,10 @@ test('a bin below the radius is balanced first, then filled up to eight, with th
   await kademlia.stop();
 });
 
-test('at radius 0 a bin is dialled until four are connected, those first that spread over it', async () => {
+test('at radius 0 a bin is dialled until four are connected, starting with those that spread over it', async () => {
   const { kademlia, know, dialled } = table();
   await kademlia.start();
-  // Nobody is there, so all are tried.
+  // No peer answers, so all are tried.
   await know(CROWDED);
   expect(dialled()).toHaveLength(CROWDED.length);
   await kademlia.stop();
@@ -196,7 +196,7 @@ test('at radius 0 a bin is filled as usual while only a few nodes are known', as
   await kademlia.stop();
 });
 
-test('four dials are under way at once, and more when these take long', async () => {
+test('four dials run at once, and more when these take long', async () => {
   const { kademlia, clock, net, know, dialled } = table();
   const waiting: ((overlayHex: string) => void)[] = [];
   net.dial = () => new Promise((resolve) => waiting.push(resolve));
@@ -215,7 +215,7 @@ test('four dials are under way at once, and more when these take long', async ()
   await kademlia.stop();
 });
 
-test('addresses that were kept are dialled in an order of chance', async () => {
+test('stored addresses are dialled in random order', async () => {
   const { kademlia, addressBook, know, dialled } = table();
   await know(['80', '90', 'c0'].map(id));
   expect(addressBook.overlays()).toHaveLength(3);
@@ -228,7 +228,7 @@ test('addresses that were kept are dialled in an order of chance', async () => {
   expect(dialled()).toEqual([]);
 });
 
-test('nodes that were given the same records are not told of each other, all others are', async () => {
+test('nodes that were given the same records are not announced to each other, all others are', async () => {
   const given = new Set(['80', '40'].map(id));
   const { kademlia, clock, connect, announced } = table({}, undefined, {
     isCommon: (peer) => given.has(peer),
@@ -321,7 +321,7 @@ test.each([
   },
 );
 
-test('who came before a peer was known to be reachable hears of it then, and is told once', async () => {
+test('peers that were there before a peer proved reachable hear of it then, and only once', async () => {
   const { kademlia, clock, net, connect, disconnect, announced } = table({ storageRadius: () => 8 });
   const probed = Promise.withResolvers<void>();
   net.probe = () => probed.promise;
@@ -344,7 +344,7 @@ test('who came before a peer was known to be reachable hears of it then, and is 
   await kademlia.stop();
 });
 
-test('a peer that one probe has missed is named to others after the next', async () => {
+test('a peer that failed one probe is announced to others after the next', async () => {
   const { kademlia, clock, net, connect, announced } = table({ storageRadius: () => 8 });
   net.probe = unreachable;
   await kademlia.start();
@@ -356,7 +356,7 @@ test('a peer that one probe has missed is named to others after the next', async
   await kademlia.stop();
 });
 
-test('an announcement that failed is made again when the peer turns out to be reachable', async () => {
+test('a failed announcement is repeated when the peer proves reachable', async () => {
   const { kademlia, clock, net, connect, announced } = table();
   const probed = Promise.withResolvers<void>();
   net.probe = () => probed.promise;
@@ -390,7 +390,7 @@ test('a light peer hears of others, is not announced, and is not in the table', 
   await kademlia.stop();
 });
 
-test('the hundred and first light peer drives out another one', async () => {
+test('the hundred-and-first light peer displaces another one', async () => {
   const { kademlia, connect, drops } = table();
   await kademlia.start();
   for (let i = 0; i <= 100; i++) connect(id(`4${i.toString(16).padStart(3, '0')}`), 'inbound', false);
@@ -399,7 +399,7 @@ test('the hundred and first light peer drives out another one', async () => {
   await kademlia.stop();
 });
 
-test('a newcomer that can not be told about others is disconnected', async () => {
+test('a newcomer that cannot be told about others is disconnected', async () => {
   const { kademlia, clock, connect, net, drops } = table();
   await kademlia.start();
   connect(id('80'));
@@ -439,7 +439,7 @@ test('every five minutes bins below the radius give up peers that share a slot',
   await kademlia.stop();
 });
 
-test('the closest peer is the one with the smallest distance, without those to skip, or the node itself', async () => {
+test('the closest peer is the one at the smallest distance that is not skipped, or the node itself', async () => {
   const { kademlia, connect } = table();
   await kademlia.start();
   for (const prefix of ['80', 'c0', '40']) connect(id(prefix));
@@ -469,7 +469,7 @@ test('neighbours are the peers within the storage radius', async () => {
   await kademlia.stop();
 });
 
-test('a radius that has changed is looked at at once: a bin that is below it now is balanced', async () => {
+test('a changed radius takes effect at once: a bin that is now below it is balanced', async () => {
   let radius = 0;
   const { kademlia, net, know, dialled, clock } = table({ storageRadius: () => radius });
   everybodyHome(net);
@@ -487,7 +487,7 @@ test('a radius that has changed is looked at at once: a bin that is below it now
   await kademlia.stop();
 });
 
-test('a snapshot tells how long a peer has been connected, also over restarts', async () => {
+test('a snapshot shows how long a peer has been connected, even across restarts', async () => {
   const state = memoryRecords();
   const { kademlia, clock, connect, disconnect } = table({}, state);
   await kademlia.start();
@@ -534,7 +534,7 @@ const unreachable = async () => {
   throw new HostError('DIAL_FAILED', 'nobody there');
 };
 
-test('peers that nobody reached do not fill a bin', async () => {
+test('unreached peers do not fill a bin', async () => {
   const { kademlia, clock, net, connect, picks } = table();
   net.probe = unreachable;
   await kademlia.start();
@@ -545,10 +545,10 @@ test('peers that nobody reached do not fill a bin', async () => {
   await kademlia.stop();
 });
 
-test('an overfull bin gives up an unhealthy peer first, then the last that nobody reached', async () => {
+test('an overfull bin gives up an unhealthy peer first, then the last unreached one', async () => {
   const { kademlia, clock, net, connect, drops } = table({ storageRadius: () => 1 });
   await kademlia.start();
-  // Slots 0 to 3, of which two peers too many can be reached.
+  // Slots 0 to 3, two peers too many of which can be reached.
   const overlays = Array.from({ length: 24 }, (_, i) => id((0x80 + i).toString(16)));
   const walled = ['90', '92'].map((prefix) => underlayOf(id(prefix)));
   net.probe = async (underlay) => {
@@ -582,7 +582,7 @@ test('beyond the radius only peers that others can reach are named', async () =>
   await kademlia.stop();
 });
 
-test('neighbours hear of each other whether they can be reached or not, and again every quarter of an hour', async () => {
+test('neighbours hear of each other whether or not they are reachable, and again every quarter of an hour', async () => {
   const { kademlia, clock, net, connect, announced } = table();
   net.probe = unreachable;
   await kademlia.start();
@@ -599,7 +599,7 @@ test('neighbours hear of each other whether they can be reached or not, and agai
   await kademlia.stop();
 });
 
-test('a peer that was just connected is used at once, a healthy reachable one is preferred', async () => {
+test('a newly connected peer is used at once, a healthy reachable one is preferred', async () => {
   const { kademlia, clock, net, connect } = table();
   const probe = Promise.withResolvers<void>();
   net.probe = () => probe.promise;
@@ -628,7 +628,7 @@ test('a peer that was just connected is used at once, a healthy reachable one is
   await kademlia.stop();
 });
 
-test('a peer of the neighbourhood of a chunk comes before a healthy one, by the storage radius of now', async () => {
+test('a peer in the neighbourhood of a chunk comes before a healthy one, by the current storage radius', async () => {
   let radius = 1;
   const { kademlia, clock, connect } = table({ storageRadius: () => radius });
   await kademlia.start();
@@ -644,7 +644,7 @@ test('a peer of the neighbourhood of a chunk comes before a healthy one, by the 
   await kademlia.stop();
 });
 
-test('a node that others can not reach is never the closest', async () => {
+test('a node that others cannot reach is never the closest', async () => {
   const { kademlia, connect } = table({ reachable: false });
   await kademlia.start();
   const own = { skip: new Set<string>(), includeSelf: true };
@@ -667,7 +667,7 @@ test('a configured bootnode is used like any other peer', async () => {
   await kademlia.stop();
 });
 
-test('a dedicated one introduces, and that is all', async () => {
+test('a dedicated bootnode introduces peers and does nothing else', async () => {
   const { kademlia, clock, net, connect, announced } = table({
     bootnodes: [bootnodeOf(id('80'))],
     dedicatedBootnodes: true,
@@ -702,7 +702,7 @@ test('a node is cut off when it knows peers and none is connected', async () => 
   await kademlia.stop();
 });
 
-test('in bootnode mode nobody is dialled but bootnodes', async () => {
+test('in bootnode mode only bootnodes are dialled', async () => {
   const bootnode = bootnodeOf(id('80'));
   const { kademlia, clock, net, know, dialled } = table({ bootnodeMode: true, bootnodes: [bootnode] });
   everybodyHome(net);
@@ -715,7 +715,7 @@ test('in bootnode mode nobody is dialled but bootnodes', async () => {
   await kademlia.stop();
 });
 
-test('in bootnode mode a bin of twenty makes room for whoever comes', async () => {
+test('in bootnode mode a bin of twenty makes room for any newcomer', async () => {
   const { kademlia, clock, connect, picks, drops } = table({ bootnodeMode: true });
   await kademlia.start();
   const overlays = Array.from({ length: 21 }, (_, i) => id((0x80 + i).toString(16)));

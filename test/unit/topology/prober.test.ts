@@ -68,7 +68,7 @@ test('a peer that we have dialled ourselves counts as reached, and is probed aft
   expect(count()).toBe(1);
 });
 
-test('a peer that is known from the start counts as reached, also when it has dialled us', async () => {
+test('a peer that is known from the start counts as reached, even when it dialled us', async () => {
   const { clock, subject, count, results } = prober({ isCommon: (id) => id.startsWith('80') });
   subject.connected(peer('80', { direction: 'inbound' }));
   expect(results).toEqual(['80 Public']);
@@ -90,7 +90,7 @@ test('a peer that was reached is probed again after 10, then every 20 minutes', 
   }
 });
 
-test('one that was not after a quarter of a minute, 10, 20, 40, then every 80 minutes', async () => {
+test('an unreached peer is probed again after a quarter of a minute, 10, 20, 40, then every 80 minutes', async () => {
   const { clock, subject, net, count, results } = prober();
   net.probe = refuse;
   subject.connected(peer('80'));
@@ -104,7 +104,7 @@ test('one that was not after a quarter of a minute, 10, 20, 40, then every 80 mi
   expect(new Set(results)).toEqual(new Set(['80 Private']));
 });
 
-test('another result starts the pauses anew', async () => {
+test('a different result restarts the pauses', async () => {
   const { clock, subject, net, count, results } = prober();
   subject.connected(peer('80'));
   await clock.advance(10 * MINUTE);
@@ -154,7 +154,7 @@ test('eight peers are probed at once, the others as these are done', async () =>
   expect(count()).toBe(1);
 });
 
-test('a peer that left is not probed, and a probe that is under way says nothing about it', async () => {
+test('a peer that left is not probed, and a probe under way has no effect on it', async () => {
   const { clock, subject, net, count, results } = prober();
   const answer = Promise.withResolvers<void>();
   net.probe = () => answer.promise;

@@ -1,4 +1,4 @@
-/** Whatever order things happen in, and whatever gets lost while the nodes start: in the end everybody has everybody. */
+/** Whatever order things happen in, and whatever gets lost while the nodes start: in the end every node has every other one. */
 import { fc, test as property } from '@fast-check/vitest';
 import { expect } from 'vitest';
 import { createSigner } from '../../../node/crypto/signer.ts';
@@ -106,10 +106,10 @@ function nodesIn(clock: ManualClock, given: Trouble): Node[] {
   });
 }
 
-/** What has kept nodes apart. */
+/** What kept nodes apart. */
 const examples: [Trouble][] = [
   {
-    // Two dial each other; what one says on the first connection is there before its introduction on the second.
+    // Two dial each other; what one sends on the first connection arrives before its introduction on the second.
     nodes: 3,
     firstKey: 78,
     radius: 0,
@@ -126,7 +126,7 @@ const examples: [Trouble][] = [
     startsMs: [40, 2_000, 2_000, 2_000, 2_000],
   },
   {
-    // All come before anybody is known to be reachable.
+    // All come before any of them is known to be reachable.
     nodes: 5,
     firstKey: 3,
     radius: 4,
@@ -135,7 +135,7 @@ const examples: [Trouble][] = [
     startsMs: [0, 0, 40, 0, 0],
   },
   {
-    // Nodes of one slot, and who should tell their peers of them is not heard.
+    // Nodes of one slot, and the node that should announce them to their peers is not heard.
     nodes: 5,
     firstKey: 114,
     radius: 2,

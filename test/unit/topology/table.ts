@@ -13,7 +13,7 @@ import { fakePeer } from './fake-peer.ts';
 
 export const peerId = vectors.underlays[0]?.underlays[0]?.split('/p2p/')[1];
 export const id = (prefix: string) => prefix.padEnd(64, '0');
-/** Of somebody else. */
+/** Of another node. */
 export const otherPeerId = '12D3KooWEyoppNCUx8Yx66oV9fJnriXwCcXwDDUA2kj6vnc6iDEp';
 /** Overlay and underlay say the same, so that a dial shows who is meant. */
 export const underlayOf = (overlayHex: string, ip = '8.8') =>
@@ -43,13 +43,13 @@ export function table(
   const announced: Announced[] = [];
   const blocked: BlocklistEntry[] = [];
   let picker = (_overlay: Uint8Array, _full: boolean): boolean => true;
-  /** What a dial does; by default nobody is there. */
+  /** What a dial does; by default no node answers. */
   const net = {
     dial: (_underlay: string): string | Promise<string> => {
       throw new HostError('DIAL_FAILED', 'nobody there');
     },
     announce: (_to: string): void => undefined,
-    /** What a probe does; by default everybody can be reached. */
+    /** What a probe does; by default every peer can be reached. */
     probe: async (_underlay: string, _signal: AbortSignal): Promise<void> => undefined,
   };
   const connect = (
@@ -165,7 +165,7 @@ export function table(
   };
 }
 
-/** Everybody answers the dial. */
+/** Every peer answers the dial. */
 export function everybodyHome(net: { dial: (underlay: string) => string | Promise<string> }): void {
   net.dial = (underlay) => {
     const [, , , , a, b] = /ip4\/(\d+)\.(\d+)\.((\d+)\.(\d+))/.exec(underlay)?.slice(0) ?? [];

@@ -52,24 +52,24 @@ test('when a tier is used up the next one follows', () => {
   expect(order).toEqual(['80', 'c0', 'ff', undefined]);
 });
 
-test('a tier without anybody closer than the node itself is passed over', () => {
+test('a tier without a peer closer than the node itself is passed over', () => {
   const tiers = tiersOf([peer('80'), peer('01')], { reachable: ['80'], healthy: ['80'] });
   expect(prefixOf(tiers.closest(overlay('01'), FAR, nobody, own))).toBe('01');
   expect(tiers.closest(overlay('00'), FAR, nobody, own)).toBeUndefined();
 });
 
-test('a peer of the neighbourhood of the address comes before a healthy one outside of it', () => {
+test('a peer in the neighbourhood of the address comes before a healthy one outside it', () => {
   const tiers = tiersOf(['80', 'c0', 'fe'].map(peer), { reachable: ['80', 'c0'], healthy: ['80'] });
   const closest = (radius: number) => prefixOf(tiers.closest(overlay('ff'), radius, nobody));
   expect([0, 1, 2, 3, 7, 8].map(closest)).toEqual(['80', '80', 'c0', 'fe', 'fe', '80']);
 });
 
-test('of the peers of a neighbourhood a healthy one comes before a closer one that is not', () => {
+test('among the peers of a neighbourhood a healthy one comes before a closer unhealthy one', () => {
   const tiers = tiersOf(['c0', 'fe'].map(peer), { reachable: ['c0'], healthy: ['c0'] });
   expect(prefixOf(tiers.closest(overlay('ff'), 2, nobody))).toBe('c0');
 });
 
-test('a peer of the neighbourhood that is skipped, or no closer than the node itself, is none', () => {
+test('a peer of the neighbourhood that is skipped, or no closer than the node itself, does not count', () => {
   const tiers = tiersOf(['80', 'c0'].map(peer), { reachable: ['80'], healthy: ['80'] });
   expect(prefixOf(tiers.closest(overlay('ff'), 2, new Set([peer('c0').id])))).toBe('80');
   expect(tiers.closest(overlay('ff'), 2, nobody, overlay('fe'))).toBeUndefined();

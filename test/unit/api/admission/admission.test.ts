@@ -40,7 +40,7 @@ function deeds({ knobs }: Kit) {
 }
 const NOTHING = { bought: [], paid: [], connected: [], messages: [], subscriptions: [], pushed: [] };
 
-describe.each(DIALECTS)('a host name that leads here, in the dialect %s', (dialect) => {
+describe.each(DIALECTS)('a host name that resolves to this machine, in the dialect %s', (dialect) => {
   test('is refused by every operation of both ports, without a header that lets a page read it', async () => {
     const kit = await startKit({ dialect, corsAllowedOrigins: ['*'] });
     for (const row of ROUTES) {
@@ -55,21 +55,21 @@ describe.each(DIALECTS)('a host name that leads here, in the dialect %s', (diale
     expect(deeds(kit)).toEqual(NOTHING);
   });
 
-  test('may not even be asked about', async () => {
+  test('is refused even for preflight requests', async () => {
     const { api } = await startKit({ dialect, corsAllowedOrigins: ['*'] });
     const preflight = { method: 'OPTIONS', url: '/stamps/1/20', headers: { host: 'evil.example' } } as const;
     expect((await api.main.inject(preflight)).statusCode).toBe(403);
   });
 
-  test('is answered when it was named', async () => {
+  test('is accepted when it was configured', async () => {
     const { api } = await startKit({ dialect, allowedHosts: ['storage.example'] });
     const answer = await api.main.inject({ url: '/wallet', headers: { host: 'storage.example:1633' } });
     expect(answer.statusCode).toBe(200);
   });
 });
 
-describe.each(DIALECTS)('a page that is a stranger, in the dialect %s', (dialect) => {
-  test.each(FOREIGN)('%s has no operation run that has an effect', async (_what, headers) => {
+describe.each(DIALECTS)('a foreign page, in the dialect %s', (dialect) => {
+  test.each(FOREIGN)('%s runs no operation that has an effect', async (_what, headers) => {
     const kit = await startKit({ dialect, corsAllowedOrigins: ['http://app.example'] });
     for (const row of EFFECTS) {
       const { statusCode, body } = await kit.api.main.inject(requestOf(row, headers));
@@ -90,7 +90,7 @@ describe.each(DIALECTS)('a page that is a stranger, in the dialect %s', (dialect
     }
   });
 
-  test.each(OWN)('%s is none', async (_what, headers) => {
+  test.each(OWN)('%s is not foreign', async (_what, headers) => {
     const kit = await startKit({ dialect, corsAllowedOrigins: ['http://app.example'] });
     const withdrawal = { method: 'POST', url: '/chequebook/withdraw?amount=5' } as const;
     const answer = await kit.api.main.inject({ ...withdrawal, headers: { host: HOST, ...headers } });
@@ -109,7 +109,7 @@ describe.each(DIALECTS)('a page that is a stranger, in the dialect %s', (dialect
   });
 });
 
-test('operations with an effect are all but plain reads, and these of the rest', () => {
+test('operations with an effect are all except plain reads, and these GET operations', () => {
   expect(EFFECTS.filter(({ method }) => method === 'GET').map(({ path, effect }) => [path, effect])).toEqual([
     ['/chunks/stream', 'changes'],
     ['/pss/subscribe/{topic}', 'subscribes'],
@@ -124,7 +124,7 @@ test('operations with an effect are all but plain reads, and these of the rest',
 });
 
 describe('content under the host of the API', () => {
-  test.each(DIALECTS)('is a sandbox in the dialect %s', async (dialect) => {
+  test.each(DIALECTS)('is sandboxed in the dialect %s', async (dialect) => {
     const { api } = await startKit({ dialect });
     const paths = READS.filter(({ response }) => response === 'octets').map((row) => requestOf(row).url);
     expect(paths).toEqual(['/bytes/1', '/chunks/1', '/svc/1', '/svc/1/1', '/soc/1/1', '/feeds/1/1']);
@@ -136,7 +136,7 @@ describe('content under the host of the API', () => {
     }
   });
 
-  test('a page of it is a sandbox when it is there', async () => {
+  test('a page of it is sandboxed when it exists', async () => {
     const { api } = await startKit();
     const uploaded = await api.main.inject({
       method: 'POST',
@@ -160,7 +160,7 @@ describe('content under the host of the API', () => {
 describe.each(DIALECTS)('a token, in the dialect %s', (dialect) => {
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-  test('is asked for by everything but the answers to probes', async () => {
+  test('is required by everything except the answers to probes', async () => {
     const kit = await startKit({ dialect, tokens: TOKENS });
     const unknown = { method: 'GET', path: '/nowhere' };
     for (const row of [...ROUTES, unknown]) {
@@ -175,7 +175,7 @@ describe.each(DIALECTS)('a token, in the dialect %s', (dialect) => {
     expect(deeds(kit)).toEqual(NOTHING);
   });
 
-  test('that is wrong is refused with 401, and told nowhere', async () => {
+  test('that is wrong is refused with 401, and never disclosed', async () => {
     const kit = await startKit({ dialect, tokens: TOKENS });
     const wrong = 'wrong-wrong-wrong-wrong';
     const answer = await kit.api.main.inject({ url: '/wallet', headers: bearer(wrong) });
@@ -196,7 +196,7 @@ describe.each(DIALECTS)('a token, in the dialect %s', (dialect) => {
     expect(kit.knobs.paid).toHaveLength(1);
   });
 
-  test('that is read-only opens the reads alone', async () => {
+  test('that is read-only opens only reads', async () => {
     const kit = await startKit({ dialect, tokens: TOKENS });
     for (const row of ROUTES) {
       if (row.port === 'debug') continue;
@@ -209,14 +209,14 @@ describe.each(DIALECTS)('a token, in the dialect %s', (dialect) => {
     expect(deeds(kit)).toEqual(NOTHING);
   });
 
-  test('of the debug API opens that alone', async () => {
+  test('of the debug API opens only the debug API', async () => {
     const { api } = await startKit({ dialect, tokens: TOKENS });
     const request = { url: '/wallet', headers: bearer(TOKENS.debug) };
     expect((await api.main.inject(request)).statusCode).toBe(401);
     expect((await api.debug.inject(request)).statusCode).toBe(200);
   });
 
-  test('is asked for by content under a host name of its own', async () => {
+  test('is required by content under a host name of its own', async () => {
     const { api } = await startKit({ dialect, tokens: TOKENS });
     const site = { url: '/', headers: { host: `${'0'.repeat(64)}.svc.localhost` } };
     expect((await api.main.inject(site)).statusCode).toBe(401);
@@ -224,7 +224,7 @@ describe.each(DIALECTS)('a token, in the dialect %s', (dialect) => {
     expect((await api.main.inject(opened)).statusCode).toBe(404);
   });
 
-  test('is no part of the question of a browser whether it may be sent', async () => {
+  test('is not required for preflight requests', async () => {
     const { api } = await startKit({ dialect, tokens: TOKENS, corsAllowedOrigins: ['http://app.example'] });
     const headers = { origin: 'http://app.example', 'access-control-request-headers': 'authorization' };
     const answer = await api.main.inject({ method: 'OPTIONS', url: '/wallet', headers });
@@ -253,14 +253,14 @@ describe('the id of a request', () => {
       expect(await idOf(kit, id)).toBe(id);
   });
 
-  test('is another one when it is not', async () => {
+  test('is replaced when it is not', async () => {
     const kit = await startKit();
     for (const id of ['', 'a b', '"a"', 'a,b', 'ä', '<a>', 'x'.repeat(129)]) {
       expect(await idOf(kit, id)).toMatch(/^abababab-[0-9a-z]+-[0-9a-z]+$/);
     }
   });
 
-  test('is another one for every request, on both ports', async () => {
+  test('is different for every request, on both ports', async () => {
     const { api } = await startKit();
     const answers = await Promise.all(
       [api.main, api.main, api.debug].map((port) => port.inject({ url: '/nowhere' })),

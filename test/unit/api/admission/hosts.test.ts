@@ -17,7 +17,7 @@ describe('host names', () => {
     'bah5acgza.swarm.localhost:1633',
     'node.example.org',
     'NODE.example.org.:1633',
-  ])('%s is answered', (host) => {
+  ])('%s is accepted', (host) => {
     expect(createHostCheck(['Node.example.org'])(host)).toBe(true);
   });
 
@@ -39,7 +39,7 @@ describe('host names', () => {
     '',
     ':1633',
     '*',
-  ])("'%s' is not", (host) => {
+  ])("'%s' is not accepted", (host) => {
     expect(createHostCheck(['node.example.org'])(host)).toBe(false);
   });
 

@@ -30,11 +30,11 @@ describe('tokens', () => {
     expect(createTokenCheck(TOKENS, 'main').scopeOf(authorization)).toBeUndefined();
   });
 
-  test('the scheme is compared without case', () => {
+  test('the scheme is case-insensitive', () => {
     expect(createTokenCheck(TOKENS, 'main').scopeOf(`bearer  ${TOKENS.api}`)).toBe('full');
   });
 
-  test('a port asks for one when there is one for it', () => {
+  test('a port requires a token when one is configured for it', () => {
     const required = (tokens: object, port: 'main' | 'debug') => createTokenCheck(tokens, port).required;
     expect([required({}, 'main'), required({ api: '', apiRead: '', debug: '' }, 'debug')]).toEqual([
       false,
@@ -50,7 +50,7 @@ describe('tokens', () => {
     ]);
   });
 
-  test('no token is none that an empty one opens', () => {
+  test('an empty token opens nothing', () => {
     expect(createTokenCheck({ api: '' }, 'main').scopeOf('Bearer ')).toBeUndefined();
   });
 });

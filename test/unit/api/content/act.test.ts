@@ -40,7 +40,7 @@ async function get(kit: Kit, url: string, headers: Headers = {}, method: 'GET' |
   return { status: answer.statusCode, body: answer.body, headers: answer.headers, answer };
 }
 
-/** The same content as somebody else reads it. */
+/** The same content as another node reads it. */
 function as(secret: Uint8Array, kit: Kit): Kit {
   const { clock, random } = kit.services;
   Object.assign(kit.services.accessControl, createAccessControl(secret, { clock, random }));
@@ -87,7 +87,7 @@ describe.each(['svc', 'swarm'] as const)('access control in the %s dialect', (di
   ];
 
   test.each(routes)(
-    '$name is read with publisher and history alone',
+    '$name can be read with publisher and history alone',
     async ({ up, body, type, down, tail = '', seen }) => {
       const kit = await startKit({ dialect });
       const tag = (await kit.api.main.inject({ method: 'POST', url: '/tags' })).json<{ uid: number }>();
@@ -113,7 +113,7 @@ describe.each(['svc', 'swarm'] as const)('access control in the %s dialect', (di
     },
   );
 
-  test('a feed manifest is protected too, and tells its history alone', async () => {
+  test('a feed manifest is protected too, and returns only its history', async () => {
     const kit = await startKit({ dialect });
     const url = `/feeds/${'12'.repeat(20)}/aabb`;
     const plain = (await kit.api.main.inject({ method: 'POST', url, headers: PAID })).json<Sent>();
@@ -180,7 +180,7 @@ describe('an upload with access control', () => {
     expect(answer.json()).toEqual({ code: 404, message: 'act or history entry not found' });
   });
 
-  test('fails as a whole when the disk is full for its history', async () => {
+  test('fails as a whole when the batch is full before its history is stored', async () => {
     const kit = await startKit();
     kit.knobs.stampsLeft = 1;
     const answer = await kit.api.main.inject({
@@ -202,7 +202,7 @@ describe('an upload with access control', () => {
     expect((await get(kit, `/bytes/${references[0]}`)).body).toBe('hello');
   });
 
-  test('is not made when the header says no', async () => {
+  test('is not protected when the header says no', async () => {
     const kit = await startKit();
     const headers = { ...PAID, 'svc-act': 'False', 'svc-act-history-address': NOBODY };
     const answer = await kit.api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'hello' });
@@ -225,7 +225,7 @@ describe('a download with access control', () => {
     }
   });
 
-  test('and what is no history is refused', async () => {
+  test('and an invalid history is refused', async () => {
     const kit = await startKit();
     const { reference } = await upload(kit, '/bytes', 'hello');
     const other = await kit.api.main.inject({
@@ -238,7 +238,7 @@ describe('a download with access control', () => {
     expect(answer.json()).toEqual({ code: 400, message: 'failed to create history' });
   });
 
-  test('and an access list that is none is an error of its own', async () => {
+  test('and an unexpected failure is an error of its own', async () => {
     const kit = await startKit();
     const broken = kit.services.accessControl as { reveal: unknown };
     broken.reveal = () => Promise.reject(new Error('disk'));
@@ -318,7 +318,7 @@ describe('a list of grantees', () => {
     expect(kit.services.store.tags.get(1)?.address).toHaveLength(32);
   });
 
-  test('lets a grantee read what is uploaded under its history, and no longer after a revocation', async () => {
+  test('lets a grantee read what is uploaded under its history, until it is revoked', async () => {
     const kit = await startKit();
     const list = await created(kit, [FRIEND_KEY]);
     const old = await upload(kit, '/bytes', 'old', { 'svc-act-history-address': list.historyref });
@@ -341,7 +341,7 @@ describe('a list of grantees', () => {
     }
   });
 
-  test('of another publisher, or none at all, is not found', async () => {
+  test('of another publisher, or one that does not exist, is not found', async () => {
     const kit = await startKit();
     const { ref } = await created(kit, [FRIEND_KEY]);
     for (const reference of [NOBODY, `${NOBODY}${NOBODY}`]) {
@@ -395,7 +395,7 @@ describe('a list of grantees', () => {
     expect(answer.json()).toMatchObject({ code, message });
   });
 
-  test('of another shape is the failure that the public network knows, in its dialect', async () => {
+  test('of another shape gives the error known from the public network, in its dialect', async () => {
     const headers = { 'swarm-postage-batch-id': NOBODY };
     const answer = await change(await startKit({ dialect: 'swarm' }), '/grantee', '[]', headers);
     expect(answer.json()).toEqual({ code: 500, message: 'error unmarshaling request body' });
@@ -419,7 +419,7 @@ describe('a list of grantees', () => {
     },
   );
 
-  test('a patch needs a history, and a list that is there', async () => {
+  test('a patch needs a history, and an existing list', async () => {
     const kit = await startKit();
     const list = await created(kit, [FRIEND_KEY]);
     expect((await change(kit, patching(list), '{}', PAID)).json().reasons).toEqual([

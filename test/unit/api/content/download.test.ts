@@ -26,7 +26,7 @@ function get(url: string, headers: Record<string, string> = {}) {
 }
 
 describe.each(URLS)('GET %s', (url) => {
-  test('the whole content and what is to know about it', async () => {
+  test('the whole content and its headers', async () => {
     const { statusCode, headers, rawPayload } = await get(url);
     expect(statusCode).toBe(200);
     expect(rawPayload.equals(body)).toBe(true);
@@ -55,7 +55,7 @@ describe.each(URLS)('GET %s', (url) => {
     expect(rawPayload.equals(body.subarray(-3))).toBe(true);
   });
 
-  test('several ranges come as parts, each with its place and type', async () => {
+  test('several ranges are sent as parts, each with its position and type', async () => {
     const { statusCode, headers, rawPayload } = await get(url, { range: 'bytes=0-1, 49998-' });
     expect(statusCode).toBe(206);
     const boundary = /^multipart\/byteranges; boundary=([0-9a-f]+)$/.exec(
@@ -72,7 +72,7 @@ describe.each(URLS)('GET %s', (url) => {
     expect(headers['content-length']).toBe(String(rawPayload.length));
   });
 
-  test('a range that is none', async () => {
+  test('an invalid range', async () => {
     const { statusCode, headers, body: text } = await get(url, { range: 'bytes=5-2' });
     expect([statusCode, text]).toEqual([416, 'invalid range\n']);
     expect(headers).toMatchObject({
@@ -83,7 +83,7 @@ describe.each(URLS)('GET %s', (url) => {
     for (const name of ['etag', 'last-modified', 'content-range']) expect(headers[name]).toBeUndefined();
   });
 
-  test('a range behind the end', async () => {
+  test('a range beyond the end', async () => {
     const { statusCode, headers, body: text } = await get(url, { range: 'bytes=50000-' });
     expect([statusCode, text]).toEqual([416, 'invalid range: failed to overlap\n']);
     expect(headers['content-range']).toBe('bytes */50000');
@@ -97,7 +97,7 @@ describe.each(URLS)('GET %s', (url) => {
       expect(headers[name]).toBeUndefined();
   });
 
-  test('content that is not the wanted one', async () => {
+  test('content that does not match the condition', async () => {
     const { statusCode, headers, rawPayload } = await get(url, { 'if-match': '"x"' });
     expect([statusCode, rawPayload.length, headers['content-length']]).toEqual([412, 0, '0']);
     expect(headers['last-modified']).toBe(httpDate(NOW_MS));
@@ -133,7 +133,7 @@ describe('failures', () => {
     await expect(other.api.main.inject({ url: `/bytes/${content}` })).rejects.toThrow();
   });
 
-  test('a chunk that takes longer than the request allows is one that is not there', async () => {
+  test('a chunk that takes longer than the request allows counts as missing', async () => {
     const slow = await startKit();
     let aborted = false;
     slow.services.netstore.getter = () => ({
@@ -159,7 +159,7 @@ describe('failures', () => {
   });
 });
 
-test('a long answer leaves a turn to everything else again and again', async () => {
+test('a long answer repeatedly yields a turn to other work', async () => {
   const payload = Buffer.alloc(13 * 2 ** 20, 7);
   const headers = { 'svc-postage-batch-id': BATCH };
   const answer = await api.main.inject({ method: 'POST', url: '/bytes', headers, payload });

@@ -69,11 +69,11 @@ describe('conditions', () => {
     expect(kind({ ifNoneMatch: '', ifModifiedSince: dateAt(nowSeconds) })).toBe('not-modified');
   });
 
-  test('what must match is looked at before what must not', () => {
+  test('If-Match is checked before If-None-Match', () => {
     expect(kind({ ifMatch: '"x"', ifNoneMatch: etag })).toBe('precondition-failed');
   });
 
-  test('a date that is none is ignored', () => {
+  test('an invalid date is ignored', () => {
     expect(kind({ ifUnmodifiedSince: 'yesterday', ifModifiedSince: '2026-01-01' })).toBe('whole');
   });
 
@@ -148,7 +148,7 @@ describe('ranges', () => {
     'bytes=0-1,x',
     `bytes=${'9'.repeat(30)}-`,
     `bytes=${'0-0,'.repeat(300)}`,
-  ])('%s is no range', (range) => {
+  ])('%s is not a range', (range) => {
     expect(plan({ range })).toEqual({ kind: 'unsatisfiable', overlap: false });
   });
 

@@ -1,4 +1,4 @@
-/** What all downloads of a node have in common: places, bytes read ahead, turns of the event loop. */
+/** What all downloads of a node share: places, bytes read ahead, turns of the event loop. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Reads } from '../../../../node/api/content/reads.ts';
 import { errorAnswer } from '../../../../node/api/dispatch.ts';
@@ -71,7 +71,7 @@ test('a range is read whole, and its place is free again', async () => {
   expect(reads.state).toEqual({ reading: 0, waiting: 0, aheadBytes: 0 });
 });
 
-test('a lot of reading leaves turns to everything else', async () => {
+test('long reads yield turns to other work', async () => {
   for (let i = 0; i < 4; i++) await all(await begin());
   expect(clock.turns).toBeGreaterThanOrEqual(2);
 });
@@ -85,7 +85,7 @@ test('many that begin at once share the turns', async () => {
   expect(clock.turns).toBeGreaterThanOrEqual(39);
 });
 
-test('what is read ahead for all is bounded, whatever one asks for', async () => {
+test('the total read-ahead is bounded, whatever a request asks for', async () => {
   const many = await Promise.all(
     Array.from({ length: READING_MAX }, () => opened({ readAhead: 99_999_999_999 })),
   );
@@ -97,7 +97,7 @@ test('what is read ahead for all is bounded, whatever one asks for', async () =>
   expect(reads.state).toEqual({ reading: 0, waiting: 0, aheadBytes: 0 });
 });
 
-test('one that asks for much gets two megabytes', async () => {
+test('a request for a large read-ahead gets two megabytes', async () => {
   const one = await opened({ readAhead: 99_999_999_999 });
   await one.next();
   expect(store.asked.length).toBeLessThanOrEqual((2 * MIB + 128 * KIB) / 4096);
@@ -105,7 +105,7 @@ test('one that asks for much gets two megabytes', async () => {
 });
 
 describe('a client that stalls', () => {
-  test('gives up its place and what was read ahead, and goes on where it was', async () => {
+  test('gives up its place and its read-ahead, and later resumes where it was', async () => {
     const pieces = await opened();
     const first = new Uint8Array((await pieces.next()).value as Uint8Array);
     expect(reads.state.reading).toBe(1);
@@ -116,7 +116,7 @@ describe('a client that stalls', () => {
     expect(await metrics.expose()).toContain('svc_api_download_stalled_count 1');
   });
 
-  test('again and again has little read ahead for it', async () => {
+  test('again and again gets little read-ahead', async () => {
     const pieces = await opened();
     for (let taken = 0; taken < 10; taken++) {
       await pieces.next();
@@ -128,7 +128,7 @@ describe('a client that stalls', () => {
     expect(clock.running).toBe(0);
   });
 
-  test('makes room for who waits', async () => {
+  test('makes room for a waiting one', async () => {
     const stalled = await Promise.all(Array.from({ length: READING_MAX }, () => opened()));
     for (const one of stalled) await one.next();
     const waiting = begin();
@@ -147,11 +147,11 @@ describe('when all places are taken', () => {
     for (const one of taken) await one.next();
   });
 
-  test('small content waits for none', async () => {
+  test('small content does not wait for a place', async () => {
     expect(Buffer.compare(await all(await begin({}, await small())), content.subarray(0, 64 * KIB))).toBe(0);
   });
 
-  test('one waits and one that leaves waits no more', async () => {
+  test('a download waits, and no longer waits once its client has left', async () => {
     const leaving = new AbortController();
     const waiting = begin({ signal: leaving.signal });
     await clock.settle();
@@ -161,7 +161,7 @@ describe('when all places are taken', () => {
     expect(reads.state.waiting).toBe(0);
   });
 
-  test('so many wait, the next is refused, and a part of an answer that has begun waits', async () => {
+  test('only a limited number waits, the next is refused, and later parts of a started answer wait', async () => {
     const leaving = new AbortController();
     const { signal } = leaving;
     const waiting = Array.from({ length: WAITING_MAX }, () => begin({ signal }));
@@ -176,7 +176,7 @@ describe('when all places are taken', () => {
   });
 });
 
-test('who is refused is told when to come back', async () => {
+test('a refused client is told when to retry', async () => {
   const { services, dialect } = await startKit();
   expect(
     errorAnswer(

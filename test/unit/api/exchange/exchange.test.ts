@@ -63,7 +63,7 @@ function answering(count: number, clock: Pick<Clock, 'timer'> = systemClock()) {
   return { connection, response, state, lost };
 }
 
-test('a piece is asked for when the system has taken the one before', async () => {
+test('a piece is requested once the system has taken the previous one', async () => {
   const { connection, response, state } = answering(20);
   const finished = once(response, 'finish');
   await settle();
@@ -79,7 +79,7 @@ test('a piece is asked for when the system has taken the one before', async () =
   expect(body).toEqual(Buffer.concat(Array.from({ length: 20 }, (_, i) => Buffer.alloc(1000, i))));
 });
 
-test('a client that leaves while it takes nothing ends the stream', async () => {
+test('a client that leaves while it reads nothing ends the stream', async () => {
   const { connection, response, state } = answering(20);
   await settle();
   expect(connection.isWaiting).toBe(true);

@@ -30,7 +30,7 @@ test('a client that sends a byte now and then is waited for', async () => {
   expect(clock.running).toBe(0);
 });
 
-test('a client that sends no more ends the reading', async () => {
+test('a client that stops sending ends the reading', async () => {
   const { clock, raw, lost, patience } = requestOf();
   const read = requestBody(raw, 1000, patience).read();
   const failure = expect(read).rejects.toMatchObject({ code: 'BODY_IDLE' });
@@ -40,7 +40,7 @@ test('a client that sends no more ends the reading', async () => {
   expect(lost).toEqual(['body']);
 });
 
-test('the time that the node takes for itself does not count', async () => {
+test('the time that the node itself takes does not count', async () => {
   const { clock, raw, lost, patience } = requestOf();
   const parts = requestBody(raw, undefined, patience).stream()[Symbol.asyncIterator]();
   raw.push(Buffer.of(1));
@@ -51,7 +51,7 @@ test('the time that the node takes for itself does not count', async () => {
   expect(lost).toEqual([]);
 });
 
-test('a body that is thrown away is waited for as well, and no longer', async () => {
+test('a discarded body is waited for just as long, and no longer', async () => {
   const { clock, raw, lost, patience } = requestOf();
   raw.on('error', () => undefined);
   drain(raw, patience);
@@ -67,7 +67,7 @@ test('a body that is thrown away is waited for as well, and no longer', async ()
   expect(clock.running).toBe(0);
 });
 
-test('a body that is thrown away to its end leaves no timer', async () => {
+test('a body that is discarded to its end leaves no timer', async () => {
   const { clock, raw, patience } = requestOf();
   drain(raw, patience);
   raw.push(Buffer.of(1));

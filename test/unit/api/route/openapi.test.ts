@@ -193,7 +193,7 @@ describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => 
   );
 });
 
-test('a peer that nobody knows is named in the shape of the dialect that answers for it', async () => {
+test('an unknown peer is named in the shape of the dialect that answers', async () => {
   const { api } = await startKit({ dialect: 'swarm' });
   const answer = await api.main.inject({ url: '/chequebook/cheque/00' });
   expect(answer.statusCode).toBe(200);
@@ -239,7 +239,7 @@ describe('the document', () => {
     ['svc', 'debug'],
     ['swarm', 'main'],
     ['swarm', 'debug'],
-  ] as const)('%s, %s: is valid, and all that it refers to is there', async (dialect, port) => {
+  ] as const)('%s, %s: is valid, and all its references resolve', async (dialect, port) => {
     const validator = new Validator();
     const document = await documentOf(dialect, port);
     expect(await validator.validate({ ...document })).toEqual({ valid: true });
@@ -290,14 +290,14 @@ describe('the document', () => {
     expect((await documentOf('swarm', 'debug')).info.version).toBe('8.1.0');
   });
 
-  test('speaks the active dialect alone', async () => {
+  test('uses only the active dialect', async () => {
     const swarm = await documentOf('swarm', 'main');
     expect(Object.keys(swarm.paths)).toContain('/bzz/{reference}/{path}');
     expect(JSON.stringify(swarm)).not.toMatch(/"svc-|\/svc/);
     expect(JSON.stringify(await documentOf('svc', 'main'))).not.toMatch(/"swarm-|\/bzz/);
   });
 
-  test('describes parameters with their place, need and default', async () => {
+  test('describes parameters with their place, whether they are required, and their default', async () => {
     const { paths } = await documentOf('svc', 'main');
     const parameters = paths['/bytes']?.post?.parameters ?? [];
     const of = (name: string) => parameters.find((parameter) => parameter.name === name);

@@ -110,7 +110,7 @@ describe('kinds', () => {
     [int, '+5', 5],
     [uint64, '00', 0n],
     [bigInteger, '+12', 12n],
-  ] as const)('%o reads %j in the other dialect alone', (kind, text, value) => {
+  ] as const)('%o reads %j in the other dialect only', (kind, text, value) => {
     expect((kind as Kind<unknown>).parse(text, swarm)).toEqual(value);
     expect(failure(kind as Kind<unknown>, text)).toMatch(/^invalid (syntax|value)$/);
   });
@@ -121,7 +121,7 @@ describe('kinds', () => {
     expect(publicKey.parse(`04${x}${y}`, svc)).toEqual(publicKey.parse(`02${x}`, svc));
   });
 
-  test('a multi-address that is none is named as the server reads it', () => {
+  test('an invalid multi-address is named as the server reads it', () => {
     expect(failure(multiAddress, 'nonsense')).toMatch(/^failed to parse multiaddr "\/nonsense": /);
   });
 
@@ -139,7 +139,7 @@ describe('kinds', () => {
     ['abc', svc, /^invalid name or svc address: failed parsing CID abc err .+: could not parse$/],
     ['name', swarm, /^invalid name or bzz address: failed parsing CID name err .+: could not parse$/],
     ['bah5acgzazjrvpieogf6rl3cwb7xtjzgel6hrt4a4g4vkody5u4v7u7y2im4', svc, /could not parse$/],
-  ] as const)('reference %s is no reference', (text, dialect, error) => {
+  ] as const)('reference %s is invalid', (text, dialect, error) => {
     expect(failure(reference, text, dialect)).toMatch(error);
   });
 });
@@ -158,7 +158,7 @@ describe('the two passes', () => {
     }
   };
 
-  test('all parse failures are reported together, under the declared names, and nothing else is', () => {
+  test('all parse failures, and nothing else, are reported together under the declared names', () => {
     expect(read({ 'svc-tag': 'x', 'svc-redundancy-level': '256' })).toEqual({
       code: 400,
       message: 'invalid header params',
@@ -206,7 +206,7 @@ describe('the two passes', () => {
     redundancyLevel: varying(({ uploadLevel }) => optional(uint(8), uploadLevel)),
   } as const;
 
-  test('the dialect decides what is read, what is required, and what is taken for an absent value', () => {
+  test('the dialect decides what is read, what is required, and what counts as an absent value', () => {
     const sent = (name: string) => (name.endsWith('-tag') ? '5' : undefined);
     expect(readParams('header', varied, sent, swarm)).toEqual({
       tag: 5,
@@ -220,7 +220,7 @@ describe('the two passes', () => {
     expect(readParams('header', varied, malformed, svc)).toMatchObject({ tag: 7, redundancyLevel: 0 });
   });
 
-  test('a parameter in the query may be named as a header is, in either family', () => {
+  test('a query parameter may be named like a header, in either family', () => {
     const table = { tag: optional(uint(64), 0, { named: 'tag' }) } as const;
     for (const name of ['swarm-tag', 'svc-tag']) {
       const values = readParams('query', table, (asked) => (asked === name ? '5' : undefined), swarm);
@@ -231,7 +231,7 @@ describe('the two passes', () => {
     });
   });
 
-  test('a text may be forbidden to start with something', () => {
+  test('a text may be forbidden to start with a given prefix', () => {
     expect(startsNotWith('/')('/x', svc)).toBe('want startsnotwith:/');
     expect(startsNotWith('/')('x/', svc)).toBeUndefined();
   });

@@ -1,4 +1,4 @@
-/** Spans of one node: who is whose parent, what is kept, and what a receiver that is away costs. */
+/** Spans of one node: which is the parent of which, what is kept, and what a receiver that is away costs. */
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createLogger } from '../../../../node/env/logger.ts';
@@ -44,7 +44,7 @@ function kit(options: Partial<TracingOptions> = {}, how: { failure?: Error; hang
   };
   let drawn = 0;
   const random = {
-    // Never zeros, which are no id.
+    // Never zeros, which are not a valid id.
     bytes: (length: number) => new Uint8Array(length).fill((drawn++ % 255) + 1),
     below: () => 0,
   };
@@ -63,7 +63,7 @@ function kit(options: Partial<TracingOptions> = {}, how: { failure?: Error; hang
 const byName = (spans: readonly ReadableSpan[], name: string) => spans.find((span) => span.name === name);
 
 describe('a span', () => {
-  test('is the parent of what its work calls, also after it has waited', async () => {
+  test('is the parent of what its work calls, even after it has waited', async () => {
     const { tracing, spans } = kit();
     await tracing.span('outer', {}, async () => {
       await new Promise(setImmediate);
@@ -76,14 +76,14 @@ describe('a span', () => {
     expect(outer?.parentSpanContext).toBeUndefined();
   });
 
-  test('of another node in the same process is no parent', async () => {
+  test('of another node in the same process is not a parent', async () => {
     const [one, other] = [kit(), kit()];
     await one.tracing.span('calls', {}, () => other.tracing.span('is called', {}, async () => undefined));
     await other.tracing.stop();
     expect(other.spans.map(({ parentSpanContext }) => parentSpanContext)).toEqual([undefined]);
   });
 
-  test('goes on with the trace of the context that came with a stream', async () => {
+  test('continues the trace of the context that came with a stream', async () => {
     const { tracing, spans } = kit();
     await tracing.span('handler', { kind: 'server', parent: REMOTE }, async () => undefined);
     await tracing.stop();
@@ -91,14 +91,14 @@ describe('a span', () => {
     expect(spans[0]?.spanContext().traceId).toBe(REMOTE.traceId);
   });
 
-  test('begins a trace of its own where that is asked for', async () => {
+  test('starts a trace of its own where requested', async () => {
     const { tracing, spans } = kit();
     await tracing.span('outer', {}, () => tracing.span('apart', { parent: 'none' }, async () => undefined));
     await tracing.stop();
     expect(byName(spans, 'apart')?.parentSpanContext).toBeUndefined();
   });
 
-  test('of work that fails is a failed one, and the failure goes on', async () => {
+  test('of failing work is marked as failed, and the failure is passed on', async () => {
     const { tracing, spans } = kit();
     const work = () => Promise.reject(new Error('could not push chunk'));
     await expect(tracing.span('push-chunk', {}, work)).rejects.toThrow('could not push chunk');
@@ -107,7 +107,7 @@ describe('a span', () => {
     expect(spans[0]?.events.map(({ name }) => name)).toEqual(['exception']);
   });
 
-  test('keeps the code of a failure, and a part of what a peer has to say of it', async () => {
+  test('keeps the code of a failure, and part of the peer’s message about it', async () => {
     const { tracing, spans } = kit();
     const failure = Object.assign(new Error(`delivery failed: ${'x'.repeat(130_000)}`), { code: 'REFUSED' });
     const work = () => Promise.reject(failure);
@@ -124,7 +124,7 @@ describe('a span', () => {
     expect(said?.attributes?.['exception.stacktrace']).toHaveLength(4001);
   });
 
-  test('has the time of the node’s clock, the ids of its randomness, and says whose it is', async () => {
+  test('has the time of the node’s clock, the ids of its randomness, and names its node', async () => {
     const { tracing, clock, spans } = kit();
     const startMs = clock.now();
     await tracing.span('takes 250 ms', { attributes: { 'chunk.address': 'ab', tag: undefined } }, () =>
@@ -143,7 +143,7 @@ describe('a span', () => {
     });
   });
 
-  test('is said something of by the code that runs in it', async () => {
+  test('can be annotated by the code that runs in it', async () => {
     const { tracing, spans } = kit();
     expect(tracing.current()).toBeUndefined();
     await tracing.span('handler', {}, async () => {
@@ -173,7 +173,7 @@ describe('which traces are kept', () => {
 });
 
 describe('work that is done later and elsewhere', () => {
-  test('a stream that was bound goes on as work of its span, no matter who reads it', async () => {
+  test('a bound stream continues as work of its span, no matter who reads it', async () => {
     const { tracing } = kit();
     async function* parts() {
       for (let n = 0; n < 3; n++) yield tracing.current()?.context.spanId;
@@ -200,7 +200,7 @@ describe('work that is done later and elsewhere', () => {
     expect(left).toHaveBeenCalledOnce();
   });
 
-  test('a context that was kept is had again, the oldest ones of very many not', async () => {
+  test('a kept context can be found again, except the oldest of very many', async () => {
     const { tracing } = kit();
     tracing.keep('outside');
     expect(tracing.kept('outside')).toBeUndefined();
@@ -213,11 +213,11 @@ describe('work that is done later and elsewhere', () => {
   });
 });
 
-describe('a receiver that is away', () => {
+describe('an unavailable receiver', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
   afterEach(() => void vi.useRealTimers());
 
-  test('is told of once a minute', async () => {
+  test('is reported once a minute', async () => {
     const { tracing, clock, logged } = kit({}, { failure: new Error('connect ECONNREFUSED') });
     const spanAndSend = async () => {
       await tracing.span('one', {}, async () => undefined);
@@ -233,7 +233,7 @@ describe('a receiver that is away', () => {
     expect(logged.map((line) => JSON.parse(line) as object)[1]).toMatchObject({ lost: 2 });
   });
 
-  test('does not make the queue longer than it may be', async () => {
+  test('does not make the queue longer than allowed', async () => {
     const { tracing, spans, logged } = kit({}, { hangs: true });
     const sent = 512;
     for (let n = 0; n < QUEUE_MAX + sent + 10; n++) await tracing.span('one', {}, async () => undefined);

@@ -4,7 +4,7 @@ import { ManualClock } from '../../protocols/manual-clock.ts';
 
 const never = new AbortController().signal;
 
-test('a burst is there at once, the rest comes back with time', async () => {
+test('a burst is available at once, the rest returns with time', async () => {
   const clock = new ManualClock();
   const limit = new RateLimit({ perSecond: 2, burst: 4 }, clock);
   expect([limit.tryTake(4), limit.tryTake(1)]).toEqual([true, false]);
@@ -15,7 +15,7 @@ test('a burst is there at once, the rest comes back with time', async () => {
   expect(limit.isFull()).toBe(true);
 });
 
-test('what was charged beyond the burst is waited for by all who come after', async () => {
+test('a charge beyond the burst delays all later callers', async () => {
   const clock = new ManualClock();
   const limit = new RateLimit({ perSecond: 10, burst: 5 }, clock);
   limit.charge(25);
@@ -32,7 +32,7 @@ test('what was charged beyond the burst is waited for by all who come after', as
   expect(limit.owes()).toBe(false);
 });
 
-test('what is charged meanwhile is waited for, too, unless the caller leaves', async () => {
+test('a charge made meanwhile is also waited for, unless the caller leaves', async () => {
   const clock = new ManualClock();
   const limit = new RateLimit({ perSecond: 10, burst: 0 }, clock);
   limit.charge(10);
@@ -50,7 +50,7 @@ test('what is charged meanwhile is waited for, too, unless the caller leaves', a
   expect(outcomes).toEqual(['left', 'ready']);
 });
 
-test('what is given back is there again, and never more than a burst', () => {
+test('what is given back is available again, but never more than a burst', () => {
   const limit = new RateLimit({ perSecond: 1, burst: 2 }, new ManualClock());
   limit.tryTake(2);
   limit.giveBack(1);
@@ -59,7 +59,7 @@ test('what is given back is there again, and never more than a burst', () => {
   expect(limit.tryTake(3)).toBe(false);
 });
 
-test('a name finds what it has left, also when many others were there meanwhile', async () => {
+test('a name finds its remaining allowance, even when many others came in between', async () => {
   const clock = new ManualClock();
   const limits = new RateLimits({ perSecond: 1, burst: 3, namesMax: 10 }, clock);
   expect(limits.isFull('a')).toBe(true);
@@ -72,7 +72,7 @@ test('a name finds what it has left, also when many others were there meanwhile'
   expect(limits.of('a').tryTake(3)).toBe(true);
 });
 
-test('when all names have taken something, the one that was asked for longest ago is forgotten', () => {
+test('when all names have taken something, the one that asked longest ago is forgotten', () => {
   const limits = new RateLimits({ perSecond: 1, burst: 3, namesMax: 2 }, new ManualClock());
   for (const name of ['a', 'b', 'a', 'c']) limits.of(name).tryTake(1);
   expect([limits.isFull('a'), limits.isFull('b'), limits.isFull('c')]).toEqual([false, true, false]);

@@ -26,7 +26,7 @@ test('work that fits into the turn does not wait', async () => {
   expect(allowance.spend(10)).toBeUndefined();
 });
 
-test('those that wait go on in their order, as many in a turn as it pays for', async () => {
+test('waiting work continues in order, as much per turn as it pays for', async () => {
   const { clock, turn } = manualTurns();
   const allowance = new TurnAllowance(10, clock);
   const done: number[] = [];
@@ -44,7 +44,7 @@ test('those that wait go on in their order, as many in a turn as it pays for', a
   await Promise.all(works);
 });
 
-test('what is more than a turn holds is done in one of its own', async () => {
+test('work that exceeds a turn gets a turn of its own', async () => {
   const { clock, turn } = manualTurns();
   const allowance = new TurnAllowance(10, clock);
   expect(allowance.spend(100)).toBeUndefined();

@@ -1,4 +1,4 @@
-/** One after the other, at most so many at once, one piece of work for all who ask. */
+/** One after the other, at most so many at once, one piece of work for all callers. */
 import { describe, expect, test } from 'vitest';
 import { atMost } from '../../../../node/env/turns/at-most.ts';
 import { InFlight } from '../../../../node/env/turns/in-flight.ts';
@@ -24,7 +24,7 @@ describe('atMost', () => {
     expect({ begun, most, running }).toEqual({ begun: [0, 1, 2, 3, 4], most: 2, running: 0 });
   });
 
-  test('begins none after the first failure, which it rejects with', async () => {
+  test('starts none after the first failure, and rejects with it', async () => {
     const begun: number[] = [];
     const works = [0, 1, 2, 3, 4, 5].map((n) => async () => {
       begun.push(n);
@@ -37,7 +37,7 @@ describe('atMost', () => {
     expect(begun.length).toBeLessThanOrEqual(3);
   });
 
-  test('works of a generator are begun until it ends', async () => {
+  test('starts works of a generator until it ends', async () => {
     let done = 0;
     const work = async () => {
       await turn();
@@ -55,7 +55,7 @@ describe('atMost', () => {
 });
 
 describe('Lock', () => {
-  test('one after the other in the order of asking, also behind a failure', async () => {
+  test('runs one after the other in the order of asking, even after a failure', async () => {
     const lock = new Lock();
     const seen: string[] = [];
     const work = (name: string) => async () => {
@@ -69,7 +69,7 @@ describe('Lock', () => {
     expect(seen).toEqual(['a begins', 'a ends', 'b begins', 'b ends']);
   });
 
-  test('who leaves before its turn is skipped', async () => {
+  test('skips a caller that leaves before its turn', async () => {
     const lock = new Lock();
     const leaving = new AbortController();
     const first = lock.run(turn);
@@ -83,7 +83,7 @@ describe('Lock', () => {
 });
 
 describe('Slots', () => {
-  test('are given out in the order of asking, and not to who has left', async () => {
+  test('are given out in the order of asking, but not to callers that have left', async () => {
     const slots = new Slots(1);
     const staying = new AbortController().signal;
     const leaving = new AbortController();
@@ -104,7 +104,7 @@ describe('Slots', () => {
 });
 
 describe('SingleFlight', () => {
-  test('all who ask share one piece of work, also those without a signal', async () => {
+  test('all callers share one piece of work, even those without a signal', async () => {
     const flights = new SingleFlight<number>();
     let works = 0;
     const work = async () => {
@@ -138,7 +138,7 @@ describe('SingleFlight', () => {
 });
 
 describe('InFlight', () => {
-  test('has room below its limit, and none after a failure, which is told once', async () => {
+  test('has room below its limit, and none after a failure, which is reported once', async () => {
     const told: unknown[] = [];
     const inFlight = new InFlight(2, (reason) => told.push(reason));
     inFlight.add(turn());

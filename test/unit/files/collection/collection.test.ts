@@ -68,7 +68,7 @@ describe('storing a collection', () => {
     },
   );
 
-  test('from a tar archive and from multipart gives the same files under the same paths', async () => {
+  test('gives the same files under the same paths from a tar archive and from multipart', async () => {
     const files = [
       { name: 'index.html', content: '<h1>hello' },
       { name: 'img/logo.png', content: 'x'.repeat(9000) },

@@ -64,7 +64,7 @@ describe('by the first bytes', () => {
     expect(sniffContentType(Buffer.from(start, 'latin1'))).toBe(type);
   });
 
-  test('only the first 512 count', () => {
+  test('only the first 512 bytes count', () => {
     expect(sniffContentType(Buffer.from(`${'a'.repeat(512)}\0`))).toBe('text/plain; charset=utf-8');
   });
 });

@@ -30,7 +30,7 @@ async function pathOf(disposition: string): Promise<string | undefined> {
 }
 
 describe('a multipart body', () => {
-  test('gives back every part, in any parts of the stream', async () => {
+  test('yields every part, however the stream is divided', async () => {
     const content = fc.oneof(
       fc.uint8Array({ maxLength: 300 }),
       fc
@@ -69,7 +69,7 @@ describe('a multipart body', () => {
     expect(await pathOf(disposition)).toBe(path);
   });
 
-  test('has the content type of each part as it was sent, empty when there was none', async () => {
+  test('keeps the content type of each part as it was sent, empty when there was none', async () => {
     const body = multipartOf(BOUNDARY, [
       part('form-data; name="d/page"', '1', 'content-TYPE:  text/html; charset=UTF-8 ', 'Content-Length: 99'),
       part('form-data; name="raw"', '2'),
@@ -80,7 +80,7 @@ describe('a multipart body', () => {
     ]);
   });
 
-  test('may have a preamble, spaces behind a boundary and an epilogue', async () => {
+  test('may have a preamble, spaces after a boundary and an epilogue', async () => {
     const body = Buffer.from(
       `preamble\r\n--${BOUNDARY} \t\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--${BOUNDARY}--\r\nepilogue`,
     );
@@ -96,11 +96,11 @@ describe('a multipart body', () => {
     expect(await read(multipartOf(BOUNDARY, [part('form-data; name=a')]), { type })).toHaveLength(1);
   });
 
-  test('without a part has no files', async () => {
+  test('without parts has no files', async () => {
     expect(await read(multipartOf(BOUNDARY, []))).toEqual([]);
   });
 
-  test('has the rest of a part skipped that its consumer left', async () => {
+  test('skips the rest of a part that its consumer left', async () => {
     const body = multipartOf(BOUNDARY, [
       part('form-data; name=a', 'x'.repeat(500)),
       part('form-data; name=b'),
@@ -130,7 +130,7 @@ describe('a multipart body is refused', () => {
     await expect(pathOf(disposition)).rejects.toMatchObject({ code: 'INVALID_PART_NAME' });
   });
 
-  test('with a part that says nothing', async () => {
+  test('with an empty part', async () => {
     const body = multipartOf(BOUNDARY, [{ headers: [], content: 'x' }]);
     await expect(read(body)).rejects.toMatchObject({ code: 'INVALID_PART_NAME' });
   });
@@ -161,7 +161,7 @@ describe('a multipart body is refused', () => {
     await expect(read(Buffer.from(body))).rejects.toMatchObject({ code: 'INVALID_MULTIPART' });
   });
 
-  test('as itself, with the error of a source that breaks', async () => {
+  test('with the original error of a source that fails', async () => {
     const body = multipartOf(BOUNDARY, [part('form-data; name=a', 'x'.repeat(500))]);
     async function* broken() {
       yield body.subarray(0, 200);

@@ -21,7 +21,7 @@ async function read(archive: Uint8Array, partSize = 700): Promise<Read[]> {
 const octal = (size: number) => `${size.toString(8).padStart(11, '0')}\0`;
 
 describe('a tar archive', () => {
-  test('gives back the files of any archive, in any parts', async () => {
+  test('yields the files of any archive, however it is divided', async () => {
     const name = fc
       .array(fc.stringMatching(/^[a-zé0-9 ]{1,40}$/), { minLength: 1, maxLength: 6 })
       .map((segments) => segments.join('/'));
@@ -59,7 +59,7 @@ describe('a tar archive', () => {
     ]);
   });
 
-  test('has only its regular files read', async () => {
+  test('yields only its regular files', async () => {
     const files: TarFile[] = [
       { name: './', type: 'directory' },
       { name: '../up', type: 'directory' },
@@ -71,7 +71,7 @@ describe('a tar archive', () => {
     expect((await read(await tarOf(files))).map(({ path }) => path)).toEqual(['dir/file']);
   });
 
-  test('older than types for directories and magic numbers is read', async () => {
+  test('that predates types for directories and magic numbers is read', async () => {
     const archive = Buffer.concat([
       tarHeader({ name: 'dir/', size: octal(0), type: '\0', magic: '' }),
       tarHeader({ name: 'dir/file', size: octal(3), type: '\0', magic: '', prefix: 'not a prefix here' }),
@@ -81,7 +81,7 @@ describe('a tar archive', () => {
     expect((await read(archive)).map(({ path, content }) => [path, content])).toEqual([['dir/file', 'old']]);
   });
 
-  test('has long names from a prefix, from GNU entries and from pax records', async () => {
+  test('supports long names from a prefix, from GNU entries and from pax records', async () => {
     const long = `${'d'.repeat(90)}/${'é'.repeat(90)}.css`;
     const gnu = Buffer.concat([
       tarHeader({
@@ -107,7 +107,7 @@ describe('a tar archive', () => {
     ]);
   });
 
-  test('sizes may be base-256 numbers and pax records', async () => {
+  test('supports base-256 sizes and sizes in pax records', async () => {
     const size = Buffer.alloc(12);
     size[0] = 0x80;
     size[11] = 5;
@@ -132,13 +132,13 @@ describe('a tar archive', () => {
     expect(await read(new Uint8Array(0))).toEqual([]);
   });
 
-  test('may end without its end mark, and nothing behind the end mark is read', async () => {
+  test('may end without an end mark, and nothing after the end mark is read', async () => {
     const file = Buffer.concat([tarHeader({ name: 'a', size: octal(1) }), tarBody('1')]);
     expect(await read(file)).toHaveLength(1);
     expect(await read(Buffer.concat([file, TAR_END, file]))).toHaveLength(1);
   });
 
-  test('has the rest of a body skipped that its consumer left', async () => {
+  test('skips the rest of a body that its consumer left', async () => {
     const archive = await tarOf([
       { name: 'a', content: 'x'.repeat(5000) },
       { name: 'b', content: 'y' },
@@ -151,7 +151,7 @@ describe('a tar archive', () => {
     expect(paths).toEqual(['a', 'b']);
   });
 
-  test('ends its source when it is left', async () => {
+  test('closes its source when it is left', async () => {
     let ended = false;
     const archive = await tarOf([{ name: 'a', content: 'x'.repeat(5000) }]);
     async function* source() {
@@ -230,7 +230,7 @@ describe('a tar archive is refused', () => {
     }
   });
 
-  test('as itself, with the error of a source that breaks', async () => {
+  test('with the original error of a source that fails', async () => {
     const archive = await tarOf([{ name: 'a', content: 'x'.repeat(5000) }]);
     async function* broken() {
       yield archive.subarray(0, 1000);

@@ -117,7 +117,7 @@ describe('as many losses in every group as it has parities', () => {
     );
   });
 
-  test('and the loss of the root chunk as well, while one replica is left', async () => {
+  test('and the loss of the root chunk as well lose nothing, as long as one replica is left', async () => {
     for (const level of [1, 2, 3, 4] as const) {
       const { content, network, reference } = await stored(5 * LEAF, level);
       network.chunks.delete(toHex(reference));
@@ -146,7 +146,7 @@ describe('as many losses in every group as it has parities', () => {
 });
 
 describe('one loss more', () => {
-  test('is told before the first byte, at every level, plain and encrypted', async () => {
+  test('is reported before the first byte, at every level, plain and encrypted', async () => {
     for (const level of [1, 2, 3, 4] as const)
       for (const encryption of [undefined, contentKeys()]) {
         const { network, reference } = await stored(15 * LEAF, level, encryption);
@@ -162,7 +162,7 @@ describe('one loss more', () => {
       }
   });
 
-  test('costs nothing to whoever reads another part', async () => {
+  test('costs a reader of another part nothing', async () => {
     const { content, network, reference } = await stored(30 * LEAF, 1);
     const [group] = groupsOf(reference, network);
     for (const address of [...group!.parities, ...group!.data.slice(-1)]) network.chunks.delete(address);
@@ -232,14 +232,14 @@ describe('a strategy', () => {
     else await expect(reading).rejects.toMatchObject({ code: 'CHUNK_UNAVAILABLE' });
   });
 
-  test('that has failed leaves alone what did arrive', async () => {
+  test('that has failed does not affect the chunks that did arrive', async () => {
     const { content, network, reference, data } = await group();
     network.chunks.delete(data[9] as string);
     const getter = network.getter({ strategy: DATA, fallback: false });
     expect(Buffer.compare(await firstLeaf(reference, getter), content.subarray(0, LEAF))).toBe(0);
   });
 
-  test('of a race ends the fetches that are not needed any more', async () => {
+  test('of a race ends the fetches that are no longer needed', async () => {
     const { content, network, reference, data } = await group();
     for (const address of data.slice(0, 5)) network.silent.add(address);
     const reading = readAll(reference, network.getter({ strategy: RACE }));
@@ -247,7 +247,7 @@ describe('a strategy', () => {
     expect(network.aborted).toBe(5);
   });
 
-  test('counts a chunk that takes too long as lost, and goes on', async () => {
+  test('counts a chunk that takes too long as lost, and continues', async () => {
     const { content, network, reference, data } = await group();
     network.silent.add(data[0] as string);
     let read: Uint8Array | undefined;
@@ -261,7 +261,7 @@ describe('a strategy', () => {
     expect(Buffer.compare(read as unknown as Uint8Array, content)).toBe(0);
   });
 
-  test('gives up within one time limit each when nobody answers', async () => {
+  test('gives up within one time limit each when no peer answers', async () => {
     const { network, reference, data, parities } = await group();
     for (const address of [...data, ...parities]) network.silent.add(address);
     const reading = readAll(reference, network.getter({ timeoutMs: 1000 }));
@@ -270,7 +270,7 @@ describe('a strategy', () => {
     await ended;
   });
 
-  test('ends with its reader, and with the reader all of its fetches', async () => {
+  test('ends with its reader, which ends all of its fetches', async () => {
     const { network, reference, data } = await group();
     for (const address of data) network.silent.add(address);
     const controller = new AbortController();
@@ -300,7 +300,7 @@ describe('a tree that lies', () => {
     expect(network.kept).toEqual([]);
   });
 
-  test('about the kind of a child is not recovered from it', async () => {
+  test('about the kind of a child is not used for recovery', async () => {
     const { network, reference } = await stored(5 * LEAF, 1);
     const [group] = groupsOf(reference, network);
     const [lost, foreign] = group!.data as [string, string];
@@ -323,7 +323,7 @@ describe('a tree that lies', () => {
   });
 });
 
-test('a getter that says nothing about lost chunks recovers none', async () => {
+test('a getter that does not report lost chunks recovers none', async () => {
   const { content, network, reference } = await stored(5 * LEAF, 4);
   const plain: ContentGetter = { get: (address) => network.get(address) };
   expect(Buffer.compare(await readAll(reference, plain), content)).toBe(0);

@@ -88,7 +88,7 @@ describe.each(replicated)('$name', ({ input, expected }) => {
     expect(replicas.map(({ address }) => toHex(address))).toEqual(expected.addresses);
   });
 
-  test('chunks that every node takes for valid', () => {
+  test('chunks that every node accepts as valid', () => {
     const [first, ...others] = [...makeReplicas(root, level)] as [Chunk, ...Chunk[]];
     expect(first.data).toHaveLength(expected.firstReplicaStoredLength as number);
     expect(toHex(socParts(first.data).signature)).toBe(expected.firstReplicaSignature);

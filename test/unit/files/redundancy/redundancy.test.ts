@@ -31,7 +31,7 @@ describe.each(tables)('table $name', ({ maxShards, paritiesAtMax, parities, shap
       expect(parityCount(shards, shape), `${shards} shards`).toBe(parities[shards]);
   });
 
-  test('fills an intermediate chunk, and no more', () => {
+  test('fills an intermediate chunk exactly', () => {
     expect(shardsMax(shape)).toBe(maxShards);
     expect(parityCount(maxShards, shape)).toBe(paritiesAtMax);
     const used = maxShards * referenceSize(shape) + paritiesAtMax * 32;

@@ -57,7 +57,7 @@ const addresses = replicasOf(ROOT.address, 4).map(({ address }) => toHex(address
 const replicas = [...makeReplicas(ROOT, 4)];
 
 describe('the search for a root chunk', () => {
-  test('asks for the chunk itself first, and for nothing else when it comes', async () => {
+  test('requests the chunk itself first, and nothing else when it arrives', async () => {
     const network = new Network();
     const searching = network.search(4);
     network.give(toHex(ROOT.address), ROOT);
@@ -86,7 +86,7 @@ describe('the search for a root chunk', () => {
     }
   });
 
-  test('does not wait when all that it asked for has failed', async () => {
+  test('does not wait when all its requests have failed', async () => {
     const network = new Network();
     const searching = network.search(4);
     await network.fail(toHex(ROOT.address));
@@ -105,7 +105,7 @@ describe('the search for a root chunk', () => {
     expect(network.aborted).toBe(3);
   });
 
-  test('fails as the search for the chunk itself did, when there is no replica either', async () => {
+  test('fails like the search for the chunk itself when there is no replica either', async () => {
     const network = new Network();
     const searching = network.search(3);
     const failed = expect(searching).rejects.toMatchObject({
@@ -117,7 +117,7 @@ describe('the search for a root chunk', () => {
     expect(network.asked).toHaveLength(9);
   });
 
-  test('takes no other chunk for it', async () => {
+  test('accepts no other chunk in its place', async () => {
     const network = new Network();
     const searching = network.search(1);
     const failed = expect(searching).rejects.toMatchObject({ code: 'CHUNK_NOT_FOUND' });
@@ -130,7 +130,7 @@ describe('the search for a root chunk', () => {
     expect(network.kept).toEqual([]);
   });
 
-  test('asks nobody any more when its signal has aborted', async () => {
+  test('requests nothing more once its signal has aborted', async () => {
     const network = new Network();
     const controller = new AbortController();
     const searching = network.search(4, controller.signal);

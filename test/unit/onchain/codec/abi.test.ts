@@ -32,7 +32,7 @@ test('constructor arguments with texts equal the reference encoder', () => {
   );
 });
 
-test('a word that is no flag, or has more than an address, is refused', () => {
+test('a word that is not a valid flag, or is longer than an address, is refused', () => {
   const words = readWords(`0x${'ff'.repeat(32)}${'00'.repeat(31)}02`, 'answer');
   expect(() => words.address(0)).toThrow('malformed answer: answer: not an address');
   expect(() => words.bool(1)).toThrow('malformed answer: answer: 2 is no flag');
@@ -42,11 +42,11 @@ test.each(['0x12', `0x${'00'.repeat(33)}`])('%s is neither an address nor 32 byt
   expect(() => encodeWord(value)).toThrow(RangeError);
 });
 
-test.each(['12', '0xgg', '0x123'])('%s is no hex', (value) => {
+test.each(['12', '0xgg', '0x123'])('%s is not valid hex', (value) => {
   expect(() => encodeWord(value)).toThrow('not 0x-hex');
 });
 
-test('words are counted whole', () => {
+test('an incomplete word is not counted', () => {
   expect(readWords('0x', 'nothing').count).toBe(0);
   expect(readWords(encodeCall('0x', 1, 2), 'two').count).toBe(2);
   expect(readWords(`${encodeCall('0x', 1)}ff`, 'one and a piece').count).toBe(1);

@@ -38,7 +38,7 @@ describe('an answer', () => {
     ['of a given length', LENGTH],
     ['in parts', CHUNKED],
     ['behind a word to go on', `HTTP/1.1 100 Continue\r\n\r\n${LENGTH}`],
-  ])('%s is read however it is cut', (_, text) => {
+  ])('%s is read wherever it is cut', (_, text) => {
     fc.assert(
       fc.property(fc.array(fc.nat(Buffer.byteLength(text)), { maxLength: 20 }), (cuts) => {
         expect(seen(read(text, cuts))).toEqual({ status: 200, body: '{"a":"é"}', reusable: true });
@@ -65,7 +65,7 @@ describe('an answer', () => {
     ['it says so among others', 'HTTP/1.1 200 OK\r\nConnection: TE, Close\r\ncontent-length: 1\r\n\r\na'],
     ['it is of an older version', 'HTTP/1.0 200 OK\r\ncontent-length: 1\r\n\r\na'],
     ['more comes than was announced', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nab'],
-  ])('leaves a connection that is not used again when %s', (_, text) => {
+  ])('leaves a connection that is not reused when %s', (_, text) => {
     expect(seen(read(text))).toEqual({ status: 200, body: 'a', reusable: false });
   });
 

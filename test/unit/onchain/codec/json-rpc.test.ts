@@ -152,7 +152,7 @@ describe('methods', () => {
     );
   });
 
-  test('logs are read with their place, addresses in lower case', async () => {
+  test('logs are read with their position, addresses in lower case', async () => {
     const sent: unknown[] = [];
     const chain = createChain((method, params) => {
       sent.push(method, ...params);
@@ -185,7 +185,7 @@ describe('methods', () => {
     ]);
   });
 
-  test('a receipt tells success from failure, and null that there is none', async () => {
+  test('a receipt distinguishes success from failure, and null means that there is none', async () => {
     const answer = (status: string) => ({
       transactionHash: '0xaa',
       status,

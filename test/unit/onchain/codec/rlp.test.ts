@@ -23,10 +23,10 @@ test('RLP of any nesting equals the reference encoder', () => {
   );
 });
 
-test('zero is empty, and small bytes stand for themselves', () => {
+test('zero is empty, and small bytes represent themselves', () => {
   expect([0n, 0x7fn, 0x80n].map((value) => hexText(encodeRlp(value)))).toEqual(['0x80', '0x7f', '0x8180']);
 });
 
-test('there is no negative number', () => {
+test('negative numbers are refused', () => {
   expect(() => encodeRlp(-1n)).toThrow(RangeError);
 });

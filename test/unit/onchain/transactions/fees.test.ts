@@ -21,7 +21,7 @@ describe('fees', () => {
     expect(fees({})).toEqual({ tipCap: 1_250_000_000n, feeCap: 1_250_000_014n });
   });
 
-  test('a boost of its own raises the tip by so much', () => {
+  test('a boost in the request raises the tip by that much', () => {
     expect(fees({ tipBoostPercent: 50 }).tipCap).toBe(1_500_000_000n);
     expect(fees({ tipBoostPercent: 0 }).tipCap).toBe(1_000_000_000n);
   });
@@ -55,7 +55,7 @@ describe('fees', () => {
     );
   });
 
-  test('a base fee of zero is one, none is refused', () => {
+  test('a base fee of zero is valid, a missing one is refused', () => {
     expect(fees({ baseFee: 0n }).feeCap).toBe(1_250_000_000n);
     expect(() => fees({ baseFee: undefined })).toThrow('(no baseFee)');
   });

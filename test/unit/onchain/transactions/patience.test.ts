@@ -36,7 +36,7 @@ function stuckChain() {
   return { endpoint, clock, transactions, pass, ended };
 }
 
-test('an operation whose transaction is stuck ends after two minutes and says which one; it stays under way', async () => {
+test('an operation whose transaction is stuck ends after two minutes and names it; the transaction stays pending', async () => {
   const { endpoint, transactions, pass, ended } = stuckChain();
   const work = ended(transactions.execute(request, forever));
   await pass(MINED_WITHIN_MS - 1000);
@@ -52,7 +52,7 @@ test('an operation whose transaction is stuck ends after two minutes and says wh
   expect(transactions.find(sent!.hash)?.outcome).toMatchObject({ kind: 'mined' });
 });
 
-test('one behind another names the first, and of the first nonce the one that replaces', async () => {
+test('a transaction behind another names the first one, or its replacement if there is one', async () => {
   const { transactions, pass, ended } = stuckChain();
   const first = await transactions.send({ ...request, description: 'a withdrawal' }, forever);
   const replacement = await transactions.cancel(first, {}, forever);
@@ -65,7 +65,7 @@ test('one behind another names the first, and of the first nonce the one that re
   });
 });
 
-test('who leaves, or whose transaction is cancelled, hears just that', async () => {
+test('a caller that leaves, or whose transaction is cancelled, gets exactly that error', async () => {
   const { endpoint, transactions, pass, ended } = stuckChain();
   const leaving = new AbortController();
   const left = ended(transactions.execute(request, leaving.signal));
@@ -79,7 +79,7 @@ test('who leaves, or whose transaction is cancelled, hears just that', async () 
   expect(await work).toMatchObject({ code: 'TRANSACTION_CANCELLED' });
 });
 
-test('what an earlier operation has on its way to a contract is waited for as long, and nothing else', async () => {
+test('pending transactions of an earlier operation on the same contract are waited for as long, and no others', async () => {
   const { clock, transactions, pass, ended } = stuckChain();
   const settle = () =>
     ended(settleEarlier({ contract: CONTRACT, token: TOKEN }, { transactions, clock }, forever));

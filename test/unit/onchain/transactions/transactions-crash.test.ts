@@ -31,7 +31,7 @@ class Life {
 
   constructor(last: number) {
     this.#last = last;
-    // Nobody waits for a process that has done its work.
+    // A process that has done its work is not waited for.
     this.end.promise.catch((error: unknown) => expect(error).toBeInstanceOf(CrashError));
   }
 
@@ -159,7 +159,7 @@ describe('three operations at once', () => {
   });
 });
 
-test('what was written down is sent after a restart without anybody asking', async () => {
+test('stored transactions are sent after a restart without a new request', async () => {
   let sent = 0;
   for (let last = 1; last < 60; last++) {
     const world = newWorld();
@@ -174,7 +174,7 @@ test('what was written down is sent after a restart without anybody asking', asy
   expect(sent).toBeGreaterThan(0);
 });
 
-test('of a transaction and its cancellation one is mined, whatever the step at which the process dies', async () => {
+test('either a transaction or its cancellation is mined, whatever the step at which the process dies', async () => {
   const outcomes = new Set<string>();
   for (let last = 1, finished = false; !finished; last++) {
     const world = newWorld();

@@ -35,7 +35,7 @@ const minedAt = (outcome: ReturnType<ReturnType<typeof setUp>['outcome']>) =>
   outcome?.kind === 'mined' ? outcome.receipt.blockNumber : undefined;
 
 describe('a reorganisation', () => {
-  test('that removes a mined transaction before anybody looked only delays it', async () => {
+  test('that removes a mined transaction before it was noticed only delays it', async () => {
     const { endpoint, send, transactions } = setUp();
     let removed = false;
     endpoint.onCall = (method) => {
@@ -48,7 +48,7 @@ describe('a reorganisation', () => {
     expect([removed, endpoint.taken.length]).toEqual([true, 1]);
   });
 
-  test('that removes a transaction which was reported as mined has it sent again', async () => {
+  test('that removes a transaction which was reported as mined causes it to be sent again', async () => {
     const { endpoint, send, transactions, outcome } = setUp();
     const hash = await send();
     const { blockNumber } = await transactions.wait(hash, forever);
@@ -59,7 +59,7 @@ describe('a reorganisation', () => {
     expect(transactions.pending()).toEqual([]);
   });
 
-  test('that removes several has them sent again in their order', async () => {
+  test('that removes several transactions causes them to be sent again in order', async () => {
     const { endpoint, send, transactions } = setUp();
     const hashes = [await send(), await send(), await send()];
     await Promise.all(hashes.map((hash) => transactions.wait(hash, forever)));
@@ -82,7 +82,7 @@ describe('a reorganisation', () => {
     expect(endpoint.mined().map((transaction) => transaction.hash)).toEqual([hash]);
   });
 
-  test('is noticed though the endpoint can not answer at first', async () => {
+  test('is noticed even if the endpoint cannot answer at first', async () => {
     const { endpoint, send, transactions } = setUp();
     const hash = await send();
     await transactions.wait(hash, forever);
@@ -93,7 +93,7 @@ describe('a reorganisation', () => {
     await until(() => transactions.pending().length === 1);
   });
 
-  test('is noticed by the next process as well', async () => {
+  test('is also noticed by the next process', async () => {
     const before = setUp();
     const hash = await before.send();
     const { blockNumber } = await before.transactions.wait(hash, forever);
@@ -104,7 +104,7 @@ describe('a reorganisation', () => {
     await until(() => (minedAt(after.outcome(hash)) ?? 0) > blockNumber);
   });
 
-  test('that mines a cancelled transaction after all is told as it is', async () => {
+  test('that mines a cancelled transaction after all is reported correctly', async () => {
     const { endpoint, send, transactions, outcome } = setUp();
     endpoint.mining = false;
     const original = await send();
@@ -120,7 +120,7 @@ describe('a reorganisation', () => {
     expect(transactions.pending()).toEqual([]);
   });
 
-  test('is not looked for any more sixty-four blocks later', async () => {
+  test('is no longer looked for sixty-four blocks later', async () => {
     const { disk, endpoint, send, transactions } = setUp();
     const { blockNumber } = await transactions.wait(await send(), forever);
     await until(() => ![...disk.keys()].some((key) => key.startsWith('recent/')));
@@ -131,8 +131,8 @@ describe('a reorganisation', () => {
   });
 });
 
-describe('an endpoint that is behind', () => {
-  test('and has not got the receipt of a mined transaction yet costs nothing', async () => {
+describe('an endpoint that lags behind', () => {
+  test('and has no receipt of a mined transaction yet costs nothing', async () => {
     const { endpoint, send, transactions, outcome } = setUp();
     const hash = await send();
     await transactions.wait(hash, forever);
@@ -144,7 +144,7 @@ describe('an endpoint that is behind', () => {
     expect([endpoint.taken.length, transactions.pending().length]).toEqual([1, 0]);
   });
 
-  test('and has no state of the blocks before says nothing about a lost transaction', async () => {
+  test('and has no state of earlier blocks says nothing about a lost transaction', async () => {
     const { endpoint, send, transactions } = setUp();
     endpoint.mining = false;
     const hash = await send();
@@ -162,7 +162,7 @@ describe('an endpoint that is behind', () => {
 });
 
 describe('waiting', () => {
-  test('ends with its signal, and others go on', async () => {
+  test('ends with its signal, while others continue', async () => {
     const { endpoint, send, transactions } = setUp();
     endpoint.mining = false;
     const hash = await send();
@@ -174,7 +174,7 @@ describe('waiting', () => {
     expect((await stays).transactionHash).toBe(hash);
   });
 
-  test('ends when the node stops, and goes on in the next process', async () => {
+  test('ends when the node stops, and resumes in the next process', async () => {
     const before = setUp();
     before.endpoint.mining = false;
     const hash = await before.send();
@@ -187,7 +187,7 @@ describe('waiting', () => {
     expect((await after.transactions.wait(hash, forever)).status).toBe('success');
   });
 
-  test('for the turn to send ends with its signal, and the turn goes to the next one', async () => {
+  test('for the turn to send ends with its signal, and the turn passes to the next one', async () => {
     const { endpoint, transactions, send } = setUp();
     const away = Promise.withResolvers<undefined>();
     const baseFee = endpoint.chain.baseFee.bind(endpoint.chain);
@@ -203,7 +203,7 @@ describe('waiting', () => {
     expect(endpoint.taken.map(({ nonce }) => nonce)).toEqual([0, 1]);
   });
 
-  test('that is given up while nobody answers leaves the transaction to the monitor', async () => {
+  test('that is given up while the endpoint does not answer leaves the transaction to the monitor', async () => {
     const { endpoint, transactions } = setUp();
     const leaving = new AbortController();
     endpoint.fault('eth_sendRawTransaction', new ChainError('RPC_UNREACHABLE', 'away'));
@@ -216,7 +216,7 @@ describe('waiting', () => {
 });
 
 describe('cancelling', () => {
-  test('sends nothing to the node itself with the same nonce, and tells who waits', async () => {
+  test('sends an empty transaction to the node itself with the same nonce, and informs the waiting caller', async () => {
     const { endpoint, send, transactions, outcome } = setUp();
     endpoint.mining = false;
     const original = await send({ description: 'a gift', tipBoostPercent: 50 });
@@ -262,7 +262,7 @@ describe('cancelling', () => {
     expect([...disk.keys()].filter((key) => key.startsWith('stored/'))).toEqual([`stored/${hash}`]);
   });
 
-  test('twice at the same fees is told to be there already', async () => {
+  test('twice at the same fees reports the existing cancellation', async () => {
     const { endpoint, send, transactions } = setUp();
     endpoint.mining = false;
     const hash = await send();
@@ -271,7 +271,7 @@ describe('cancelling', () => {
     expect(await transactions.cancel(hash, { gasPrice: 9_000_000_000n }, forever)).not.toBe(first);
   });
 
-  test('takes a gas price of its own, not below the base fee', async () => {
+  test('accepts a gas price of its own, not below the base fee', async () => {
     const { endpoint, send, transactions } = setUp();
     endpoint.mining = false;
     const hash = await send();
@@ -305,7 +305,7 @@ describe('sending again', () => {
     await expect(transactions.resend(hash, forever)).rejects.toThrow(code('ALREADY_IMPORTED'));
   });
 
-  test('brings the same bytes back when it has lost them', async () => {
+  test('restores the same bytes when the endpoint has lost them', async () => {
     const { endpoint, send, transactions } = setUp();
     endpoint.mining = false;
     const hash = await send();
@@ -317,7 +317,7 @@ describe('sending again', () => {
     expect(endpoint.taken.length).toBe(1);
   });
 
-  test('does not mind any other refusal, but an endpoint that does not answer', async () => {
+  test('ignores any other refusal, but not an endpoint that does not answer', async () => {
     const { endpoint, send, transactions } = setUp();
     const hash = await send();
     await transactions.wait(hash, forever);
@@ -327,7 +327,7 @@ describe('sending again', () => {
   });
 });
 
-test('what becomes of transactions is counted', async () => {
+test('the outcomes of transactions are counted', async () => {
   const { endpoint, send, transactions, metrics } = setUp();
   const count = async (name: string) =>
     Number(new RegExp(`^svc_transactions_${name} (\\d+)$`, 'm').exec(await metrics.expose())?.[1]);

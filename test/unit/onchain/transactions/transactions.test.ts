@@ -76,7 +76,7 @@ describe('sending', () => {
     expect(endpoint.calls).not.toContain('eth_maxPriorityFeePerGas');
   });
 
-  test('a call that can not be estimated is sent with the fallback limit', async () => {
+  test('a call that cannot be estimated is sent with the fallback limit', async () => {
     const { endpoint, execute } = setUp();
     endpoint.estimate = new ChainError('REVERTED', 'execution reverted');
     await execute();
@@ -93,7 +93,7 @@ describe('sending', () => {
     expect(endpoint.calls).not.toContain('eth_estimateGas');
   });
 
-  test('an operation says how much gas it needs at least', async () => {
+  test('an operation can state a minimum amount of gas', async () => {
     const { endpoint, execute } = setUp();
     await execute({ minimumGasLimit: 250_000n });
     expect(endpoint.taken[0]?.gasLimit).toBe(250_000n);
@@ -105,7 +105,7 @@ describe('sending', () => {
     expect([endpoint.taken.length, disk.size]).toEqual([0, 0]);
   });
 
-  test('an account that can not pay sends nothing', async () => {
+  test('an account that cannot pay sends nothing', async () => {
     const { endpoint, execute, disk } = setUp();
     endpoint.balance = '0x1';
     expect(await codeOf(execute())).toBe('INSUFFICIENT_NATIVE');
@@ -143,7 +143,7 @@ describe('records', () => {
     });
   });
 
-  test('a transaction that can not be written down is not sent', async () => {
+  test('a transaction that cannot be stored is not sent', async () => {
     const { endpoint, execute, state } = setUp();
     state.writesLeft = 0;
     await expect(execute()).rejects.toThrow(CrashError);
@@ -199,7 +199,7 @@ describe('records', () => {
     });
   });
 
-  test('what is not a transaction of this node is unknown', async () => {
+  test('a transaction not sent by this node is unknown', async () => {
     const { transactions } = setUp();
     const hash = `0x${'ab'.repeat(32)}`;
     expect(transactions.find(hash)).toBeUndefined();
@@ -219,7 +219,7 @@ describe('the nonce', () => {
     expect(endpoint.taken.map(({ nonce }) => nonce)).toEqual([0, 1]);
   });
 
-  test('follows those that an endpoint which is behind does not know to be mined', async () => {
+  test('follows transactions that a lagging endpoint does not know to be mined', async () => {
     const { endpoint, execute, transactions, send } = setUp();
     await execute();
     endpoint.reorganise(5);
@@ -240,7 +240,7 @@ describe('the nonce', () => {
     expect((await execute()).status).toBe('success');
   });
 
-  test('a mark without a transaction reserves none', async () => {
+  test('a mark without a transaction reserves no nonce', async () => {
     const disk = new Map([['pending/0xdead', new Uint8Array(32)]]);
     const { endpoint, execute } = setUp(disk);
     await execute();
@@ -258,7 +258,7 @@ describe('an endpoint in trouble', () => {
     expect(endpoint.taken.length).toBe(1);
   });
 
-  test('a transaction that nobody took is sent as soon as somebody answers', async () => {
+  test('a transaction that no endpoint took is sent as soon as one answers', async () => {
     const { endpoint, execute } = setUp();
     endpoint.fault('eth_sendRawTransaction', away(), away(), away());
     expect((await execute()).status).toBe('success');
@@ -273,13 +273,13 @@ describe('an endpoint in trouble', () => {
     expect((await transactions.wait(hash, forever)).transactionHash).toBe(hash);
   });
 
-  test('an endpoint that is away while a receipt is awaited only delays it', async () => {
+  test('an endpoint that is unavailable while a receipt is awaited only delays it', async () => {
     const { endpoint, execute } = setUp();
     endpoint.fault('eth_getTransactionReceipt', away(), away(), new ChainError('RPC_ERROR', 'malformed'));
     expect((await execute()).status).toBe('success');
   });
 
-  test('an endpoint that is away before anything is sent fails the call', async () => {
+  test('an endpoint that is unavailable before anything is sent fails the call', async () => {
     const { endpoint, execute, disk } = setUp();
     endpoint.fault('eth_getTransactionCount', away());
     expect(await codeOf(execute())).toBe('RPC_UNREACHABLE');
@@ -296,7 +296,7 @@ describe('an endpoint in trouble', () => {
     expect(endpoint.taken.length).toBe(1);
   });
 
-  test('a refusal of the bytes sent again is not the last word', async () => {
+  test('a refusal of the bytes sent again is not final', async () => {
     const { endpoint, send, transactions } = setUp();
     endpoint.mining = false;
     const hash = await send();
@@ -306,7 +306,7 @@ describe('an endpoint in trouble', () => {
     expect((await transactions.wait(hash, forever)).transactionHash).toBe(hash);
   });
 
-  test('a transaction whose nonce somebody else used is cancelled, twelve blocks later', async () => {
+  test('a transaction whose nonce was used by another sender is cancelled twelve blocks later', async () => {
     const { endpoint, send, transactions } = setUp();
     endpoint.mining = false;
     const hash = await send();
@@ -323,7 +323,7 @@ describe('an endpoint in trouble', () => {
 });
 
 describe('reverted transactions', () => {
-  test('the reason comes from the same call made again', async () => {
+  test('the reason comes from repeating the same call', async () => {
     const { endpoint, execute, disk } = setUp();
     const data = selectorOf('NotBatchOwner()');
     const revert = decodeRevert(data, '');

@@ -23,7 +23,7 @@ test('records of both generations survive a restart, and a removed one does not'
   for (const record of [timed, timeless]) expect(again.get(toHex(record.overlay))).toEqual(record);
 });
 
-test('the same record again is not written, a changed one is', async () => {
+test('an unchanged record is not written again, a changed one is', async () => {
   const state = memoryRecords();
   const written: string[] = [];
   const counting: typeof state = {
@@ -42,7 +42,7 @@ test('the same record again is not written, a changed one is', async () => {
   expect(written).toHaveLength(3);
 });
 
-test('a record does not keep the message alive in which it came', async () => {
+test('a record does not keep the message alive that carried it', async () => {
   const book = createAddressBook(memoryRecords());
   const message = new Uint8Array(131_072).fill(1);
   const part = (size: number) => message.subarray(100, 100 + size);
@@ -63,7 +63,7 @@ test('a record does not keep the message alive in which it came', async () => {
   }
 });
 
-test('only so many records are kept: the oldest is forgotten, unless its peer is in use', async () => {
+test('only a limited number of records is kept: the oldest is forgotten, unless its peer is in use', async () => {
   const state = memoryRecords();
   const overlay = (n: number) => {
     const bytes = new Uint8Array(32);

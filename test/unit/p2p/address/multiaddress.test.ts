@@ -45,7 +45,7 @@ test.each([
   expect(decodeMultiaddress(encodeMultiaddress(text))).toBe(text);
 });
 
-test('a path of HTTP is written without its encoding', () => {
+test('an HTTP path is written without its encoding', () => {
   const bytes = Uint8Array.of(0xe1, 3, 3, 97, 47, 98);
   expect(encodeMultiaddress('/http-path/a%2Fb')).toEqual(bytes);
   expect(decodeMultiaddress(bytes)).toBe('/http-path/a%2Fb');
@@ -85,7 +85,7 @@ test.each([
   ['/onion/short:1', 'not an onion address'],
   ['/unix/%zz', 'value of "unix"'],
   [`/dns4/${'a'.repeat(5000)}`, 'characters'],
-])('"%s" is no address: %s', (text, why) => {
+])('"%s" is not a valid address: %s', (text, why) => {
   expect(() => encodeMultiaddress(text)).toThrow(MultiaddressError);
   expect(() => encodeMultiaddress(text)).toThrow(why);
 });
@@ -100,7 +100,7 @@ test.each([
   ['a name with a slash', [53, 3, 97, 47, 98]],
   ['a number in more bytes than it needs', [0x86, 0x00, 1, 2]],
   ['a number of three bytes', [0x80, 0x80, 0x01]],
-])('bytes that are %s are no address', (_name, bytes) => {
+])('bytes that are %s are not a valid address', (_name, bytes) => {
   expect(() => decodeMultiaddress(Uint8Array.from(bytes))).toThrow(MultiaddressError);
 });
 

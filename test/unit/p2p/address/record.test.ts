@@ -59,7 +59,7 @@ test.each(vectors.recordsWithoutTime)('worked record of handshake 14.0.0', (row)
   expect(valid.underlays).toEqual(vectors.underlays[0]?.underlays);
 });
 
-test('a record of one generation is none of the other', () => {
+test('a record of one generation is invalid in the other', () => {
   const old = mintRecord(
     { underlay, nonce, timestamp: 0n, chequebook: new Uint8Array(20) },
     { signer, networkId },
@@ -75,7 +75,7 @@ test('a record of one generation is none of the other', () => {
   );
 });
 
-test('time and chequebook of a record of handshake 14.0.0 do not count, its nonce does', () => {
+test('the time and chequebook of a handshake 14.0.0 record do not count, its nonce does', () => {
   const statement = { underlay, nonce, timestamp: 0n, chequebook: new Uint8Array(20) };
   const old = mintRecord(statement, { signer, networkId });
   const odd = { ...old, timestamp: -5n, chequebook: new Uint8Array(3) };
@@ -161,7 +161,7 @@ test('the own record is minted once per set of underlays and survives a restart'
   parseRecord(foreign, networkId);
 });
 
-test('a record that others were given of this node is its own as long as it fits, also after a restart', async () => {
+test('a given record of this node is its own as long as it fits, even after a restart', async () => {
   const state = memoryRecords();
   const identity = { signer, networkId, nonce: ZERO_NONCE };
   const deps = { state, clock: systemClock() };
@@ -175,7 +175,7 @@ test('a record that others were given of this node is its own as long as it fits
   expect(await new OwnRecord(identity, { ...deps, given }).current(two)).toEqual(moved);
 });
 
-test('the own record names the chequebook, and is minted anew when that changes', async () => {
+test('the own record names the chequebook, and is minted again when that changes', async () => {
   const identity = { signer, networkId, nonce: ZERO_NONCE };
   const deps = { state: memoryRecords(), clock: systemClock() };
   const underlays = vectors.underlays[0]?.underlays ?? [];

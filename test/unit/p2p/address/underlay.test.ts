@@ -92,7 +92,7 @@ test.each([
   expect(underlayOf(text)).toBe(underlay);
 });
 
-test('whatever the bytes are, they are addresses that can be written again, or refused', () => {
+test('any bytes are either addresses that can be written again, or refused', () => {
   const listed = vectors.underlays.map(({ bytes }) => fromHex(bytes));
   const changed = fc
     .tuple(fc.constantFrom(...listed), fc.nat(200), fc.nat(255), fc.nat(200))
@@ -149,12 +149,12 @@ test.each([
   '/ip4/2851995905/tcp/80',
   '/dns4/169.254.169.254/tcp/80',
   '/dns6/fe80::1/tcp/80',
-])('%s is no address of a peer and never dialled', (underlay) => {
+])('%s is not a peer address and is never dialled', (underlay) => {
   expect(isDialable(underlay)).toBe(false);
 });
 
 test.each(['/ip4/127.0.0.1/tcp/1', '/ip6/::1/tcp/1', '/ip6/::ffff:10.0.0.1/tcp/1', '/ip4/223.1.1.1/tcp/1'])(
-  '%s may be one',
+  '%s may be a peer address',
   (underlay) => {
     expect(isDialable(underlay)).toBe(true);
   },
@@ -170,7 +170,7 @@ test('loopback addresses are left out where there are others', () => {
   expect(withoutLoopback([local])).toEqual([local]);
 });
 
-test('an IPv4 address in IPv6 clothes is an IPv4 address', () => {
+test('an IPv4-mapped IPv6 address is an IPv4 address', () => {
   expect(plainAddress('/ip6/::ffff:7f00:1/tcp/5')).toBe('/ip4/127.0.0.1/tcp/5');
   expect(plainAddress('/ip6/::ffff:808:809/tcp/5')).toBe('/ip4/8.8.8.9/tcp/5');
   expect(plainAddress('/ip6/2001:db8::1/tcp/5')).toBe('/ip6/2001:db8::1/tcp/5');

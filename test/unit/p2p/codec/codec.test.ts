@@ -183,7 +183,7 @@ test.each([
   expect(decodeMessage(Inner, bytes(`${hex}0a0161`))).toEqual({ name: 'a', data: new Uint8Array(0) });
 });
 
-test('repeated numbers are read packed and one by one', () => {
+test('repeated numbers are read both packed and one by one', () => {
   expect(decodeMessage(Cursors, bytes('0801080210030a020405'))).toEqual({
     cursors: [1n, 2n, 4n, 5n],
     epoch: 3n,
@@ -213,6 +213,6 @@ test.each([
   ['int32', { int32: 2 ** 31 }],
   ['uint64', { uint64: -1n }],
   ['int64', { int64: 2n ** 63n }],
-])('a number outside the range of %s is our own bug', (_kind, message) => {
+])('a number outside the range of %s is a bug of our own', (_kind, message) => {
   expect(() => encodeMessage(Everything, message)).toThrow(RangeError);
 });

@@ -32,7 +32,7 @@ const context: AckContext = {
   picks: () => true,
 };
 
-test('a sound introduction tells who the peer is', () => {
+test('a valid introduction identifies the peer', () => {
   const introduction = checkAck(ack, context);
   expect(introduction).toMatchObject({ fullNode: true, welcomeMessage: 'hi', underlays: [own] });
   expect(introduction.ethereum).toEqual(createSigner(testKey(1)).address);
@@ -65,11 +65,11 @@ test.each([
   );
 });
 
-test('the same record again is fine', () => {
+test('an unchanged record is accepted', () => {
   expect(() => checkAck(ack, { ...context, stored: () => record() })).not.toThrow();
 });
 
-test('a record that was proved is not proved again, and one that differs from it is', () => {
+test('a proved record is not proved again, but one that differs from it is', () => {
   const { record: proved } = checkAck(ack, context);
   const again = checkAck(ack, { ...context, stored: () => proved });
   expect(again.record).toBe(proved);
@@ -102,7 +102,7 @@ test.each([
   expect(() => checkAck(message, { ...context, generation })).toThrow(expect.objectContaining({ code }));
 });
 
-test('a full bin refuses full nodes only, and the dialling side has nothing to pick', () => {
+test('a full bin refuses full nodes only, and the dialling side has no say', () => {
   expect(() => checkAck({ ...ack, fullNode: false }, { ...context, picks: () => false })).not.toThrow();
   const { picks: _none, ...dialling } = context;
   expect(() => checkAck(ack, dialling)).not.toThrow();
@@ -119,7 +119,7 @@ test('the other side must see us under our own identity', () => {
   );
 });
 
-test('an observed list that is no underlay is an invalid syn', () => {
+test('an observed list that is not an underlay makes an invalid syn', () => {
   expect(() => parseObserved(new Uint8Array(0))).toThrow(expect.objectContaining({ code: 'SYN_INVALID' }));
 });
 

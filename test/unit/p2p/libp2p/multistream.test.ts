@@ -41,7 +41,7 @@ test('an answer in pieces is put together', async () => {
   expect(Buffer.from((await stream.read()) ?? []).toString()).toBe('!');
 });
 
-test('a refusal appears at the first read', async () => {
+test('a refusal is reported at the first read', async () => {
   const { raw } = scripted(`${HEADER}\x03na\n`);
   await expect(new ProposedStream(raw, '/one').read()).rejects.toMatchObject({
     code: 'PROTOCOL_UNSUPPORTED',
@@ -72,7 +72,7 @@ test('an opener that waits for our header gets it', async () => {
   expect(written).toEqual([HEADER, ONE]);
 });
 
-test('proposals that nobody serves are refused until one is known', async () => {
+test('unsupported proposals are refused until a supported one comes', async () => {
   const { raw, written } = scripted(`${HEADER}\x05/two\n`, ONE);
   expect((await acceptProtocol(raw, supports, patient)).protocolId).toBe('/one');
   expect(written).toEqual([HEADER, '\x03na\n', ONE]);
@@ -87,7 +87,7 @@ test.each([
   await expect(acceptProtocol(raw, supports, patient)).rejects.toMatchObject({ code });
 });
 
-test('an opener that says nothing runs into the deadline', async () => {
+test('a silent opener runs into the deadline', async () => {
   const { raw } = scripted();
   const controller = new AbortController();
   const accepted = expect(acceptProtocol(raw, supports, controller)).rejects.toThrow('too slow');
@@ -98,7 +98,7 @@ test('an opener that says nothing runs into the deadline', async () => {
 const TWO = '\x05/two\n';
 const NONE = '\x03na\n';
 
-test('the first proposal that is taken stands, and nothing is sent ahead of the answer', async () => {
+test('the first accepted proposal stands, and nothing is sent ahead of the answer', async () => {
   const { raw, inbox, written } = scripted();
   const agreed = proposeInTurn(raw, ['/one', '/two']);
   expect(written).toEqual([`${HEADER}${ONE}`]);
@@ -125,7 +125,7 @@ test.each([
   ['no header comes', [ONE], 'STREAM_RESET'],
   ['the line has no end', [HEADER, '\x02na'], 'STREAM_RESET'],
   ['the line is too long', [HEADER, '\xff\xff\xff\x7f'], 'MESSAGE_TOO_LARGE'],
-] as const)('no agreement when %s', async (_name, arrivals, code) => {
+] as const)('there is no agreement when %s', async (_name, arrivals, code) => {
   const { raw } = scripted(...arrivals);
   await expect(proposeInTurn(raw, ['/one', '/two'])).rejects.toMatchObject({ code });
 });
@@ -136,7 +136,7 @@ test('an end during the negotiation is an error', async () => {
   await expect(proposeInTurn(raw, ['/one'])).rejects.toMatchObject({ code: 'STREAM_ENDED' });
 });
 
-test('whatever comes during a negotiation, it ends in an agreement or a reason', async () => {
+test('whatever arrives during a negotiation, it ends in an agreement or with a reason', async () => {
   const piece = fc.oneof(
     fc.constantFrom(HEADER, ONE, TWO, NONE, '\x00', '\x01\n'),
     fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes).toString('latin1')),

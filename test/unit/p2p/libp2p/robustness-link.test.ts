@@ -47,7 +47,7 @@ function linked() {
     closeWrite: () => inbox.end(),
     reset: (reason) => inbox.fail(reason),
   };
-  /** Every time that the node has stopped reading, or gone on. */
+  /** Every time that the node has stopped or resumed reading. */
   const paused: boolean[] = [];
   const connection: TcpConnection = {
     remoteAddress: REMOTE_ADDRESS,
@@ -140,7 +140,7 @@ test('a peer that answers identify and does not close leaves no stream', async (
   expect([clock.running, other.streams]).toEqual([0, 0]);
 });
 
-test('of a flood of listen addresses a few are looked at', async () => {
+test('only a few of a flood of listen addresses are looked at', async () => {
   const { link, opened, settle } = linked();
   const listening = link.listenAddresses(new AbortController().signal);
   await settle();
@@ -152,7 +152,7 @@ test('of a flood of listen addresses a few are looked at', async () => {
   expect(await listening).toHaveLength(64);
 });
 
-test('a peer whose answer to identify is none is known by the address it came from', async () => {
+test('a peer with an invalid answer to identify is known by the address it came from', async () => {
   const own = [`${REMOTE_ADDRESS}/p2p/${REMOTE_ID}`];
   for (const answer of ['', 'x', '\x13/multistream/1.0.0\n\x03na\n', '\xff\xff\xff\xff\xff']) {
     const { link, opened, clock, settle } = linked();
@@ -210,7 +210,7 @@ property.prop(
   async (openings) => {
     const { other, clock, accepted, ended, settle } = linked();
     for (const [bytes, cut, ending] of openings) {
-      // A stream of which nothing was said is known to nobody.
+      // A stream about which nothing was sent is unknown to the other side.
       if (bytes.length === 0) continue;
       const stream = other.open();
       for (let at = 0; at < bytes.length; at += cut ? 1 : bytes.length) {
@@ -240,7 +240,7 @@ property.prop(
   },
 );
 
-test('a link on which too many streams are opened is not read for a while, and then goes on', async () => {
+test('a link on which too many streams are opened is not read for a while, and then resumes', async () => {
   const { other, clock, accepted, paused, settle } = linked();
   const open = async (count: number) => {
     for (let n = 0; n < count; n++) {

@@ -63,7 +63,7 @@ function listener() {
   return { session, accepted, broken, channel, turn };
 }
 
-test('a million pings to somebody who reads no answer break the connection before they fill the memory', () => {
+test('a million pings from a peer that reads no answer break the connection before they fill the memory', () => {
   const { session, broken, channel, turn } = listener();
   channel.open = false;
   const pings = Buffer.concat(
@@ -78,7 +78,7 @@ test('a million pings to somebody who reads no answer break the connection befor
   expect(sent).toBeLessThan(200);
 });
 
-test('pings that are read are answered for ever', () => {
+test('pings are answered for ever while the answers are read', () => {
   const { session, broken, channel, turn } = listener();
   const pings = Buffer.concat(
     Array.from({ length: 1000 }, (_, n) => frame({ type: TYPE.ping, flags: FLAG.syn, id: 0, length: n })),
@@ -91,7 +91,7 @@ test('pings that are read are answered for ever', () => {
   expect(channel.written).toBe(300 * 1000 * 12);
 });
 
-test('streams that are refused one by one break a connection that is not read', () => {
+test('streams refused one by one break a connection whose other side does not read', () => {
   const { session, broken, channel, turn } = listener();
   channel.open = false;
   for (let id = 1; id < 1_000_000 && broken.length === 0; id += 2) {
@@ -102,7 +102,7 @@ test('streams that are refused one by one break a connection that is not read', 
   expect(session.streams).toBe(0);
 });
 
-test('what is written to a connection that breaks meanwhile fails, and does not hang', async () => {
+test('a write to a connection that breaks meanwhile fails, and does not hang', async () => {
   const { session, accepted, broken, channel, turn } = listener();
   session.receive(data(1, Uint8Array.of(1), FLAG.syn));
   channel.open = false;
@@ -127,7 +127,7 @@ test('bytes after the end of a stream are not counted as unread', () => {
   expect(accepted.map((stream) => stream.take())).toEqual(accepted.map(() => undefined));
 });
 
-test('too many unread bytes end every stream of the connection, also those that wait for room', async () => {
+test('too many unread bytes end every stream of the connection, including those that wait for room', async () => {
   const { session, accepted, broken, channel, turn } = listener();
   session.receive(data(1, Uint8Array.of(1), FLAG.syn));
   const [first] = accepted;
@@ -144,7 +144,7 @@ test('too many unread bytes end every stream of the connection, also those that 
   for (const stream of accepted) await expect(stream.read()).rejects.toMatchObject({ code: 'STREAM_RESET' });
 });
 
-test('a window full of single bytes is taken in few pieces', async () => {
+test('a window full of single bytes is buffered in few pieces', async () => {
   const { session, accepted, broken } = listener();
   const one = Uint8Array.of(7);
   session.receive(data(1, one, FLAG.syn));
@@ -162,7 +162,7 @@ test('a window full of single bytes is taken in few pieces', async () => {
   expect(broken).toEqual([]);
 });
 
-test('a few bytes that wait do not keep the large packet alive in which they came', () => {
+test('a few waiting bytes do not keep the large packet alive that carried them', () => {
   const { session, accepted } = listener();
   const packet = Buffer.from(new ArrayBuffer(65_536));
   data(1, Uint8Array.of(1, 2, 3), FLAG.syn).forEach((byte, i) => {
@@ -238,7 +238,7 @@ async function act(stream: YamuxStream, move: string): Promise<unknown> {
   }
 }
 
-test('bytes for somebody who reads none break the connection, however many streams share them', () => {
+test('bytes for a peer that reads none break the connection, however many streams share them', () => {
   const { session, accepted, broken, channel, turn } = listener();
   channel.open = false;
   const body = new Uint8Array(WINDOW);

@@ -7,7 +7,7 @@ import type { TcpConnection, TcpEvents } from '../../../../node/p2p/tcp-host.ts'
 
 const NEVER = new Promise<never>(() => undefined);
 
-test('of connections that come together one begins to be secured per turn of the event loop', async () => {
+test('of connections that arrive together only one starts to be secured per turn of the event loop', async () => {
   let events: TcpEvents | undefined;
   let begun = 0;
   const transport = new Libp2pTransport(

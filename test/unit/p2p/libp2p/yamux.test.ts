@@ -40,7 +40,7 @@ function pair(pieceSize = Number.MAX_SAFE_INTEGER, held?: HeldBytes) {
     ends.push({ session, accepted, broken, writes });
   }
   const [a, b] = ends as [End, End];
-  /** Runs turns of the event loop until nobody has anything to say. */
+  /** Runs turns of the event loop until neither side has anything to say. */
   const settle = () => {
     for (;;) {
       for (const flush of deferred.splice(0)) flush();
@@ -110,7 +110,7 @@ test('a stream is accepted with the bytes of its first packet', () => {
   expect([...(b.accepted[0]?.take() ?? [])]).toEqual([1, 2, 3]);
 });
 
-test('a writer stops at the window of 256 KiB and goes on when the reader reads', async () => {
+test('a writer stops at the window of 256 KiB and resumes when the reader reads', async () => {
   const { a, b, settle } = pair();
   const stream = a.session.open();
   stream.write(new Uint8Array(1_000_000).fill(7));
@@ -150,7 +150,7 @@ test('what was sent before a reset can still be read', async () => {
   expect(() => other.write(Uint8Array.of(1))).toThrow();
 });
 
-test('a waiting read ends when the connection does', async () => {
+test('a waiting read ends with its connection', async () => {
   const { a } = pair();
   const stream = a.session.open();
   const reading = expect(stream.read()).rejects.toMatchObject({ code: 'STREAM_RESET' });
@@ -221,7 +221,7 @@ test('a connection that holds more than 64 MiB of unread bytes is broken', () =>
   expect(b.broken).toHaveLength(1);
 });
 
-test('when all links together hold too much, one that holds more than its share breaks, and gives it back', () => {
+test('when all links together hold too much, a link that holds more than its share breaks and frees its bytes', () => {
   const held: HeldBytes = { count: HELD_MAX };
   const { a, b, settle } = pair(undefined, held);
   const fill = (bytes: number) => {

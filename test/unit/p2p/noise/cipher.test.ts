@@ -8,14 +8,17 @@ const SIZES = [0, 1, 100, 640, 641, 1199, 1200, 4300, 65_519];
 const key = new Uint8Array(randomBytes(32));
 const nonce = new Uint8Array(randomBytes(12));
 
-test.each(SIZES)('a frame of %i bytes is encrypted as by the library, and decrypted by it', (size) => {
-  const plaintext = new Uint8Array(randomBytes(size));
-  const ours = Buffer.concat(encrypt(plaintext, nonce, NOTHING, key));
-  const theirs = defaultCrypto.chaCha20Poly1305Encrypt(plaintext, nonce, NOTHING, key).subarray();
-  expect(Buffer.compare(ours, theirs)).toBe(0);
-  const back = decrypt(theirs.slice(), nonce, NOTHING, key);
-  expect(Buffer.compare(back, plaintext)).toBe(0);
-});
+test.each(SIZES)(
+  'a frame of %i bytes is encrypted as the library does it, and the library decrypts it',
+  (size) => {
+    const plaintext = new Uint8Array(randomBytes(size));
+    const ours = Buffer.concat(encrypt(plaintext, nonce, NOTHING, key));
+    const theirs = defaultCrypto.chaCha20Poly1305Encrypt(plaintext, nonce, NOTHING, key).subarray();
+    expect(Buffer.compare(ours, theirs)).toBe(0);
+    const back = decrypt(theirs.slice(), nonce, NOTHING, key);
+    expect(Buffer.compare(back, plaintext)).toBe(0);
+  },
+);
 
 test.each(SIZES)('a changed frame of %i bytes is refused', (size) => {
   const frame = new Uint8Array(Buffer.concat(encrypt(new Uint8Array(size), nonce, NOTHING, key)));

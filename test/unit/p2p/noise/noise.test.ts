@@ -76,7 +76,7 @@ test.each(vectors.identities)(
   },
 );
 
-test('our identity is that of libp2p for the same seed, and so is its signature', async () => {
+test('our identity and its signature equal those of libp2p for the same seed', async () => {
   const theirs = await generateKeyPairFromSeed('Ed25519', testKey(3));
   const ours = ownIdentity(testKey(3));
   expect(ours.peerId).toBe(peerIdFromPrivateKey(theirs).toString());
@@ -85,7 +85,7 @@ test('our identity is that of libp2p for the same seed, and so is its signature'
 });
 
 test.each(['Ed25519', 'secp256k1', 'RSA'] as const)(
-  'a libp2p identity of kind %s keeps its peer id and is believed what it signs',
+  'a libp2p identity of kind %s keeps its peer id, and its signatures are accepted',
   async (kind) => {
     const theirs = kind === 'RSA' ? await generateKeyPair(kind, 2048) : await generateKeyPair(kind);
     const key = identityKeyOf(publicKeyToProtobuf(theirs.publicKey));
@@ -101,16 +101,16 @@ test.each([
   ['a kind that libp2p has not', () => Uint8Array.of(8, 4, 18, 1, 0)],
   ['an Ed25519 key of 31 bytes', () => Uint8Array.of(8, 1, 18, 31, ...new Uint8Array(31))],
   ['a secp256k1 key that is no point', () => Uint8Array.of(8, 2, 18, 33, ...new Uint8Array(33).fill(5))],
-])('%s is no identity', (_name, protobuf) => {
+])('%s is not a valid identity', (_name, protobuf) => {
   expect(() => identityKeyOf(protobuf())).toThrow(IdentityError);
 });
 
-test('a key on another curve is no identity', () => {
+test('a key on another curve is not a valid identity', () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'secp384r1' });
   expect(() => identityKeyOf(keyProtobuf(spkiOf(privateKey)))).toThrow(IdentityError);
 });
 
-test('a proof that was verified is known again, and nothing that differs from it is taken for it', () => {
+test('a verified proof is recognised, and a proof that differs from it is not accepted in its place', () => {
   const proofs = new StaticKeyProofs();
   const identity = ownIdentity(testKey(1));
   const { publicKey: staticKey } = generateDhKey();
@@ -152,7 +152,7 @@ test('a P-256 peer is accepted in both directions, under the hash of its key', a
   expect(theirs.peerId).toMatch(/^Qm/);
 });
 
-test('a dialled node with another identity does not learn who we are', async () => {
+test('a dialled node with an unexpected identity does not learn who we are', async () => {
   const [ours, theirs, expected] = [ed25519(1), p256(), p256()];
   let written = 0;
   const [a, b] = pair((bytes) => {

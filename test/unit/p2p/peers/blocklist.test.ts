@@ -10,7 +10,7 @@ const entry = (n: number, durationMs: number) => ({
   durationMs,
 });
 
-test('only so many peers are blocklisted at a time: who would come back first comes back', async () => {
+test('only a limited number of peers is blocklisted at a time: the entry that expires first gives way', async () => {
   const state = memoryRecords();
   const clock = new ManualClock();
   const blocklist = new Blocklist({ state, clock });

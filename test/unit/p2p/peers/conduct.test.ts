@@ -16,18 +16,18 @@ test('a few faults are borne, and one more every ten seconds', async () => {
   expect(faults(conduct, someone('a'), 100)).toBe(1);
 });
 
-test('what may be the fault of others counts less', () => {
+test('faults that others may have caused count less', () => {
   expect(faults(new Conduct(new ManualClock()), someone('a'), 1_000, 1 / 8)).toBe(8 * FAULTS.burst);
 });
 
-test('faults under ever new overlays of one address count together, those of others do not', () => {
+test('faults of one address add up across its overlays, those of other addresses do not', () => {
   const conduct = new Conduct(new ManualClock());
   const borne = Array.from({ length: 200 }, (_, i) => conduct.bears(someone(`${i}`), 1)).filter(Boolean);
   expect(borne).toHaveLength(SOURCE_FAULTS.burst);
   expect(conduct.bears(someone('other', '/ip4/8.8.4.4/tcp/1'), 1)).toBe(true);
 });
 
-test('a peer that has misbehaved is suspect until it is forgotten, and with it its public address', async () => {
+test('a peer that has misbehaved is suspect until it is forgotten, and so is its public address', async () => {
   const clock = new ManualClock();
   const conduct = new Conduct(clock);
   const [near, far] = ['/ip4/127.0.0.1/tcp/1', '/ip4/8.8.8.8/tcp/1'];

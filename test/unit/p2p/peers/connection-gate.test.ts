@@ -27,7 +27,7 @@ test('an address may have two hundred connections, and each that ends makes room
   expect(entered(gate, A, 2, 100_000)).toBe(1);
 });
 
-test('others are not affected, and the port does not matter', () => {
+test('other addresses are not affected, and the port does not matter', () => {
   const gate = new ConnectionGate();
   entered(gate, A, SOURCE_BURST, 0);
   expect(gate.enter('/ip4/8.8.8.8/tcp/2', 0)).toBe(false);
@@ -35,7 +35,7 @@ test('others are not affected, and the port does not matter', () => {
 });
 
 test.each(['/ip4/127.0.0.1/tcp/1', '/ip4/127.9.9.9/tcp/1', '/ip6/::1/tcp/1'])(
-  'the own machine, %s, is not limited',
+  'our own machine, %s, is not limited',
   (remote) => {
     const gate = new ConnectionGate();
     expect(entered(gate, remote, 1_000, 0)).toBe(1_000);
@@ -53,7 +53,7 @@ test.each([
   expect(gate.enter(other, 0)).toBe(free);
 });
 
-test('more sources than can be remembered are refused until others are forgotten', () => {
+test('sources beyond those that can be remembered are refused until others are forgotten', () => {
   const gate = new ConnectionGate();
   const source = (i: number) => `/ip4/8.${i >> 16}.${(i >> 8) & 0xff}.${i & 0xff}/tcp/1`;
   for (let i = 0; i < 10_000; i++) {

@@ -29,7 +29,7 @@ test('each further pause is twice as long, up to an hour', () => {
   }
 });
 
-test('a success counts from the beginning', () => {
+test('a success resets the count', () => {
   const breaker = new DialBreaker();
   fail(breaker, FAILURES_MAX - 1, 0);
   breaker.succeeded();

@@ -13,7 +13,7 @@ const peer = (n: number, remoteAddress: string) => ({ id: `peer ${n}`, remoteAdd
 test.each([
   ['/ip4/8.8.8.8/tcp/1634', 20],
   ['/ip4/127.0.0.1/tcp/1634', 50],
-])('peers of %s have %i together, whatever overlays they take', (address, together) => {
+])('peers of %s share a limit of %i, whatever overlays they take', (address, together) => {
   const limits = new PeerLimits(RATES, new ManualClock());
   const taken = (n: number) =>
     Array.from({ length: 15 }, () => limits.tryTake(peer(n, address), 1)).filter(Boolean);
@@ -24,7 +24,7 @@ test.each([
   expect(limits.tryTake(peer(99, '/ip4/8.8.4.4/tcp/1634'), 1)).toBe(true);
 });
 
-test('who owes something waits, and others of its address only when that owes something', async () => {
+test('a peer in debt waits, another peer of its address only when that is in debt, too', async () => {
   const clock = new ManualClock();
   const limits = new PeerLimits(RATES, clock);
   const [one, other] = [peer(1, '/ip4/8.8.8.8/tcp/1'), peer(2, '/ip4/8.8.8.8/tcp/2')];

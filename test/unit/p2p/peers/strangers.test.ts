@@ -9,12 +9,12 @@ import {
 /** Public address `i`. */
 const source = (i: number) => `/ip4/8.8.${i >> 8}.${i & 0xff}/tcp/1634`;
 
-/** Who left for each of these. */
+/** The stranger that made room for each of these. */
 function added(strangers: Strangers<number>, from: string, first: number, count: number) {
   return Array.from({ length: count }, (_, i) => strangers.add(first + i, from));
 }
 
-test('a source with its full share gives up its own oldest one', () => {
+test('a source that has used up its share gives up its own oldest stranger', () => {
   const strangers = new Strangers<number>();
   strangers.add(-1, source(0));
   expect(added(strangers, source(1), 0, STRANGERS_PER_SOURCE_MAX)).not.toContain(0);
@@ -23,7 +23,7 @@ test('a source with its full share gives up its own oldest one', () => {
 });
 
 test.each(['/ip4/127.0.0.1/tcp/1', '/ip6/::1/tcp/1', '/ip4/10.1.2.3/tcp/1'])(
-  'a whole network may be behind %s, which has a share, too',
+  'all strangers from %s share a larger limit, as a whole network may be behind it',
   (remote) => {
     const strangers = new Strangers<number>();
     expect(added(strangers, remote, 0, STRANGERS_NEARBY_MAX)).not.toContain(0);
@@ -31,14 +31,14 @@ test.each(['/ip4/127.0.0.1/tcp/1', '/ip6/::1/tcp/1', '/ip4/10.1.2.3/tcp/1'])(
   },
 );
 
-test('when all sources together have taken everything the oldest of all goes', () => {
+test('when all sources together have used up everything the oldest stranger of all is given up', () => {
   const strangers = new Strangers<number>();
   for (let i = 0; i < STRANGERS_MAX; i++) expect(strangers.add(i, source(i))).toBeUndefined();
   expect(strangers.add(1_000, source(1_000))).toBe(0);
   expect(strangers.add(1_001, source(1_001))).toBe(1);
 });
 
-test('who has said who it is makes room, and never goes', () => {
+test('a stranger that has identified itself makes room, and is never given up', () => {
   const strangers = new Strangers<number>();
   added(strangers, source(1), 0, STRANGERS_PER_SOURCE_MAX);
   strangers.delete(0);

@@ -19,14 +19,14 @@ property.prop([fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 400 })])(
   },
 );
 
-test('pieces of the size of a packet are left as they are', () => {
+test('packet-sized pieces are left as they are', () => {
   const pieces = Array.from({ length: 200 }, () => new Uint8Array(1400));
   const before = [...pieces];
   compact(pieces, 200 * 1400);
   expect(pieces).toEqual(before);
 });
 
-test('the longest message is read byte by byte', () => {
+test('the longest message can be read byte by byte', () => {
   const message = Uint8Array.from({ length: MESSAGE_SIZE_MAX }, (_, i) => i % 251);
   const frames = new FrameReader();
   for (const byte of [0x80, 0x80, 0x08, ...message.subarray(0, -1)]) {

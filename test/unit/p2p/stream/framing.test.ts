@@ -41,7 +41,7 @@ test('a message of 128 KiB passes, one byte more does not', () => {
   expect(() => reader.next()).toThrow(expect.objectContaining({ code: 'MESSAGE_TOO_LARGE' }));
 });
 
-test('a length prefix of four bytes is too large before its end has come', () => {
+test('a length prefix of four bytes is rejected as too large before its end has arrived', () => {
   const reader = new FrameReader();
   reader.push(Uint8Array.of(0xff, 0xff, 0xff));
   expect(() => reader.next()).toThrow(expect.objectContaining({ code: 'MESSAGE_TOO_LARGE' }));

@@ -58,7 +58,7 @@ test('announced peers are learned and written to the address book', async () => 
   expect(b.addressBook.get(toHex(records[0]?.overlay ?? new Uint8Array(0)))).toEqual(records[0]);
 });
 
-test('a record that we have is no news, its node may be: it is named to the topology', async () => {
+test('a record that we already have is no news, but its node is still named to the topology', async () => {
   const { a, b, clock, learned, announce } = await gossips();
   const record = recordOf(11);
   for (const { addressBook } of [a, b]) await addressBook.put(record);
@@ -67,7 +67,7 @@ test('a record that we have is no news, its node may be: it is named to the topo
   expect(learned).toEqual([[toHex(record.overlay)]]);
 });
 
-test('a record that nobody can have signed names no node, also one that we know', async () => {
+test('a record with an invalid signature names no node, not even one that we know', async () => {
   const { a, b, peer, clock, learned } = await gossips();
   await b.addressBook.put(recordOf(19));
   const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
@@ -96,7 +96,7 @@ test('unknown overlays, our own, records without time and private ones are not p
   expect(learned).toEqual([[toHex(open.overlay)]]);
 });
 
-test('one bad record does not cost the others', async () => {
+test('one bad record does not cost the others in its message', async () => {
   const { a, peer, clock, learned } = await gossips();
   const good = recordOf(17);
   const forged = { ...recordOf(18), overlay: recordOf(19).overlay };
@@ -107,7 +107,7 @@ test('one bad record does not cost the others', async () => {
   expect(learned).toEqual([[toHex(good.overlay)]]);
 });
 
-test('a peer over its budget is cut off, and not disconnected', async () => {
+test('the stream of a peer over its budget is cut off, the peer stays connected', async () => {
   const { a, peer, clock, learned } = await gossips();
   const send = async (count: number) => {
     const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
@@ -122,7 +122,7 @@ test('a peer over its budget is cut off, and not disconnected', async () => {
   await send(1);
 });
 
-/** Everything of `records` is told, thirty at a time, over a connection of its own each time. @returns records learned */
+/** Sends all `records`, thirty at a time, each time over a new connection. @returns records learned */
 async function toldAnew(
   { a, b, clock, learned }: Awaited<ReturnType<typeof gossips>>,
   records: readonly AddressRecord[],
@@ -151,7 +151,7 @@ function manyRecords(count: number): AddressRecord[] {
   });
 }
 
-test('what is news is bounded over connections, and what we have costs nothing', async () => {
+test('news is bounded across connections, and known records cost nothing', async () => {
   const world = await gossips();
   const records = manyRecords(NEWS.peer.burst + 200);
   expect(await toldAnew(world, records)).toBe(NEWS.peer.burst);
@@ -160,7 +160,7 @@ test('what is news is bounded over connections, and what we have costs nothing',
   expect(await toldAnew(world, records.slice(NEWS.peer.burst))).toBeLessThan(50);
 });
 
-test('a flood of gossip over its budget costs the sender its connection', async () => {
+test('a flood of gossip over budget costs the sender its connection', async () => {
   const { a, b, peer, clock } = await gossips();
   const records = Array.from({ length: 30 }, (_, i) => recordOf(i + 20));
   let sent = 0;
@@ -218,7 +218,7 @@ test.each([
   expect(judge(record, '15.0.0', given)).toEqual({ drop: reason });
 });
 
-test('what was proved before is not proved again, and nothing that differs from it is taken for it', () => {
+test('a proof is not checked a second time, and a record that differs from a proved one is not accepted in its place', () => {
   // A proof that would fail shows whether it is looked at.
   const stored = { ...recordOf(2), signature: new Uint8Array(65) };
   const context = known(stored);
@@ -233,13 +233,13 @@ test('what was proved before is not proved again, and nothing that differs from 
   for (const other of others) expect(judge(other, '15.0.0', context)).toEqual({ drop: 'RECORD_INVALID' });
 });
 
-test('over hive 2.0.0 a record more than five minutes newer, or the first with time, is taken', () => {
+test('over hive 2.0.0 a record is taken when it is more than five minutes newer, or the first with a time', () => {
   for (const timestamp of [nowSeconds - 301n, 0n]) {
     expect(judge(recordOf(2), '15.0.0', known(recordOf(2, { timestamp })))).toEqual({ take: recordOf(2) });
   }
 });
 
-/** As a sender of hive 1.1.0 puts it. */
+/** As a sender of hive 1.1.0 writes it. */
 const hearsay = (n: number, address?: string) =>
   recordOf(n, address === undefined ? { timestamp: 0n } : { timestamp: 0n, address });
 const TWO_ADDRESSES = encodeUnderlays([
@@ -297,7 +297,7 @@ test('a record is passed on when one of its addresses can be reached', () => {
   expect(toAnnounce(nowhere, { generation, allowPrivate: true })).toBeUndefined();
 });
 
-test('hive 2.0.0 never carries a record without time, hive 1.1.0 carries both without it', () => {
+test('hive 2.0.0 never carries a record without a time, hive 1.1.0 carries both kinds without one', () => {
   const allowPrivate = true;
   expect(toAnnounce(hearsay(2), { generation: '15.0.0', allowPrivate })).toBeUndefined();
   for (const record of [recordOf(2), hearsay(2)]) {
@@ -322,7 +322,7 @@ test('hive 1.1.0 leaves out the addresses that others cannot reach, hive 2.0.0 k
   expect(toAnnounce(record, { generation: '15.0.0', allowPrivate: false })?.underlay).toEqual(underlay);
 });
 
-test('between nodes of the older generation records of both kinds are learned, all without time', async () => {
+test('nodes of the older generation learn records of both kinds, all without a time', async () => {
   const { a, b, clock, peer, learned, announce } = await gossips(undefined, { generations: ['14.0.0'] });
   expect(peer.generation).toBe('14.0.0');
   const records = [recordOf(11), hearsay(12)];
@@ -367,7 +367,7 @@ test('a budget is forgotten with its peer', async () => {
 test.each([
   ['2.0.0', '15.0.0', vectors.recordedGossip],
   ['1.1.0', '14.0.0', vectors.recordedOlder],
-] as const)('what a real node gossips over hive %s is taken', (_version, generation, recorded) => {
+] as const)('the gossip of a real node over hive %s is taken', (_version, generation, recorded) => {
   const { peers } = decodeMessage(Peers, framed(recorded.peers));
   expect(peers.map(({ overlay }) => toHex(overlay))).toEqual(recorded.gossiped);
   const networkId = BigInt(recorded.networkId);
@@ -393,7 +393,7 @@ const bytesOf = (...likely: Uint8Array[]) =>
   fc.oneof(fc.uint8Array({ maxLength: 100 }), fc.constantFrom(...likely, new Uint8Array(0)));
 const { underlay, signature, overlay, nonce } = recordOf(2);
 
-test('whatever a gossiped record holds, it is taken in full or dropped with a reason', () => {
+test('any gossiped record is either taken in full or dropped with a reason', () => {
   const wire = fc.record({
     underlay: bytesOf(underlay),
     signature: bytesOf(signature),
@@ -415,7 +415,7 @@ test('whatever a gossiped record holds, it is taken in full or dropped with a re
 /** Anything in place of the message, also messages that are cut or too long. */
 const Anything = { peers: [1, ['repeated', 'bytes']] } as const;
 
-test('whatever a message of gossip holds, the peer stays, and the next message is read', async () => {
+test('any message of gossip leaves the peer connected, and the next message is read', async () => {
   const { a, b, clock, peer, learned } = await gossips();
   const record = encodeFrame(Peers, { peers: [recordOf(2)] });
   const piece = fc.oneof(
@@ -448,7 +448,7 @@ test('whatever a message of gossip holds, the peer stays, and the next message i
   expect(learned.length).toBe(before + 1);
 });
 
-test('a message longer than a node reads ends the stream, and the peer stays', async () => {
+test('a message longer than a node reads ends the stream, the peer stays connected', async () => {
   const { a, peer, clock, learned } = await gossips();
   const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
   await stream.write(Anything, { peers: [new Uint8Array(140_000)] });
@@ -457,7 +457,7 @@ test('a message longer than a node reads ends the stream, and the peer stays', a
   expect([learned.length, a.host.peers().length]).toEqual([0, 1]);
 });
 
-test('a bootnode keeps nothing of what it is told', async () => {
+test('a bootnode keeps none of the records that it receives', async () => {
   const { a, b, clock, learned, announce } = await gossips({ bootnodeMode: true });
   const record = recordOf(11);
   await a.addressBook.put(record);

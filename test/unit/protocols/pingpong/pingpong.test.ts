@@ -18,12 +18,12 @@ async function players() {
   return { a, b, clock, ours, peer };
 }
 
-test('a ping takes the time of its answer', async () => {
+test('a ping measures the time until its answer', async () => {
   const { ours, peer } = await players();
   expect(await ours?.ping(peer, never)).toBe(0);
 });
 
-test('any number of rounds runs on one stream, each greeting in braces', async () => {
+test('any number of rounds runs on one stream, each greeting is returned in braces', async () => {
   const { a, peer } = await players();
   const stream = await a.host.open(peer, PINGPONG.id, { signal: never });
   for (const greeting of ['hey', '', 'there', 'äöü']) {
@@ -33,7 +33,7 @@ test('any number of rounds runs on one stream, each greeting in braces', async (
   await stream.close();
 });
 
-test('a stream on which nothing is said for a minute is reset', async () => {
+test('a stream that is silent for a minute is reset', async () => {
   const { a, clock, peer } = await players();
   const stream = await a.host.open(peer, PINGPONG.id, { signal: never });
   const reading = expect(stream.read(Pong)).rejects.toMatchObject({ code: 'STREAM_RESET' });
@@ -41,7 +41,7 @@ test('a stream on which nothing is said for a minute is reset', async () => {
   await reading;
 });
 
-test('a ping ends when its caller does not want it any more', async () => {
+test('a ping ends when its caller aborts', async () => {
   const { ours, peer } = await players();
   const controller = new AbortController();
   controller.abort(new Error('never mind'));

@@ -30,7 +30,7 @@ async function traders(granted: readonly [bigint, bigint]) {
   return { a, b, clock, heard, pricing: announced };
 }
 
-test('both sides hear the threshold of the other one before the connection is used', async () => {
+test('both sides learn the threshold of the other before the connection is used', async () => {
   const { a, b, heard } = await traders([13_500_000n, 14_000_000n]);
   await a.host.connect([b.underlay()], never);
   expect(heard).toEqual([[14_000_000n], [13_500_000n]]);
@@ -51,7 +51,7 @@ test('a peer whose threshold is below two seconds of refreshment is disconnected
   expect(b.host.peers()).toEqual([]);
 });
 
-test('a threshold may change often, one that changes without end disconnects', async () => {
+test('a threshold may change often, but endless changes end the connection', async () => {
   const { a, b, clock, heard, pricing } = await traders([13_500_000n, 14_000_000n]);
   const peer = await a.host.connect([b.underlay()], never);
   for (let n = 1; n < 500; n++) await pricing[0]?.announce(peer, never);
@@ -65,7 +65,7 @@ test('a threshold may change often, one that changes without end disconnects', a
   expect(b.host.peers()).toEqual([]);
 });
 
-test('an announcement of more than 256 bits is refused, the peer stays', async () => {
+test('an announcement of more than 256 bits is refused, the peer stays connected', async () => {
   const { a, b, heard } = await traders([13_500_000n, 14_000_000n]);
   const peer = await a.host.connect([b.underlay()], never);
   const stream = await a.host.open(peer, PRICING.id, { signal: never });
@@ -75,7 +75,7 @@ test('an announcement of more than 256 bits is refused, the peer stays', async (
   expect(b.host.peers()).toHaveLength(1);
 });
 
-test('a peer that can not be told is disconnected', async () => {
+test('a peer that cannot receive our threshold is disconnected', async () => {
   const clock = new ManualClock();
   const [a, b] = (await startedNodes(2, { clock })) as [MemoryNode, MemoryNode];
   const accounting = { thresholdFor: () => 13_500_000n, thresholdAnnounced: () => undefined };

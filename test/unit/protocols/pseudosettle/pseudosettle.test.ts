@@ -42,7 +42,7 @@ describe('an honest pair', () => {
     expect(a!.pseudosettle.settlement(a!.id)).toBeUndefined();
   });
 
-  test('settles once per second, and then no more than a second of the refresh rate', async () => {
+  test('settles once per second, for at most one second of the refresh rate', async () => {
     const clock = new ManualClock();
     const [a, b] = await line(2, { clock });
     owe(a!, b!, 6_000_000n);
@@ -89,7 +89,7 @@ describe('an honest pair', () => {
     );
   });
 
-  test('keeps the distance of a second also over a restart of the debtor', async () => {
+  test('keeps its settlements a second apart across a restart of the debtor', async () => {
     const clock = new ManualClock();
     const network = new MemoryNetwork();
     const subsystems = new Map([
@@ -158,12 +158,12 @@ describe('a creditor', () => {
     ]);
   });
 
-  test('forgives a light peer a tenth per second', async () => {
+  test('forgives a light peer at a tenth of the rate', async () => {
     const { answers } = await paymentsOf([1n, 900_000n], [0, 1_000], false);
     expect(answers.map((answer) => answer !== 'reset' && amountOf(answer.amount))).toEqual([1n, 450_000n]);
   });
 
-  test('resets the stream of an amount with more than 256 bits', async () => {
+  test('resets the stream when an amount has more than 256 bits', async () => {
     const { answers, balance } = await paymentsOf([1n << 256n], [0]);
     expect(answers).toEqual(['reset']);
     expect(balance).toBe(1_000_000n);
@@ -252,7 +252,7 @@ describe('a creditor that breaks a rule is blocklisted:', () => {
     expect(await settleWith(answer, 2)).toEqual(refused);
   });
 
-  test('but not one that is slow to answer with an honest clock', async () => {
+  test('but not when it is slow to answer with an honest clock', async () => {
     const clock = new ManualClock();
     const network = new MemoryNetwork();
     const [debtor] = await exchangeNodes(1, { clock, network });
@@ -274,7 +274,7 @@ describe('a creditor that breaks a rule is blocklisted:', () => {
     expect(debtor!.pseudosettle.settlement(creditor.id)?.sent).toBeGreaterThan(0n);
   });
 
-  test('nor one that leaves in the middle of a refresh', async () => {
+  test('nor when it leaves in the middle of a refresh', async () => {
     const clock = new ManualClock();
     const network = new MemoryNetwork();
     const [debtor] = await exchangeNodes(1, { clock, network });

@@ -3,7 +3,7 @@ import { silentLogger } from '../../../../node/env/logger.ts';
 import { SettlementStore } from '../../../../node/protocols/pseudosettle/settlement-store.ts';
 import { memoryRecords } from '../../p2p/memory-nodes.ts';
 
-test('only so many peers are remembered: first those that never paid are forgotten, then those of long ago', () => {
+test('only a limited number of peers is remembered: those that never paid are forgotten first, then the oldest', () => {
   const state = memoryRecords();
   const deps = { state, log: silentLogger() };
   const store = new SettlementStore(deps);
@@ -20,7 +20,7 @@ test('only so many peers are remembered: first those that never paid are forgott
   expect(new SettlementStore(deps).totals()).toHaveLength(10_000);
 });
 
-test('both directions of a peer are remembered on their own', () => {
+test('the two directions of a peer are remembered separately', () => {
   const store = new SettlementStore({ state: memoryRecords(), log: silentLogger() });
   const sent = { timestamp: 1n, checkedAt: 1n, checkedAtMs: 1_000, total: 5n };
   store.noteSent('creditor', sent);

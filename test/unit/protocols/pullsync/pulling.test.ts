@@ -112,7 +112,7 @@ test('a page is asked for, verified and stored', async () => {
   expect(await node.metrics.expose()).toContain('svc_pullsync_last_received{bin="0"} 10');
 });
 
-test('two real nodes: everything of a bin comes over, page by page', async () => {
+test('between two real nodes the whole of a bin is pulled, page by page', async () => {
   const clock = new ManualClock();
   const network = new MemoryNetwork();
   const [from, to] = [await pullNode(1, { clock, network }), await pullNode(2, { clock, network })];
@@ -135,7 +135,7 @@ test('two real nodes: everything of a bin comes over, page by page', async () =>
   expect(chunks.filter((chunk) => !holds(to, chunk))).toEqual([]);
 });
 
-test('what is held already, and what lies outside of the own radius, is not wanted', async () => {
+test('chunks that are held already or lie outside our own radius are not wanted', async () => {
   const { node, server, sync } = await pulling({ radius: 2 });
   const chunks = [...inBin(node, 1, 2), ...inBin(node, 2, 2), ...inBin(node, 5, 1)];
   await fill(node, [chunks[2]!]);
@@ -155,7 +155,7 @@ test('the same chunk under another stamp is wanted', async () => {
   expect(holds(node, again)).toBe(true);
 });
 
-test('an offer in which nothing is missing is answered with a Want without bits', async () => {
+test('an offer of chunks that are all held is answered with a Want without bits', async () => {
   const { node, server, sync } = await pulling();
   const chunks = inBin(node, 0, 9);
   await fill(node, chunks);
@@ -267,7 +267,7 @@ test.each(BAD)('a delivery %s costs that chunk only', async (_what, spoil, error
   ]);
 });
 
-test('a single-owner chunk under an address that is not its own is refused', async () => {
+test('a single-owner chunk under an address other than its own is refused', async () => {
   const { node, server, sync } = await pulling();
   const [real, victim] = [single({ owner: 5, text: 'one' }, 1), single({ owner: 6, text: 'two' }, 2)];
   const forged = { chunk: { ...victim.chunk, data: real.chunk.data }, stamp: victim.stamp };
@@ -346,7 +346,7 @@ test.each([
   await expect(sync(one)).rejects.toMatchObject({ code: 'OFFER_INVALID' });
 });
 
-test('an offer that is no progress fails the page', async () => {
+test('an offer that makes no progress fails the page', async () => {
   const { node, server, sync } = await pulling();
   const one = await server({ offer: inBin(node, 0, 2), topmost: 3n });
   await expect(sync(one, { start: 4n })).rejects.toMatchObject({ code: 'OFFER_INVALID' });
@@ -361,7 +361,7 @@ test('a page is not asked for when the reserve has no room for it', async () => 
   expect([one.wants, offer.filter((chunk) => holds(node, chunk))]).toEqual([[], []]);
 });
 
-test('what is held already, and what lies outside of the own radius, needs no room', async () => {
+test('chunks that are held already or lie outside our own radius need no room', async () => {
   const { node, server, sync } = await pulling({ radius: 2 });
   const [far, held, wanted] = [1, 2, 3].map((bin) => inBin(node, bin, 1)[0]!) as [Stamped, Stamped, Stamped];
   await fill(node, [held]);
@@ -373,7 +373,7 @@ test('what is held already, and what lies outside of the own radius, needs no ro
   });
 });
 
-test('chunks for which there was no room can be asked of another peer as soon as there is', async () => {
+test('chunks for which there was no room can be asked of another peer once there is room', async () => {
   const { clock, node, server, sync } = await pulling();
   const offer = inBin(node, 0, 3);
   node.reserve.hasRoomFor = (address) => Buffer.compare(address, offer[2]!.chunk.address) !== 0;
@@ -386,7 +386,7 @@ test('chunks for which there was no room can be asked of another peer as soon as
   expect(other.wants).toEqual([[0, 1, 2]]);
 });
 
-test('a list is what the peer holds, and none of it is wanted', async () => {
+test('listing names what the peer holds and wants none of it', async () => {
   const { node, server } = await pulling({ radius: 2 });
   const offer = [...inBin(node, 0, 2), ...inBin(node, 2, 2), ...inBin(node, 5, 1)];
   await fill(node, [offer[2]!]);
@@ -401,7 +401,7 @@ test('a list is what the peer holds, and none of it is wanted', async () => {
   expect(await metric(node, 'pullsync_chunks_offered')).toBe(0);
 });
 
-test('two real nodes: the whole of a bin is listed, page by page, from any number on', async () => {
+test('between two real nodes the whole of a bin is listed, page by page, from any start', async () => {
   const clock = new ManualClock();
   const network = new MemoryNetwork();
   const [from, to] = [await pullNode(1, { clock, network }), await pullNode(2, { clock, network })];
@@ -432,7 +432,7 @@ test('a list without entries ends without a Want', async () => {
   expect(ended).toMatchObject({ code: 'STREAM_ENDED' });
 });
 
-test('a list with an entry that is none, or that is no progress, is refused', async () => {
+test('a list with an invalid entry, or one that makes no progress, is refused', async () => {
   const { node, server } = await pulling();
   const offer = inBin(node, 0, 2);
   const slow = await server({ offer, topmost: 3n });
@@ -497,7 +497,7 @@ test('a peer that disconnects ends the wait for its offer', async () => {
   await expect(sync(one)).rejects.toMatchObject({ code: 'PEER_NOT_FOUND' });
 });
 
-test('what came before a conversation broke off is kept, and the page has failed', async () => {
+test('chunks that arrived before a conversation broke off are kept, and the page fails', async () => {
   const { node, server, sync } = await pulling();
   const offer = inBin(node, 0, 4);
   let pages = 0;
@@ -558,7 +558,7 @@ test.each([31, 33])('%i cursors are refused', async (count) => {
 
 const ALL = { from: 0, to: 31 };
 
-test('a peer of ours is asked for what is not known yet, and answers when there is something', async () => {
+test('a node of ours answers a request for changed cursors as soon as there is something new', async () => {
   const { clock, network, node: to } = await pulling();
   const from = await pullNode(9, { clock, network });
   await fill(from, inBin(from, 1, 2));
@@ -578,7 +578,7 @@ test('a peer of ours is asked for what is not known yet, and answers when there 
   expect(second.value).toMatchObject({ cursors: from.reserve.lastBinIds(), waits: true });
 });
 
-test('a peer that knows nothing of waiting answers at once, and is known by that', async () => {
+test('a peer that does not support waiting answers at once, and is recognised by that', async () => {
   const { clock, network, node } = await pulling();
   const handler = async (stream: MessageStream) => {
     await stream.read(Syn);
@@ -589,7 +589,7 @@ test('a peer that knows nothing of waiting answers at once, and is known by that
   expect(await node.pullsync.changes(peer, ALL, known, never)).toEqual({ ...known, waits: false });
 });
 
-test('news are waited for some minutes, and no longer than their caller does', async () => {
+test('news is awaited for some minutes, and no longer than the caller waits', async () => {
   const { clock, network, node } = await pulling();
   const handler = () => new Promise<void>(() => undefined);
   const peer = await connect(node, await stranger(2, { clock, network, protocol: CURSORS, handler }), clock);
@@ -603,7 +603,7 @@ test('news are waited for some minutes, and no longer than their caller does', a
   expect(asked.error).toMatchObject({ code: 'TIMEOUT' });
 });
 
-test('cursors are waited for 30 seconds, and not at all when the caller has left', async () => {
+test('cursors are awaited for 30 seconds, and not at all once the caller has left', async () => {
   const { clock, network, node } = await pulling();
   const handler = () => new Promise<void>(() => undefined);
   const other = await stranger(2, { clock, network, protocol: CURSORS, handler });
@@ -623,7 +623,7 @@ test('cursors are waited for 30 seconds, and not at all when the caller has left
   );
 });
 
-test('a chunk that two peers offer at the same time is asked of one of them', async () => {
+test('a chunk that two peers offer at the same time is requested from only one of them', async () => {
   const { clock, node, server, sync } = await pulling();
   const offer = inBin(node, 0, 5);
   const slowly = async (stream: MessageStream, wanted: readonly Stamped[]) => {
@@ -643,7 +643,7 @@ test('a chunk that two peers offer at the same time is asked of one of them', as
   expect(servers.map(({ wants }) => wants)).toEqual([[[0, 1, 2, 3]], [[4]]]);
 });
 
-test('a page is not done before the chunks that others were asked for are stored', async () => {
+test('a page is not done until chunks requested from other peers are stored', async () => {
   const { clock, node, server, sync } = await pulling();
   const offer = inBin(node, 0, 2);
   const asked = await server({
@@ -677,29 +677,32 @@ async function deliverSpoiled(stream: MessageStream, wanted: readonly Stamped[])
   for (const one of wanted) await stream.write(Delivery, { ...delivered(one), data: new Uint8Array(50) });
 }
 
-test.each(FAILURES)('a chunk of which one peer %s is asked of the other', async (_how, deliver, afterMs) => {
-  const { clock, node, server, sync } = await pulling();
-  const offer = inBin(node, 0, 3);
-  const bad = await server({
-    offer,
-    async deliver(stream, wanted) {
-      await clock.sleep(100);
-      await deliver(stream, wanted);
-    },
-  });
-  const good = await server({ offer });
-  outcome(sync(bad));
-  await clock.settle();
-  const page = outcome(sync(good));
-  await clock.advance(99);
-  expect(page).toEqual({});
-  await clock.advance(Math.max(1, afterMs - 99));
-  expect(page.value).toEqual({ topmost: 3n, count: 3, errors: [] });
-  expect(good.wants).toEqual([[], [0, 1, 2]]);
-  expect(offer.every((chunk) => holds(node, chunk))).toBe(true);
-});
+test.each(FAILURES)(
+  'a chunk is requested from the other peer when one peer %s',
+  async (_how, deliver, afterMs) => {
+    const { clock, node, server, sync } = await pulling();
+    const offer = inBin(node, 0, 3);
+    const bad = await server({
+      offer,
+      async deliver(stream, wanted) {
+        await clock.sleep(100);
+        await deliver(stream, wanted);
+      },
+    });
+    const good = await server({ offer });
+    outcome(sync(bad));
+    await clock.settle();
+    const page = outcome(sync(good));
+    await clock.advance(99);
+    expect(page).toEqual({});
+    await clock.advance(Math.max(1, afterMs - 99));
+    expect(page.value).toEqual({ topmost: 3n, count: 3, errors: [] });
+    expect(good.wants).toEqual([[], [0, 1, 2]]);
+    expect(offer.every((chunk) => holds(node, chunk))).toBe(true);
+  },
+);
 
-test('peers that each have what the other was asked for do not wait for each other for ever', async () => {
+test('two peers that each have what the other was asked for do not wait for each other for ever', async () => {
   const { clock, node, server, sync } = await pulling();
   const [a, b] = inBin(node, 0, 2) as [Stamped, Stamped];
   const late = (ms: number) => async (stream: MessageStream, wanted: readonly Stamped[]) => {
@@ -717,7 +720,7 @@ test('peers that each have what the other was asked for do not wait for each oth
   expect(pages.map(({ value }) => value?.count)).toEqual([1, 1, 0, 0]);
 });
 
-test('who waits for the chunks of others leaves when its caller does', async () => {
+test('a pull that waits for the chunks of others ends when its caller leaves', async () => {
   const { clock, node, server, sync } = await pulling();
   const offer = inBin(node, 0, 1);
   outcome(sync(await server({ offer, deliver: () => new Promise(() => undefined) })));
@@ -739,7 +742,7 @@ test('a peer with an empty reserve has 32 cursors of zero', async () => {
   expect((await to.pullsync.cursors(peer, never)).cursors).toEqual(NO_CURSORS);
 });
 
-test('a delivered chunk is seen when it and its stamp are valid, also when the reserve has a newer one', async () => {
+test('a delivered chunk is seen when it and its stamp are valid, even when the reserve has a newer one', async () => {
   const { node, server, sync } = await pulling();
   const [good, forged, late] = inBin(node, 0, 3) as [Stamped, Stamped, Stamped];
   node.validate = (chunk) => {

@@ -42,11 +42,11 @@ property.prop([fc.uniqueArray(fc.nat(249)), fc.integer({ min: 250, max: 1285 })]
   },
 );
 
-test.each([-1, 32, 2 ** 31 - 1])('bin %i can not be asked for', (bin) => {
+test.each([-1, 32, 2 ** 31 - 1])('bin %i cannot be requested', (bin) => {
   expect(() => checkGet({ bin, start: 1n })).toThrow(`bin ${bin} asked for, expected 0 to 31`);
 });
 
-test('exactly 32 cursors are believed', () => {
+test('exactly 32 cursors are accepted', () => {
   const ack = (count: number) => ({ cursors: Array.from({ length: count }, () => 0n), epoch: 1n });
   expect(() => checkAck(ack(32))).not.toThrow();
   for (const count of [0, 31, 33])

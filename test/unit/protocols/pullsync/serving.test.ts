@@ -82,7 +82,7 @@ test('the cursors are the highest bin id of each of 32 bins, with the epoch of t
   await stream.close();
 });
 
-describe('who says what it knows of the cursors', () => {
+describe('a peer that says which cursors it knows', () => {
   const NOTHING = { cursors: [], epoch: 0n, from: 0, to: 31 };
   const OUTDATED = { ...NOTHING, epoch: 1n };
 
@@ -110,7 +110,7 @@ describe('who says what it knows of the cursors', () => {
     expect(stream.headers.has(KNOWN_HEADER)).toBe(true);
   });
 
-  test('is told nothing of an empty reserve as long as it knows nothing and there is nothing', async () => {
+  test('is told nothing of an empty reserve while it knows nothing itself', async () => {
     const { clock, node, ask } = await told();
     const ack = outcome((await ask(NOTHING)).read(Ack));
     await clock.advance(10_000);
@@ -123,7 +123,7 @@ describe('who says what it knows of the cursors', () => {
     });
   });
 
-  test('is not told that the node waits when it has not asked for it', async () => {
+  test('is not told that the node waits unless it has asked for it', async () => {
     const { client, peer } = await told();
     const stream = await client.host.open(peer, CURSORS.id, { signal: never });
     await stream.write(Syn, {});
@@ -131,7 +131,7 @@ describe('who says what it knows of the cursors', () => {
     expect(stream.headers.size).toBe(0);
   });
 
-  test('is told of a put a tenth of a second after the last one', async () => {
+  test('is told of a put a tenth of a second after the last put', async () => {
     const { clock, node, ask, known } = await told();
     const ack = outcome((await ask(known)).read(Ack));
     await clock.advance(10_000);
@@ -167,7 +167,7 @@ describe('who says what it knows of the cursors', () => {
     expect(ack.value?.cursors[0]).toBe(1n);
   });
 
-  test('is told at once of an epoch that is another one, and of a cursor that is lower', async () => {
+  test('is told at once of a different epoch, and of a cursor that is lower', async () => {
     const { clock, ask, known } = await told(1);
     const epoch = outcome((await ask({ ...known, epoch: known.epoch - 1n })).read(Ack));
     const cursor = outcome((await ask({ ...known, cursors: known.cursors.map((c) => c + 5n) })).read(Ack));
@@ -206,7 +206,7 @@ describe('who says what it knows of the cursors', () => {
     await expect(ask(known)).resolves.toBeDefined();
   });
 
-  test('gets no answer to a question that is none', async () => {
+  test('gets no answer to an invalid question', async () => {
     const { clock, client, peer } = await told();
     const headers = new Map([[KNOWN_HEADER, Uint8Array.of(0xff)]]);
     const stream = await client.host.open(peer, CURSORS.id, { signal: never, headers });
@@ -217,7 +217,7 @@ describe('who says what it knows of the cursors', () => {
   });
 });
 
-test('an offer names the entries from the start on, in the order of their ids, and the last id', async () => {
+test('an offer names the entries from the start, in the order of their ids, and the last id', async () => {
   const { clock, chunks, ask } = await served({ filled: 5 });
   const stream = await ask(3n);
   await clock.advance(1000);
@@ -234,7 +234,7 @@ test('250 entries are offered at once, the rest in the next page', async () => {
   expect(await metric(node, 'pullsync_chunks_sent_offered')).toBe(260);
 });
 
-test('who asks for what is not there yet waits as long as it takes', async () => {
+test('a request for entries that do not exist yet waits as long as it takes', async () => {
   const { clock, node, ask } = await served({ filled: 2 });
   const stream = await ask(3n);
   const offer = outcome(stream.read(Offer));
@@ -301,7 +301,7 @@ test('a page that fills while it waits is closed at once', async () => {
   expect(offer.value?.topmost).toBe(250n);
 });
 
-test('everybody who asks for the same shares one collection', async () => {
+test('all peers that ask for the same entries share one collection', async () => {
   const context = await served({ filled: 2 });
   const { clock, node, ask } = context;
   let looks = 0;
@@ -318,7 +318,7 @@ test('everybody who asks for the same shares one collection', async () => {
   expect(looks).toBe(2);
 });
 
-test('a peer that leaves does not end the collection that another one waits for', async () => {
+test('a peer that leaves does not end a collection that another peer waits for', async () => {
   const context = await served();
   const { clock, node, ask } = context;
   const { client, peer } = await another(3, node, context);
@@ -345,7 +345,7 @@ test.each([
   await expect(ask(1n)).resolves.toBeDefined();
 });
 
-test('collections end with the connection of the last peer that waits for them', async () => {
+test('a collection ends with the connection of the last peer that waits for it', async () => {
   const { clock, node, client, ask } = await served();
   const offer = outcome((await ask(1n)).read(Offer));
   let looks = 0;
@@ -391,7 +391,7 @@ test('a Want without bits is answered with the end of the stream', async () => {
   await expect(stream.close()).resolves.toBeUndefined();
 });
 
-test('a chunk that left after it was offered is delivered empty, the others are delivered', async () => {
+test('a chunk that was removed after the offer is delivered empty, the others are delivered in full', async () => {
   const { clock, node, chunks, ask } = await served({ filled: 3 });
   const stream = await ask(1n);
   await clock.advance(1000);
@@ -410,7 +410,7 @@ test('a chunk that left after it was offered is delivered empty, the others are 
   expect(await metric(node, 'pullsync_missing_chunks')).toBe(1);
 });
 
-test('a peer gets 250 chunks at once and 250 per second after that, other peers theirs beside it', async () => {
+test('a peer gets 250 chunks at once and 250 per second after that, independently of other peers', async () => {
   const context = await served({ filled: 250 });
   const { clock, node, ask } = context;
   const want = async (stream: MessageStream) => {
@@ -434,7 +434,7 @@ test('a peer gets 250 chunks at once and 250 per second after that, other peers 
   expect(second.value).toBeDefined();
 });
 
-test('a page without wants costs one chunk of the rate', async () => {
+test('a page from which nothing is wanted costs one chunk of the rate', async () => {
   const { clock, ask } = await served({ filled: 250 });
   const page = async (wanted: number) => {
     const stream = await ask(1n);
@@ -459,7 +459,7 @@ test.each([-1, 32])('bin %i is refused', async (bin) => {
   await expect(stream.read(Offer)).rejects.toMatchObject({ code: 'STREAM_RESET' });
 });
 
-test('the highest start there is waits like any other', async () => {
+test('the highest possible start waits like any other', async () => {
   const { clock, node, ask } = await served({ filled: 1 });
   const offer = outcome((await ask(2n ** 64n - 1n)).read(Offer));
   await fill(node, chunksInBin(node.overlay, 0, 2));
@@ -531,7 +531,7 @@ test('a peer that does not read its deliveries is given up after three minutes',
   await expect(reading()).rejects.toMatchObject({ code: 'STREAM_RESET' });
 });
 
-test('what is delivered is the chunk under the stamp that was offered', async () => {
+test('the delivered chunk carries the stamp that was offered', async () => {
   const { clock, ask, node } = await served();
   const [one] = chunksInBin(node.overlay, 0, 1);
   const twice = [
@@ -547,7 +547,7 @@ test('what is delivered is the chunk under the stamp that was offered', async ()
   expect(toHex(decodeStamp(stamp).index)).toBe(toHex(stampNo(2).index));
 });
 
-test('messages are refused when they are none', async () => {
+test('malformed messages are refused', async () => {
   const { client, peer, clock } = await served({ filled: 1 });
   const stream = await client.host.open(peer, PULLSYNC.id, { signal: never });
   await stream.write({ bin: [1, 'bytes'] }, { bin: Uint8Array.of(1, 2, 3) });

@@ -19,7 +19,7 @@ function pausing() {
   return { clock, pauses, fail, failAfter };
 }
 
-test('a neighbourhood is left alone for a second from the fourth failure in a row on', async () => {
+test('a neighbourhood is paused for a second from the fourth failure in a row', async () => {
   const { clock, pauses, fail } = pausing();
   fail('01', 3);
   expect([pauses.waitsFor(address('40')), pauses.endsInMs]).toEqual([undefined, undefined]);
@@ -67,7 +67,7 @@ test('pushes that fail during a pause make neither it nor the next one longer', 
   expect(pauses.endsInMs).toBe(2_000);
 });
 
-test('a push that arrives ends the pauses of the neighbourhoods around its chunk, and begins anew with them', () => {
+test('a successful push ends the pauses of the neighbourhoods around its chunk, and resets them', () => {
   const { pauses, fail } = pausing();
   for (const neighbourhood of ['0', '011', '010', '1']) fail(neighbourhood, 4);
   pauses.arrived(address('60'));
@@ -89,7 +89,7 @@ test('the first of several pauses to end is the one that counts', async () => {
   expect(pauses.endsInMs).toBe(300);
 });
 
-test('a neighbourhood is told of once its pause is four seconds long, with the last reason and the first failure', async () => {
+test('a neighbourhood is reported once its pause is four seconds long, with the last reason and the first failure', async () => {
   const { clock, pauses, fail, failAfter } = pausing();
   await clock.advance(5_000);
   const since = clock.now();
@@ -105,7 +105,7 @@ test('a neighbourhood is told of once its pause is four seconds long, with the l
   expect(pauses.list()).toEqual([]);
 });
 
-test('a neighbourhood that fails again after a success is news again', async () => {
+test('a neighbourhood that fails again after a success is reported again', async () => {
   const { pauses, fail, failAfter } = pausing();
   for (let n = 0; n < 2; n++) {
     const news = [fail('1', 4), await failAfter('1', 1_000), await failAfter('1', 2_000)];

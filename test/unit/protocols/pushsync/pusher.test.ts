@@ -116,7 +116,7 @@ function addresses(from: number, to: number): string[] {
 }
 
 describe('waiting chunks', () => {
-  test('are pushed in upload order and counted as synced, also those of uploads that come later', async () => {
+  test('are pushed in upload order and counted as synced, including those of later uploads', async () => {
     const { clock, store, pusher, pushed } = await pusherWith(async (_chunk, _stamp, { onSent }) => {
       onSent?.();
       return synced;
@@ -196,7 +196,7 @@ describe('waiting chunks', () => {
     await pusher.stop();
   });
 
-  test('of a batch that a reorganisation has taken away wait until it is back, or given up', async () => {
+  test('of a batch that a reorganisation removed wait until it is back, or are given up', async () => {
     const batch = { exists: false, awaited: true };
     const { clock, store, pusher, pushed } = await pusherWith(async () => synced, {
       batchExists: () => batch.exists,
@@ -220,7 +220,7 @@ describe('waiting chunks', () => {
     await pusher.stop();
   });
 
-  test('that nobody else takes go into the own reserve and count as stored', async () => {
+  test('that no other node takes go into the own reserve and count as stored', async () => {
     const { clock, store, pusher } = await pusherWith(async () => ({ outcome: 'want-self' }));
     const uid = await upload(store, 0, 3);
     pusher.start();
@@ -230,7 +230,7 @@ describe('waiting chunks', () => {
     await pusher.stop();
   });
 
-  test('that this node is responsible for too are kept in the own reserve, and heard as if they had come back', async () => {
+  test('that this node is also responsible for are kept in the own reserve and reported as delivered', async () => {
     const own = new Set(addresses(0, 2));
     const { clock, store, pusher, delivered } = await pusherWith(async () => synced, {
       isResponsible: (address) => own.has(toHex(address)),
@@ -245,7 +245,7 @@ describe('waiting chunks', () => {
     await pusher.stop();
   });
 
-  test('are not kept without room for them, nor after their batch has gone', async () => {
+  test('are not kept when there is no room for them or their batch is gone', async () => {
     const clock = new ManualClock();
     const full = await createMemoryStore(
       { cacheCapacity: 10, reserveCapacity: 1, radius: 0 },
@@ -270,7 +270,7 @@ describe('waiting chunks', () => {
     expect(gone.store.reserve.size()).toBe(0);
   });
 
-  test('whose index a newer stamp has taken meanwhile are synced all the same', async () => {
+  test('whose index a newer stamp has taken meanwhile still count as synced', async () => {
     const { store, pusher, delivered } = await pusherWith(async () => synced, { isResponsible: () => true });
     const newer = { ...stamped(0), timestamp: new Uint8Array(8).fill(255) };
     await store.reserve.put(chunks[1]!, newer);
@@ -340,7 +340,7 @@ describe('waiting chunks', () => {
     await pusher.stop();
   });
 
-  test('that were stamped again for another upload are pushed under a new stamp; only its receipt counts', async () => {
+  test('that were stamped again for another upload are pushed under the new stamp, and only its receipt counts', async () => {
     const renewed = new Set<string>();
     const superseded: Push = async ({ address }, { timestamp }) => {
       if (timestamp[0] !== 0xff)
@@ -357,7 +357,7 @@ describe('waiting chunks', () => {
     await pusher.stop();
   });
 
-  test('stay while every new stamp is said to be too old as well', async () => {
+  test('stay as long as every new stamp is reported as too old', async () => {
     const superseded = async () => {
       throw new PushsyncError('SUPERSEDED', 'overwriting chunk with newer timestamp');
     };
@@ -369,7 +369,7 @@ describe('waiting chunks', () => {
     await pusher.stop();
   });
 
-  test('of an immutable batch stay, whoever says that they were replaced', async () => {
+  test('of an immutable batch stay, even when a storer reports that they were replaced', async () => {
     const { clock, store, pusher } = await pusherWith(async () => {
       throw new PushsyncError('SUPERSEDED', 'overwriting chunk with newer timestamp');
     });
@@ -381,7 +381,7 @@ describe('waiting chunks', () => {
     await pusher.stop();
   });
 
-  test('that are being pushed directly as well set no timer for a later look when the pusher stops meanwhile', async () => {
+  test('that are also being pushed directly set no retry timer when the pusher stops meanwhile', async () => {
     const { clock, store, pusher } = await pusherWith(async (_chunk, _stamp, { signal }) => {
       await clock.sleep(60_000, signal);
       return synced;
@@ -426,7 +426,7 @@ describe('waiting chunks', () => {
 describe('waiting chunks of a neighbourhood that takes nothing', () => {
   const [inside, outside] = [chunks.filter((one) => isIn('0', one)), chunks.filter((one) => isIn('1', one))];
 
-  test('are tried again every second, and from the fourth failure on after pauses that grow to 30 seconds', async () => {
+  test('are tried again every second, and from the fourth failure onwards after pauses that grow to 30 seconds', async () => {
     const times: number[] = [];
     const { clock, store, pusher } = await pusherWith(async () => {
       times.push(clock.monotonic() / 1_000);
@@ -439,7 +439,7 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     await pusher.stop();
   });
 
-  test('keep no slot from those of others', async () => {
+  test('do not take slots from other chunks', async () => {
     const { clock, store, pusher, pushed } = await pusherWith(
       async (chunk, _stamp, { signal }) => {
         await clock.sleep(10_000, signal);
@@ -460,7 +460,7 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     await pusher.stop();
   });
 
-  test('do not keep an upload that comes later from being pushed at once', async () => {
+  test('do not delay the push of a later upload', async () => {
     const { clock, store, pusher, pushed } = await pusherWith(async (chunk) => {
       if (isIn('0', chunk)) throw new NoRoomError('0');
       return synced;
@@ -500,7 +500,7 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     await pusher.stop();
   });
 
-  test('are counted by neighbourhood with the reason when they have waited for long', async () => {
+  test('are counted by neighbourhood and reason when they have waited for long', async () => {
     const { clock, store, pusher } = await pusherWith(
       async (chunk) => {
         if (isIn('01', chunk)) throw new NoRoomError('01');
@@ -523,7 +523,7 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     await pusher.stop();
   });
 
-  test('are paused as far as the chunk’s own neighbourhood reaches, whatever a storer names', async () => {
+  test('are paused only as far as the chunk’s own neighbourhood reaches, whatever a storer names', async () => {
     const { clock, store, pusher } = await pusherWith(
       async (chunk) => {
         if (isIn('000', chunk)) throw new NoRoomError('');
@@ -541,7 +541,7 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     await pusher.stop();
   });
 
-  test('are left alone where every receipt is shallow, too', async () => {
+  test('are paused when every receipt is shallow, too', async () => {
     const { clock, store, pusher } = await pusherWith(async () => {
       throw shallow();
     });
@@ -621,7 +621,7 @@ describe('a direct push', () => {
     await pusher.stop();
   });
 
-  test('that nobody else takes goes into the own reserve', async () => {
+  test('that no other node takes goes into the own reserve', async () => {
     const { store, pusher } = await pusherWith(async () => ({ outcome: 'want-self' }));
     await pusher.direct(chunks[0]!, stamped(0), never);
     expect(store.reserve.size()).toBe(1);
@@ -642,7 +642,7 @@ describe('a direct push', () => {
     expect(pushed).toEqual([]);
   });
 
-  test('goes on without peers until its signal aborts', async () => {
+  test('keeps trying without peers until its signal aborts', async () => {
     const { clock, pusher, pushed } = await pusherWith(async () => {
       throw noPeer();
     });
@@ -665,7 +665,7 @@ describe('a direct push', () => {
     expect(pushed).toHaveLength(6);
   });
 
-  test('waits half a minute for room, and fails with what keeps it out', async () => {
+  test('waits half a minute for room, and then fails with the reason for the lack of room', async () => {
     const { clock, pusher, pushed } = await pusherWith(async () => {
       throw new NoRoomError('01');
     });

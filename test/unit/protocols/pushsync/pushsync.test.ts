@@ -50,7 +50,7 @@ function inLowerHalf(n: number): boolean {
   return overlayOf(n) < '8';
 }
 
-/** One node and strangers of the lower half that serve pushsync by `handler`, all connected to it. */
+/** One node and strangers of the lower half that serve pushsync with `handler`, all connected to it. */
 async function amongStrangers(
   count: number,
   handler: (stream: MessageStream, served: number, n: number) => Promise<void>,
@@ -78,7 +78,7 @@ async function amongStrangers(
   return { clock, network, node: node!, strangers, asked: () => asked };
 }
 
-/** Sets a radius, and gives a chunk, so that no stranger is in its neighbourhood and none of their receipts is shallow. */
+/** Sets a radius and returns a chunk such that no stranger is in its neighbourhood and none of their receipts is shallow. */
 function outside(node: ExchangeNode): Chunk {
   node.radius = 1;
   return chunkWhere(([first = 0]) => first >= 128);
@@ -95,7 +95,7 @@ function chunkBeyond(node: ExchangeNode, strangers: readonly Stranger[]): Chunk 
   return chunkWhere((address) => strangers.every((one) => closerTo(address, one.overlay, node.overlay) < 0));
 }
 
-/** A storer without room, and what it says of itself. */
+/** A storer without room, and the error that it answers with. */
 const fullStorer = (stream: MessageStream) =>
   stream.write(Receipt, { err: `handler: ${new NoRoomError('0110').message}` });
 
@@ -104,7 +104,7 @@ const replaced = {
   err: 'reserve put: reserve putter.Put: overwrite same chunk. prev 2 cur 1: overwriting chunk with newer timestamp',
 };
 
-/** Delivers to `peer` as a client that is no node of ours. */
+/** Delivers to `peer` as a client that is not a node of ours. */
 async function receiptFrom(from: Stranger, peer: Peer, delivery: Partial<MessageOf<typeof Delivery>>) {
   const stream = await from.host.open(peer, PUSHSYNC.id, { signal: never });
   await stream.write(Delivery, delivery);
@@ -165,7 +165,7 @@ test('a node outside the radius passes the chunk on and the receipt back, and do
   }
 });
 
-test('a node outside the radius that knows nobody closer stores the chunk', async () => {
+test('a node outside the radius that knows no closer peer stores the chunk', async () => {
   const { node, from, peer } = await client(FAR_RADIUS);
   const { address, data } = chunkNear(node, [node, from]);
   const receipt = await receiptFrom(from, peer, { address, data, stamp: encodeStamp(stamp) });
@@ -174,7 +174,7 @@ test('a node outside the radius that knows nobody closer stores the chunk', asyn
   expect(node.store.held.size).toBe(1);
 });
 
-test('a forwarder does not leave out the sender: the chunk comes back when that is the closest', async () => {
+test('a forwarder does not exclude the sender: the chunk goes back when the sender is the closest', async () => {
   const clock = new ManualClock();
   const [a, b] = await line(2, { clock });
   const shared = proximityOrder(a!.overlay, b!.overlay);
@@ -248,7 +248,7 @@ test.each([
   expect(node.accounting.balance(from.id)?.consumedBalance ?? 0n).toBe(0n);
 });
 
-test('bytes that are no message end their stream and nothing else', async () => {
+test('a malformed message ends its stream and nothing else', async () => {
   const { from, peer } = await client();
   const stream = await from.host.open(peer, PUSHSYNC.id, { signal: never });
   await stream.write({ address: [1, 'uint64'], data: [2, 'uint64'] }, { address: 7n, data: 8n });
@@ -267,7 +267,7 @@ test('a receipt for another chunk is a failure that is not paid', async () => {
   });
 });
 
-test('a receipt that nobody can have signed is a failure, and the next peer is asked', async () => {
+test('a receipt with an invalid signature is a failure, and the next peer is asked', async () => {
   const { node, asked } = await amongStrangers(2, (stream, served, n) => {
     const receipt = receiptOf(n, chunk.address);
     return stream.write(Receipt, served === 1 ? { ...receipt, signature: new Uint8Array(65) } : receipt);
@@ -277,7 +277,7 @@ test('a receipt that nobody can have signed is a failure, and the next peer is a
   expect(asked()).toBe(2);
 });
 
-test('a shallow receipt of a storer that is not the closest is reported at once, and another peer is asked next', async () => {
+test('a shallow receipt from a storer that is not the closest is reported at once, and another peer is asked next', async () => {
   const { node, strangers, asked } = await amongStrangers(2, (stream) => stream.write(Receipt, receipt));
   const chunk = chunkBeyond(node, strangers);
   const storer = keyWhere((overlay) =>
@@ -309,7 +309,7 @@ test('a shallow receipt is accepted when no connected peer is closer to the chun
   expect(asked()).toBe(1);
 });
 
-test('a shallow receipt of a storer further than a connected peer is not accepted, until that peer is gone', async () => {
+test('a shallow receipt from a storer farther away than a connected peer is not accepted until that peer is gone', async () => {
   const { clock, node, strangers } = await amongStrangers(2, (stream, served, n) =>
     stream.write(Receipt, served === 1 ? { err: 'no' } : receiptOf(n, chunk.address, 31)),
   );
@@ -347,13 +347,13 @@ test.each([
   ["no room in neighbourhood '012'", undefined],
   ['no room', undefined],
   ['handler: push to closest chunk: could not push chunk', undefined],
-])('the refusal "%s" is one for lack of room in neighbourhood %s', (text, neighbourhood) => {
+])('the refusal "%s" means a lack of room in neighbourhood %s', (text, neighbourhood) => {
   const found = NoRoomError.in(text);
   expect(found?.neighbourhood).toBe(neighbourhood);
   if (found !== undefined) expect(found).toMatchObject({ name: 'PushsyncError', code: 'NO_ROOM' });
 });
 
-test('a storer without room refuses a chunk by the name of its neighbourhood, and signs for what it holds', async () => {
+test('a storer without room names its neighbourhood when it refuses a chunk, and still signs for what it holds', async () => {
   const { node, from, peer } = await client();
   node.radius = proximityOrder(node.overlay, someChunk.address);
   node.store.hasRoom = false;
@@ -373,7 +373,7 @@ test('a storer without room refuses a chunk by the name of its neighbourhood, an
   expect((await receiptFrom(from, peer, { ...parcel, stamp: newerStamp })).err).toBe('');
 });
 
-test('a storer without room still says first what is wrong with a stamp', async () => {
+test('a storer without room still reports an invalid stamp first', async () => {
   const { node, from, peer } = await client();
   node.store.hasRoom = false;
   node.validate = () => {
@@ -382,7 +382,7 @@ test('a storer without room still says first what is wrong with a stamp', async 
   expect((await receiptFrom(from, peer, parcel)).err).toBe('invalid stamp: batchstore get: not found');
 });
 
-test('a lack of room is told to the origin through every forwarder', async () => {
+test('every forwarder passes a lack of room on to the origin', async () => {
   const clock = new ManualClock();
   const nodes = byDistance(await exchangeNodes(4, { clock }), someChunk);
   const storer = nodes[3]!;
@@ -399,7 +399,7 @@ test('a lack of room is told to the origin through every forwarder', async () =>
   expect(nodes.map(({ store }) => store.held.size)).toEqual([0, 0, 0, 0]);
 });
 
-test('a push ends with the third refusal for lack of room, whatever else has failed', async () => {
+test('a push ends with the third refusal for lack of room, whatever other failures there were', async () => {
   const { node, strangers, asked } = await amongStrangers(8, async (stream, served) => {
     if (served % 2 === 0) await fullStorer(stream);
     else await stream.write(Receipt, { err: 'no' });
@@ -412,7 +412,7 @@ test('a push ends with the third refusal for lack of room, whatever else has fai
   expect(asked()).toBe(6);
 });
 
-test('a push that fails says that a storer has no room, also when others have failed after it', async () => {
+test('a failed push reports that a storer has no room, even when other peers failed after it', async () => {
   const { node, strangers } = await amongStrangers(3, async (stream, served) => {
     if (served === 1) await fullStorer(stream);
     else await stream.write(Receipt, { err: 'no' });
@@ -438,7 +438,7 @@ test('a storer that had no room is asked for the same chunk by the next push', a
   expect(order).toEqual([full, other, full]);
 });
 
-test('nobody else is asked for a chunk whose stamp has been replaced by a newer one', async () => {
+test('no other peer is asked for a chunk whose stamp has been replaced by a newer one', async () => {
   const { node, strangers, asked } = await amongStrangers(3, (stream) => stream.write(Receipt, replaced));
   const chunk = chunkBeyond(node, strangers);
   await expect(node.pushsync.push(chunk, stamp, { signal: never })).rejects.toMatchObject({
@@ -461,7 +461,7 @@ test('a forwarder tells the origin that a stamp has been replaced', async () => 
   });
 });
 
-test('nobody outside of the neighbourhood is asked while peers of it are connected', async () => {
+test('no peer outside the neighbourhood is asked while peers inside it are connected', async () => {
   const order: number[] = [];
   let storers = 0;
   const { clock, node, strangers } = await amongStrangers(
@@ -483,7 +483,7 @@ test('nobody outside of the neighbourhood is asked while peers of it are connect
   expect(order.slice(2).map(inLowerHalf)).toEqual([false]);
 });
 
-test('a node to which the chunk does not belong does not keep it when nobody takes it', async () => {
+test('a node neither responsible for a chunk nor closest to it does not keep it when no peer takes it', async () => {
   const { node, strangers } = await amongStrangers(2, (stream) => stream.write(Receipt, { err: 'no' }));
   const chunk = chunkBeyond(node, strangers);
   await expect(node.pushsync.push(chunk, stamp, { signal: never })).rejects.toMatchObject({
@@ -493,7 +493,7 @@ test('a node to which the chunk does not belong does not keep it when nobody tak
   expect(node.seen).toEqual([]);
 });
 
-test('a node keeps a chunk that nobody takes when it is responsible for it, or closer than its peers', async () => {
+test('a node keeps a chunk that no peer takes when it is responsible for it, or closer than its peers', async () => {
   const { node, strangers } = await amongStrangers(2, (stream) => stream.write(Receipt, { err: 'no' }));
   const want = (chunk: Chunk) => node.pushsync.push(chunk, stamp, { signal: never });
   expect(await want(chunkNear(node, [node, ...strangers]))).toEqual({ outcome: 'want-self' });
@@ -502,7 +502,7 @@ test('a node keeps a chunk that nobody takes when it is responsible for it, or c
   expect(await want(chunk)).toEqual({ outcome: 'want-self' });
 });
 
-test('a node without room does not keep what belongs to it', async () => {
+test('a node without room does not keep a chunk that belongs to it', async () => {
   const { node, strangers } = await amongStrangers(1, (stream) => stream.write(Receipt, { err: 'no' }));
   const chunk = chunkNear(node, [node, ...strangers]);
   node.radius = 5;
@@ -514,7 +514,7 @@ test('a node without room does not keep what belongs to it', async () => {
   expect(node.seen).toEqual([]);
 });
 
-test('a responsible node keeps a chunk for which its neighbours have no room, if it has', async () => {
+test('a responsible node with room keeps a chunk for which its neighbours have no room', async () => {
   const { node } = await amongStrangers(4, fullStorer, { radius: 0 });
   const push = () => node.pushsync.push(someChunk, stamp, { signal: never });
   expect(await push()).toEqual({ outcome: 'want-self' });
@@ -522,7 +522,7 @@ test('a responsible node keeps a chunk for which its neighbours have no room, if
   await expect(push()).rejects.toMatchObject({ code: 'NO_ROOM', neighbourhood: '0110' });
 });
 
-test('a forwarder that is the closest stores what nobody else takes, and refuses it without room', async () => {
+test('a forwarder that is the closest stores a chunk that no other node takes, and refuses it without room', async () => {
   const { node, from, peer } = await client(FAR_RADIUS);
   const { address, data } = chunkNear(node, [node, from]);
   node.store.hasRoom = false;
@@ -544,7 +544,7 @@ test('a receipt states the storage radius at the time of signing', async () => {
   expect(await receiptFrom(from, peer, parcel)).toMatchObject({ err: '', storageRadius: 9 });
 });
 
-test('a full node with nobody to push to wants the chunk itself, a light one has no peer', async () => {
+test('a full node without peers to push to wants the chunk itself, a light node fails for lack of a peer', async () => {
   const clock = new ManualClock();
   const [full] = await exchangeNodes(1, { clock });
   const [light] = await exchangeNodes(1, { clock, fullNode: false });
@@ -554,7 +554,7 @@ test('a full node with nobody to push to wants the chunk itself, a light one has
   });
 });
 
-test('a full node that is cut off from the peers it knows has no peer, it does not keep the chunk', async () => {
+test('a full node that is cut off from its known peers does not keep the chunk and fails for lack of a peer', async () => {
   const clock = new ManualClock();
   const [a, b] = await line(2, { clock });
   await b!.host.stop();
@@ -619,7 +619,7 @@ test('a second peer is asked after five seconds of silence, the silent one is gi
   expect(reserved()).toHaveLength(0);
 });
 
-test('a failed peer is not asked for that chunk again within five minutes when another has taken it', async () => {
+test('a failed peer is not asked for that chunk again for five minutes when another peer has taken it', async () => {
   const order: number[] = [];
   const { clock, node } = await amongStrangers(2, (stream, served, n) => {
     order.push(n);
@@ -634,7 +634,7 @@ test('a failed peer is not asked for that chunk again within five minutes when a
   expect(order).toEqual([failed, other, other, failed]);
 });
 
-test('peers that failed are asked again by the next push of an origin when nobody has taken the chunk', async () => {
+test('failed peers are asked again by an origin’s next push when no peer has taken the chunk', async () => {
   const { node, strangers, asked } = await amongStrangers(3, (stream) =>
     stream.write(Receipt, { err: 'no' }),
   );
@@ -646,7 +646,7 @@ test('peers that failed are asked again by the next push of an origin when nobod
   }
 });
 
-test('a forwarder does not ask a failed peer for that chunk again within five minutes, and does not keep the chunk', async () => {
+test('a forwarder does not ask a failed peer for that chunk again for five minutes, and does not keep the chunk', async () => {
   const { clock, network, node, strangers, asked } = await amongStrangers(1, (stream) =>
     stream.write(Receipt, { err: 'no' }),
   );
@@ -664,7 +664,7 @@ test('a forwarder does not ask a failed peer for that chunk again within five mi
   expect([asked(), node.store.held.size]).toEqual([2, 0]);
 });
 
-test('many chunks through three nodes are all stored, paid for, and nobody is lost', async () => {
+test('many chunks through three nodes are all stored and paid for, and no peer is lost', async () => {
   const clock = new ManualClock();
   const nodes = await mesh(3, { clock });
   const chunks = Array.from({ length: 300 }, (_, n) => chunkWhere(() => true, n));
@@ -690,7 +690,7 @@ test('a chunk whose closest node is the origin is still pushed to the next', asy
   expect(b!.store.held.size).toBe(1);
 });
 
-test('a node that others can not reach passes on what is within its radius, but not back', async () => {
+test('a node that others cannot reach passes on chunks within its radius, but not back to the sender', async () => {
   const clock = new ManualClock();
   const network = new MemoryNetwork();
   const hidden = exchangeNode(1, { clock, network, reachable: false });
@@ -698,7 +698,7 @@ test('a node that others can not reach passes on what is within its radius, but 
   for (const { host } of [hidden, other]) await host.start();
   const from = await stranger(9, { clock, network, protocol: PUSHSYNC, handler: idle });
   const peer = await connect(from, hidden, clock);
-  // Nobody else is there: what it does not take is lost.
+  // No other peer is there: what it does not take is lost.
   expect(await receiptFrom(from, peer, parcel)).toMatchObject({ err: '', address: someChunk.address });
   expect(hidden.store.held.size).toBe(1);
 
@@ -723,7 +723,7 @@ test('a delivered chunk is seen by the node that stores it and by one that passe
   expect(seen).toEqual([[], [address], [address]]);
 });
 
-test('a delivered chunk is seen also when its stamp is refused', async () => {
+test('a delivered chunk is seen even when its stamp is refused', async () => {
   const { node, from, peer } = await client();
   node.validate = () => {
     throw new PostageError('STAMP_INVALID', 'signature of another owner');
@@ -732,13 +732,13 @@ test('a delivered chunk is seen also when its stamp is refused', async () => {
   expect(node.seen).toHaveLength(1);
 });
 
-test('a delivery that is no chunk is seen by nobody', async () => {
+test('an invalid delivery is not seen', async () => {
   const { node, from, peer } = await client();
   await receiptFrom(from, peer, { ...parcel, data: new Uint8Array(10) });
   expect(node.seen).toEqual([]);
 });
 
-test('an own chunk is seen by its node when there is nobody else, unless it has an owner', async () => {
+test('an own chunk is seen by its node when there is no other peer, unless it is a single-owner chunk', async () => {
   const clock = new ManualClock();
   const [alone] = await exchangeNodes(1, { clock });
   await alone!.pushsync.push(someChunk, stamp, { signal: never });

@@ -49,7 +49,7 @@ async function deliver(stream: MessageStream, chunk: Chunk): Promise<void> {
   await stream.write(Delivery, { data: chunk.data });
 }
 
-/** Asks `peer` as a client that is no node of ours. */
+/** Asks `peer` as a client that is not a node of ours. */
 async function answerTo(from: Stranger, peer: Peer, address: Uint8Array) {
   const stream = await from.host.open(peer, RETRIEVAL.id, { signal: never });
   await stream.write(Request, { addr: address });
@@ -67,7 +67,7 @@ test('a chunk that a peer holds is delivered, and both sides count its price', a
   expect(b!.accounting.balance(a!.id)?.consumedBalance).toBe(price);
 });
 
-test('a request travels along nodes that are closer and closer, and every hop caches the chunk and is paid', async () => {
+test('a request travels along ever closer nodes, and every hop caches the chunk and is paid', async () => {
   const clock = new ManualClock();
   const nodes = await exchangeNodes(4, { clock, radius: FAR_RADIUS });
   const [a, b, c, d] = byDistance(nodes, someChunk);
@@ -100,7 +100,7 @@ test('a forwarder asks no peer that is farther from the chunk than itself', asyn
   expect((await answerTo(asker, peer, someChunk.address)).err).toBe('retrieve chunk: no peer found');
 });
 
-test('an origin asks peers that are farther than itself, and fails when nobody is connected', async () => {
+test('an origin asks peers that are farther away than itself, and fails when no peer is connected', async () => {
   const clock = new ManualClock();
   const [far, near] = byDistance(await exchangeNodes(2, { clock, radius: FAR_RADIUS }), someChunk);
   await expect(near!.retrieval.retrieve(someChunk.address, { signal: never })).rejects.toMatchObject({
@@ -209,7 +209,7 @@ test('a peer that resets the stream midway is not paid, and the next peer is ask
   expect(balances.map((balance) => balance?.reservedBalance)).toEqual([0n, 0n]);
 });
 
-test('a peer that refused is asked again by the next request, and once by each', async () => {
+test('a peer that refused is asked again by the next request, once per request', async () => {
   const { node, asked } = await amongStrangers(2, (stream, served) =>
     served <= 2 ? stream.write(Delivery, { err: 'not yet' }) : deliver(stream, someChunk),
   );
@@ -249,7 +249,7 @@ test('a second peer is asked after a second of silence, and the silent one is gi
   expect(reserved()).toEqual([0n, 0n]);
 });
 
-test('two callers for one chunk share one request, and one that leaves does not end it for the other', async () => {
+test('two callers for one chunk share one request, and one of them leaving does not end it for the other', async () => {
   const { clock, node, asked } = await amongStrangers(1, async (stream) => {
     await clock.sleep(500);
     await deliver(stream, someChunk);
@@ -265,7 +265,7 @@ test('two callers for one chunk share one request, and one that leaves does not 
   expect(asked).toHaveLength(1);
 });
 
-test('a caller who joined a search that found nothing gets one that began after the call', async () => {
+test('a caller that joins a search which finds nothing gets one that began after its call', async () => {
   const answer = Promise.withResolvers<void>();
   const { clock, node, asked } = await amongStrangers(1, async (stream, served) => {
     if (served > 1) return deliver(stream, someChunk);
@@ -282,7 +282,7 @@ test('a caller who joined a search that found nothing gets one that began after 
   expect(asked).toHaveLength(2);
 });
 
-test('a chunk that arrives after its caller has left is paid', async () => {
+test('a chunk that arrives after its caller has left is still paid for', async () => {
   const { clock, node, strangers } = await amongStrangers(1, async (stream) => {
     await clock.sleep(500);
     await deliver(stream, someChunk);
@@ -324,7 +324,7 @@ test('own and forwarded requests for one chunk are separate flights', async () =
   expect(asked).toBe(2);
 });
 
-test('a node that may owe nobody any more waits for the next refresh instead of failing', async () => {
+test('a node without credit left at any peer waits for the next refresh instead of failing', async () => {
   const clock = new ManualClock();
   const [a, b] = await line(2, { clock, radius: FAR_RADIUS });
   const chunks = Array.from({ length: 150 }, (_, n) => chunkWhere(() => true, n));
@@ -344,7 +344,7 @@ test('an address that is all zero is refused by name', async () => {
   expect(err).toBe(`invalid address queried by peer ${asker.id}`);
 });
 
-test('five nodes serve each other at random while all of them pay, and nobody is lost', async () => {
+test('five nodes serve each other at random while all of them pay, and no peer is lost', async () => {
   const clock = new ManualClock();
   const nodes = await mesh(5, { clock });
   const chunks = Array.from({ length: 200 }, (_, n) => chunkWhere(() => true, n));

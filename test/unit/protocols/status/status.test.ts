@@ -36,7 +36,7 @@ test('a peer answers with its snapshot', async () => {
   expect(await ours?.request(peer, never)).toEqual(SNAPSHOT);
 });
 
-test('peers of status 1.1.2 are answered too', async () => {
+test('peers that speak status 1.1.2 are answered, too', async () => {
   const { a, peer } = await nodes();
   const stream = await a.host.open(peer, '/swarm/status/1.1.2/status', { signal: never });
   await stream.write(Get, {});

@@ -51,7 +51,7 @@ describe.each(['payer', 'payee'] as const)('the %s dies', (who) => {
     // Dead before it has the cheque, it resets the stream; after that the payer knows.
     if (who === 'payee') expect(await paying).toBe(writes < 2 ? 'STREAM_RESET' : 'paid');
 
-    // Never has a peer a cheque that its issuer does not know after the crash.
+    // A peer never has a cheque that its issuer does not know after the crash.
     const reborn = await start(who === 'payer' ? 1 : 2);
     if (who === 'payer') payer = reborn;
     else payee = reborn;
@@ -64,7 +64,7 @@ describe.each(['payer', 'payee'] as const)('the %s dies', (who) => {
     const peer = await meet(payer, payee, clock);
     await clock.settle();
     expect(received()).toBe(sent());
-    // Of what was handed over once more both say that it is paid ahead.
+    // What was handed over once more is shown by both as paid ahead.
     expect(payer.ahead.get(payee.id) ?? 0n).toBe(total(payee) - before);
     await payer.protocol.pay(peer, 2_000n);
     await clock.settle();

@@ -146,7 +146,7 @@ export async function meet(
   return peer;
 }
 
-/** What is left of a promise once everything that needs no time has happened. */
+/** The state of a promise once everything that needs no time has happened. */
 export async function outcome(work: Promise<unknown>, clock: ManualClock): Promise<string> {
   let seen = 'pending';
   void work

@@ -48,7 +48,7 @@ async function pair(): Promise<World & { a: SwapNode; b: SwapNode; peer: Peer }>
 const sums = (node: SwapNode) => node.credited.map(({ amount }) => amount);
 
 describe('an honest pair', () => {
-  test('pays a debt: stored on both sides, credited once, both settlements agree', async () => {
+  test('pays a debt: both sides store it, it is credited once, and both settlements agree', async () => {
     const { a, b, peer, clock } = await pair();
     expect(await outcome(a.protocol.pay(peer, 5_000_000n), clock)).toBe('done');
     const payout = 5_000_000n * RATE + DEDUCTION;
@@ -65,7 +65,7 @@ describe('an honest pair', () => {
     expect(await counted(b, 'swap_cheques_rejected')).toBe(0);
   });
 
-  test('deducts the cost of cashing once per peer and direction, also over a restart', async () => {
+  test('deducts the cost of cashing once per peer and direction, even across a restart', async () => {
     const parts = world();
     const states = [memoryRecords(), memoryRecords()];
     const books = [parts.chain.deploy(testKey(1), FUNDS), parts.chain.deploy(testKey(2), FUNDS)];
@@ -156,7 +156,7 @@ describe('an honest pair', () => {
   });
 });
 
-describe('through an endpoint that takes its time', () => {
+describe('through a slow endpoint', () => {
   /** Every answer comes after `ms`. */
   function slow({ chain }: SwapNode, clock: World['clock'], ms: number): void {
     const answer = chain.call.bind(chain);
@@ -166,7 +166,7 @@ describe('through an endpoint that takes its time', () => {
     };
   }
 
-  test('payments are taken, the first one with all its looks at the chain', async () => {
+  test('payments are accepted, including the first one with all its chain look-ups', async () => {
     const { a, b, peer, clock } = await pair();
     slow(a, clock, 4_000);
     slow(b, clock, 4_000);
@@ -179,7 +179,7 @@ describe('through an endpoint that takes its time', () => {
     expect(a.protocol.inDoubt(peer)).toBe(0n);
   });
 
-  test('a later cheque is looked up twice: what does not change is known from the last one', async () => {
+  test('a later cheque needs two look-ups: what does not change is remembered from the last one', async () => {
     const { a, b, peer, clock } = await pair();
     const looks = async () => {
       const before = b.chain.calls;
@@ -189,7 +189,7 @@ describe('through an endpoint that takes its time', () => {
     expect([await looks(), await looks()]).toEqual([4, 2]);
   });
 
-  test('one that comes back in time costs nothing', async () => {
+  test('an endpoint that comes back in time costs nothing', async () => {
     const { a, b, peer, clock } = await pair();
     b.chain.isDown = true;
     let end = 'pending';
@@ -266,7 +266,7 @@ describe('the debtor', () => {
     expect(await counted(a, 'swap_cheques_sent')).toBe(0);
   });
 
-  test('pays without a deduction where the creditor asks none', async () => {
+  test('pays without a deduction where the creditor asks for none', async () => {
     const { a, peer, got, clock } = await creditor({ exchange: encodeAmount(RATE) });
     expect(await outcome(a.protocol.pay(peer, 50n), clock)).toBe('done');
     expect(got[0]?.cumulativePayout).toBe(50n * RATE);
@@ -279,7 +279,7 @@ describe('the debtor', () => {
     expect(got).toHaveLength(1);
   });
 
-  test('pays nobody before it knows the rates', async () => {
+  test('pays no peer before it knows the rates', async () => {
     const parts = world();
     parts.chain.rates = { exchangeRate: 0n, deduction: 0n };
     const a = await swapNode(1, parts);
@@ -294,7 +294,7 @@ describe('the debtor', () => {
     expect(await outcome(a.protocol.pay(peer, 50n), parts.clock)).toBe('exchange rate not yet available');
   });
 
-  test('promises no more than it has, over all peers together', async () => {
+  test('promises no more than it has to all peers together', async () => {
     const { a, b, peer, chain, clock } = await pair();
     chain.book(bookOf(a)).balance = 100n * RATE + DEDUCTION;
     expect(await outcome(a.protocol.pay(peer, 101n), clock)).toMatch(/^chequebook out of funds/);
@@ -308,7 +308,7 @@ describe('the debtor', () => {
     expect(await outcome(a.protocol.pay(peer, 1n), clock)).toMatch(/^chequebook out of funds/);
   });
 
-  test('has the debt still when the creditor refuses, and then pays it once, not twice', async () => {
+  test('keeps the debt when the creditor refuses, and then pays it exactly once', async () => {
     let refuses = true;
     const { a, peer, got, clock } = await creditor(honest, async () => {
       if (refuses) throw new Error('refused');
@@ -322,7 +322,7 @@ describe('the debtor', () => {
     );
   });
 
-  test('gives a creditor that denies its cheques the price of what it serves and one deduction, however often it comes back', async () => {
+  test('gives a creditor that denies its cheques the price of what it serves and one deduction, however often it returns', async () => {
     const {
       a,
       peer: first,
@@ -346,7 +346,7 @@ describe('the debtor', () => {
     }
   });
 
-  test('pays a creditor that lost its first cheque in full, deduction and all, after a reconnect', async () => {
+  test('pays a creditor that lost its first cheque in full, including the deduction, after a reconnect', async () => {
     const parts = world();
     const a = await swapNode(1, parts);
     const b = await swapNode(2, parts);
@@ -390,7 +390,7 @@ describe('the debtor', () => {
     expect(a.services.cheques.totalIssued(bookOf(a))).toBe(50n * RATE + DEDUCTION);
   });
 
-  test('is not held up by a withdrawal that can not be sent', async () => {
+  test('is not held up by a withdrawal that cannot be sent', async () => {
     const parts = world();
     const sent = Promise.withResolvers<string>();
     const a = await swapNode(1, parts, { send: () => sent.promise });
@@ -410,7 +410,7 @@ describe('the debtor', () => {
     expect(sums(b)).toEqual([5n]);
   });
 
-  test('is told when the peer knows no cheques', async () => {
+  test('fails to pay a peer that does not support cheques', async () => {
     const parts = world();
     const a = await swapNode(1, parts);
     const { host, underlay } = memoryNode({ network: parts.network, n: 9, clock: parts.clock });
@@ -420,7 +420,7 @@ describe('the debtor', () => {
     expect(a.services.settlements()).toEqual([]);
   });
 
-  test('without a chequebook pays nobody, and still takes cheques', async () => {
+  test('without a chequebook pays no peer, and still accepts cheques', async () => {
     const parts = world();
     const a = await swapNode(1, parts);
     const b = await swapNode(2, parts, { chequebook: false });
@@ -431,7 +431,7 @@ describe('the debtor', () => {
   });
 });
 
-test('a cheque in doubt is not written off while the creditor can not look at the chain', async () => {
+test('a cheque in doubt is not written off while the creditor cannot look at the chain', async () => {
   const { a, b, peer, clock } = await pair();
   b.chain.isDown = true;
   const first = expect(a.protocol.pay(peer, 500n)).rejects.toMatchObject({ code: 'TIMEOUT' });
@@ -449,7 +449,7 @@ test('a cheque in doubt is not written off while the creditor can not look at th
   expect(a.protocol.inDoubt(again)).toBe(0n);
 });
 
-test('a cheque in doubt and the next one are worth the debt, whether the first one arrived or not', () => {
+test('a cheque in doubt and the next one together are worth the debt, whether or not the first one arrived', () => {
   const amounts = fc.bigInt({ min: 1n, max: 10n ** 9n });
   fc.assert(
     fc.property(amounts, fc.bigInt({ min: 0n, max: 10n ** 14n }), (amount, unconfirmed) => {
@@ -583,7 +583,7 @@ describe('the creditor', () => {
     expect(b.host.blocklisted()).toMatchObject([{ overlay: mallory.id }]);
   });
 
-  test('credits a replayed or decreasing cheque never, an increasing one by its increase', async () => {
+  test('never credits a replayed or decreasing cheque, and credits an increasing one by its increase', async () => {
     const { b, send, signed, good } = await debtor();
     expect(await send(signed())).toBe('taken');
     expect(await send(signed())).toBe('refused');
@@ -594,7 +594,7 @@ describe('the creditor', () => {
     expect(await counted(b, 'swap_cheques_rejected')).toBe(3);
   });
 
-  test('keeps its deduction from one of two cheques for which it was asked at once', async () => {
+  test('keeps its deduction from only one of two cheques when it was asked for both at once', async () => {
     const { b, mallory, peer, signed, good, clock } = await debtor();
     const open = () => mallory.host.open(peer, SWAP.id, { signal: never });
     const streams = [await open(), await open()];
@@ -606,7 +606,7 @@ describe('the creditor', () => {
     expect(sums(b)).toEqual([50n, 10n]);
   });
 
-  test('takes cheques of one chequebook per peer, and of one peer per chequebook', async () => {
+  test('accepts cheques of only one chequebook per peer, and from only one peer per chequebook', async () => {
     const d = await debtor();
     expect(await d.send(d.signed())).toBe('taken');
     const second = d.chain.deploy(d.key, FUNDS);
@@ -620,7 +620,7 @@ describe('the creditor', () => {
     expect(sums(d.b)).toEqual([50n]);
   });
 
-  test('counts what was paid out already against the balance', async () => {
+  test('counts what was already paid out towards the balance', async () => {
     const { send, signed, chain, book, b } = await debtor();
     expect(await send(signed({ cumulativePayout: FUNDS }))).toBe('taken');
     chain.book(book).balance = 1_000n * RATE;
@@ -629,7 +629,7 @@ describe('the creditor', () => {
     expect(await send(signed({ cumulativePayout: FUNDS + 1_000n * RATE }))).toBe('taken');
   });
 
-  /** One look after the other; the block with a cashing comes after the `nth` at what is there or paid. */
+  /** One look at a time; the block with a cashing comes after the `nth` at what is there or paid. */
   function cashAfterLook(nth: number, { b, chain, book }: Debtor, cashed: bigint): void {
     const answer = b.chain.call.bind(b.chain);
     const looks = [SWAP_FUNCTIONS.paidOut, SWAP_FUNCTIONS.liquidBalanceFor].map((name) => selectorOf(name));
@@ -647,7 +647,7 @@ describe('the creditor', () => {
   }
 
   test.each([1, 2, 3])(
-    'refuses a cheque above the balance and takes one that is covered, cashed while the chain is asked: after look %i',
+    'refuses a cheque above the balance and accepts a covered one that is cashed while the chain is asked: after look %i',
     async (nth) => {
       for (const [above, expected] of [
         [1n, 'refused'],
@@ -662,7 +662,7 @@ describe('the creditor', () => {
   );
 
   test.each(['isDown', 'isSilent'] as const)(
-    'says nothing while the chain %s, so that the cheque stays in doubt, and takes it later',
+    'answers nothing while the chain %s, so that the cheque stays in doubt, and accepts it later',
     async (state) => {
       const { send, signed, b, clock, peer, mallory } = await debtor();
       b.chain[state] = true;
@@ -684,7 +684,7 @@ describe('the creditor', () => {
     },
   );
 
-  test('answers no rates and takes nothing while it has none', async () => {
+  test('announces no rates and accepts nothing while it has none', async () => {
     const parts = world();
     parts.chain.rates = { exchangeRate: 0n, deduction: 0n };
     const b = await swapNode(2, parts);
@@ -697,7 +697,7 @@ describe('the creditor', () => {
     expect(await counted(b, 'swap_cheques_rejected')).toBe(1);
   });
 
-  test('gives up a stream on which nothing or half of something comes', async () => {
+  test('gives up a stream on which nothing or only half a message arrives', async () => {
     const { mallory, peer, clock, b, send, signed } = await debtor();
     const streams = [
       await mallory.host.open(peer, SWAP.id, { signal: never }),
@@ -729,7 +729,7 @@ describe('the creditor', () => {
 });
 
 describe('a debt', () => {
-  test('stays when the cheque for it is refused, and ends the connection when it grows; an honest one pays it', async () => {
+  test('remains when its cheque is refused, and ends the connection when it grows; an honest cheque pays it', async () => {
     const parts = world();
     const { clock } = parts;
     let accounting: AccountingService | undefined;
@@ -778,7 +778,7 @@ describe('a debt', () => {
 });
 
 describe('a peer that moved to another overlay', () => {
-  test('keeps its cheques and its chequebook; a deduction may come once more', async () => {
+  test('keeps its cheques and its chequebook; a second deduction is possible', async () => {
     const parts = world();
     const a = await swapNode(1, parts);
     const party = { id: 'aa'.repeat(32), ethereum: createSigner(testKey(2)).address };

@@ -95,7 +95,7 @@ test('an index is walked as LMDB has written it', () => {
   });
 });
 
-describe('an index of which one page is overwritten', () => {
+describe('an index with one overwritten page', () => {
   test('loses what was on that page and nothing else', async () => {
     const pages = readFileSync(file(original, 'index.mdb')).length / PAGE;
     for (let page = 0; page < pages; page++) {
@@ -144,7 +144,7 @@ test.each([
   ['empty', (index: string) => truncateSync(index)],
   ['random bytes', (index: string) => writeFileSync(index, randomBytes(50_000))],
   ['half of what it was', (index: string) => truncateSync(index, Math.floor(readFileSync(index).length / 2))],
-])('an index that is %s is made anew from the slots', async (_, ruin) => {
+])('an index that is %s is rebuilt from the slots', async (_, ruin) => {
   const path = copyOf(original);
   ruin(file(path, 'index.mdb'));
   const store = await open(path);
@@ -154,7 +154,7 @@ test.each([
   await store.close();
 });
 
-test('what is lost with an index and its slots together is damaged, not wrong', async () => {
+test('chunks lost with an index and its slots together are damaged, not wrong', async () => {
   const path = copyOf(original);
   const slots = readFileSync(file(path, 'chunks.slots'));
   const at = slots.indexOf(reserved[0]!.data);
@@ -172,7 +172,7 @@ test('what is lost with an index and its slots together is damaged, not wrong', 
   await store.close();
 });
 
-describe('files that do not belong here are refused by name', () => {
+describe('foreign files are refused by name', () => {
   const foreign = join(root, 'foreign');
   const sibling = join(root, 'sibling');
   beforeAll(async () => {
@@ -226,7 +226,7 @@ describe('files that do not belong here are refused by name', () => {
     });
   });
 
-  test('a store of the format before this one', async () => {
+  test('a store of the previous format', async () => {
     const path = copyOf(original);
     const bytes = readFileSync(file(path, 'index.mdb'));
     // The older index had no such record.
@@ -242,7 +242,7 @@ describe('files that do not belong here are refused by name', () => {
   });
 });
 
-test('slots that were cut short cost the chunks that lay there', async () => {
+test('slots that were truncated cost the chunks that lay there', async () => {
   const path = copyOf(original);
   truncateSync(file(path, 'chunks.slots'), Math.floor(readFileSync(file(path, 'chunks.slots')).length / 2));
   const store = await open(path);
@@ -252,7 +252,7 @@ test('slots that were cut short cost the chunks that lay there', async () => {
   await store.close();
 });
 
-test('a damaged sector before the first slot makes nothing a stranger', async () => {
+test('a damaged sector before the first slot does not make the store a foreign one', async () => {
   const path = copyOf(original);
   const slots = readFileSync(file(path, 'chunks.slots'));
   slots.fill(0, 0, 512);
@@ -262,7 +262,7 @@ test('a damaged sector before the first slot makes nothing a stranger', async ()
   await store.close();
 });
 
-test('an index that was being made anew when the node ended is begun again', async () => {
+test('an index rebuild that was interrupted starts again', async () => {
   const path = copyOf(original);
   renameSync(file(path, 'index.mdb'), `${file(path, 'index.mdb')}.new`);
   truncateSync(`${file(path, 'index.mdb')}.new`, 8192);

@@ -91,7 +91,7 @@ function tableOf(environment: ReturnType<typeof openLmdb>, table: Table) {
   return environment.openDB<Uint8Array, Uint8Array>(table, { encoding: 'binary', keyEncoding: 'binary' });
 }
 
-test('a whole store: everything is looked at, nothing is wrong, and not a byte is changed', () => {
+test('in an intact store everything is checked, nothing is wrong, and not a byte is changed', () => {
   const path = copy();
   const before = digests(path);
   const findings = checkFiles(path);
@@ -110,7 +110,7 @@ test('a whole store: everything is looked at, nothing is wrong, and not a byte i
   expect(digests(path)).toEqual(before);
 });
 
-test('flipped bytes are found, with the chunk and its slot, and are not marked', () => {
+test('flipped bytes are found, with their chunk and slot, and are not marked', () => {
   const path = copy();
   const { address } = reserved[7]!;
   const slot = placeOf(path, address);
@@ -128,7 +128,7 @@ test('flipped bytes are found, with the chunk and its slot, and are not marked',
   expect(digests(path)).toEqual(before);
 });
 
-test('bytes of another address are found although their checksum is right', async () => {
+test('bytes of another address are found even when their checksum is right', async () => {
   const path = join(root, 'forged');
   const store = await open(path);
   const forged = { ...leaf(1), data: leaf(2).data };
@@ -137,7 +137,7 @@ test('bytes of another address are found although their checksum is right', asyn
   expect(wrong(path)).toEqual([`slots: ${toHex(forged.address)}: slot 0 holds bytes of another address`]);
 });
 
-test('a file of slots that is cut short lacks those behind its end', () => {
+test('in a truncated file of slots the slots behind its end are missing', () => {
   const path = copy();
   const file = join(path, 'chunks.slots');
   writeFileSync(file, readFileSync(file).subarray(0, SLOTS_HEAD_SIZE + 40 * SLOT_SIZE));
@@ -189,7 +189,7 @@ test('a damaged page of the index is found', () => {
 });
 
 describe('refused', () => {
-  test('a store that a node uses, with its process', async () => {
+  test('a store that a node uses, naming its process', async () => {
     const path = join(root, 'in-use');
     const store = await open(path);
     // Our own process may take its own lock again.
@@ -205,7 +205,7 @@ describe('refused', () => {
     await store.close();
   });
 
-  test('a folder without a store, which is not made', () => {
+  test('a folder without a store, which is not created', () => {
     const path = join(root, 'none');
     expect(() => checkFiles(path)).toThrow(expect.objectContaining({ code: 'DATA_DIR_UNUSABLE' }));
     expect(readdirSync(root)).not.toContain('none');

@@ -79,7 +79,7 @@ test('every chunk is kept, and both files shrink to what they hold', async () =>
   expect(existsSync(join(path, 'lock'))).toBe(false);
 });
 
-test('a second time there is nothing to do, and new chunks are taken as before', async () => {
+test('a second run has nothing to do, and new chunks are accepted as before', async () => {
   const path = copyOf(original);
   await compactFiles(path);
   const again = await compactFiles(path);
@@ -93,7 +93,7 @@ test('a second time there is nothing to do, and new chunks are taken as before',
   expect(await lacking(path)).toEqual([]);
 });
 
-test('ended before any of its commits, it leaves a whole store, and the next run does the rest', async () => {
+test('interrupted before any of its commits, it leaves an intact store, and the next run does the rest', async () => {
   const path = copyOf(original);
   const ended: string[] = [];
   const { after } = await compactFiles(path, { syncFile: () => void ended.push(copyOf(path)) });
@@ -110,7 +110,7 @@ test('ended before any of its commits, it leaves a whole store, and the next run
   }
 });
 
-test('a chunk that is damaged is moved as it is, and stays known as damaged', async () => {
+test('a damaged chunk is moved as it is, and stays marked as damaged', async () => {
   const path = copyOf(original);
   const last = Math.max(...kept);
   const file = join(path, 'chunks.slots');
@@ -126,7 +126,7 @@ test('a chunk that is damaged is moved as it is, and stays known as damaged', as
   expect(await lacking(path)).toEqual([last]);
 });
 
-test('an empty store stays one', async () => {
+test('an empty store stays empty', async () => {
   const path = join(root, 'empty');
   await (await open(path)).close();
   expect(await compactFiles(path)).toMatchObject({ moved: 0, after: { slots: SLOTS_HEAD_SIZE } });

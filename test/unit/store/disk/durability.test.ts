@@ -39,7 +39,7 @@ async function cuttable(durability: 'process' | 'disk') {
   };
 }
 
-test('with durability: disk, everything that was confirmed is there after a power cut', async () => {
+test('with durability: disk, everything that was confirmed survives a power cut', async () => {
   const { store, syncs, cut } = await cuttable('disk');
   const numbers = Array.from({ length: 300 }, (_, n) => n);
   await Promise.all(numbers.map((index) => store.reserve.put(chunkOf(index), stamp({ index }))));
@@ -60,7 +60,7 @@ test('with durability: disk, everything that was confirmed is there after a powe
   await again.close();
 });
 
-test('without, nothing waits for the disk', async () => {
+test('without it, nothing waits for the disk', async () => {
   const { store, syncs } = await cuttable('process');
   await store.reserve.put(chunkOf(1), stamp());
   expect(syncs()).toBe(0);

@@ -21,7 +21,7 @@ const one = Uint8Array.of(1);
 const two = Uint8Array.of(2);
 const keys = (entries: Iterable<readonly [string, Uint8Array]>) => Array.from(entries, ([key]) => key);
 
-test('what a full disk does not take is read all the same, and written with the next change', async () => {
+test('records that a full disk refuses can still be read, and are written with the next change', async () => {
   const { base, disk, kept, patient, strict } = records();
   await patient.batch([
     { put: 'b', value: one },
@@ -39,7 +39,7 @@ test('what a full disk does not take is read all the same, and written with the 
   expect(Object.fromEntries(base.entries(''))).toEqual({ a: one, b: two, c: one });
 });
 
-test('a change that must be on disk fails, and takes nothing with it', async () => {
+test('a change that must be on disk fails, and leaves nothing behind', async () => {
   const { base, disk, patient, strict } = records();
   disk.failure = full;
   await patient.put('a', one);
@@ -50,7 +50,7 @@ test('a change that must be on disk fails, and takes nothing with it', async () 
   expect(keys(base.entries(''))).toEqual(['a']);
 });
 
-test('what waits is no more than the records that there are', async () => {
+test('no more changes wait than there are records', async () => {
   const { base, disk, patient } = records();
   disk.failure = full;
   for (let block = 0; block < 100; block++) {
@@ -70,7 +70,7 @@ test('a record that is removed while it is being written does not come back', as
   expect(keys(base.entries(''))).toEqual([]);
 });
 
-test('other errors than those of a disk are not swallowed', async () => {
+test('errors other than those of a disk are not swallowed', async () => {
   const { disk, patient } = records();
   disk.failure = new Error('the store is closed');
   await expect(patient.put('a', one)).rejects.toThrow('the store is closed');

@@ -27,7 +27,7 @@ function slotOf(chunk: Chunk, by?: Held): Uint8Array {
   return slot;
 }
 
-test('a slot says which chunk it holds and under which stamp it came', () => {
+test('a slot records which chunk it holds and under which stamp the chunk arrived', () => {
   fc.assert(
     fc.property(fc.integer({ min: 8, max: 4201 }), fc.constantFrom(held, undefined), (length, by) => {
       const slot = slotOf(chunkOf(length), by);
@@ -42,7 +42,7 @@ test('a slot says which chunk it holds and under which stamp it came', () => {
 describe('a flipped bit', () => {
   const slot = slotOf(chunkOf(100), held);
   const { offset, length } = contentRange(100);
-  test.each(Array.from({ length: offset + length }, (_, at) => at))('of byte %i is noticed', (at) => {
+  test.each(Array.from({ length: offset + length }, (_, at) => at))('in byte %i is noticed', (at) => {
     const flipped = slot.slice();
     flipped[at]! ^= 0x10;
     const found = decodeSlot(flipped);
@@ -51,14 +51,14 @@ describe('a flipped bit', () => {
   });
 });
 
-test('a new stamp leaves the chunk as it is', () => {
+test('a new stamp leaves the chunk unchanged', () => {
   const slot = slotOf(chunkOf(100));
   const later: Held = { by: 'reserve', stamp: stamp({ timestamp: 9 }) };
   slot.set(encodeHeld(later));
   expect(decodeSlot(slot)).toEqual({ address, data: chunkOf(100).data, held: later });
 });
 
-test('what is no slot is none', () => {
+test('an invalid slot is rejected', () => {
   for (const bytes of [new Uint8Array(), new Uint8Array(SLOT_SIZE), new Uint8Array(SLOT_SIZE).fill(0xff)]) {
     expect(decodeSlot(bytes)).toBeUndefined();
   }

@@ -24,7 +24,7 @@ async function fullStore() {
   return { clock, disk, store, uid, open };
 }
 
-test('a full disk takes nothing to keep, and what is there can be read and removed', async () => {
+test('a full disk accepts nothing, and what is stored can be read and removed', async () => {
   const { store, uid, open } = await fullStore();
   expect(store.disk.isFull()).toBe(true);
   expect(() => store.uploads.openSession(uid)).toThrow(expect.objectContaining(FULL));
@@ -47,7 +47,7 @@ test('a full disk takes nothing to keep, and what is there can be read and remov
   expect(await store.tags.remove(uid)).toBeUndefined();
 });
 
-test('it goes on by itself once there is space, and not because of a single free byte', async () => {
+test('writing resumes by itself once there is space, but not for a single free byte', async () => {
   const { clock, disk, store } = await fullStore();
   expect(store.disk.isFull()).toBe(true);
   disk.availableBytes = ENOUGH - 1;
@@ -89,13 +89,13 @@ describe('a write that the disk refuses', () => {
     expect(space.isFull()).toBe(false);
     await expect(backend.change(() => 1)).rejects.toMatchObject({ ...FULL, cause });
     expect(space.isFull()).toBe(true);
-    // Who does not know how much space there is tries again.
+    // A store that does not know how much space there is tries again.
     await clock.advance(2_000);
     expect(space.isFull()).toBe(false);
     await backend.close();
   });
 
-  test('in the middle is a full disk where there is no space, else what it says', async () => {
+  test('halfway through counts as a full disk when there is no space, and otherwise keeps its own error', async () => {
     await expect(failing(error(5), 0).backend.change(() => 1)).rejects.toMatchObject(FULL);
     const medium = error(5);
     await expect(failing(medium, ENOUGH).backend.change(() => 1)).rejects.toBe(medium);
@@ -106,7 +106,7 @@ describe('a write that the disk refuses', () => {
   test.each([
     ['EIO', error('EIO')],
     ['EROFS of LMDB', error(30)],
-  ])('for %s is said once a minute, whatever is written', async (_, cause) => {
+  ])('for %s is logged once a minute, whatever is written', async (_, cause) => {
     const { clock, said, backend } = failing(cause, ENOUGH);
     for (let chunk = 0; chunk < 10; chunk++) await expect(backend.change(() => 1)).rejects.toBe(cause);
     expect(said.mock.calls).toEqual([

@@ -73,7 +73,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     },
   );
 
-  test('puts another chunk with a newer stamp in the place of the old one', async () => {
+  test('replaces the old chunk with another chunk under a newer stamp', async () => {
     await using bench = await open();
     const { store } = bench;
     await store.reserve.put(chunk(1), stamp({ timestamp: 1 }));
@@ -97,7 +97,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(held(store, chunk(1), stamp({ timestamp: 2 }))?.stamp).toEqual(stamp({ timestamp: 2 }));
   });
 
-  test('lets the last writer of a single-owner chunk win, also under another batch', async () => {
+  test('lets the last writer of a single-owner chunk win, even under another batch', async () => {
     await using bench = await open();
     const { store } = bench;
     const versions = [0, 1, 2].map((content) => chunk(1, content, 'soc'));
@@ -109,7 +109,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(store.reserve.size()).toBe(2);
   });
 
-  test('lists a bin by number, from any number on, in pages', async () => {
+  test('lists a bin by number, from any start, in pages', async () => {
     await using bench = await open();
     const { reserve } = bench.store;
     for (const n of [1, 2, 3]) await reserve.put(chunk(0x80 + n), stamp({ index: n }));
@@ -123,7 +123,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(reserve.items(31, 1n, 10)).toEqual([]);
   });
 
-  test('lists what was stamped again under its new number alone', async () => {
+  test('lists an entry that was stamped again only under its new number', async () => {
     await using bench = await open();
     const { reserve } = bench.store;
     await reserve.put(chunk(0x80), stamp({ index: 1, timestamp: 1 }));
@@ -135,7 +135,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     ]);
   });
 
-  test('goes on numbering after a restart, also when the newest entry has left', async () => {
+  test('continues numbering after a restart, even when the newest entry has left', async () => {
     await using bench = await open();
     await bench.store.reserve.put(chunk(0x80), stamp({ index: 1 }));
     await bench.store.reserve.put(chunk(0x81), stamp({ index: 2, timestamp: 1 }));
@@ -148,7 +148,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect([reserve.size(), reserve.sizeWithinRadius()]).toEqual([3, 0]);
   });
 
-  test('tells the bin of each new entry when it can be seen, and of nothing else', async () => {
+  test('reports the bin of each new entry once it is visible, and of nothing else', async () => {
     await using bench = await open();
     const { reserve } = bench.store;
     const told: (readonly [bin: number, topmost: bigint | undefined])[] = [];
@@ -168,7 +168,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(told).toHaveLength(3);
   });
 
-  test('takes the entries of one batch out, whatever their bin, at most 64 a call', async () => {
+  test('removes the entries of one batch from all bins, at most 64 per call', async () => {
     await using bench = await open();
     const { store } = bench;
     const { reserve } = store;
@@ -189,7 +189,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect([bench.store.reserve.size(), bench.store.reserve.sizeWithinRadius()]).toEqual([2, 1]);
   });
 
-  test('forgets the stamp index of what has been taken out, and its bytes unless others hold them', async () => {
+  test('frees the stamp index of removed entries, and drops their bytes unless others hold them', async () => {
     await using bench = await open();
     const { store } = bench;
     await store.reserve.put(chunk(1), stamp({ batch: 1, timestamp: 9 }));
@@ -204,7 +204,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(store.reserve.size()).toBe(2);
   });
 
-  test('releases the entries that it is given, and counts those that were there', async () => {
+  test('releases the given entries, and counts those that were there', async () => {
     await using bench = await open();
     const { reserve } = bench.store;
     for (const first of [0x80, 0x81, 0x40]) await reserve.put(chunk(first), stamp({ index: first }));
@@ -227,7 +227,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect([bench.store.reserve.size(), bench.store.reserve.sizeFrom(1)]).toEqual([2, 0]);
   });
 
-  test('releases nothing that lies within the radius of now', async () => {
+  test('releases nothing that lies within the current radius', async () => {
     await using bench = await open({ radius: 2 });
     const { reserve } = bench.store;
     const firsts = [0x80, 0x40, 0x20, 0x10];
@@ -244,7 +244,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect([await reserve.release(all), reserve.size(), reserve.sizeWithinRadius()]).toEqual([1, 1, 1]);
   });
 
-  test('frees the stamp index of what it releases, and keeps the bytes that others hold', async () => {
+  test('frees the stamp index of released entries, and keeps bytes that others hold', async () => {
     await using bench = await open();
     const { store } = bench;
     const [twice, pinned, alone] = [chunk(0x80), chunk(0x81), chunk(0x82)];
@@ -272,7 +272,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(store.reserve.size()).toBe(2);
   });
 
-  test('releases an entry that is named twice once', async () => {
+  test('releases an entry that is named twice only once', async () => {
     await using bench = await open();
     const { store } = bench;
     await store.reserve.put(chunk(0x80), stamp({ batch: 1 }));
@@ -283,7 +283,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(held(store, chunk(0x80), stamp({ batch: 2 }))?.chunk).toEqual(chunk(0x80));
   });
 
-  test('has room for every chunk below its capacity, beyond that within the radius while that fits', async () => {
+  test('has room for every chunk below its capacity, and beyond that within the radius while those fit', async () => {
     await using bench = await open({ reserveCapacity: 4, radius: 2 });
     const { reserve } = bench.store;
     const room = () => [0x80, 0x40, 0x20, 0x01].map((first) => reserve.hasRoomFor(chunk(first).address));
@@ -303,7 +303,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect([room(), reserve.size()]).toEqual([[true, true, true, true], 1]);
   });
 
-  test('counts a put that is on its way as taken room, once for the same entry, until it has failed', async () => {
+  test('counts a pending put as taken room, once per entry, until it fails', async () => {
     await using bench = await open({ reserveCapacity: 3, radius: 0 });
     const { reserve } = bench.store;
     const hasRoom = () => reserve.hasRoomFor(chunk(9).address);
@@ -325,7 +325,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect([hasRoom(), reserve.size()]).toEqual([false, 3]);
   });
 
-  test('tells when a new chunk leaves no more room within the radius, before it is stored', async () => {
+  test('reports that a new chunk leaves no room within the radius, before it is stored', async () => {
     await using bench = await open({ reserveCapacity: 2, radius: 1 });
     const { reserve } = bench.store;
     const told: number[] = [];
@@ -345,7 +345,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(told).toHaveLength(2);
   });
 
-  test('has room again at once when its radius grows as it is told', async () => {
+  test('has room again at once when its radius grows on that report', async () => {
     await using bench = await open({ reserveCapacity: 2, radius: 0 });
     const { reserve } = bench.store;
     const grown: Promise<void>[] = [];
@@ -358,7 +358,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect([bench.store.reserve.radius(), bench.store.reserve.sizeWithinRadius()]).toEqual([1, 1]);
   });
 
-  test('names its batches in pages', async () => {
+  test('lists its batches in pages', async () => {
     await using bench = await open();
     const { reserve } = bench.store;
     const batches = [0x00, 0x01, 0x7f, 0xfe];

@@ -22,7 +22,7 @@ test('chunks are kept for ten seconds', async () => {
   expect(handedOver.get(chunk(1).address)).toBeUndefined();
 });
 
-test('a chunk that is handed over again counts from then', async () => {
+test('a chunk that is handed over again is kept from then on', async () => {
   const clock = new ManualClock();
   const handedOver = new HandedOver(clock);
   handedOver.add(chunk(1), BATCH);
@@ -32,7 +32,7 @@ test('a chunk that is handed over again counts from then', async () => {
   expect(handedOver.get(chunk(1).address)).toEqual(chunk(1));
 });
 
-test('the last 1,024 are kept', () => {
+test('the last 1,024 chunks are kept', () => {
   const handedOver = new HandedOver(new ManualClock());
   for (let n = 0; n < 1025; n++) handedOver.add(numbered(n), BATCH);
   expect(handedOver.get(numbered(0).address)).toBeUndefined();
@@ -40,7 +40,7 @@ test('the last 1,024 are kept', () => {
   expect(handedOver.get(numbered(1024).address)).toBeDefined();
 });
 
-test('what a batch has stamped that is no more is forgotten', () => {
+test('chunks stamped by a batch that no longer exists are forgotten', () => {
   const handedOver = new HandedOver(new ManualClock());
   handedOver.add(numbered(1), BATCH);
   handedOver.add(numbered(2), OTHER);
@@ -49,7 +49,7 @@ test('what a batch has stamped that is no more is forgotten', () => {
   expect(handedOver.get(numbered(2).address)).toBeDefined();
 });
 
-test('a chunk does not keep what was read together with it', () => {
+test('a chunk does not keep alive what was read together with it', () => {
   const handedOver = new HandedOver(new ManualClock());
   const { data } = chunk(1);
   const together = new Uint8Array(131_072);

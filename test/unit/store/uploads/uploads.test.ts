@@ -35,7 +35,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(firstBytes(store)).toEqual([1, 4, 2, 3]);
   });
 
-  test('pending goes on after a sequence and stops at a limit', async () => {
+  test('the pending list continues after a sequence and stops at a limit', async () => {
     await using bench = await open();
     const { store } = bench;
     await upload(store, [chunk(1), chunk(2)]);
@@ -46,7 +46,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(store.uploads.pending(page[1]!.sequence, 2).map(({ chunk }) => chunk.address[0])).toEqual([3]);
   });
 
-  test('a waiting chunk has its address at once, and is read from the store when it is looked at', async () => {
+  test('a waiting chunk has its address at once, and is read from the store when it is accessed', async () => {
     await using bench = await open();
     const { store } = bench;
     await upload(store, [chunk(1)]);
@@ -59,7 +59,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(() => late!.chunk).toThrow(expect.objectContaining({ code: 'STORE_CORRUPT' }));
   });
 
-  test('a long upload keeps its order and its count, and waits for the disk on the way', async () => {
+  test('a long upload keeps its order and its count, and waits for the disk in between', async () => {
     await using bench = await open();
     const { store } = bench;
     const chunks = manyChunks(5000);
@@ -77,7 +77,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(found).toEqual(chunks.map(({ address }) => address));
   });
 
-  test('a long upload that is taken back leaves nothing', async () => {
+  test('a long upload that is rolled back leaves nothing', async () => {
     await using bench = await open();
     const { store } = bench;
     const { uid } = await store.tags.create();
@@ -90,7 +90,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(store.tags.get(uid)).toMatchObject({ split: 0 });
   });
 
-  test('a chunk is seen when it waits under the same batch, and new under another or once it is pushed', async () => {
+  test('a chunk counts as seen while it waits under the same batch, and as new under another or once it is pushed', async () => {
     await using bench = await open();
     const { store } = bench;
     const first = await upload(store, [chunk(1), chunk(1)]);
@@ -104,7 +104,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(store.tags.get(await upload(store, [chunk(1)]))).toMatchObject({ split: 1, seen: 0 });
   });
 
-  test('a chunk that a peer holds now can still be read for a moment, and is not held', async () => {
+  test('a pushed chunk can still be read for a moment, but is not held', async () => {
     await using bench = await open();
     const { store } = bench;
     await upload(store, [chunk(1), chunk(2)]);
@@ -116,7 +116,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(store.chunks.get(chunk(2).address)).toBeUndefined();
   });
 
-  test('a chunk that only an open session holds is kept for the second session when the first is taken back', async () => {
+  test('a chunk that only an open session holds is kept for the second session when the first is rolled back', async () => {
     await using bench = await open();
     const { store } = bench;
     const first = store.uploads.openSession((await store.tags.create()).uid);
@@ -128,7 +128,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(store.tags.get(await upload(store, [chunk(1)]))).toMatchObject({ split: 1, seen: 1 });
   });
 
-  test('reports count once and take the chunk out of the store', async () => {
+  test('reports count once and remove the chunk from the store', async () => {
     await using bench = await open();
     const { store } = bench;
     const uid = await upload(store, [chunk(1), chunk(2), chunk(3)]);
@@ -174,7 +174,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(heard).toBe(1);
   });
 
-  test('the tag shows the address of a reference, also of one with a key, and keeps it', async () => {
+  test('the tag shows the address of a reference, even of one with a key, and keeps it', async () => {
     await using bench = await open();
     const { store } = bench;
     const { uid } = await store.tags.create();
@@ -183,7 +183,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(store.tags.get(uid)!.address).toEqual(new Uint8Array(32).fill(9));
   });
 
-  test('a session that was done is not taken back', async () => {
+  test('a session that was done is not rolled back', async () => {
     await using bench = await open();
     const { store } = bench;
     const session = store.uploads.openSession((await store.tags.create()).uid);

@@ -8,7 +8,7 @@ export function chequeTests(): void {
     test.each([
       ['1635', '1637', payer, payee],
       ['1637', '1635', payee, payer],
-    ])('were sent by the node at %s and received by the one at %s', async (_from, _to, sender, receiver) => {
+    ])('have been sent by the node at %s and received by the one at %s', async (_from, _to, sender, receiver) => {
       const [from, to] = [await overlayOf(sender), await overlayOf(receiver)];
       const sent = await sender.getLastChequesForPeer(to);
       const received = await receiver.getLastChequesForPeer(from);
@@ -30,7 +30,7 @@ export function chequeTests(): void {
       }
     });
 
-    test('are settlements in the books of both', async () => {
+    test('appear as settlements in the books of both', async () => {
       const [from, to] = [await overlayOf(payer), await overlayOf(payee)];
       const [sent, received] = [await payer.getSettlements(to), await payee.getSettlements(from)];
       expect(sent.sent.toPLURBigInt()).toBeGreaterThan(0n);
@@ -45,7 +45,7 @@ export function chequeTests(): void {
       }
     });
 
-    test('are cashed', async () => {
+    test('can be cashed', async () => {
       const from = await overlayOf(payer);
       const { lastreceived } = await payee.getLastChequesForPeer(from);
       await payee.cashoutLastCheque(from);

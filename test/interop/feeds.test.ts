@@ -42,13 +42,16 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   });
 
-  test.each(both)('a forged single-owner chunk is refused by %s with the same status', async (name, writer) => {
-    const soc = socParts(
-      signSoc(bytesOf(`forged on ${name}`, 32), makeCac(1n, Buffer.from('x')).data, owner).data,
-    );
-    const stranger = toHex(createSigner(bytesOf('stranger', 32)).address);
-    await expect(writer().soc.upload(stranger, soc)).rejects.toMatchObject({ class: 'http.401' });
-  });
+  test.each(both)(
+    'a forged single-owner chunk is refused by %s with the same status',
+    async (name, writer) => {
+      const soc = socParts(
+        signSoc(bytesOf(`forged on ${name}`, 32), makeCac(1n, Buffer.from('x')).data, owner).data,
+      );
+      const stranger = toHex(createSigner(bytesOf('stranger', 32)).address);
+      await expect(writer().soc.upload(stranger, soc)).rejects.toMatchObject({ class: 'http.401' });
+    },
+  );
 
   test.each(both)(
     'a feed updated on %s is found by every node, directly and through its manifest',

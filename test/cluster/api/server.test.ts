@@ -176,7 +176,7 @@ describe('answers before the body is read', () => {
     },
   );
 
-  test('a bucket that fills up in the middle of the body answers before its end', async () => {
+  test('a bucket that fills up in the middle of the body is answered with 402', async () => {
     const { main, turn } = await start();
     turn.stampsLeft = 10;
     const client = new Client(main);

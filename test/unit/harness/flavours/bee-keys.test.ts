@@ -23,8 +23,11 @@ test('the key file holds the private key as a SEC1 structure, and is named by th
   expect(createPublicKey(key).asymmetricKeyDetails?.namedCurve).toBe('prime256v1');
 });
 
-test.each([0n, ORDER, ORDER + 1n])('an invalid private key (%s) is mapped to a valid one, always the same', (value) => {
-  const identity = p256Identity(scalar(value));
-  expect(identity.peerId).toMatch(/^Qm[1-9A-HJ-NP-Za-km-z]{44}$/);
-  expect(p256Identity(scalar(value))).toEqual(identity);
-});
+test.each([0n, ORDER, ORDER + 1n])(
+  'an invalid private key (%s) is mapped to a valid one, always the same',
+  (value) => {
+    const identity = p256Identity(scalar(value));
+    expect(identity.peerId).toMatch(/^Qm[1-9A-HJ-NP-Za-km-z]{44}$/);
+    expect(p256Identity(scalar(value))).toEqual(identity);
+  },
+);

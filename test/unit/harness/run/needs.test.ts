@@ -42,12 +42,9 @@ test.each([
   ['embedded', ['kill', 'pause', 'data', 'copy']],
   ['docker', ['kill', 'pause', 'memory']],
   ['attached', []],
-] as const)(
-  'the %s driver has the capabilities %j, but not its own clock, disk or links',
-  (name, has) => {
-    expect([...capabilitiesOf(name)]).toEqual(has);
-  },
-);
+] as const)('the %s driver has the capabilities %j, but not its own clock, disk or links', (name, has) => {
+  expect([...capabilitiesOf(name)]).toEqual(has);
+});
 
 test('nodes started for it have clocks and disks that can fail, wherever they run', () => {
   for (const name of ['process', 'embedded'] as const) {

@@ -8,10 +8,13 @@ import { tarOf } from '../../../../scenarios/k6/lib/tar.js';
 
 const source = { seed: '7', label: 'load' };
 
-test.each([0, 1, 16, 4097, 100_000])('%i bytes generated in k6 are the same as those of the harness', async (size) => {
-  const seen = await contentOf(source, 'bytes load 3', size);
-  expect(seen).toEqual(loadContent({ seed: 7n, label: 'load' }, 'bytes load 3', size));
-});
+test.each([0, 1, 16, 4097, 100_000])(
+  '%i bytes generated in k6 are the same as those of the harness',
+  async (size) => {
+    const seen = await contentOf(source, 'bytes load 3', size);
+    expect(seen).toEqual(loadContent({ seed: 7n, label: 'load' }, 'bytes load 3', size));
+  },
+);
 
 test('a different seed, label or index gives different bytes', async () => {
   const variants = [

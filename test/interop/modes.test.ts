@@ -27,17 +27,20 @@ describe.each(BEES)('$name', ({ binary }) => {
     ['our light node', 'a Bee', () => ownLight, () => bee],
   ] as const;
 
-  test.each(ways)('an upload by %s can be read on %s, and vice versa', async (name, _where, light, full) => {
-    const [from, to] = [light(), full()] as [ClusterNode, ClusterNode];
-    for (const [writer, reader] of [
-      [from, to],
-      [to, from],
-    ] as const) {
-      const data = bytesOf(`${name} ${writer.name}`, 8 * 4096);
-      const { reference } = await writer.bytes.upload(data, { deferred: false });
-      expect(sameBytes(await reader.bytes.download(reference, { cache: false }), data)).toBe(true);
-    }
-  });
+  test.each(ways)(
+    'uploads by %s can be read on %s, and the other way round',
+    async (name, _where, light, full) => {
+      const [from, to] = [light(), full()] as [ClusterNode, ClusterNode];
+      for (const [writer, reader] of [
+        [from, to],
+        [to, from],
+      ] as const) {
+        const data = bytesOf(`${name} ${writer.name}`, 8 * 4096);
+        const { reference } = await writer.bytes.upload(data, { deferred: false });
+        expect(sameBytes(await reader.bytes.download(reference, { cache: false }), data)).toBe(true);
+      }
+    },
+  );
 
   test('a Bee reaches our nodes, reads their status and considers them healthy', async () => {
     const [a, b] = [own, other] as [ClusterNode, ClusterNode];

@@ -222,17 +222,14 @@ test('a script that throws is an error with its message', async () => {
   await expect(load).rejects.toMatchObject({ code: 'USAGE', hint: expect.stringContaining('not today') });
 });
 
-test.each(['SIGINT', 'SIGKILL'] as const)(
-  '%s to the command line leaves no k6 process behind',
-  async (kind) => {
-    const folder = kit.next();
-    const args = ['load', 'upload', '--name', kit.cluster.name, '--duration', '60s', '--report', folder];
-    const { child, finished } = kit.svcnet(args);
-    const id = await k6Of(join(folder, 'k6'));
-    child.kill(kind);
-    const { code } = await finished;
-    expect(code).toBe(kind === 'SIGINT' ? 130 : null);
-    await gone(id);
-    expect(readdirSync(join(folder, 'k6'))).toContain('k6.log');
-  },
-);
+test.each(['SIGINT', 'SIGKILL'] as const)('%s to the command line leaves no k6 behind', async (kind) => {
+  const folder = kit.next();
+  const args = ['load', 'upload', '--name', kit.cluster.name, '--duration', '60s', '--report', folder];
+  const { child, finished } = kit.svcnet(args);
+  const id = await k6Of(join(folder, 'k6'));
+  child.kill(kind);
+  const { code } = await finished;
+  expect(code).toBe(kind === 'SIGINT' ? 130 : null);
+  await gone(id);
+  expect(readdirSync(join(folder, 'k6'))).toContain('k6.log');
+});

@@ -8,16 +8,13 @@ export function chequeTests(): void {
     test.each([
       ['1635', '1637', payer, payee],
       ['1637', '1635', payee, payer],
-    ])(
-      'have been sent by the node at %s and received by the one at %s',
-      async (_from, _to, sender, receiver) => {
-        const [from, to] = [await overlayOf(sender), await overlayOf(receiver)];
-        const sent = await sender.getLastChequesForPeer(to);
-        const received = await receiver.getLastChequesForPeer(from);
-        expect(sent.lastsent?.payout.toPLURBigInt()).toBeGreaterThan(0n);
-        expect(received.lastreceived).toEqual(sent.lastsent);
-      },
-    );
+    ])('were sent by the node at %s and received by the one at %s', async (_from, _to, sender, receiver) => {
+      const [from, to] = [await overlayOf(sender), await overlayOf(receiver)];
+      const sent = await sender.getLastChequesForPeer(to);
+      const received = await receiver.getLastChequesForPeer(from);
+      expect(sent.lastsent?.payout.toPLURBigInt()).toBeGreaterThan(0n);
+      expect(received.lastreceived).toEqual(sent.lastsent);
+    });
 
     test('are listed by both nodes, sent and received', async () => {
       for (const [bee, other] of [

@@ -248,110 +248,107 @@ describe('nodes held in the background', () => {
   });
 });
 
-describe.each(['process', 'embedded'] as const)(
-  'after kill -9 of the process that started a cluster (%s)',
-  (driver) => {
-    /** All parts of the second cluster, which is started beside it. */
-    async function untouched(work: () => Promise<void>): Promise<void> {
-      await using beside = await Cluster.start({
-        nodes: 1,
-        driver,
-        batches: false,
-        name: `beside-${driver}`,
-        stateDir,
-      });
-      const before = processesOf(beside.name);
-      await work();
-      expect(processesOf(beside.name)).toEqual(before);
-      expect((await beside.node(0).client.health()).status).toBe('ok');
-    }
+describe.each(['process', 'embedded'] as const)('after kill -9 of the starter (%s)', (driver) => {
+  /** All parts of the second cluster, which is started beside it. */
+  async function untouched(work: () => Promise<void>): Promise<void> {
+    await using beside = await Cluster.start({
+      nodes: 1,
+      driver,
+      batches: false,
+      name: `beside-${driver}`,
+      stateDir,
+    });
+    const before = processesOf(beside.name);
+    await work();
+    expect(processesOf(beside.name)).toEqual(before);
+    expect((await beside.node(0).client.health()).status).toBe('ok');
+  }
 
-    async function allGone(processes: readonly ProcessId[]): Promise<void> {
-      await until(
-        'processes are left',
-        async () => {
-          const left = processes.filter(isAlive);
-          return left.length === 0 ? { done: true } : { missing: JSON.stringify(left) };
-        },
-        WAIT,
-      );
-    }
+  async function allGone(processes: readonly ProcessId[]): Promise<void> {
+    await until(
+      'processes are left',
+      async () => {
+        const left = processes.filter(isAlive);
+        return left.length === 0 ? { done: true } : { missing: JSON.stringify(left) };
+      },
+      WAIT,
+    );
+  }
 
-    test('a cluster of a library ends with it, and the next start removes its folder', async () => {
-      await untouched(async () => {
-        const name = `doomed-${driver}`;
-        const file = join(stateDir, `${name}.mts`);
-        writeFileSync(
-          file,
-          `import { Cluster } from ${JSON.stringify(LIBRARY)};
+  test('a cluster of a library ends with it, and the next start removes its folder', async () => {
+    await untouched(async () => {
+      const name = `doomed-${driver}`;
+      const file = join(stateDir, `${name}.mts`);
+      writeFileSync(
+        file,
+        `import { Cluster } from ${JSON.stringify(LIBRARY)};
          const net = await Cluster.start({ nodes: 2, driver: '${driver}', name: '${name}', stateDir: ${JSON.stringify(stateDir)} });
          console.log(JSON.stringify(net.nodes.map(({ api }) => api)));
          setInterval(() => {}, 1000);`,
-        );
-        const program = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
-        const [line] = (await once(program.stdout, 'data')) as [Buffer];
-        const processes = processesOf(name);
-        program.kill('SIGKILL');
-        // The chain, which ends with it, may end a moment earlier.
-        await once(program, 'exit');
-        await allGone(processes);
-        for (const api of JSON.parse(line.toString()) as string[]) expect(await listens(api)).toBe(false);
-        expect(clusters()).toContain(name);
-        await using _next = await Cluster.start({ nodes: 1, driver, batches: false, stateDir });
-        expect(clusters()).not.toContain(name);
-      });
+      );
+      const program = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const [line] = (await once(program.stdout, 'data')) as [Buffer];
+      const processes = processesOf(name);
+      program.kill('SIGKILL');
+      // The chain, which ends with it, may end a moment earlier.
+      await once(program, 'exit');
+      await allGone(processes);
+      for (const api of JSON.parse(line.toString()) as string[]) expect(await listens(api)).toBe(false);
+      expect(clusters()).toContain(name);
+      await using _next = await Cluster.start({ nodes: 1, driver, batches: false, stateDir });
+      expect(clusters()).not.toContain(name);
     });
+  });
 
-    test('down removes a start that was killed half-way, which no record describes completely', async () => {
-      await untouched(async () => {
-        const name = `half-${driver}`;
-        const starting = spawn(process.execPath, [CLI, 'up', '-n', '3', '--driver', driver, '--name', name], {
-          stdio: 'ignore',
-          env: { ...process.env, SVCNET_STATE: stateDir },
-        });
-        // The chain runs, and nodes are about to start.
-        await until(
-          'nothing has been started',
-          async () => (processesOf(name).length >= 3 ? { done: true } : { missing: 'no process' }),
-          WAIT,
-        );
-        starting.kill('SIGKILL');
-        const processes = processesOf(name);
-        expect(processes.length).toBeGreaterThan(0);
-        const { code } = await svcnet('down', '--name', name);
-        expect([code, clusters().includes(name), processesOf(name)]).toEqual([0, false, []]);
-        await allGone(processes);
+  test('down removes a start that was killed half-way, which no record describes completely', async () => {
+    await untouched(async () => {
+      const name = `half-${driver}`;
+      const starting = spawn(process.execPath, [CLI, 'up', '-n', '3', '--driver', driver, '--name', name], {
+        stdio: 'ignore',
+        env: { ...process.env, SVCNET_STATE: stateDir },
       });
+      // The chain runs, and nodes are about to start.
+      await until(
+        'nothing has been started',
+        async () => (processesOf(name).length >= 3 ? { done: true } : { missing: 'no process' }),
+        WAIT,
+      );
+      starting.kill('SIGKILL');
+      const processes = processesOf(name);
+      expect(processes.length).toBeGreaterThan(0);
+      const { code } = await svcnet('down', '--name', name);
+      expect([code, clusters().includes(name), processesOf(name)]).toEqual([0, false, []]);
+      await allGone(processes);
     });
+  });
 
-    test('down removes a cluster whose processes were all killed', async () => {
-      await untouched(async () => {
-        const name = `killed-${driver}`;
-        const { out } = await svcnet(
-          'up',
-          '-n',
-          '2',
-          '--driver',
-          driver,
-          '--name',
-          name,
-          '--no-batches',
-          '--json',
-        );
-        const { nodes } = JSON.parse(out) as { nodes: { api: string; pid: number }[] };
-        // The one process of all nodes, or the first of them; and the chain, whose Anvil has no record.
-        const first = processOf(nodes[0]?.pid ?? 0);
-        process.kill(first?.pid ?? 0, 'SIGKILL');
-        const [chain] = processesOf(name).filter(({ pid }) => commandLine(pid).includes('chain/main'));
-        process.kill(chain?.pid ?? 0, 'SIGKILL');
-        const { code } = await svcnet('down', '--name', name);
-        expect([code, clusters().includes(name), processesOf(name)]).toEqual([0, false, []]);
-        for (const { api } of nodes) expect(await listens(api)).toBe(false);
-        expect((await svcnet('down', '--name', name)).code).toBe(0);
-      });
+  test('down removes a cluster whose processes were all killed', async () => {
+    await untouched(async () => {
+      const name = `killed-${driver}`;
+      const { out } = await svcnet(
+        'up',
+        '-n',
+        '2',
+        '--driver',
+        driver,
+        '--name',
+        name,
+        '--no-batches',
+        '--json',
+      );
+      const { nodes } = JSON.parse(out) as { nodes: { api: string; pid: number }[] };
+      // The one process of all nodes, or the first of them; and the chain, whose Anvil has no record.
+      const first = processOf(nodes[0]?.pid ?? 0);
+      process.kill(first?.pid ?? 0, 'SIGKILL');
+      const [chain] = processesOf(name).filter(({ pid }) => commandLine(pid).includes('chain/main'));
+      process.kill(chain?.pid ?? 0, 'SIGKILL');
+      const { code } = await svcnet('down', '--name', name);
+      expect([code, clusters().includes(name), processesOf(name)]).toEqual([0, false, []]);
+      for (const { api } of nodes) expect(await listens(api)).toBe(false);
+      expect((await svcnet('down', '--name', name)).code).toBe(0);
     });
-  },
-);
+  });
+});
 
 function commandLine(pid: number): string {
   return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');

@@ -36,37 +36,34 @@ describe.each([
   { mode: 'deferred', deferred: true },
   { mode: 'direct', deferred: false },
 ])('$mode', ({ mode, deferred }) => {
-  test.each(SIZES)(
-    '%i bytes can be read from every node, and every chunk is on the network',
-    async (size) => {
-      const data = bytesOf(`${mode} ${size}`, size);
-      const expected = await expectBytes(data);
-      const { reference, tag } = await uploader.bytes.upload(data, { deferred });
-      expect(reference).toBe(expected.reference);
-      expect(tag === undefined).toBe(!deferred);
-      if (deferred) await net.synced(reference);
-      for (const reader of readers) {
-        expect(sameBytes(await reader.bytes.download(reference, { cache: false }), data), reader.name).toBe(
-          true,
-        );
-      }
-      const ledger = new Ledger();
-      await ledger.add({
-        kind: 'bytes',
-        node: uploader.name,
-        batch: uploader.batch ?? '',
-        reference,
-        size,
-        chunks: expected.chunks,
-        mode: deferred ? 'deferred' : 'direct',
-        level: deferred ? 'synced' : 'api',
-        requestedAtMs: 0,
-        acknowledgedAtMs: 0,
-      });
-      const signal = AbortSignal.timeout(30_000);
-      expect(await ledger.verify(holders(net.nodes), { signal })).toMatchObject({ missing: 0, losses: [] });
-    },
-  );
+  test.each(SIZES)('%i bytes are read from every node, and every chunk is on the network', async (size) => {
+    const data = bytesOf(`${mode} ${size}`, size);
+    const expected = await expectBytes(data);
+    const { reference, tag } = await uploader.bytes.upload(data, { deferred });
+    expect(reference).toBe(expected.reference);
+    expect(tag === undefined).toBe(!deferred);
+    if (deferred) await net.synced(reference);
+    for (const reader of readers) {
+      expect(sameBytes(await reader.bytes.download(reference, { cache: false }), data), reader.name).toBe(
+        true,
+      );
+    }
+    const ledger = new Ledger();
+    await ledger.add({
+      kind: 'bytes',
+      node: uploader.name,
+      batch: uploader.batch ?? '',
+      reference,
+      size,
+      chunks: expected.chunks,
+      mode: deferred ? 'deferred' : 'direct',
+      level: deferred ? 'synced' : 'api',
+      requestedAtMs: 0,
+      acknowledgedAtMs: 0,
+    });
+    const signal = AbortSignal.timeout(30_000);
+    expect(await ledger.verify(holders(net.nodes), { signal })).toMatchObject({ missing: 0, losses: [] });
+  });
 });
 
 describe('the tree', () => {

@@ -124,48 +124,39 @@ const MOMENTS = [
 ] as const;
 
 describe('kill -9 in the middle of', () => {
-  test.each(MOMENTS)(
-    'a purchase, after $transactions transactions, the last one mined: $mined',
-    async (moment) => {
-      const label = `killed-${moment.transactions}-${moment.mined}`;
-      const purchase = { method: 'POST', path: `/stamps/${AMOUNT}/18?label=${label}` } as const;
-      const bought = moment.transactions === 2;
-      const tokens = await net.chain.tokenBalance(node.ethereum);
-      const from = (await sent(net, node)).mined;
-      await killAt(purchase, moment);
+  test.each(MOMENTS)('a purchase, $transactions transactions sent, last mined: $mined', async (moment) => {
+    const label = `killed-${moment.transactions}-${moment.mined}`;
+    const purchase = { method: 'POST', path: `/stamps/${AMOUNT}/18?label=${label}` } as const;
+    const bought = moment.transactions === 2;
+    const tokens = await net.chain.tokenBalance(node.ethereum);
+    const from = (await sent(net, node)).mined;
+    await killAt(purchase, moment);
 
-      const own = (await node.stamps.list()).filter((stamp) => stamp.label === label);
-      expect(own.map(({ usable, depth }) => [usable, depth])).toEqual(bought ? [[true, 18]] : []);
-      expect(tokens - (await net.chain.tokenBalance(node.ethereum))).toBe(bought ? TOTAL : 0n);
-      for (const { batchID } of own) expect((await upload(batchID, bytesOf(label, 5000))).status).toBe(201);
+    const own = (await node.stamps.list()).filter((stamp) => stamp.label === label);
+    expect(own.map(({ usable, depth }) => [usable, depth])).toEqual(bought ? [[true, 18]] : []);
+    expect(tokens - (await net.chain.tokenBalance(node.ethereum))).toBe(bought ? TOTAL : 0n);
+    for (const { batchID } of own) expect((await upload(batchID, bytesOf(label, 5000))).status).toBe(201);
 
-      // Requested again: one more batch, and an unused approval is used.
-      expect((await mining(net, node, purchase.path, purchase)).status).toBe(201);
-      expect(tokens - (await net.chain.tokenBalance(node.ethereum))).toBe(bought ? 2n * TOTAL : TOTAL);
-      expect((await sent(net, node)).mined - from).toBe(bought ? 4 : 2);
-    },
-  );
+    // Requested again: one more batch, and an unused approval is used.
+    expect((await mining(net, node, purchase.path, purchase)).status).toBe(201);
+    expect(tokens - (await net.chain.tokenBalance(node.ethereum))).toBe(bought ? 2n * TOTAL : TOTAL);
+    expect((await sent(net, node)).mined - from).toBe(bought ? 4 : 2);
+  });
 
-  test.each(MOMENTS)(
-    'a top-up, after $transactions transactions, the last one mined: $mined',
-    async (moment) => {
-      const batch = await buy();
-      const tokens = await net.chain.tokenBalance(node.ethereum);
-      const from = (await sent(net, node)).mined;
-      const topUp = { method: 'PATCH', path: `/stamps/topup/${batch}/${AMOUNT}` } as const;
-      await killAt(topUp, moment);
-      const paid = moment.transactions === 2;
-      expect(tokens - (await net.chain.tokenBalance(node.ethereum))).toBe(paid ? TOTAL : 0n);
-      expect(await listed(batch)).toMatchObject({
-        amount: String(paid ? 2n * AMOUNT : AMOUNT),
-        usable: true,
-      });
-      if (paid) return;
-      expect((await mining(net, node, topUp.path, topUp)).status).toBe(202);
-      expect((await sent(net, node)).mined - from).toBe(2);
-      expect(await net.chain.tokenBalance(node.ethereum)).toBe(tokens - TOTAL);
-    },
-  );
+  test.each(MOMENTS)('a top-up, $transactions transactions sent, the last mined: $mined', async (moment) => {
+    const batch = await buy();
+    const tokens = await net.chain.tokenBalance(node.ethereum);
+    const from = (await sent(net, node)).mined;
+    const topUp = { method: 'PATCH', path: `/stamps/topup/${batch}/${AMOUNT}` } as const;
+    await killAt(topUp, moment);
+    const paid = moment.transactions === 2;
+    expect(tokens - (await net.chain.tokenBalance(node.ethereum))).toBe(paid ? TOTAL : 0n);
+    expect(await listed(batch)).toMatchObject({ amount: String(paid ? 2n * AMOUNT : AMOUNT), usable: true });
+    if (paid) return;
+    expect((await mining(net, node, topUp.path, topUp)).status).toBe(202);
+    expect((await sent(net, node)).mined - from).toBe(2);
+    expect(await net.chain.tokenBalance(node.ethereum)).toBe(tokens - TOTAL);
+  });
 
   test.each([false, true])('a dilution after its transaction, mined: %s', async (mined) => {
     const batch = await buy();

@@ -2,7 +2,7 @@
  * Pairs of runs of one cluster that take turns with every single upload, so that both see the same machine: what is done
  * to one of them alone is all that tells them apart. What comes at a fixed time of a pair, such as the runs' own scrapes
  * each second, must not meet the same one of them every time: that alone made the p90 of one a fifth higher. So neither
- * uploads while the other begins or ends, and who comes first changes with every four uploads and with every round.
+ * uploads while the other begins or ends, and the one that comes first changes with every four uploads and with every round.
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';

@@ -55,7 +55,7 @@ function clusters(): string[] {
 
 describe('kill -9 of the starter', () => {
   test(
-    'leaves a detached cluster, all of which down removes',
+    'leaves a detached cluster, which down removes completely',
     async () => {
       const name = nameOf('detached');
       const child = await starter(name, 'detached', 'ready');

@@ -1,4 +1,4 @@
-/** A network of one state folder, attached from another: like a network started by somebody else. */
+/** A network of one state folder, attached from another: like a network started elsewhere. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -71,7 +71,7 @@ export interface Wrong {
   readonly otherKey?: boolean;
 }
 
-/** Rows of the level `money` spend from it: its batch is known to the peers of this file, and its cheques to nobody. */
+/** Rows of the level `money` spend from it: its batch is known to the peers of this file, and its cheques to none. */
 function pretendedFunds(): Funds {
   const signer = createSigner(testKey(77));
   return {

@@ -230,7 +230,7 @@ test('a clock is wrong until it is healed', async () => {
 });
 
 describe('the chain', () => {
-  test('stands still, and is missed by so many blocks', async () => {
+  test('stands still, and the withheld blocks are counted', async () => {
     const fault = await begun({ kind: 'chain-stall' });
     await expect.poll(async () => (await fault.effect())['blocks withheld'], soon).toBeGreaterThan(1);
     await net.faults.heal();

@@ -17,7 +17,7 @@ const EVENTUALLY_MS = 30_000;
 /** Requests for single chunks under way at once. */
 const HEADS_AT_ONCE = 64;
 
-/** A state folder of this test file alone, removed after its last test. */
+/** A state folder used only by this test file, removed after its last test. */
 export function stateFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-node-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -62,7 +62,7 @@ async function taken(): Promise<bigint> {
   return settlements.find(({ peer }) => peer === payer.overlay)?.received ?? 0n;
 }
 
-/** A payment by time that was under way when its payer was killed is counted by the payee alone. */
+/** A payment by time that was under way when its payer was killed is counted only by the payee. */
 function isUnderWay({ what, gap }: LinkGap): boolean {
   return what !== 'by cheques' && gap <= BigInt(kills) * UNDER_WAY_MAX;
 }

@@ -49,7 +49,7 @@ const blink: FaultKind<{ node: string }> = {
   text: ({ node }) => `makes ${node} blink`,
   begin: (_ground, { node }) => Promise.resolve({ node }),
 };
-/** Takes three nodes away, one after the other; `stop` is called when the second one is away. */
+/** Takes three nodes away, one after another; `stop` is called when the second one is away. */
 let stop: () => void = () => undefined;
 const tour: FaultKind<{ node: string }> = {
   ...blink,
@@ -265,7 +265,7 @@ describe('a fault of links', () => {
 });
 
 describe('the effect of a fault', () => {
-  it('is told by its counters', () => {
+  it('is reported by its counters', () => {
     expect(effectText({ 'bytes delayed': 4096, 'connections cut': 0 })).toBe('4,096 bytes delayed');
     expect(effectText({ 'bytes delayed': 0 })).toBe('no effect');
     expect(hadEffect({ effect: { 'bytes delayed': 1 } })).toBe(true);

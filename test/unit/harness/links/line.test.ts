@@ -24,7 +24,7 @@ describe('a line', () => {
     expect(new Line('1').due(0, 1, shaped({ latencyMs: 200 }, true))).toBe(200);
   });
 
-  it('passes so many bytes a second, and holds back what was sent later', () => {
+  it('passes a limited number of bytes a second, and holds back what was sent later', () => {
     const line = new Line('1');
     const shape = shaped({ bytesPerSecond: 1_000_000 });
     expect([line.due(0, 500_000, shape), line.due(0, 500_000, shape)]).toEqual([500, 1000]);

@@ -183,7 +183,7 @@ test('a failure of the receiver ends the watch, and release throws it', async ()
   await expect(scraper.release()).rejects.toThrow('disk full');
 });
 
-test('two clusters are watched one after the other, never at once', async () => {
+test('two clusters are watched one after another, never at once', async () => {
   const { scraper } = watching([fakeNode('node-0', '')]);
   expect(() => scraper.watch([])).toThrow('watched already');
   await scraper.release();

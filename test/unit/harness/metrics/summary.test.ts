@@ -58,7 +58,7 @@ test('growth per second covers all nodes, including one that was restarted', () 
   expect(rows).toMatchObject([{ total: 22, perSecond: 6 }]);
 });
 
-test('series that differ in their labels are rows of their own', () => {
+test('series with different labels have separate rows', () => {
   const text =
     '# TYPE svc_pushsync_receipt_depth counter\nsvc_pushsync_receipt_depth{depth="2"} 1\nsvc_pushsync_receipt_depth{depth="1"} 5\n';
   expect(summarise([look('a', text)]).map(({ labels, total }) => [labels['depth'], total])).toEqual([

@@ -28,7 +28,7 @@ const FACTS = {
   chequebookOf: ({ name }: { name: string }) => (name === 'node-0' ? '0xaa' : undefined),
 };
 
-/** All nodes on one host, each with ports of its own. */
+/** All nodes on one host, each with its own ports. */
 function placed(input: DefinitionInput): NodePlan[] {
   const plan = planOf(input);
   const places = plan.nodes.map(({ name }, index) => ({

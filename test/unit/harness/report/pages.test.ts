@@ -90,7 +90,7 @@ describe('markup', () => {
     expect(JSON.parse(markup.replace(/^[^>]*>|<\/script>$/g, ''))).toEqual(value);
   });
 
-  test('a table has a caption, column and row headings, and a region that can be scrolled by keyboard', () => {
+  test('a table has a name, column and row headings, and a region that can be scrolled by keyboard', () => {
     const { markup } = table(
       'Nodes',
       [{ title: 'node' }, { title: 'peers', number: true }],
@@ -281,7 +281,7 @@ describe('the folder of a run', () => {
     expect(() => readRun(folder)).toThrow(/no run is in it, expected report\.json/);
   });
 
-  test('is written even when the run has no charts and no times of assertions', async () => {
+  test('is written even for an early run without pictures and times of assertions', async () => {
     const { startedAt: _startedAt, ...scenario } = scenarioOf({
       result: 'failed',
       assertions: [{ name: 'held', passed: false, expected: '1', observed: '2' }],

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { Viewers } from '../../../../harness/ui/viewers.ts';
 
-/** Takes one message, and the next one when it is told to. */
+/** Takes one message, and the next one on request. */
 class SlowReader extends Writable {
   readonly messages: string[] = [];
   #done: (() => void) | undefined;

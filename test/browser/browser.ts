@@ -1,4 +1,4 @@
-/** A real Chromium, and what every page of ours has to keep true in it. */
+/** A real Chromium, and the conditions that all our pages must meet in it. */
 import { accessSync, constants } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
@@ -7,7 +7,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
 
-/** @throws Error when there is none: without it there is nothing to test in */
+/** @throws Error when there is none, as nothing can be tested without it */
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox'] });
 }
@@ -32,9 +32,9 @@ function isProgram(path: string): boolean {
 
 export interface OpenPage {
   readonly page: Page;
-  /** Errors and warnings of the console, and exceptions that nobody caught. */
+  /** Errors and warnings of the console, and uncaught exceptions. */
   readonly complaints: string[];
-  /** URLs that it asked for besides itself. */
+  /** URLs that it requested besides itself. */
   readonly requests: string[];
 }
 
@@ -116,7 +116,7 @@ export function hasColour(page: Page, colour: string): Promise<boolean> {
 
 /**
  * Presses Tab through the whole page.
- * @returns what never had the focus though it should, and what had it without showing it
+ * @returns elements that should have had the focus but did not, and those that did not show it
  */
 export async function tabThrough(page: Page): Promise<{ missed: string[]; invisible: string[] }> {
   await page.evaluate(`(() => {

@@ -1,4 +1,4 @@
-/** Runs that nobody has made: one of an hour on fifty nodes, and one whose nodes say dangerous things. */
+/** Made-up runs: one of an hour on fifty nodes, and one whose nodes send hostile text. */
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createRecorder } from '../../harness/metrics/recorder.ts';
@@ -9,7 +9,7 @@ import type { RunEvent, RunResult, ScenarioResult } from '../../harness/report/r
 
 const START_MS = Date.UTC(2026, 10, 22, 12);
 
-/** Numbers that repeat. */
+/** Reproducible numbers. */
 function generator(seed: number): () => number {
   let state = seed;
   return () => {
@@ -169,7 +169,7 @@ function picture(names: readonly string[], random: () => number): NetworkPicture
   };
 }
 
-/** Everything that a node, a scenario or a person may have named is an attempt to become an element. */
+/** Every name given by a node, a scenario or a person is an attempt to become an element. */
 export async function hostileRun(folder: string): Promise<RunResult> {
   const evil = `</script><script>document.title='owned'</script><img src=x onerror="document.title='owned'">"'&`;
   const run = await longRun(folder, { nodes: 3, seconds: 3 });

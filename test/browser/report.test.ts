@@ -24,7 +24,7 @@ import { hostileRun, longRun } from './long-run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-browser-'));
 const WIDTHS = [400, 1000, 2000];
-/** It looks at every element of a long page. */
+/** It inspects every element of a long page. */
 const AXE_TIMEOUT_MS = 180_000;
 /** Of the background in the dark, and of the first series there. */
 const DARK = { paper: 'rgb(18, 23, 29)', series: '#6db3f8' };
@@ -158,7 +158,7 @@ async function opened(
 }
 
 describe.each(['passing', 'failing', 'long', 'hostile'] as const)('report of a %s run', (which) => {
-  test('is never wider than its window, complains of nothing and asks for nothing', async () => {
+  test('fits its window, logs no complaint and requests nothing', async () => {
     await using open = await opened(which);
     for (const width of WIDTHS) {
       await open.page.setViewportSize({ width, height: 900 });
@@ -172,7 +172,7 @@ describe.each(['passing', 'failing', 'long', 'hostile'] as const)('report of a %
   });
 
   test.each(['light', 'dark'] as const)(
-    'has nothing serious for axe-core when it is %s',
+    'has no serious finding of axe-core in the %s scheme',
     async (colorScheme) => {
       await using open = await opened(which, { colorScheme });
       expect(await accessibilityProblems(open.page)).toEqual([]);
@@ -191,13 +191,13 @@ describe.each(['passing', 'failing', 'long', 'hostile'] as const)('report of a %
     expect(box?.width).toBeGreaterThan(100);
   });
 
-  test('is reached by Tab everywhere, and shows where', async () => {
+  test('can be reached by Tab everywhere, and shows the focus', async () => {
     await using open = await opened(which);
     expect(await tabThrough(open.page)).toEqual({ missed: [], invisible: [] });
   });
 });
 
-test('a run that failed says first what failed, what had been done before, and what is lost', async () => {
+test('a failed run first shows what failed, what had been done before, and what is lost', async () => {
   await using open = await opened('failing');
   const failures = open.page.locator('#failures');
   expect(await open.page.locator('h1').innerText()).toContain('Failed: fails');
@@ -214,7 +214,7 @@ test('a run that failed says first what failed, what had been done before, and w
   expect(await open.page.locator('.bar.fault').innerText()).toContain('node-2 was killed');
 });
 
-test('a run that passed shows its verdict, seed, command, resources and no list of failures', async () => {
+test('a passed run shows its verdict, seed, command and resources, and no list of failures', async () => {
   await using open = await opened('passing');
   expect(await open.page.locator('.verdict').innerText()).toMatch(
     /Passed: passes[\s\S]*seed 7[\s\S]*svcnet run passes --seed 7/,
@@ -223,7 +223,7 @@ test('a run that passed shows its verdict, seed, command, resources and no list 
   expect(await open.page.locator('#resources .spark path').count()).toBeGreaterThan(0);
 });
 
-test('charts follow the colours of the page, and are light on paper', async () => {
+test('charts follow the colours of the page, and are light in print', async () => {
   await using open = await opened('passing', { colorScheme: 'dark' });
   const { page } = open;
   const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
@@ -231,13 +231,13 @@ test('charts follow the colours of the page, and are light on paper', async () =
   expect(await hasColour(page, DARK.series)).toBe(true);
   await page.emulateMedia({ media: 'print' });
   expect(await background()).toBe('rgb(255, 255, 255)');
-  // A chart is drawn again in a frame of its own.
+  // A chart is redrawn in a separate frame.
   await expect.poll(() => hasColour(page, LIGHT_SERIES)).toBe(true);
   expect(await overflow(page)).toBeLessThanOrEqual(0);
   expect(await page.locator('nav').isVisible()).toBe(false);
 });
 
-test('arrow keys move through a chart and say its values; its table has them all', async () => {
+test('arrow keys move through a chart and announce its values; its table has them all', async () => {
   await using open = await opened('passing');
   const plot = open.page.locator('.plot').first();
   await plot.focus();
@@ -250,7 +250,7 @@ test('arrow keys move through a chart and say its values; its table has them all
   await expect.poll(() => open.page.locator('.chart-table tbody tr').count()).toBeGreaterThan(1);
 });
 
-test('arrow keys move around the ring and choose a node', async () => {
+test('arrow keys move around the ring and select a node', async () => {
   await using open = await opened('long');
   const { page } = open;
   await page.locator('.ring-node[tabindex="0"]').focus();
@@ -261,7 +261,7 @@ test('arrow keys move around the ring and choose a node', async () => {
   expect(await page.locator('.ring-chosen-links path').getAttribute('d')).not.toBe('');
 });
 
-test('a series is hidden by its name in the legend', async () => {
+test('a series can be hidden by its name in the legend', async () => {
   await using open = await opened('passing');
   const button = open.page.locator('.legend button').first();
   await button.press('Enter');
@@ -269,7 +269,7 @@ test('a series is hidden by its name in the legend', async () => {
   expect(await hasColour(open.page, LIGHT_SERIES)).toBe(false);
 });
 
-test('nothing that a node has said becomes an element or runs', async () => {
+test('no output of a node becomes an element or runs', async () => {
   await using open = await opened('hostile');
   expect(await open.page.title()).toContain('seed 7');
   expect(await open.page.locator('img').count()).toBe(0);
@@ -277,8 +277,8 @@ test('nothing that a node has said becomes an element or runs', async () => {
   expect(open.complaints).toEqual([]);
 });
 
-/** Processor time of the page, because what else a machine does is not what is measured. */
-test('an hour of fifty nodes is a small file that is drawn with less than a second of processor time', async () => {
+/** Processor time of the page, so that other work of the machine is not measured. */
+test('an hour of fifty nodes is a small file, drawn in less than a second of processor time', async () => {
   expect(statSync(pages.long).size).toBeLessThan(2 * 2 ** 20);
   const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });
   const page = await context.newPage();

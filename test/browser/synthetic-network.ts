@@ -1,4 +1,4 @@
-/** A network of any size as the live page's server sees it, without its processes: each look finds more work done. */
+/** A network of any size as seen by the server of the live page, without processes: each look finds more work done. */
 import type { Backlog, ChunkEvents, StatusRecord, Topology } from '../../harness/client/types.ts';
 import type { PartLog } from '../../harness/logs/file-log.ts';
 import type { Incident } from '../../harness/nodes/membership.ts';

@@ -1,4 +1,4 @@
-/** The live page in a real Chromium: real networks of 5 and 20 nodes, one of 100 that is made up, and a hostile one. */
+/** The live page in a real Chromium: real networks of 5 and 20 nodes, a made-up one of 100, and a hostile one. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -73,12 +73,12 @@ async function linesAreDrawn(page: Page): Promise<void> {
   await expect.poll(drawn, { timeout: WAIT_MS, interval: 1000 }).toBeGreaterThan(20);
 }
 
-/** What the page complains of; that its pixels are read again and again is the work of these tests. */
+/** The complaints of the page, except those caused by these tests reading its pixels repeatedly. */
 function complaintsOf({ complaints }: Pick<OpenPage, 'complaints'>): string[] {
   return complaints.filter((text) => !text.includes('willReadFrequently'));
 }
 
-/** Of a context, and all that is open in it. */
+/** Closes a context and everything open in it. */
 async function closed({ page }: OpenPage): Promise<void> {
   await page.context().close();
 }
@@ -120,7 +120,7 @@ describe.each([
   afterAll(() => end(), LIMIT_MS);
 
   test(
-    'is drawn at every width without complaint, and nothing is wider than the window',
+    'is drawn at every width without complaints, and nothing is wider than the window',
     async () => {
       for (const width of WIDTHS) {
         const open = await opened(ui, width, width === 1000 ? 'dark' : 'light');
@@ -136,7 +136,7 @@ describe.each([
   );
 
   test(
-    'axe-core finds nothing serious, with a node open',
+    'axe-core finds nothing serious while a node is open',
     async () => {
       const open = await opened(ui, 1000, nodes === 20 ? 'dark' : 'light');
       await linesAreDrawn(open.page);
@@ -149,9 +149,9 @@ describe.each([
   );
 });
 
-describe('a network that is made up', () => {
+describe('a made-up network', () => {
   test(
-    'the keyboard reaches everything, opens a node, and comes back to it',
+    'the keyboard reaches everything, opens a node, and returns to it',
     async () => {
       const ui = await served(syntheticNetwork({ nodes: 6, storageRadius: 1 }).cluster);
       const open = await opened(ui, 1000);
@@ -181,7 +181,7 @@ describe('a network that is made up', () => {
   );
 
   test(
-    'chunks are seen on their way, and without motion where that is asked for',
+    'chunks are shown on their way, and without motion where that is requested',
     async () => {
       const ui = await served(syntheticNetwork({ nodes: 6, storageRadius: 1 }).cluster);
       for (const reducedMotion of ['no-preference', 'reduce'] as const) {
@@ -202,7 +202,7 @@ describe('a network that is made up', () => {
   );
 
   test(
-    'a fault is an event, a band in the charts and a node in trouble',
+    'a fault appears as an event, a band in the charts and a node in trouble',
     async () => {
       const { cluster, tell } = syntheticNetwork({ nodes: 6, storageRadius: 1 });
       const ui = await served(cluster);
@@ -221,7 +221,7 @@ describe('a network that is made up', () => {
   );
 
   test(
-    'text of nodes and of logs is text, whatever is in it',
+    'text of nodes and of logs stays text, whatever it contains',
     async () => {
       const hostile = '<img src=x onerror="window.hostile=1"><script>window.hostile=1</script>';
       const ui = await served(syntheticNetwork({ nodes: 4, storageRadius: 1, hostile }).cluster);
@@ -243,7 +243,7 @@ describe('a network that is made up', () => {
   );
 
   test(
-    'a lost connection is said, and what is shown is marked as old',
+    'a lost connection is reported, and the contents are marked as old',
     async () => {
       const { cluster } = syntheticNetwork({ nodes: 4, storageRadius: 1 });
       const ui = await served(cluster);
@@ -259,7 +259,7 @@ describe('a network that is made up', () => {
   );
 
   test(
-    'the page asks for nothing but itself',
+    'the page requests nothing but itself',
     async () => {
       const ui = await served(syntheticNetwork({ nodes: 4, storageRadius: 1 }).cluster);
       const open = await opened(ui, 1000);

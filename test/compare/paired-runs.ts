@@ -2,7 +2,7 @@
  * Pairs of runs of one cluster that take turns with every single upload, so that both see the same machine: what is done
  * to one of them alone is all that tells them apart. What comes at a fixed time of a pair, such as the runs' own scrapes
  * each second, must not meet the same one of them every time: that alone made the p90 of one a fifth higher. So neither
- * uploads while the other begins or ends, and who comes first changes with every four uploads and with every round.
+ * uploads while the other begins or ends, and the one that comes first changes with every four uploads and with every round.
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ export const OPERATION = 'push chunk';
 const UPLOADS = 20;
 const MEMBERS = ['before', 'after'] as const;
 export type Member = (typeof MEMBERS)[number];
-/** Of four uploads, those that are of whoever comes first: what changes steadily meets both alike. */
+/** Of four uploads, those of the member that comes first: steady changes affect both alike. */
 const FIRST = [true, false, false, true];
 
 export interface Pair {
@@ -26,7 +26,7 @@ export interface Pair {
   /** Gets a folder of repeats for either member. */
   readonly folder: string;
   readonly round: number;
-  /** Runs an upload of a member on a node; the only difference there may be. */
+  /** Runs an upload of a member on a node; the only allowed difference. */
   readonly around: (member: Member, node: ClusterNode, upload: () => Promise<unknown>) => Promise<unknown>;
 }
 
@@ -58,7 +58,7 @@ export async function runPair({ cluster, stateDir, folder, round, around }: Pair
   const order = round % 2 === 0 ? MEMBERS : MEMBERS.toReversed();
   const [first, second] = order as [Member, Member];
   const beginning = runOf(first);
-  // Which of them began is known by their times, which are whole milliseconds.
+  // Their times, in whole milliseconds, show which of them began.
   await sleep(2);
   const results = await Promise.all([beginning, runOf(second)]);
   const failed = results.flatMap(({ scenarios }) => scenarios).find(({ result }) => result !== 'passed');
@@ -72,7 +72,7 @@ interface Together {
   readonly end: () => Promise<void>;
 }
 
-/** Chunks that count as uploaded when the network has taken them, one after the other on each node. */
+/** Chunks count as uploaded once the network has accepted them, one after another on each node. */
 function pushes({ turn, begin, end }: Together) {
   return defineScenario({
     name: 'pushes',
@@ -134,7 +134,7 @@ class Turnstile {
   }
 }
 
-/** Lets nobody through before all are there. */
+/** Lets none through before all are there. */
 class Meeting {
   #missing: number;
   readonly #complete = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ import type { MemoryFrame } from '../../node/p2p/memory-link.ts';
 
 /** One way. Most of a push is waiting for peers then, as on any network, and not for this machine. */
 const LATENCY_MS = 10;
-/** Uploads by which is told how long one takes at present. */
+/** Uploads used to measure the present duration of one. */
 const REMEMBERED = 9;
 
 /**
@@ -39,7 +39,7 @@ export class SlowPush implements Disposable {
     });
   }
 
-  /** Runs an upload as it is, and remembers how long it takes. */
+  /** Runs an unchanged upload, and records its duration. */
   async usual<T>(upload: () => Promise<T>): Promise<T> {
     const startMs = performance.now();
     const result = await upload();

@@ -14,7 +14,7 @@ import { OPERATION, type Pair, runPair } from './paired-runs.ts';
 import { SlowPush } from './slow-push.ts';
 
 const TRIALS = Number(process.env['SVCNET_TRIALS'] ?? 1);
-/** Repeats begin to tell with four; a machine that is busy with other things needs more. */
+/** Repeats become meaningful with four; a busy machine needs more. */
 const ROUNDS = { min: 6, max: 30 } as const;
 const SLOW_NODE = 'node-2';
 const SHARE = 0.2;
@@ -29,7 +29,7 @@ let slow: SlowPush;
 beforeAll(async () => {
   cluster = await Cluster.start({ name: 'slowdown', driver: 'embedded', nodes: 4, seed: 7, stateDir });
   slow = new SlowPush(cluster.node(SLOW_NODE).underlay, SHARE);
-  // What a node does for the first time takes longer.
+  // The first operations of a node take longer.
   await runPair({
     cluster,
     stateDir,
@@ -97,7 +97,7 @@ for (let trial = 1; trial <= TRIALS; trial++) {
     expect(worse.filter(({ of }) => of !== undefined && of !== SLOW_NODE)).toEqual([]);
   }, 240_000);
 
-  test(`two sides of the same are the same, trial ${trial}`, async () => {
+  test(`two equal sides are the same, trial ${trial}`, async () => {
     const { code, said } = await compareRepeats(`same-${trial}`, (_, __, upload) => upload());
     expect({ code, verdict: said.verdict }).toEqual({ code: 0, verdict: 'same' });
     const p50 = medians(said).map(({ of, compared }) => [of, compared[0]?.verdict]);

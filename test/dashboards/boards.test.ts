@@ -32,7 +32,7 @@ const READY_WITHIN_MS = 60_000;
 const FIRES_WITHIN_MS = 60_000;
 const SETUP_MS = 300_000;
 
-/** Metrics, and what they have come to at least by then. */
+/** Metrics, and their minimum values by then. */
 const MOVED: readonly (readonly [metric: string, by: number])[] = [
   ['swap_cheques_sent', 1],
   ['swap_cheques_received', 1],
@@ -53,7 +53,7 @@ const boards = readBoards();
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** `svcnet dashboards` as people run it. */
+/** `svcnet dashboards` as run by people. */
 async function startDashboards(name: string): Promise<{ child: ChildProcess; url: string }> {
   const args = ['dashboards', '--name', name, '--no-grafana', '--port', '0', '--interval', '1s', '--json'];
   const child = spawn(process.execPath, [CLI, ...args], {
@@ -188,7 +188,7 @@ describe.each([
     expect(empty).toEqual([]);
   });
 
-  test('a node that is killed on purpose is a fault and no alert; one that dies is an alert', async () => {
+  test('a node killed on purpose is a fault and no alert; one that dies is an alert', async () => {
     const faults = await api.range(`testbed_fault_active{run="${RUN}"}`, range);
     expect(faults.map(({ metric }) => metric)).toContainEqual(
       expect.objectContaining({ kind: 'kill', target: 'node-4' }),

@@ -1,4 +1,4 @@
-/** What a Prometheus says, and what Grafana would ask of it for a board. */
+/** The answers of a Prometheus, and the queries of Grafana for a board. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -98,7 +98,7 @@ export function readBoards(): GrafanaBoard[] {
     .map((name) => JSON.parse(readFileSync(join(GENERATED, name), 'utf8')) as GrafanaBoard);
 }
 
-/** What a variable of a board can be chosen from. */
+/** The values that a variable of a board can have. */
 export async function choices(
   api: PrometheusApi,
   { name, definition = '', regex = '' }: Variable,
@@ -114,7 +114,7 @@ export async function choices(
   return names.map((each) => filter.exec(each)?.[1] ?? '');
 }
 
-/** Variables replaced as Grafana does. @throws Error for one that nobody has chosen */
+/** Variables replaced as Grafana does. @throws Error for a variable without a value */
 export function substituted(text: string, chosen: Readonly<Record<string, string>>): string {
   return text.replace(/\$(?:\{(\w+)\}|(\w+))/g, (_whole, braced?: string, bare?: string) => {
     const name = braced ?? bare ?? '';

@@ -1,4 +1,4 @@
-/** What Prometheus itself says of the configuration and the rules. Its program is beside promtool. */
+/** The verdict of Prometheus itself on the configuration and the rules. Its program is beside promtool. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ test('promtool accepts the configuration, the targets and the rules', () => {
   expect(promtool('check', 'config', join(written(), 'prometheus.yml'))).toMatch(/SUCCESS: \d+ rules found/);
 });
 
-test('promtool accepts what the first container of a compose network writes', async () => {
+test('promtool accepts the files written by the first container of a compose network', async () => {
   const network = join(folder, 'network');
   await prepare({ SVCNET_DEFINITION: 'nodes: 2', SVCNET_SEED: '42', SVCNET_FOLDER: network });
   const config = join(network, 'dashboards', 'prometheus', 'prometheus.yml');
@@ -110,7 +110,7 @@ const CASES: readonly AlertCase[] = [
   {
     alert: 'MemoryGrows',
     series: {
-      // A tenth of what there was, each hour.
+      // A tenth of the previous value, each hour.
       'testbed_node_rss_bytes{run="r",node="a",group="g"}': '100000000+28000x600',
       'testbed_node_rss_bytes{run="r",node="b",group="g"}': '100000000x600',
     },

@@ -51,7 +51,7 @@ export const traffic = defineScenario({
   },
 });
 
-/** Uploads to a node and reads it from the next one. What fails is counted, and the reason to go on. */
+/** Uploads to a node and reads it from the next one. Failures are counted, and are a reason to continue. */
 async function keepBusy(
   context: Context,
   node: ClusterNode,

@@ -1,4 +1,4 @@
-/** A real Bee as a container beside our own nodes, from an image that is made of the program in SVCNET_BEE_BINARY. */
+/** A real Bee as a container beside our own nodes, from an image built from the program in SVCNET_BEE_BINARY. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -49,7 +49,7 @@ afterAll(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 }, 60_000);
 
-test('data goes from a Bee to our node and back', async () => {
+test('data travels from a Bee to our node and back', async () => {
   const [own, bee] = [net.node(0), net.node(2)];
   for (const [from, to] of [
     [bee, own],
@@ -62,7 +62,7 @@ test('data goes from a Bee to our node and back', async () => {
   }
 }, 200_000);
 
-test('an option that the program of the image does not know is refused before anything runs', async () => {
+test('an option unknown to the program of the image is refused before anything runs', async () => {
   const start = Cluster.start({
     ...clusterOf({ 'no-such-option': 'x' }),
     name: `docker-bee-${process.pid}-2`,

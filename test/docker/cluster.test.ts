@@ -1,4 +1,4 @@
-/** A cluster of containers, as its users see it. Needs Docker; packages come from `node_modules`. */
+/** A cluster of containers, as seen by its users. Needs Docker; packages come from `node_modules`. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -44,7 +44,7 @@ afterAll(async () => {
   expect(await leftOf(name)).toEqual([]);
 }, 60_000);
 
-/** Of this machine, as containers reach it. */
+/** The address of this machine as reached from containers. */
 async function hostAddress(): Promise<string> {
   const { IPAM } = (await docker.getNetwork('bridge').inspect()) as {
     IPAM: { Config: { Gateway?: string }[] };
@@ -56,7 +56,7 @@ async function hostAddress(): Promise<string> {
 
 const inspect = (container = '') => docker.getContainer(container).inspect();
 
-test('the image is a step of the start, before all others', () => {
+test('building the image is a step of the start, before all others', () => {
   expect([...new Set(progress.map(({ step }) => step))]).toEqual([
     'image',
     'chain',
@@ -82,7 +82,7 @@ test('nodes in containers send their traces', async () => {
   });
 });
 
-test('documents name the container, and no process', () => {
+test('JSON documents name the container and no process', () => {
   for (const node of net.toJSON().nodes) {
     expect(node).toMatchObject({
       container: expect.stringMatching(new RegExp(`^svcnet-${name}-[0-9a-f]{8}-${node.name}$`)) as string,
@@ -94,7 +94,7 @@ test('documents name the container, and no process', () => {
   }
 });
 
-test('everything is labelled, and published on loopback alone', async () => {
+test('everything is labelled, and published only on loopback', async () => {
   const chain = `${net.node(0).container}`.replace('node-0', 'chain');
   for (const container of [chain, ...net.nodes.map((node) => node.container)]) {
     const { Config, HostConfig, Mounts } = await inspect(container);
@@ -109,7 +109,7 @@ test('everything is labelled, and published on loopback alone', async () => {
   expect(await leftOf(name)).toHaveLength(9);
 });
 
-test('limits of a group are those of its containers alone', async () => {
+test('the limits of a group apply only to its containers', async () => {
   const limits = await Promise.all(
     net.nodes.map(async ({ container }) => {
       const { NanoCpus, Memory } = (await inspect(container)).HostConfig;
@@ -123,7 +123,7 @@ test('limits of a group are those of its containers alone', async () => {
   ]);
 });
 
-test('data moves between containers, and nodes reach the chain through its gate', async () => {
+test('data travels between containers, and nodes reach the chain through its gate', async () => {
   const data = randomBytes(300_000);
   const { reference } = await net.node(0).bytes.upload(data);
   await net.synced(reference);
@@ -131,7 +131,7 @@ test('data moves between containers, and nodes reach the chain through its gate'
   expect(Object.keys(await net.chain.rpcCalls()).toSorted()).toEqual(['node-0', 'node-1', 'node-2']);
 });
 
-test('usage comes from the engine', async () => {
+test('usage is reported by the engine', async () => {
   const used = await net.node(0).stats();
   expect(used.cpuMs).toBeGreaterThan(50);
   expect(used.memoryBytes).toBeGreaterThan(10 * 2 ** 20);
@@ -140,7 +140,7 @@ test('usage comes from the engine', async () => {
 });
 
 describe('a log', () => {
-  test('is read from the engine: its end, and what was added since', async () => {
+  test('is read from the engine: its end, and later additions', async () => {
     const node = net.node(1);
     const all = await node.logs({ lines: 10_000 });
     expect(all.length).toBeGreaterThan(2);
@@ -151,7 +151,7 @@ describe('a log', () => {
     expect(node.log).toBe(`docker logs ${node.container}`);
   });
 
-  test('is followed beyond the end of its node, by a process that has not started it', async () => {
+  test('is followed beyond the end of its node, by a process that did not start it', async () => {
     const other = await Cluster.attach(name, { stateDir });
     const stop = new AbortController();
     const lines: string[] = [];
@@ -173,7 +173,7 @@ describe('a log', () => {
     await other.detach();
   });
 
-  test('is brought into the folder of those who keep it', async () => {
+  test('is copied into a folder on request', async () => {
     await net.gatherLogs();
     for (const part of ['chain', 'node-0', 'node-2']) {
       expect(readFileSync(join(net.folder, 'logs', `${part}.log`), 'utf8').length).toBeGreaterThan(100);
@@ -182,7 +182,7 @@ describe('a log', () => {
   });
 });
 
-test('a chain whose container is restarted goes on where it was', async () => {
+test('a chain whose container is restarted continues where it was', async () => {
   const account = 'c0'.repeat(20);
   await net.chain.fund(account, { native: 5n });
   const before = await net.chain.height();
@@ -216,7 +216,7 @@ test('a node is killed, started, paused, resumed and stopped', async () => {
   await node.resume();
   expect(node.state).toBe('running');
   await node.pause();
-  // What is paused sees the request only when it goes on.
+  // A paused node sees the request only when it is resumed.
   expect(await node.stop()).toEqual({ forced: false });
   expect(node.state).toBe('stopped');
   await node.start();
@@ -224,7 +224,7 @@ test('a node is killed, started, paused, resumed and stopped', async () => {
   expect([...net.capabilities]).toEqual([...capabilitiesOf('docker')]);
 });
 
-test('a container has the memory that a fault leaves it, and all of it again when it is healed', async () => {
+test('a container has the memory that a fault leaves it, and all of it again once healed', async () => {
   const node = net.node(1);
   // More than it uses: some engines refuse less, others end the node.
   const { id } = await net.faults.begin({ kind: 'memory', node: node.name, limit: '256MiB' });
@@ -236,7 +236,7 @@ test('a container has the memory that a fault leaves it, and all of it again whe
   everyKindMeasured(net.faults.history, 'memory');
 });
 
-describe('what is done to a container by others', () => {
+describe('changes to a container from outside', () => {
   const incidents: Incident[] = [];
   let forget: () => void;
   beforeAll(() => {
@@ -250,7 +250,7 @@ describe('what is done to a container by others', () => {
       return Promise.resolve(seen.includes(text) ? undefined : JSON.stringify(seen));
     });
 
-  test('is noticed and named: a pause, its end, a kill, a start', async () => {
+  test('are noticed and named: a pause, its end, a kill, a start', async () => {
     const container = docker.getContainer(`${net.node(0).container}`);
     await container.pause();
     await happened('node-0 was paused');
@@ -264,8 +264,8 @@ describe('what is done to a container by others', () => {
     await net.node(0).ready();
   });
 
-  test('a node that has used up its memory says so', async () => {
-    // Another program of the container takes all there is, and makes the node the first to go.
+  test('a node that has used up its memory is reported', async () => {
+    // Another program of the container takes all memory, and makes the node the first to be killed.
     const greedy = `
       require('node:fs').writeFileSync('/proc/1/oom_score_adj', '1000');
       const taken = [];
@@ -275,7 +275,7 @@ describe('what is done to a container by others', () => {
     await happened('node-2 died (out of memory (limit 96 MiB))');
   });
 
-  test('the removal of a container is told from its end', async () => {
+  test('the removal of a container is distinguished from its end', async () => {
     await docker.getContainer(`${net.node(2).container}`).remove({ force: true });
     expect((await net.node(2).observe()).exit?.reason).toMatch(/out of memory|was removed/);
     await expect(net.node(2).start()).rejects.toMatchObject({
@@ -285,7 +285,7 @@ describe('what is done to a container by others', () => {
   });
 });
 
-test('the control endpoint and the gate are on loopback, whatever the cluster listens at', async () => {
+test('the control endpoint and the gate are on loopback, whichever address the cluster listens on', async () => {
   const driver = createDockerDriver({
     token: `${name}-listen`,
     name: `${name}-listen`,
@@ -311,7 +311,7 @@ test('the control endpoint and the gate are on loopback, whatever the cluster li
   expect(await leftOf(`${name}-listen`)).toEqual([]);
 });
 
-test('a port that somebody took meanwhile is named, with the part that wanted it', async () => {
+test('a port taken in the meantime is named, with the part that needed it', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -1,6 +1,6 @@
 /**
  * The image and the compose file, on a real engine. Needs Docker; dependencies come from `node_modules`, so no
- * package registry is asked. The file is the repository's but for its ports, so that both can run side by side.
+ * package registry is asked. The file is that of the repository except for its ports, so that both can run side by side.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -41,7 +41,7 @@ const environment = {
 const compose =
   spawnSync('docker', ['compose', 'version']).status === 0 ? ['docker', 'compose'] : ['docker-compose'];
 
-/** Not synchronously: clients have to notice meanwhile that a container closes their connections. */
+/** Not synchronously: clients must notice in the meantime that a container closes their connections. */
 async function run(command: readonly string[], ...args: readonly string[]): Promise<string> {
   const [program, ...first] = command as [string, ...string[]];
   const { stdout } = await promisify(execFile)(program, [...first, ...args], { cwd: ROOT, env: environment });
@@ -102,13 +102,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
-test('the identities in the containers follow from the seed', async () => {
+test('the identities in the containers are derived from the seed', async () => {
   const overlays = await Promise.all(clients.map(async (client) => (await client.addresses()).overlay));
   const derived = clients.map((_, index) => deriveNode({ seed: SEED, index, networkId: 4020 }).overlay);
   expect(overlays).toEqual(derived);
 });
 
-test('the volume has a network file of the seed that was chosen at the start', async () => {
+test('the volume has a network file for the seed chosen at the start', async () => {
   const text = await inProject('exec', '-T', 'node-0', 'cat', '/data/network.yaml');
   const network = parse(text) as {
     chain: { rpc: string; control: string };
@@ -131,7 +131,7 @@ test('the volume has a network file of the seed that was chosen at the start', a
   expect(owned.map(({ batchID }) => batchID)).toEqual([network.batches[3]?.id]);
 });
 
-test('a file moves from one container to another', async () => {
+test('a file travels from one container to another', async () => {
   const env = await inProject('exec', '-T', 'node-0', 'cat', '/data/env');
   const batch = /^SVCNET_BATCH_0=([0-9a-f]{64})$/m.exec(env)?.[1] as string;
   const data = randomBytes(300_000);
@@ -154,7 +154,7 @@ test('the containers become healthy and run as an unprivileged user', async () =
   expect((await inProject('exec', '-T', 'node-1', 'id', '-u')).trim()).not.toBe('0');
 });
 
-test('a node keeps its data and its place when its container is killed and started again', async () => {
+test('a node keeps its data and its position when its container is killed and started again', async () => {
   const client = clients[2] as NodeClient;
   const env = await inProject('exec', '-T', 'node-2', 'cat', '/data/env');
   const batch = /^SVCNET_BATCH_2=([0-9a-f]{64})$/m.exec(env)?.[1] as string;
@@ -193,7 +193,7 @@ async function batchOf(node: number): Promise<string> {
   return new RegExp(`^SVCNET_BATCH_${node}=([0-9a-f]{64})$`, 'm').exec(env)?.[1] as string;
 }
 
-/** As the container's health check asks: the control endpoint comes last, when the saved blocks are made again. */
+/** Same check as that of the container: the control endpoint comes last, once the saved blocks are restored. */
 async function chainIsBack(): Promise<void> {
   await until(
     'the chain is not back',
@@ -215,7 +215,7 @@ test.each([
       await inProject('start', 'chain');
     },
   ],
-])('batches stay, and uploads go on, when the container of the chain is %s', async (_how, again) => {
+])('batches stay, and uploads continue, when the container of the chain is %s', async (_how, again) => {
   const client = clients[1] as NodeClient;
   const bought = await client.stamps.buy({ amount: 24_000n * 3600n, depth: 18, immutable: true });
   const batches = [await batchOf(1), bought.batchID];
@@ -240,7 +240,7 @@ test.each([
   expect(Buffer.compare(await (clients[3] as NodeClient).bytes.download(reference), data)).toBe(0);
 });
 
-test('the network goes on where it was after down and up', async () => {
+test('the network continues where it was after down and up', async () => {
   const data = randomBytes(20_000);
   const first = clients[0] as NodeClient;
   const { reference } = await first.bytes.upload(data, { batch: await batchOf(0), deferred: false });
@@ -248,21 +248,21 @@ test('the network goes on where it was after down and up', async () => {
   await inProject('down');
   await inProject('up', '-d');
   await meshed();
-  // A network of the same seed that began anew would be far below.
+  // A new network of the same seed would be far below.
   expect((await first.status()).lastSyncedBlock).toBeGreaterThanOrEqual(height);
   expect(await balanceOf(await batchOf(0))).toBeGreaterThan(0n);
   expect(Buffer.compare(await (clients[2] as NodeClient).bytes.download(reference), data)).toBe(0);
   await first.bytes.upload(randomBytes(5000), { batch: await batchOf(0), deferred: false });
 }, 300_000);
 
-test('the image holds no development packages', async () => {
+test('the image contains no development packages', async () => {
   const listed = (await docker('run', '--rm', '--entrypoint', 'ls', 'svcnet', 'node_modules')).split(/\s+/);
   expect(listed).toContain('lmdb');
   for (const name of ['vitest', 'typescript', 'solc', 'knip', 'oxlint', 'libp2p'])
     expect(listed).not.toContain(name);
 });
 
-test('a node without its required options says which one is missing and does not start', () => {
+test('a node without its required options names the missing one and does not start', () => {
   const started = spawnSync('docker', ['run', '--rm', 'svcnet'], { encoding: 'utf8' });
   expect(started.status).toBe(2);
   expect(started.stderr).toMatch(/--swap-endpoint is required/);

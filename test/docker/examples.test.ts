@@ -43,6 +43,6 @@ test.each(['docker-compose', 'testcontainers'])(
   240_000,
 );
 
-test('nothing is left', () => {
+test('nothing is left behind', () => {
   expect(docker('ps', '-aq', '--filter', `ancestor=${image}`)).toBe('');
 });

@@ -9,8 +9,8 @@ export function docker(...args: string[]): string {
 }
 
 /**
- * @returns its name, which no other test has. With `SVCNET_TEST_IMAGE`, an image of these sources, it is another name of
- * that one: sending all dependencies to the engine takes half a minute, also when nothing has to be built.
+ * @returns its name, which no other test uses. With `SVCNET_TEST_IMAGE`, an image of these sources, it is another name of
+ * that one: sending all dependencies to the engine takes half a minute, even when nothing has to be built.
  */
 export function buildImage(name: string): string {
   const image = `svcnet-test-${name}-${process.pid}`;

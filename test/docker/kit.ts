@@ -3,7 +3,7 @@ import { until } from '../../harness/base/wait.ts';
 
 export const docker = new Docker();
 
-/** Containers, networks and volumes that bear a cluster's name, running or not. */
+/** Containers, networks and volumes that carry the name of a cluster, running or not. */
 export async function leftOf(cluster: string): Promise<string[]> {
   const filters = { label: [`svcnet.name=${cluster}`] };
   const [containers, networks, { Volumes: volumes }] = await Promise.all([

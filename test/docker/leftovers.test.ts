@@ -1,4 +1,4 @@
-/** Whatever ends the process that has started a cluster, no container, network or volume of it stays. Needs Docker. */
+/** However the process that started a cluster ends, no container, network or volume of it stays. Needs Docker. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ afterAll(() => {
 
 const nameOf = (what: string) => `docker-left-${process.pid}-${what}`;
 
-/** Resolves when it has said the word. */
+/** Resolves when it has printed the word. */
 async function starter(name: string, what: string, word: string): Promise<ChildProcess> {
   const child = spawn(process.execPath, [STARTER, name, stateDir, what], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -55,7 +55,7 @@ function clusters(): string[] {
 
 describe('kill -9 of the starter', () => {
   test(
-    'leaves a detached cluster, and down removes all of it',
+    'leaves a detached cluster, which down removes completely',
     async () => {
       const name = nameOf('detached');
       const child = await starter(name, 'detached', 'ready');
@@ -76,7 +76,7 @@ describe('kill -9 of the starter', () => {
       child.kill('SIGKILL');
       await new Promise((resolve) => child.once('close', resolve));
       down(name);
-      // What the engine was just making when its client died comes a moment later, and goes with the next look.
+      // What the engine was creating when its client died appears a moment later, and is removed by the next look.
       await eventually('something is left', async () => {
         const left = await leftOf(name);
         if (left.length > 0) down(name);
@@ -88,7 +88,7 @@ describe('kill -9 of the starter', () => {
   );
 
   test(
-    'takes an ephemeral cluster along',
+    'also removes an ephemeral cluster',
     async () => {
       const name = nameOf('ephemeral');
       const child = await starter(name, 'ephemeral', 'ready');
@@ -102,7 +102,7 @@ describe('kill -9 of the starter', () => {
 });
 
 test(
-  'a process that ends without stopping its cluster takes it along, before it is gone',
+  'a process that ends without stopping its cluster removes it before it is gone',
   async () => {
     const name = nameOf('exit');
     const child = await starter(name, 'exit', 'ready');

@@ -11,7 +11,7 @@ import { buildImage, docker } from './image.ts';
 const MB = 1e6;
 const IMAGE_MB_MAX = 250;
 const HEALTHY_TIMEOUT_MS = 180_000;
-/** Docker kills what has not ended by then: far more than a network needs, so that only one that hangs is killed. */
+/** Docker kills the container after this time: far more than a network needs, so that only a hanging one is killed. */
 const STOP_GRACE_S = 30;
 
 let image: string;
@@ -63,7 +63,7 @@ async function ended(id: string): Promise<number> {
   return Number(inspect(id, '{{.State.ExitCode}}'));
 }
 
-/** Of what was published with `-P`. */
+/** The ports published with `-P`. */
 function published(id: string, port: number): string {
   return `http://${docker('port', id, String(port)).split('\n')[0]?.replace('0.0.0.0', '127.0.0.1')}`;
 }
@@ -87,7 +87,7 @@ const exposed = (nodes: number) =>
   Array.from({ length: nodes }, (_, i) => ['--expose', String(1633 + 10 * i)]).flat();
 
 test.each([2, 5, 20])(
-  '%i nodes are usable when the container is healthy: what one is given another one has',
+  '%i nodes are usable once the container is healthy, and share uploads',
   async (nodes) => {
     const id = run(['-P', ...exposed(nodes)], ['network', '--nodes', String(nodes), '--seed', '7']);
     await healthy(id);
@@ -117,7 +117,7 @@ test.each([2, 5, 20])(
   240_000,
 );
 
-test('it stops when it is asked to, without being killed, also before it is usable', async () => {
+test('it stops when asked to, without being killed, even before it is usable', async () => {
   const usable = run([], ['network', '--nodes', '2']);
   await healthy(usable);
   docker('stop', '-t', String(STOP_GRACE_S), usable);
@@ -132,7 +132,7 @@ test('it stops when it is asked to, without being killed, also before it is usab
   expect(await ended(early)).toBe(0);
 }, 240_000);
 
-test('it becomes usable again when it was killed and is started again', async () => {
+test('it becomes usable again after being killed and restarted', async () => {
   const id = run([], ['network', '--nodes', '2', '--seed', '7']);
   await healthy(id);
   const before = documentOf(id);
@@ -143,7 +143,7 @@ test('it becomes usable again when it was killed and is started again', async ()
   expect(documentOf(id).batches).toEqual(before.batches);
 }, 240_000);
 
-test('it ends with a code and the reason when its chain dies', async () => {
+test('it ends with an exit code and the reason when its chain dies', async () => {
   const id = run([], ['network', '--nodes', '2']);
   await healthy(id);
   signalChain(id, 'SIGKILL');
@@ -151,13 +151,13 @@ test('it ends with a code and the reason when its chain dies', async () => {
   expect(logs(id).stderr).toMatch(/chain died \(SIGKILL\)[\s\S]*the network is not whole any more/);
 }, 240_000);
 
-test('it runs as an unprivileged user, with a file system that cannot be written to', async () => {
+test('it runs as an unprivileged user, with a read-only file system', async () => {
   const id = run(['--read-only', '--cap-drop', 'ALL'], ['network', '--nodes', '2']);
   await healthy(id);
   expect(docker('exec', id, 'id', '-u')).not.toBe('0');
 }, 240_000);
 
-test('it is unhealthy while its chain hangs, and healthy again when that is over; variables are taken', async () => {
+test('it reads variables, is unhealthy while its chain hangs, and recovers afterwards', async () => {
   const id = run(['-e', 'SVCNET_NODES=2', '-e', 'SVCNET_SEED=9'], ['network']);
   await healthy(id);
   expect(documentOf(id)).toMatchObject({ seed: 9, nodes: [{ name: 'node-0' }, { name: 'node-1' }] });

@@ -42,6 +42,6 @@ test.each(Object.entries(SMALL))('%s passes', { timeout: 600_000 }, async (name,
   }));
   expect(seen).toEqual([{ result: 'passed', error: undefined, failed: [], missing: 0 }]);
   expect(driver).toBe('docker');
-  // The containers are gone, what they have said is kept with the report.
+  // The containers are gone, and their output is kept with the report.
   expect(readdirSync(join(report, 'logs'))).toEqual(expect.arrayContaining(['chain.log', 'node-0.log']));
 });

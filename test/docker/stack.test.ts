@@ -1,6 +1,6 @@
 /**
  * An exported stack on a real swarm of one machine: deployed, attached, and driven by a scenario. Needs Docker. The
- * engine becomes a swarm for the test where it is none, and it is none afterwards.
+ * engine becomes a swarm for the test where it is not one, and is reverted afterwards.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -51,7 +51,7 @@ let image = '';
 beforeAll(async () => {
   image = buildImage('stack');
   if (docker('info', '--format', '{{.Swarm.LocalNodeState}}').trim() === 'inactive') {
-    // Swarms make this network, and leave it behind.
+    // Swarms create this network, and leave it behind.
     bridgeIsOurs = lines(docker('network', 'ls', '-q', '--filter', 'name=^docker_gwbridge$')).length === 0;
     docker('swarm', 'init', '--advertise-addr', '127.0.0.1', '--listen-addr', '127.0.0.1');
     swarmIsOurs = true;
@@ -120,7 +120,7 @@ async function meshed(): Promise<void> {
 const containersOf = (service: string) =>
   lines(docker('ps', '-q', '--filter', `label=com.docker.swarm.service.name=${STACK}_${service}`));
 
-test('each node of the stack has the identity of its seed, and tells its peers its name', async () => {
+test('each node of the stack has the identity of its seed, and announces its name to its peers', async () => {
   const overlays = await Promise.all(clients.map(async (client) => (await client.addresses()).overlay));
   const derived = clients.map((_, index) => deriveNode({ seed: SEED, index, networkId: 4020 }).overlay);
   expect(overlays).toEqual(derived);
@@ -128,7 +128,7 @@ test('each node of the stack has the identity of its seed, and tells its peers i
   expect(underlay.join()).toMatch(/^\/dns\/node-1\/tcp\/1634\/p2p\//);
 });
 
-test('a container has its own keys alone, and runs as an unprivileged user', () => {
+test('a container has only its own keys, and runs as an unprivileged user', () => {
   const [container = ''] = containersOf('node-1');
   expect(docker('exec', container, 'ls', '/data/keys').split('\n').sort().join(' ').trim()).toBe(
     'libp2p.key pss.key swarm.key',
@@ -137,13 +137,13 @@ test('a container has its own keys alone, and runs as an unprivileged user', () 
   expect(docker('exec', container, 'ls', '-ln', '/data/keys/swarm.key')).toMatch(/^-r-------- 1 1000 1000 /);
 });
 
-test('the same export deployed again replaces no container', () => {
+test('deploying the same export again replaces no container', () => {
   const before = clients.map((_, index) => containersOf(`node-${index}`)).flat();
   deploy();
   expect(clients.map((_, index) => containersOf(`node-${index}`)).flat()).toEqual(before);
 });
 
-test('attached by its network file, the stack passes smoke, and goes on when it is forgotten', async () => {
+test('attached by its network file, the stack passes smoke, and keeps running when it is forgotten', async () => {
   svcnet('attach', '-f', join(output, 'network.yaml'));
   const variables = JSON.parse(svcnet('env', '--name', STACK, '--json')) as Record<string, string>;
   const { batchID } = (await (clients[2] as NodeClient).stamps.list())[0] as { batchID: string };
@@ -155,7 +155,7 @@ test('attached by its network file, the stack passes smoke, and goes on when it 
   expect(await (clients[0] as NodeClient).peers()).toHaveLength(NODES - 1);
 }, 300_000);
 
-test('a node that is killed comes back by itself, with its name and its data', async () => {
+test('a killed node comes back by itself, with its name and its data', async () => {
   const data = Buffer.alloc(20_000, 7);
   const { batchID } = (await (clients[2] as NodeClient).stamps.list())[0] as { batchID: string };
   const { reference } = await (clients[2] as NodeClient).bytes.upload(data, { batch: batchID });
@@ -174,7 +174,7 @@ test('a node that is killed comes back by itself, with its name and its data', a
   expect(Buffer.compare(read, data)).toBe(0);
 }, 200_000);
 
-test('a stack that was removed goes on where it was when it is deployed again', async () => {
+test('a removed stack continues where it was when deployed again', async () => {
   const data = Buffer.alloc(20_000, 9);
   const first = clients[0] as NodeClient;
   const { batchID } = (await first.stamps.list())[0] as { batchID: string };

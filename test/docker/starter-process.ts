@@ -1,6 +1,6 @@
 /**
- * Starts a cluster of containers in a process of its own: `node starter-process.ts NAME STATE WHAT`. WHAT is `detached`,
- * `ephemeral`, or `exit`, which ends without stopping its cluster. Says `container` when the first one runs and `ready` when
+ * Starts a cluster of containers in a separate process: `node starter-process.ts NAME STATE WHAT`. WHAT is `detached`,
+ * `ephemeral`, or `exit`, which ends without stopping its cluster. Prints `container` when the first one runs and `ready` when
  * all do.
  */
 import { Cluster } from '../../harness/cluster/cluster.ts';
@@ -19,5 +19,5 @@ await Cluster.start({
 });
 process.stdout.write('ready\n');
 if (what === 'exit') process.exit(0);
-// A detached cluster does not keep the process.
+// A detached cluster does not keep the process alive.
 setInterval(() => undefined, 1000);

@@ -15,7 +15,7 @@ afterAll(() => {
   docker('rmi', image);
 }, 60_000);
 
-test('what is uploaded on one node is downloaded from another, with nothing but fetch', async () => {
+test('a file uploaded on one node is downloaded from another, using only fetch', async () => {
   let id: string;
   {
     await using net = await new StorageNetworkContainer(image).withNodes(3).withSeed(7).start();

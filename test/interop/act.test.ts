@@ -1,4 +1,4 @@
-/** Access control between our nodes and real Bees: what one side protects, the grantees of the other side read. */
+/** Access control between our nodes and real Bees: grantees on one side can read what the other side protects. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../harness/base/tree.ts';
 import { ClientError } from '../../harness/client/errors.ts';
@@ -11,7 +11,7 @@ import { nextSecond } from '../../scenarios/steps/steps.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 
 const DIRECT = { deferred: false, redundancyLevel: 0 } as const;
-/** A Bee asks its whole neighbourhood before it says that a chunk is not there. */
+/** A Bee asks its whole neighbourhood before it reports a chunk as missing. */
 const READ_TIMEOUT_MS = 120_000;
 const never = new AbortController().signal;
 
@@ -48,7 +48,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     ['ours', 'theirs'],
     ['theirs', 'ours'],
   ])(
-    'what %s publish is read by the grantees among %s, before and after a revocation',
+    'content published by %s can be read by the grantees among %s, before and after a revocation',
     async (from) => {
       const publisher = from === 'ours' ? ours : bee;
       const grantee = from === 'ours' ? bee : ours;
@@ -94,7 +94,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     ['ours', 'theirs'],
     ['theirs', 'ours'],
   ])(
-    'bytes, a directory and a chunk of %s are read by a grantee among %s alone',
+    'bytes, a directory and a chunk of %s can be read only by a grantee among %s',
     async (from) => {
       const publisher = from === 'ours' ? ours : bee;
       const grantee = from === 'ours' ? bee : ours;
@@ -133,7 +133,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     300_000,
   );
 
-  test('nothing in our logs is an error', async () => {
+  test('our nodes have logged no error', async () => {
     const own = of('svc', net).map(({ name }) => `${name}:`);
     expect((await errorsInLogs(net)).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
   });

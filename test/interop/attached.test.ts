@@ -1,4 +1,4 @@
-/** Real Bees that somebody else has started: attached by their URLs alone, and driven by scenarios. */
+/** Real Bees started elsewhere: attached only by their URLs, and driven by scenarios. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('flavours, addresses and batches are what the nodes say', () => {
+  test('flavours, addresses and batches are as reported by the nodes', () => {
     const facts = ({ nodes }: Cluster) =>
       nodes.map(({ flavour, mode, overlay, ethereum, batch, client }) => {
         return [flavour, mode, overlay, ethereum, batch, client.dialect.name];

@@ -17,7 +17,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
   afterAll(() => net.stop());
 
-  test('all nodes come to it, and it has neither batch nor chequebook', async () => {
+  test('all nodes connect to it, and it has neither batch nor chequebook', async () => {
     const node = boot as ClusterNode;
     const peers = await eventually(
       'not all nodes have come to the boot node',
@@ -30,7 +30,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     expect((await http(node, '/chequebook/balance')).status).toBe(403);
   });
 
-  test('the others are connected and carry each other’s data', async () => {
+  test('the others are connected, and exchange data', async () => {
     await net.meshed();
     const [a, b] = [bee, own] as [ClusterNode, ClusterNode];
     for (const [writer, reader] of [

@@ -1,5 +1,5 @@
 /**
- * Cheques over more than there is, across implementations: the payee gets what is left and says that it bounced, the
+ * Cheques beyond the balance, across implementations: the payee gets what is left and reports that it bounced, the
  * payer lives on what time forgives, and with money in its chequebook everything is paid.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 import { cash, chequesWith, mirrored, present, provoke, spend } from './payments.ts';
 
 const SEED = 95;
-/** Of a chequebook's withdrawal. */
+/** Time for a withdrawal from a chequebook. */
 const GAS = 95_000;
 /** Bounded by what time forgives; on a loaded machine. */
 const BOUNCED_MS = 400_000;
@@ -29,7 +29,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     ['a bee', 'ours', () => [of('bee', net)[1], of('svc', net)[1]] as [ClusterNode, ClusterNode]],
   ] as const;
 
-  /** As nobody but its owner can: with the key of the account, behind the back of the node, which would not. */
+  /** Uses the key of the account, behind the back of its node, which would refuse. */
   async function drain({ index }: ClusterNode, chequebook: string, left: bigint): Promise<void> {
     const { chain } = net;
     const { keys } = deriveNode({ seed: BigInt(SEED), index, networkId: chain.networkId });
@@ -43,7 +43,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   }
 
   test.each(ways)(
-    'of a cheque of %s that is not covered %s gets what is left, and all of it in the end',
+    'an uncovered cheque of %s pays %s what is left, and everything in the end',
     async (_name, _payee, way) => {
       const [payer, payee] = way();
       await provoke(net, payer, payee);
@@ -56,7 +56,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       expect(await net.chain.view(chequebook, 'bounced()')).toBe(1n);
       expect((await payer.chequebook.balance()).totalBalance).toBe(0n);
 
-      // Its promises are worth nothing, and it knows: what it buys is paid by time, and nobody refuses it for that.
+      // Its promises are worth nothing, and it knows: its debts are paid by time, and no peer refuses it for that.
       const promised = async () => {
         const all = await Promise.all(
           net.nodes.filter((node) => node !== payer).map((node) => chequesWith(node, payer)),
@@ -70,7 +70,7 @@ describe.each(BEES)('$name', ({ binary }) => {
         expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);
       expect(await net.meshed()).toEqual({ links: 12, expected: 12 });
 
-      // The cheque stays good for what is not paid, and the next one is taken again.
+      // The cheque stays valid for the unpaid rest, and the next one is accepted again.
       const total = before.reduce((sum, amount) => sum + amount, 0n);
       await net.chain.fund(chequebook, { tokens: 100n * total });
       expect(await cash(payee, payer)).toBe(sent - left);
@@ -82,7 +82,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     BOUNCED_MS,
   );
 
-  test('nothing in our logs is an error', async () => {
+  test('our nodes have logged no error', async () => {
     const own = of('svc', net).map(({ name }) => `${name}:`);
     expect((await errorsInLogs(net)).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
   });

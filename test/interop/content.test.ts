@@ -23,7 +23,7 @@ const LARGE = 64 * 2 ** 20;
 const LARGE_TIMEOUT_MS = 1_200_000;
 /** A fresh node pulls hundreds of chunks a second, and a look at all of them takes a minute on a loaded machine. */
 const STALLED_MS = 300_000;
-/** There are 34,000 of them. */
+/** There are 34,000 chunks. */
 const PLACED_TIMEOUT_MS = 1_200_000;
 const AT_ONCE = 8;
 
@@ -64,7 +64,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
   afterAll(() => net.stop());
 
-  test('peers tell each other their status, in both directions', async () => {
+  test('peers exchange their status, in both directions', async () => {
     for (const node of net.nodes) {
       const records = await eventually(
         `${node.name} has no status of some peer`,
@@ -79,7 +79,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   });
 
-  test('chunks uploaded on either side are read from every node, and stored by every node they belong to', async () => {
+  test('chunks uploaded on either side can be read from every node, and are stored by every node responsible', async () => {
     for (const uploader of [ours, bee]) {
       const chunks = chunksOf(uploader.flavour, CHUNKS);
       await atMost(
@@ -107,7 +107,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   }, 600_000);
 
   test(
-    '64 MiB go each way, byte for byte',
+    '64 MiB are transferred in each direction, byte for byte',
     async () => {
       const uploads = [ours, bee].map(async (uploader) => {
         const data = seededRandom('interop', `large ${uploader.flavour}`).bytes(LARGE);
@@ -129,7 +129,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test(
-    'a node that comes late has the same reserve as all others, of either kind',
+    'a node that joins late has the same reserve as all others, of either kind',
     async () => {
       await placed(known, net.nodes);
       for (const late of [of('bee', net).at(-1), of('svc', net).at(-1)]) {
@@ -140,7 +140,7 @@ describe.each(BEES)('$name', ({ binary }) => {
         expect((await late.client.addresses()).overlay).toBe(late.overlay);
         await net.meshed();
         await placed(known, [late]);
-        // All of theirs, and nothing else: what is held of the known chunks is the whole reserve.
+        // All of theirs, and nothing else: the known chunks that it holds are its whole reserve.
         const reserves = () =>
           Promise.all(net.nodes.map(async ({ client }) => (await client.status()).reserveSize));
         await eventually('reserves differ', reserves, (sizes) =>
@@ -151,7 +151,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     3 * PLACED_TIMEOUT_MS,
   );
 
-  test('nothing in any log is an error, and nobody refuses anybody', async () => {
+  test('no log has an error, and no node refuses a peer', async () => {
     expect(await errorsInLogs(net)).toEqual([]);
     for (const node of net.nodes) expect(await node.client.blocklist()).toEqual([]);
   });

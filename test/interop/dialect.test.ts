@@ -1,4 +1,4 @@
-/** Our node in the `swarm` dialect answers as the Bee does that it says it is. */
+/** Our node in the `swarm` dialect answers like the Bee version that it reports. */
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../harness/base/tree.ts';
@@ -37,7 +37,7 @@ describe.each(ITS_OWN)('$name', ({ binary }) => {
     http(node, path, { ...question, headers: { 'swarm-postage-batch-id': node.batch ?? '', ...headers } });
   const both = <T>(look: (node: ClusterNode) => Promise<T>) => Promise.all([look(ours), look(bee)]);
 
-  /** What an upload comes to. */
+  /** The results of an upload. */
   async function upload(node: ClusterNode, question: Question): Promise<unknown> {
     const { status, json, headers } = await ask(node, { method: 'POST', ...question });
     const tag = await ask(node, { path: `/tags/${headers['swarm-tag']}` });
@@ -45,7 +45,7 @@ describe.each(ITS_OWN)('$name', ({ binary }) => {
     return { status, json, split, address, etag: headers['etag'] };
   }
 
-  test('metrics of one name are of one kind, and have the same labels', async () => {
+  test('metrics with the same name have the same kind and labels', async () => {
     const [own, its] = await both(async (node) => parseExposition(await node.client.metrics()));
     const shared = [...its.families.values()].filter(({ name }) => own.families.has(name));
     expect(shared.length).toBeGreaterThan(100);
@@ -82,7 +82,7 @@ describe.each(ITS_OWN)('$name', ({ binary }) => {
   });
 
   test.each([undefined, 'a/b/c', 'text/', 'image', 'multipart/form-data; boundary'])(
-    'a file of type %s is taken and served alike',
+    'a file of type %s is accepted and served identically',
     async (type) => {
       for (const content of ['hello', '<html>', '%PDF-1', '\xfe\xff', 'a\0b', '']) {
         const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
@@ -121,7 +121,7 @@ describe.each(ITS_OWN)('$name', ({ binary }) => {
     { path: '/chunks/stream?swarm-tag=99999' },
     { method: 'DELETE', path: '/tags/99999' },
   ];
-  test.each(questions)('$method $path $headers is answered alike', async (question) => {
+  test.each(questions)('$method $path $headers gets the same answer', async (question) => {
     const [own, theirs] = await both((node) => ask(node, question));
     expect([own.status, own.json]).toEqual([theirs.status, theirs.json]);
   });
@@ -133,7 +133,7 @@ describe.each(ITS_OWN)('$name', ({ binary }) => {
     expect(members(own)).toEqual(members(theirs));
   });
 
-  test('it says that it is this version', async () => {
+  test('it reports this version', async () => {
     const [own, theirs] = await both((node) => ask(node, { path: '/health' }));
     const versionOf = ({ json }: Seen) => String(json['version']).split('-')[0];
     expect(versionOf(own)).toBe(versionOf(theirs));

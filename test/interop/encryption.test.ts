@@ -1,4 +1,4 @@
-/** Encrypted content between our nodes and real Bees: whoever has the reference reads it, on either side. */
+/** Encrypted content between our nodes and real Bees: it can be read with its reference, on either side. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../harness/base/tree.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
@@ -9,7 +9,7 @@ import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 
 /** Nothing, one byte, one leaf, two of them, a whole run of 64 references and one more. */
 const SIZES = [0, 1, 4096, 4097, 64 * 4096, 64 * 4096 + 1];
-/** Of a whole cluster that is asked for everything. */
+/** Time to read everything from a whole cluster. */
 const READ_MS = 180_000;
 
 describe.each(BEES)('$name', ({ binary }) => {
@@ -33,7 +33,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       [true, false].map((deferred) => ({ name, maker, readers, deferred })),
     ),
   )(
-    'bytes encrypted by $name (deferred: $deferred) are read by the others, whole and in part',
+    'bytes encrypted by $name (deferred: $deferred) can be read by the others, whole and in part',
     async ({ name, maker, readers, deferred }) => {
       for (const size of SIZES) {
         const data = bytesOf(`${name} ${deferred} ${size}`, size);
@@ -66,7 +66,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
 
   test.each(ways)(
-    'a file encrypted by %s keeps its name and its type, and is not read with another key',
+    'a file encrypted by %s keeps its name and type, and cannot be read with another key',
     async (name, maker, readers) => {
       const data = bytesOf(`file ${name}`, 9000);
       const about = { name: 'letter.txt', contentType: 'text/x-letter; charset=utf-8' };
@@ -77,7 +77,7 @@ describe.each(BEES)('$name', ({ binary }) => {
         expect([file.contentType, file.filename]).toEqual([about.contentType, about.name]);
         const seen = Buffer.concat(await Array.fromAsync(file.pieces()));
         expect(sameBytes(seen, data), reader.name).toBe(true);
-        // A Bee takes what a wrong key gives for a tree, and looks for its chunks for minutes.
+        // A Bee mistakes the result of a wrong key for a tree, and looks for its chunks for minutes.
         if (reader.flavour === 'bee') continue;
         const { status } = await http(reader, `${reader.client.dialect.files}/${wrongKey(reference)}/`);
         expect([reader.name, status]).toEqual([reader.name, 404]);
@@ -86,7 +86,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test.each(ways)(
-    'an archive and a form encrypted by %s are read path by path',
+    'an archive and a form encrypted by %s can be read path by path',
     async (name, maker, readers) => {
       const tree = [
         { path: 'index.html', data: bytesOf(`index ${name}`, 600) },
@@ -115,7 +115,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     READ_MS,
   );
 
-  test('nothing in our logs is an error', async () => {
+  test('our nodes have logged no error', async () => {
     const own = of('svc', net).map(({ name }) => `${name}:`);
     expect((await errorsInLogs(net)).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
   });

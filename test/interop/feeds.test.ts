@@ -31,7 +31,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     ['a bee', () => bee],
   ] as const;
 
-  test.each(both)('a single-owner chunk made on %s is read on every node', async (name, writer) => {
+  test.each(both)('a single-owner chunk made on %s can be read on every node', async (name, writer) => {
     const payload = bytesOf(`soc of ${name}`, 1000);
     const soc = socParts(signSoc(bytesOf(`id of ${name}`, 32), makeCac(1000n, payload).data, owner).data);
     await writer().soc.upload(ownerHex, soc);
@@ -42,16 +42,19 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   });
 
-  test.each(both)('a forged one is refused by %s with the same status', async (name, writer) => {
-    const soc = socParts(
-      signSoc(bytesOf(`forged on ${name}`, 32), makeCac(1n, Buffer.from('x')).data, owner).data,
-    );
-    const stranger = toHex(createSigner(bytesOf('stranger', 32)).address);
-    await expect(writer().soc.upload(stranger, soc)).rejects.toMatchObject({ class: 'http.401' });
-  });
+  test.each(both)(
+    'a forged single-owner chunk is refused by %s with the same status',
+    async (name, writer) => {
+      const soc = socParts(
+        signSoc(bytesOf(`forged on ${name}`, 32), makeCac(1n, Buffer.from('x')).data, owner).data,
+      );
+      const stranger = toHex(createSigner(bytesOf('stranger', 32)).address);
+      await expect(writer().soc.upload(stranger, soc)).rejects.toMatchObject({ class: 'http.401' });
+    },
+  );
 
   test.each(both)(
-    'a feed updated on %s is found by every node, itself and behind its manifest',
+    'a feed updated on %s is found by every node, directly and through its manifest',
     async (name, writer) => {
       const topic = bytesOf(`topic of ${name}`, 32);
       const { reference: root } = await writer().feeds.create(ownerHex, topic, { deferred: false });
@@ -86,7 +89,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     },
   );
 
-  test('an envelope of one is a stamp on the other', async () => {
+  test('an envelope from one is a valid stamp on the other', async () => {
     for (const [issuer, other] of [
       [own, bee],
       [bee, own],
@@ -107,7 +110,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   });
 
-  test('nothing in any log is an error, but for what a bee says of the forged chunk', async () => {
+  test('no log has an error, except what a bee reports about the forged chunk', async () => {
     const errors = await errorsInLogs(net);
     expect(errors.filter((line) => !line.includes('post_soc invalid chunk'))).toEqual([]);
   });

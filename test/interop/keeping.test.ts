@@ -1,5 +1,5 @@
 /**
- * What a node keeps for its owner, of content that the other implementation has made: pins, tags of uploads that the
+ * What a node keeps for its owner, of content made by the other implementation: pins, tags of uploads that the
  * other side stores, chunks over one connection, and stewardship of content that the network has lost.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -47,7 +47,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
 
   test.each(sides)(
-    'chunks streamed to %s are acknowledged one by one and read by the others',
+    'chunks streamed to %s are acknowledged one by one, and can be read by the others',
     async (name, nodes, readers) => {
       const [uploader] = nodes();
       const chunksOf = (kind: string) =>
@@ -74,7 +74,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test.each(sides)(
-    'what %s pin of the others is served without them, and brought back when they have lost it',
+    'content of the others pinned by %s is served without them, and restored when they have lost it',
     async (name, nodes, makers) => {
       const [keeper, companion] = nodes();
       const [maker] = makers() as [ClusterNode];
@@ -124,7 +124,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test.each(sides)(
-    'content that nobody has is not retrievable, whoever asks (%s)',
+    'content that no node has is reported as not retrievable by %s',
     async (name, nodes) => {
       const { reference } = await expectBytes(bytesOf(`nowhere ${name}`, 5000));
       const [asked] = nodes();
@@ -133,13 +133,13 @@ describe.each(BEES)('$name', ({ binary }) => {
     RESTARTS_MS,
   );
 
-  test('nothing in our logs is an error', async () => {
+  test('our nodes have logged no error', async () => {
     const own = of('svc', net).map(({ name }) => `${name}:`);
     expect((await errorsInLogs(net)).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
   });
 });
 
-/** What a node answers while it has not got a chunk: 404, or 500 from a Bee whose search was cut short. */
+/** The answer of a node that does not have a chunk: 404, or 500 from a Bee whose search was cut short. */
 function notThereYet(error: unknown): undefined {
   if (error instanceof ClientError && (error.status === 404 || error.status === 500)) return undefined;
   throw error;

@@ -1,5 +1,5 @@
 /**
- * What tests against real Bees share: the programs to test against, mixed clusters, who holds a chunk, and what the
+ * What tests against real Bees share: the programs to test against, mixed clusters, the holders of a chunk, and what the
  * logs complain about.
  */
 import { readdirSync, rmSync } from 'node:fs';
@@ -58,7 +58,7 @@ export function of(flavour: ClusterNode['flavour'], { nodes }: Cluster): Cluster
   return nodes.filter((node) => node.flavour === flavour);
 }
 
-/** Takes from a stopped node all that it knows of the network; its keys and its configuration stay. */
+/** Removes from a stopped node everything it knows of the network; its keys and its configuration stay. */
 export function forget({ dataDir }: ClusterNode): void {
   for (const name of readdirSync(dataDir).filter((entry) => !['keys', 'config.yaml'].includes(entry))) {
     rmSync(join(dataDir, name), { recursive: true });
@@ -77,13 +77,13 @@ export function eventually<T>(what: string, look: () => Promise<T>, isSo: (seen:
   );
 }
 
-/** Amounts as JSON has no word for them. */
+/** Amounts, which JSON cannot represent. */
 function plainly(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value;
 }
 
 /**
- * Its own pusher looks at a chunk that it has just let go, says so and looks again a second later: nothing that another
+ * Its own pusher looks at a chunk that it has just released, logs it and looks again a second later: nothing that another
  * node has done.
  */
 const isOwnRace = (entry: LogEntry) =>

@@ -7,7 +7,7 @@ import { BEES, of, startMixed } from './kit.ts';
 const LATENCY_MS = 200;
 /** A ping opens a stream, which takes one round trip, and asks, which takes another one. */
 const ROUND_TRIPS = 2;
-/** Of what is measured: the machine has other work, too. */
+/** Tolerance of the measurement, as the machine has other work, too. */
 const TOLERANCE = 0.1;
 const PINGS = 5;
 /** Longer than any ping that arrives. */
@@ -33,14 +33,14 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   }
 
-  /** The fastest of some: what the link takes, without what else the machine does. */
+  /** The fastest of several: the time of the link, without other work of the machine. */
   async function fastest(from: ClusterNode, to: ClusterNode): Promise<number> {
     let least = Number.POSITIVE_INFINITY;
     for (let i = 0; i < PINGS; i++) least = Math.min(least, (await ping(from, to)) ?? least);
     return least;
   }
 
-  test('200 ms are 200 ms for each round trip between two of ours, two Bees, and one of each', async () => {
+  test('200 ms are added to each round trip between two of ours, two Bees, and one of each', async () => {
     const [ours, ourOther] = of('svc', net) as [ClusterNode, ClusterNode];
     const [bee, otherBee] = of('bee', net) as [ClusterNode, ClusterNode];
     for (const [from, to] of [
@@ -60,7 +60,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   });
 
-  test('a partition stops what the Bees say across it, and heals', async () => {
+  test('a partition stops messages of the Bees across it, and heals', async () => {
     const [bee, otherBee] = of('bee', net) as [ClusterNode, ClusterNode];
     const others = net.nodes.filter((node) => node !== otherBee).map(({ name }) => name);
     const fault = await net.faults.partition([others, [otherBee.name]]);
@@ -69,7 +69,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     const [ended] = await net.faults.heal(fault.id);
     expect(ended?.effect['bytes held back']).toBeGreaterThan(0);
     expect(await ping(bee, otherBee)).toBeTypeOf('number');
-    // A chunk of the one is read by the other.
+    // A chunk of one is read by the other.
     const data = crypto.getRandomValues(new Uint8Array(20_000));
     const { reference } = await bee.bytes.upload(data);
     await net.synced(reference);

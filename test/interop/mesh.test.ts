@@ -1,4 +1,4 @@
-/** Links between our nodes and real Bees, and how they come back. */
+/** Links between our nodes and real Bees, and how they recover. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HarnessError } from '../../harness/base/errors.ts';
@@ -13,7 +13,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
   afterAll(() => net.stop());
 
-  test('everybody is connected to everybody, in both directions', async () => {
+  test('every node is connected to all others, in both directions', async () => {
     expect(await net.meshed()).toEqual({ links: 30, expected: 30 });
     for (const node of net.nodes) {
       const others = net.nodes.filter((other) => other !== node).map(({ overlay }) => overlay);
@@ -23,7 +23,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   });
 
-  test('a bee is who the seed says it is', async () => {
+  test('a bee has the identity that follows from the seed', async () => {
     for (const bee of of('bee', net)) {
       const { overlay, ethereum, underlay } = await bee.client.addresses();
       expect(overlay).toBe(bee.overlay);
@@ -33,20 +33,20 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   });
 
-  test('every node has a usable batch of its own', async () => {
+  test('every node has its own usable batch', async () => {
     expect(net.batches).toHaveLength(6);
     for (const { id, node } of net.batches) {
       expect(await net.node(node).stamps.get(id)).toMatchObject({ usable: true, depth: 20 });
     }
   });
 
-  test('the chain gives no blocks on demand', async () => {
+  test('the chain mines no blocks on demand', async () => {
     const refused = await net.chain.mine().catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(HarnessError);
     expect(refused).toMatchObject({ code: 'CHAIN_STEADY' });
   });
 
-  test('a node that stops or is killed finds the others again, of either kind', async () => {
+  test('a node that is stopped or killed finds the others again, of either kind', async () => {
     for (const [kind, way] of [
       ['svc', 'stop'],
       ['svc', 'kill'],
@@ -59,7 +59,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       await net.meshed();
       await node.start();
       expect(await net.meshed()).toEqual({ links: 30, expected: 30 });
-      // And it serves: what it uploads now is read by a node of the other kind.
+      // And it serves: a new upload is read by a node of the other kind.
       const data = crypto.getRandomValues(new Uint8Array(20_000));
       const { reference } = await node.bytes.upload(data);
       await net.synced(reference);
@@ -68,7 +68,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   });
 
-  test('a paused bee is missed, and goes on', async () => {
+  test('a paused bee is reported as missing, and continues afterwards', async () => {
     const [bee] = of('bee', net) as [ClusterNode];
     await bee.pause();
     expect(bee.state).toBe('paused');
@@ -76,11 +76,11 @@ describe.each(BEES)('$name', ({ binary }) => {
     expect(await net.meshed()).toEqual({ links: 30, expected: 30 });
   });
 
-  test('nothing in any log is an error', async () => {
+  test('no log has an error', async () => {
     expect(await errorsInLogs(net)).toEqual([]);
   });
 
-  test('stopping leaves nothing', async () => {
+  test('stopping leaves nothing behind', async () => {
     await net.stop();
     expect(net.nodes.filter(({ pid }) => pid !== undefined)).toEqual([]);
     expect(existsSync(net.folder)).toBe(false);
@@ -88,7 +88,7 @@ describe.each(BEES)('$name', ({ binary }) => {
 });
 
 describe.each(BEES)('$name alone', ({ binary }) => {
-  test('five of them are a network', async () => {
+  test('five of them form a network', async () => {
     await using net = await startMixed({ binary, own: 0, bees: 5, seed: 12 });
     expect(await net.meshed()).toEqual({ links: 20, expected: 20 });
     const data = crypto.getRandomValues(new Uint8Array(50_000));

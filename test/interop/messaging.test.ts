@@ -11,9 +11,9 @@ import { ownerNear } from '../../scenarios/steps/gsoc-owner.ts';
 import { bytesOf } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 
-/** A push that failed once comes with the next round of pull syncing. */
+/** A failed push arrives with the next round of pull syncing. */
 const HEARD_WITHIN_MS = 60_000;
-/** Two messages, which a loaded machine mines first. */
+/** Two messages, which have to be mined first, on a loaded machine. */
 const TEST_MS = 180_000;
 
 describe.each(BEES)('$name', ({ binary }) => {
@@ -45,7 +45,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   }
 
   test.each(ways)(
-    'a message from %s is opened with its key alone, one to everybody by all',
+    'a message from %s can be opened only with its key, one without a recipient by all',
     async (name, way) => {
       const [from, to] = way();
       const topic = `topic of ${name}`;
@@ -66,7 +66,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     TEST_MS,
   );
 
-  test.each(ways)('payloads from %s under one address are heard', async (name, way) => {
+  test.each(ways)('payloads from %s under one address are received', async (name, way) => {
     const [from, to] = way();
     const id = bytesOf(`id of ${name}`, 32);
     const owner = ownerNear(fromHex(to.overlay), id, 10);
@@ -79,7 +79,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     await heard(subscription, texts);
   });
 
-  test('nothing in any log is an error, but for what a bee says of every WebSocket', async () => {
+  test('no log has an error, except what a bee reports about every WebSocket', async () => {
     const errors = await errorsInLogs(net);
     expect(errors.filter((line) => !line.includes('response.Write on hijacked connection'))).toEqual([]);
   });

@@ -28,7 +28,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   ] as const;
 
   test.each(ways)(
-    'what %s uploads is read on %s, and the other way round',
+    'uploads by %s can be read on %s, and the other way round',
     async (name, _where, light, full) => {
       const [from, to] = [light(), full()] as [ClusterNode, ClusterNode];
       for (const [writer, reader] of [
@@ -42,7 +42,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     },
   );
 
-  test('a Bee reaches our nodes, reads their status, and finds them healthy', async () => {
+  test('a Bee reaches our nodes, reads their status and considers them healthy', async () => {
     const [a, b] = [own, other] as [ClusterNode, ClusterNode];
     const mine = await (bee as ClusterNode).client.status();
     const { snapshots } = (await http(bee as ClusterNode, '/status/peers')).json as {
@@ -69,7 +69,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     });
   });
 
-  test('nobody refuses anybody, and nobody complains', async () => {
+  test('no node refuses a peer, and no node complains', async () => {
     for (const node of net.nodes)
       expect((await http(node, '/blocklist')).json, node.name).toEqual({ peers: [] });
     expect(await errorsInLogs(net)).toEqual([]);

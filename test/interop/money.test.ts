@@ -1,5 +1,5 @@
 /**
- * Debts between our nodes and real Bees: forgiven by time, paid by cheques, which each side takes from the other and
+ * Debts between our nodes and real Bees: forgiven by time, paid by cheques, which each side accepts from the other and
  * cashes on the chain.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -22,14 +22,14 @@ import {
 
 const RESTARTS_MS = 600_000;
 
-/** What our own nodes log of it. */
+/** What our own nodes log about it. */
 const REFUSED = /"cheque refused"/;
 
 function links(nodes: readonly ClusterNode[]): (readonly [ClusterNode, ClusterNode])[] {
   return nodes.flatMap((one, i) => nodes.slice(i + 1).map((other) => [one, other] as const));
 }
 
-/** Peers that are refused, cheques that were, and what our own nodes complain about. */
+/** Refused peers, refused cheques, and complaints of our own nodes. */
 async function expectPeace(net: Cluster): Promise<void> {
   for (const node of net.nodes) {
     expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);
@@ -58,7 +58,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   ] as const;
 
   test.each(ways)(
-    'cheques of %s are taken, and cashed to the last unit',
+    'cheques of %s are accepted, and cashed to the last unit',
     async (_name, payerOf, payeeOf) => {
       const [payer, payee] = [payerOf(), payeeOf()];
       const before = await mirrored(net);
@@ -91,7 +91,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test(
-    'all pay all at once, by time and by cheques, and every link tells the same at both ends',
+    'all nodes pay all others at once, by time and by cheque, and both ends of every link agree',
     async () => {
       const before = await mirrored(net);
       await Promise.all(net.nodes.map((node) => spend(net, node, 2 * SPENT)));
@@ -116,7 +116,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     ['a bee', 'stop'],
     ['a bee', 'kill'],
   ] as const)(
-    'after %s, %s and start, the cheques go on from where they were',
+    'after %s, %s and start, the cheques continue from where they were',
     async (who, way) => {
       const [node, other] = who === 'ours' ? [own, bee] : [bee, own];
       const books = async () => ({
@@ -143,7 +143,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test(
-    'everything that is not cashed yet is cashed, and no chequebook has promised more than it has paid',
+    'all remaining cheques are cashed, and no chequebook has promised more than it has paid',
     async () => {
       const before = await mirrored(net);
       for (const payee of net.nodes)
@@ -170,7 +170,7 @@ describe.each(BEES)('beside $name', ({ binary }) => {
     ['a bee', [{ count: 2 }, bee, { ...bee, options: { 'swap-enable': false } }]],
     ['one of ours', [{ count: 1 }, { ...bee, count: 2 }, { options: { 'swap-enable': false } }]],
   ] as const)(
-    '%s without cheques pays by time and is paid by time, while the others use both',
+    '%s without cheques pays and is paid by time, while the others use both',
     async (_name, nodes) => {
       await using net = await Cluster.start({ seed: 92, nodes: [...nodes] });
       const poor = net.nodes.at(-1) as ClusterNode;
@@ -198,7 +198,7 @@ describe.each(BEES)('beside $name', ({ binary }) => {
   );
 
   test(
-    'what the first cheque of a peer loses it loses once, whoever pays',
+    'the deduction of the first cheque of a peer is applied once, whichever side pays',
     async () => {
       const [price, deduction] = [20_000n, 700n];
       await using net = await startMixed({ binary, own: 2, bees: 2, seed: 94 });
@@ -232,7 +232,7 @@ describe.each(BEES)('beside $name', ({ binary }) => {
       { 'payment-threshold': '100000000', 'payment-early-percent': 80, 'payment-tolerance-percent': 50 },
     ],
   ] as const)(
-    'one with %s limits of its own is paid as it wants, and pays as we want',
+    'a Bee with its own %s limits is paid as it expects, and pays as we expect',
     async (_name, options) => {
       await using net = await Cluster.start({
         seed: 93,

@@ -1,4 +1,4 @@
-/** The network's official JavaScript client does the same with our node, in the dialect of the network, as with a Bee. */
+/** The network's official JavaScript client gets the same results from our node, in the dialect of the network, as from a Bee. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bee, FeedIndex, RedundancyLevel, type UploadResult } from '@ethersphere/bee-js';
@@ -28,7 +28,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
   afterAll(() => net.stop());
 
-  /** The same done with both, which must come to the same. */
+  /** The same operation on both, which must give the same result. */
   async function alike(work: (client: Bee, batch: string) => Promise<unknown>): Promise<void> {
     const [own, theirs] = await Promise.all(nodes.map(({ client, batch }) => work(client, batch)));
     expect(own).toEqual(theirs);
@@ -98,7 +98,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     });
   });
 
-  test('encrypted content is read from the other node', async () => {
+  test('encrypted content can be read from the other node', async () => {
     const data = bytesOf('client, secret', 9000);
     for (const [writer, reader] of [nodes, nodes.toReversed()] as [Client, Client][]) {
       const options = { encrypt: true, deferred: false };
@@ -108,10 +108,10 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   });
 
-  test('the node presents itself', async () => {
+  test('the node identifies itself', async () => {
     await alike(async (client) => {
       const { beeMode, swapEnabled, chequebookEnabled } = await client.getNodeInfo();
-      // A program that was built without its version says 0.0.0 of its interface.
+      // A program built without its version reports 0.0.0 as its API version.
       const { status } = await client.getHealth();
       const isRetrievable = await client.isReferenceRetrievable('ab'.repeat(32));
       return [await client.isConnected(), beeMode, swapEnabled, chequebookEnabled, status, isRetrievable];

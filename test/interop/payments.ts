@@ -1,4 +1,4 @@
-/** Debts of mixed clusters: how they are made, what each side says of their payment, and that nothing is lost. */
+/** Debts of mixed clusters: how they are made, what each side reports about their payment, and that nothing is lost. */
 import { expect } from 'vitest';
 import { type Books, violations } from '../../harness/books/books.ts';
 import { readBooks } from '../../harness/books/read-books.ts';
@@ -13,7 +13,7 @@ export const SPENT = 2 ** 20;
 /** On a loaded machine; credit is the public network's. */
 export const SPEND_MS = 300_000;
 export const MINED_MS = 120_000;
-/** On a machine that is so slow that time forgives everything there is no cheque at once. */
+/** On a machine so slow that time forgives everything, there is no cheque at first. */
 const PROVOKED_MAX = 20;
 
 let turn = 0;
@@ -41,13 +41,13 @@ export async function paidWith(
   return (await client[by]()).settlements.find(({ peer }) => peer === overlay) ?? NOTHING;
 }
 
-/** What the last cheques say. */
+/** The amounts of the last cheques. */
 export async function chequesWith({ chequebook }: ClusterNode, { overlay }: ClusterNode): Promise<Paid> {
   const cheques = (await chequebook.cheques()).find(({ peer }) => peer === overlay);
   return { sent: cheques?.sent?.payout ?? 0n, received: cheques?.received?.payout ?? 0n };
 }
 
-/** Has a node store things until it has paid another one by a cheque more. */
+/** Has a node store things until it has paid another one by one more cheque. */
 export function provoke(net: Cluster, payer: ClusterNode, payee: ClusterNode): Promise<void> {
   return spendUntilPaid(net, { payer, payee }, () => chequesWith(payer, payee));
 }
@@ -86,7 +86,7 @@ export async function mirrored(net: Cluster, before?: Books): Promise<Books> {
   return books as Books;
 }
 
-/** Cashes what the payee holds of the payer, and waits until it is mined. @returns what came of it */
+/** Cashes what the payee holds of the payer, and waits until it is mined. @returns the outcome */
 export async function present(
   payee: ClusterNode,
   payer: ClusterNode,
@@ -99,12 +99,12 @@ export async function present(
   );
   expect(transactionHash).toBe(hash);
   expect(result).toMatchObject({ recipient: await payee.chequebook.address() });
-  // Told of cheques, not of money: one that was presented is none, whatever it brought.
+  // This counts cheques, not money: a presented cheque no longer counts, whatever it paid.
   expect(uncashedAmount).toBe(0n);
   return result as NonNullable<Cashout['result']>;
 }
 
-/** The same of a cheque that is covered. @returns what came */
+/** The same of a cheque that is covered. @returns the payout */
 export async function cash(payee: ClusterNode, payer: ClusterNode): Promise<bigint> {
   const { lastPayout, bounced } = await present(payee, payer);
   expect(bounced).toBe(false);

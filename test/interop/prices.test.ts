@@ -1,5 +1,5 @@
 /**
- * Prices that change on the chain while both implementations run: of storage, which all have to count alike to drop the
+ * Prices that change on the chain while both implementations run: of storage, which all must compute alike to drop the
  * same batches in the same block, and of the units of debt, which a Bee learns of later than we do.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -16,7 +16,7 @@ const HIGH_PRICE = 4_194_303n;
 /** At the first price; at the other one it is seconds. */
 const AN_HOUR_OF_BLOCKS = 3600n;
 const DEPTH = 17;
-/** Word of what the contract tells of a batch. */
+/** Word of the contract's answer about a batch. */
 const NORMALISED_BALANCE = 4;
 const SIZE = 100_000;
 /** Two purchases, and a price that is paid in blocks of a second; on a loaded machine. */
@@ -33,7 +33,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
   afterAll(() => net.stop());
 
-  /** Of every node, the same for all: what a chunk would have paid since the beginning, at the present price alone. */
+  /** Of every node, the same for all: what a chunk would have paid since the beginning at the present price. */
   async function priced(price: bigint): Promise<void> {
     await net.chain.setStoragePrice(price);
     const states = () => Promise.all(net.nodes.map(({ client }) => client.chainState()));
@@ -70,7 +70,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   }
 
   test(
-    'what either buys, tops up and dilutes is the same batch for all',
+    'batches bought, topped up and diluted by either side are the same for all',
     async () => {
       const amount = PRICE * AN_HOUR_OF_BLOCKS;
       for (const node of [own, bee]) {
@@ -106,7 +106,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test(
-    'a higher price of storage ends the same batches for all, and what they paid for is dropped by all',
+    'a higher price of storage expires the same batches for all, and their chunks are dropped by all',
     async () => {
       await priced(PRICE);
       await crossing();
@@ -139,7 +139,7 @@ describe.each(BEES)('$name', ({ binary }) => {
           return http(node, '/bytes', { method: 'POST', headers, body: bytesOf('too late', 100) });
         }),
       ).toEqual([
-        // Our own interface tells of batches that have expired, a Bee has forgotten them.
+        // Our own API still lists expired batches, a Bee has forgotten them.
         [422, 'batch not usable yet or does not exist'],
         [404, 'batch with id not found'],
       ]);
@@ -154,7 +154,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test(
-    'while they know different prices of debt nobody takes a cheque, nobody is refused, and later they pay again',
+    'with different prices of debt no node accepts a cheque and no peer is refused, and later they pay again',
     async () => {
       for (const [payer, payee] of [
         [own, bee],
@@ -164,7 +164,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       await mirrored(net);
       const price = 3n * (await net.chain.view(net.chain.contracts.swapPriceOracle, 'getPrice()'));
       await net.chain.setSwapPrice({ price });
-      // Ours read it every second, a Bee at its start and then every five minutes: until then time alone pays.
+      // Ours read it every second, a Bee at its start and then every five minutes: until then debts are paid only by time.
       for (const node of [own, bee]) await spend(net, node, SIZE);
       for (const node of net.nodes)
         expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);
@@ -187,7 +187,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     CHEQUES_MS,
   );
 
-  test('nothing in our logs is an error', async () => {
+  test('our nodes have logged no error', async () => {
     const ours = of('svc', net).map(({ name }) => `${name}:`);
     expect((await errorsInLogs(net)).filter((line) => ours.some((name) => line.startsWith(name)))).toEqual(
       [],

@@ -1,4 +1,4 @@
-/** Chunks that come by pull syncing, between our nodes and real Bees. */
+/** Chunks that arrive by pull syncing, between our nodes and real Bees. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import { expectBytes } from '../../harness/ledger/content.ts';
@@ -6,10 +6,10 @@ import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { bytesOf, eventually, heldBy, http, reserveSize } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 
-/** Nobody pays more than the public network grants: some fourteen chunks per second. */
+/** No node pays more than the public network grants: about fourteen chunks per second. */
 const SIZE = 600_000;
 
-/** As a Bee stores it that adds no redundancy of its own accord. @returns addresses of the chunks */
+/** As stored by a Bee that adds no redundancy by default. @returns addresses of the chunks */
 async function upload(node: ClusterNode, data: Uint8Array, { deferred }: { deferred: boolean }) {
   const { chunks, reference } = await expectBytes(data);
   const headers = {
@@ -22,7 +22,7 @@ async function upload(node: ClusterNode, data: Uint8Array, { deferred }: { defer
   return chunks;
 }
 
-/** Until everybody has all the chunks, and the same number of chunks. */
+/** Until all nodes have all the chunks, and the same number of chunks. */
 async function catchUp(nodes: readonly ClusterNode[], chunks: readonly string[]): Promise<void> {
   for (const node of nodes) {
     await eventually(`${node.name} has not caught up`, async () => {
@@ -47,7 +47,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
   afterAll(() => net.stop());
 
-  test('everybody gets every chunk, whoever uploaded it', async () => {
+  test('all nodes get every chunk, whichever node uploaded it', async () => {
     const all: string[] = [];
     for (const [index, node] of net.nodes.entries()) {
       all.push(...(await upload(node, bytesOf(`from ${index}`, 200_000), { deferred: true })));
@@ -55,7 +55,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     await catchUp(net.nodes, all);
   });
 
-  test('a bee that was away catches up from our nodes alone', async () => {
+  test('a bee that was away catches up from our nodes only', async () => {
     const [late, other] = bees;
     for (const bee of bees) await bee.stop();
     const chunks = await upload(ours[0], bytesOf('without bees', SIZE), { deferred: false });
@@ -65,7 +65,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     await catchUp(net.nodes, chunks);
   });
 
-  test('a node of ours that was away catches up from bees alone', async () => {
+  test('a node of ours that was away catches up from bees only', async () => {
     const [late, other] = ours;
     for (const node of ours) await node.stop();
     const chunks = await upload(bees[0], bytesOf('without ours', SIZE), { deferred: false });
@@ -76,7 +76,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     await catchUp(net.nodes, chunks);
   });
 
-  test('nothing in any log is an error', async () => {
+  test('no log has an error', async () => {
     expect(await errorsInLogs(net)).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** The reserve sample of a real Bee and of our node: with the same chunks and the same anchors it is the same one. */
+/** The reserve sample of a real Bee and of our node: it is the same for the same chunks and anchors. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
@@ -35,7 +35,7 @@ async function uploadSoc(node: ClusterNode, name: string): Promise<void> {
   expect((await http(node, path, { method: 'POST', headers: paid(node), body: wrapped })).status).toBe(201);
 }
 
-/** Until everybody has as many chunks, and more than before. */
+/** Until all nodes have equally many chunks, and more than before. */
 async function sameReserves(nodes: readonly ClusterNode[], more: number): Promise<number> {
   let size = 0;
   await eventually('reserves differ', async () => {
@@ -49,7 +49,7 @@ async function sameReserves(nodes: readonly ClusterNode[], more: number): Promis
 }
 
 /**
- * The round by which each node would sample. A Bee tells a new round with a new phase only, and its block may run ahead
+ * The round by which each node would sample. A Bee reports a new round only with a new phase, and its block may run ahead
  * of the chain for a moment.
  */
 async function rounds(net: Cluster): Promise<number[]> {
@@ -57,7 +57,7 @@ async function rounds(net: Cluster): Promise<number[]> {
   return states.map(({ json }) => Math.floor(Number(json['block']) / ROUND_LENGTH));
 }
 
-/** Then everything that was stamped before counts. */
+/** Then everything stamped before counts. */
 async function twoRoundsLater(net: Cluster): Promise<void> {
   const least = (await rounds(net))[0]! + 2;
   await net.chain.mine(2 * ROUND_LENGTH, { force: true });
@@ -103,7 +103,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
   afterAll(() => net.stop());
 
-  test('everybody finds the same sample and proves it alike, for chunks of both kinds', async () => {
+  test('all nodes find the same sample and prove it alike, for chunks of both kinds', async () => {
     for (const node of net.nodes) await upload(node, `from ${node.name}`);
     for (let n = 0; n < SOCS; n++) await uploadSoc(net.node(n % net.nodes.length), `owned ${n}`);
     await sameReserves(net.nodes, net.nodes.length * Math.ceil(SIZE / 4096) + SOCS);
@@ -122,7 +122,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     expect(proofs).toContain('"identifier"');
   });
 
-  test('what was stamped too late changes the sample for nobody, and later for everybody', async () => {
+  test('late stamps change the sample for no node at first, and later for all', async () => {
     const size = await sameReserves(net.nodes, 1);
     await upload(net.node(0), 'late, from ours');
     await upload(net.node(3), 'late, from a bee');
@@ -141,7 +141,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     expect(changed).not.toEqual(before);
   });
 
-  test('nothing in any log is an error, but for what a bee without stake says of the game', async () => {
+  test('no log has an error, except what a bee without stake reports about the game', async () => {
     const errors = await errorsInLogs(net);
     expect(errors.filter((line) => !line.includes('node/storageincentives phase failed'))).toEqual([]);
   });

@@ -135,7 +135,7 @@ async function until(what: string, holds: () => boolean): Promise<void> {
   throw new Error(`${what} did not come`);
 }
 
-/** Each protocol in both directions, as far as the Bee can be brought to it. */
+/** Each protocol in both directions, as far as the Bee can be made to use it. */
 async function converse(own: Own, net: Cluster, bee: ClusterNode): Promise<void> {
   const { host, transport } = own;
   const beeOverlay = fromHex(bee.overlay);
@@ -250,12 +250,12 @@ async function beDialled(networkId: bigint, bee: ClusterNode): Promise<readonly 
     );
   } finally {
     await own.host.stop();
-    // A Bee refuses who comes back at once.
+    // A Bee refuses a peer that reconnects at once.
     await sleep(6_000);
   }
 }
 
-/** Of every kind one: who opened, which protocol, and how it went. */
+/** One of every kind: which side opened, which protocol, and the outcome. */
 function selection(recorded: readonly Recorded[]): Recorded[] {
   const kinds = new Map<string, Recorded>();
   for (const conversation of recorded) {
@@ -282,7 +282,7 @@ for (const { name, binary } of BEES) {
       await own.host.stop();
     }
     const [ours] = own.transport.recorded;
-    // Other nodes of the network talk to us as well.
+    // Other nodes of the network also talk to us.
     const ofBee = own.transport.recorded.filter(({ remote }) => remote.id === ours?.remote.id);
     const conversations = selection([...dialled, ...ofBee]);
     recordings.push({ bee: name, overlay: bee.overlay, networkId: String(networkId), conversations });

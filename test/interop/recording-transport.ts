@@ -1,4 +1,4 @@
-/** A transport that writes down what crosses every stream, and changes nothing. */
+/** A transport that records what crosses every stream, and changes nothing. */
 import { toHex } from '../../node/crypto/hex.ts';
 import type { AcceptedStream, Link, LinkEvents, RawStream, Transport } from '../../node/p2p/transport.ts';
 
@@ -12,7 +12,7 @@ export interface Recorded {
   readonly remote: { readonly id: string; readonly address: string };
   /** `>` and hex of what we sent, `<` and hex of what they sent, in turns. */
   readonly turns: string[];
-  /** Both sides ended the stream, nobody broke it off. */
+  /** Both sides ended the stream, neither broke it off. */
   whole: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Redundant content between our nodes and real Bees: the same references, the same parities and replicas, and what one
- * side has made is read on the other while its level promises it.
+ * Redundant content between our nodes and real Bees: the same references, the same parities and replicas, and content of one
+ * side can be read on the other as long as its level promises it.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../harness/base/tree.ts';
@@ -40,7 +40,7 @@ const CASES = LEVELS.flatMap((level) =>
 );
 
 describe.each(BEES)('$name', ({ binary }) => {
-  /** Where content is made, and another network that gets only a part of it. */
+  /** The network where content is made, and another one that gets only part of it. */
   let [net, rest] = [] as unknown as [Cluster, Cluster];
   const sides = () => ({
     ours: [of('svc', net)[0], of('svc', rest)[0]] as [ClusterNode, ClusterNode],
@@ -56,7 +56,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   afterAll(() => Promise.all([net.stop(), rest.stop()]));
 
   test.each(LEVELS)(
-    'level %i: equal bytes have one reference, whoever stores them',
+    'level %i: equal bytes have the same reference, whichever node stores them',
     async (level) => {
       for (const size of SIZES[level]) {
         const data = bytesOf(`equal ${level} ${size}`, size);
@@ -71,7 +71,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test.each(LEVELS)(
-    'level %i: equal files, archives and forms have one reference',
+    'level %i: equal files, archives and forms have the same reference',
     async (level) => {
       const about = { name: 'page.html', contentType: 'text/html; charset=utf-8' };
       const page = bytesOf(`page ${level}`, 9000);
@@ -114,7 +114,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     return { data, reference, store: await treeFrom(reader, reference, level) };
   }
 
-  /** What the other network's node of the other side gets of it. */
+  /** What the node of the other side gets of it in the other network. */
   async function recovered(
     { reference, store }: { reference: string; store: ChunkMap },
     { maker }: Case,
@@ -131,7 +131,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   }
 
   test.each(CASES)(
-    'level $level, encrypted: $encrypted, made by $maker: every chunk is served, and as many may be missing as it promises',
+    'level $level, encrypted: $encrypted, made by $maker: every chunk is served, and as many may be missing as promised',
     async (how) => {
       const file = await made('within', how);
       const [group] = groupsOf(fromHex(file.reference), file.store) as [Group];
@@ -147,7 +147,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test.each(CASES)(
-    'level $level, encrypted: $encrypted, made by $maker: with one more missing nobody serves the whole',
+    'level $level, encrypted: $encrypted, made by $maker: with one more missing no node serves the whole',
     async (how) => {
       const file = await made('beyond', how);
       const [{ data, parities }] = groupsOf(fromHex(file.reference), file.store) as [Group];
@@ -173,7 +173,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test.each(['ours', 'a bee'] as const)(
-    'without replicas %s find no root that is lost',
+    'without replicas %s cannot find a lost root',
     async (maker) => {
       const how = { level: 1, encrypted: false, maker } as const;
       const file = await made('no replicas', how);
@@ -187,7 +187,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     SLOW_MS,
   );
 
-  test('nothing in our logs is an error', async () => {
+  test('our nodes have logged no error', async () => {
     for (const cluster of [net, rest]) {
       const own = of('svc', cluster).map(({ name }) => `${name}:`);
       expect(

@@ -1,6 +1,6 @@
 /**
- * Restarts in the middle of traffic: everybody uploads and reads all the time while one node of either kind is stopped
- * or killed and comes back. What was acknowledged is read from everybody in the end.
+ * Restarts in the middle of traffic: all nodes upload and read all the time while one node of either kind is stopped
+ * or killed and comes back. What was acknowledged can be read from all nodes in the end.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ClientError } from '../../harness/client/errors.ts';
@@ -41,7 +41,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   ] as const;
 
   test.each(away)(
-    '%s is away by %s while all others go on, and everything that was acknowledged is everywhere',
+    '%s is away by %s while all others continue, and everything acknowledged is on every node',
     async (who, way) => {
       const victim = of(who === 'ours' ? 'svc' : 'bee', net).at(-1);
       if (victim === undefined) throw new Error('a mixed cluster has both');
@@ -69,13 +69,13 @@ describe.each(BEES)('$name', ({ binary }) => {
     RESTART_MS,
   );
 
-  test('nothing in our logs is an error', async () => {
+  test('our nodes have logged no error', async () => {
     const own = of('svc', net).map(({ name }) => `${name}:`);
     expect((await errorsInLogs(net)).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
   });
 });
 
-/** Each node uploads one file after the other; the one that goes away may fail meanwhile, the others may not. */
+/** Each node uploads one file after another; the one that goes away may fail in the meantime, the others must not. */
 class Traffic implements AsyncDisposable {
   readonly #net: Cluster;
   readonly #victim: ClusterNode;
@@ -92,7 +92,7 @@ class Traffic implements AsyncDisposable {
     this.#loops = net.nodes.map((node) => this.#loop(node));
   }
 
-  /** Until every node that runs has had as many files more acknowledged. */
+  /** Until every running node has had that many more files acknowledged. */
   async more(files: number): Promise<void> {
     const running = this.#net.nodes.filter((node) => node.running);
     const before = new Map(running.map((node) => [node, this.#count(node)]));
@@ -104,7 +104,7 @@ class Traffic implements AsyncDisposable {
     this.#check();
   }
 
-  /** Also of a test that has failed: the next one would meet it. */
+  /** Also after a failed test: it would disturb the next one. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ended = true;
     await Promise.all(this.#loops);
@@ -148,7 +148,7 @@ class Traffic implements AsyncDisposable {
   }
 }
 
-/** @returns its error when it has none of it, or not all */
+/** @returns its error when it has nothing or not everything */
 async function read(node: ClusterNode, { reference }: Kept): Promise<Uint8Array | ClientError> {
   try {
     return await node.bytes.download(reference, { cache: false, timeoutMs: READ_MS });

@@ -1,4 +1,4 @@
-/** The scenarios about data on mixed clusters: first one of our nodes is the one that acts, then a Bee. */
+/** The scenarios about data on mixed clusters: the acting node is first one of ours, then a Bee. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -71,7 +71,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       const result = await runScenarios({
         planned: planScenarios([scenario], new Map(known as [string, string][])),
         attachTo: net.name,
-        // Another one for each role: the second run uploads nothing that the first has.
+        // A different one for each role: the second run uploads nothing that the first has.
         seed: acts === 'svc' ? 1n : 2n,
         stateDir,
         report: join(folder, `${scenario.name} ${acts}`),

@@ -1,4 +1,4 @@
-/** Stamps made by clients with the key of a batch's owner: both implementations take and refuse the same. */
+/** Stamps made by clients with the key of a batch's owner: both implementations accept and refuse the same. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
@@ -24,7 +24,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
   afterAll(() => net.stop());
 
-  /** The batch is one's, the upload goes to the other. */
+  /** The batch belongs to one, the upload goes to the other. */
   const ways = [
     ['a bee', 'ours', () => [of('bee', net)[0], of('svc', net)[0]] as [ClusterNode, ClusterNode]],
     ['ours', 'a bee', () => [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode]],
@@ -55,7 +55,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   }
 
   test.each(ways)(
-    'a chunk and a single-owner chunk with stamps of the batch of %s are taken by %s and read by all',
+    'a chunk and a single-owner chunk with stamps of the batch of %s are accepted by %s and can be read by all',
     async (name, _at, way) => {
       const [issuer, node] = way();
       const made = { batch: String(issuer.batch), signer: ownerOf(issuer) };
@@ -78,7 +78,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     },
   );
 
-  test('what is no good stamp is refused by both with the same status and message', async () => {
+  test('an invalid stamp is refused by both with the same status and message', async () => {
     const [own, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
     const batch = String(of('svc', net)[1]?.batch);
     const signer = ownerOf(net.node(1));
@@ -103,7 +103,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   });
 
-  test('nothing in our logs is an error', async () => {
+  test('our nodes have logged no error', async () => {
     const own = of('svc', net).map(({ name }) => `${name}:`);
     expect((await errorsInLogs(net)).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
   });

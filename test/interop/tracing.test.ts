@@ -1,6 +1,6 @@
 /**
- * A trace that crosses both implementations. What a Bee sends of its own spans goes to a Jaeger agent; here it is looked
- * at whether the context comes out of it with the trace that went in.
+ * A trace that crosses both implementations. A Bee sends its own spans to a Jaeger agent; here it is checked
+ * whether the context leaves it with the trace that came in.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from '../cluster/node/otlp-receiver.ts';
 import { BEES, errorsInLogs, eventually, startMixed } from './kit.ts';
 
-/** Span that an application begins with. */
+/** Span with which an application begins. */
 const APPLICATION_SPAN = '00f067aa0ba902b7';
 
 describe.each(BEES)('$name', ({ binary }) => {
@@ -48,14 +48,14 @@ describe.each(BEES)('$name', ({ binary }) => {
       (span) => span !== undefined,
     ) as Promise<ReceivedSpan>;
 
-  test('it is told where to send its traces, and by which name', () => {
+  test('it is given the address for its traces, and its name', () => {
     const config = readFileSync(join(bee.dataDir, 'config.yaml'), 'utf8');
     expect(config).toContain('tracing-enable: true');
     expect(config).toContain('tracing-endpoint: "127.0.0.1:6831"');
     expect(config).toContain(`tracing-service-name: "${bee.name}"`);
   });
 
-  test('a request that it passes on from ours to ours stays in its trace', async () => {
+  test('a request that it forwards between our nodes stays in its trace', async () => {
     const address = addressCloserTo(last, bee);
     const traceId = randomBytes(16).toString('hex');
     const answer = await fetch(`${first.api}/chunks/${address}`, {
@@ -66,12 +66,12 @@ describe.each(BEES)('$name', ({ binary }) => {
     expect(asked.attributes).toMatchObject({ 'chunk.address': address, 'peer.overlay': bee.overlay });
     const served = await traceAt(traceId, last, 'handle-retrieve-chunk');
     expect(served.attributes).toMatchObject({ 'chunk.address': address, 'peer.overlay': bee.overlay });
-    // Called by a span of the Bee, not by one of ours.
+    // The parent is a span of the Bee, not one of ours.
     expect(served.parentSpanId).toMatch(/^(?!0{16})[0-9a-f]{16}$/);
     expect(receiver.spans.map(({ spanId }) => spanId)).not.toContain(served.parentSpanId);
   });
 
-  test('what it pushes for an application of its own comes to ours in the trace of that application', async () => {
+  test('pushes for an application of the Bee reach our nodes in the trace of that application', async () => {
     const data = contentCloserTo(last, bee);
     const traceId = randomBytes(16).toString('hex');
     const answer = await fetch(`${bee.api}/bytes`, {
@@ -89,7 +89,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     expect(pushed.events).toContain('stored');
   });
 
-  test('nothing in any log is an error', async () => {
+  test('no log has an error', async () => {
     expect(await errorsInLogs(net)).toEqual([]);
   });
 });

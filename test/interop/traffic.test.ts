@@ -1,6 +1,6 @@
 /**
- * Both implementations under steady traffic at the public network's credit limits: everybody uploads, everybody reads,
- * and nobody has a reason to complain, to break off a stream or to block a peer.
+ * Both implementations under steady traffic at the public network's credit limits: every node uploads and reads,
+ * and none has a reason to complain, to break off a stream or to block a peer.
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -41,7 +41,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   afterAll(() => net.stop());
 
   test(
-    `${MINUTES} min of files in all directions arrive, byte for byte`,
+    `${MINUTES} min of files in all directions arrive byte for byte`,
     async () => {
       const random = seededRandom(`traffic ${net.seed}`);
       const end = Date.now() + TRAFFIC_MS;
@@ -52,12 +52,12 @@ describe.each(BEES)('$name', ({ binary }) => {
     TRAFFIC_MS + GRACE_MS,
   );
 
-  test('no node has blocked another one, and all are still connected', async () => {
+  test('no node has blocked another, and all are still connected', async () => {
     for (const node of net.nodes) expect(await node.client.blocklist()).toEqual([]);
     expect(await net.meshed()).toEqual({ links: 30, expected: 30 });
   });
 
-  test('no stream between the two implementations broke, and nothing in any log is an error', async () => {
+  test('no stream between the two implementations broke, and no log has an error', async () => {
     expect(await errorsInLogs(net)).toEqual([]);
     expect(net.nodes.flatMap((node) => brokenStreams(node, others(net, node)))).toEqual([]);
   });
@@ -85,7 +85,7 @@ function others({ nodes }: Cluster, node: ClusterNode): ClusterNode[] {
   return nodes.filter(({ flavour }) => flavour !== node.flavour);
 }
 
-/** Each kind of complaint once, with how often it was made. */
+/** Each kind of complaint once, with its count. */
 function brokenStreams(node: ClusterNode, peers: readonly ClusterNode[]): string[] {
   const overlays = peers.map(({ overlay }) => overlay);
   const lines = readFileSync(node.log, 'utf8')

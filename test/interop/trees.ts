@@ -13,7 +13,7 @@ import { ChunkMap } from '../unit/files/chunk-map.ts';
 /** Chunks asked for, or uploaded, at the same time. */
 const AT_ONCE = 8;
 
-/** Data chunks, parities and the replicas of the root. @throws ClientError for the first one that is nowhere */
+/** Data chunks, parities and the replicas of the root. @throws ClientError for the first one that is missing */
 export async function treeFrom(
   node: ClusterNode,
   reference: string,
@@ -44,7 +44,7 @@ export async function treeFrom(
   return store;
 }
 
-/** Gives a network what is left of a tree, acknowledged by the storer of each chunk. */
+/** Uploads to a network what is left of a tree, acknowledged by the storer of each chunk. */
 export async function uploadRest(node: ClusterNode, { chunks }: ChunkMap): Promise<void> {
   const upload = (chunk: Chunk) => async () => {
     await node.chunks.upload(chunk.data);

@@ -1,5 +1,5 @@
 /**
- * A real Bee has no red row on the wire but for bugs that are known: where the rows and a Bee disagree otherwise, the
+ * A real Bee has no red row on the wire except for known bugs: where the rows and a Bee disagree otherwise, the
  * rows are wrong.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -12,10 +12,10 @@ import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 
 const SEED = 62n;
 const RUN_MS = 300_000;
-/** Of the version that a Bee does not speak, and of light nodes. */
+/** Rows for the version that a Bee does not speak, and for light nodes. */
 const NOT_ITS_OWN = /^the node (does not speak handshake 1[45]\.0\.0|is a full node)$/;
 
-/** Of a Bee that was built as it is released, and so cannot be reached on a loopback address. */
+/** Rows for a Bee built as released, which cannot be reached on a loopback address. */
 const PASSES_ON = 'the node says that it cannot be reached from outside, and passes chunks on';
 
 describe.each(BEES)('$name', ({ binary }) => {
@@ -25,7 +25,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   }, RUN_MS);
   afterAll(() => net.stop());
 
-  test('no row is red but for known bugs, and only those that are not for this Bee are skipped', {
+  test('no row is red except for known bugs, and only rows for other nodes are skipped', {
     timeout: RUN_MS,
   }, async () => {
     const [bee] = of('bee', net);

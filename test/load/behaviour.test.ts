@@ -62,7 +62,7 @@ function latencies({ operations }: LoadStep): Distribution {
   return Distribution.merged(operations.map((row) => Distribution.of(row)));
 }
 
-test('a server that stalls for a second shows in p99 of an open model, and hides in that of a closed one', async () => {
+test('a server that stalls for a second shows in the p99 of an open model, but not in that of a closed one', async () => {
   const plan: LoadPlan = { ...base, durationMs: 8000, warmupMs: 0 };
   await using first = await stallingServer();
   const open = await runLoadStep(
@@ -92,7 +92,7 @@ test('a server that stalls for a second shows in p99 of an open model, and hides
 }, 120_000);
 
 test('a user that starts late has waited: latency counts from the intended start', async () => {
-  // All users are taken for a second; the iterations after it take the places of those that were dropped.
+  // All users are busy for a second; later iterations take the places of those that were dropped.
   await using server = await stallingServer();
   const script = join(kit.folder, 'few.js');
   writeFileSync(
@@ -110,11 +110,11 @@ export default async function () { await upload({ size: 100 }); }
   });
   expect(step.dropped).toBeGreaterThan(5);
   const all = latencies(step);
-  // Two of some hundred were under way while it stalled; all those after it count their waiting too.
+  // Two of about a hundred were under way during the stall; all those after it count their waiting time too.
   expect(all.percentileMs(75)).toBeGreaterThan(300);
 }, 120_000);
 
-test('a breached threshold exits with 99, and the report says what was expected and what was seen', async () => {
+test('a breached threshold exits with 99, and the report shows what was expected and observed', async () => {
   const folder = kit.next();
   const args = [
     'load',
@@ -164,13 +164,13 @@ test.each([
     "--k6: got '/nowhere/k6', expected the program of k6: there is no such program",
   ],
   [['load', 'upload', '--k6', process.execPath], '--k6: got'],
-])('%j is a mistake of usage, told before anything is started', async (args, words) => {
+])('%j is a usage error, reported before anything is started', async (args, words) => {
   const { code, stderr } = await kit.svcnet(args).finished;
   expect(code).toBe(2);
   expect(stderr).toContain(words);
 });
 
-test('without k6 and without an engine it says how to get it', async () => {
+test('without k6 and without an engine the error says how to get it', async () => {
   const { code, stderr } = await kit.svcnet(['load', 'upload'], { SVCNET_K6: '', PATH: '/nowhere' }).finished;
   expect(code).toBe(2);
   expect(stderr).toContain('k6, which generates the load, was not found');
@@ -198,7 +198,7 @@ async function gone(id: ProcessId): Promise<void> {
   );
 }
 
-test('k6 that is killed is an error that says so', async () => {
+test('a killed k6 is an error that says so', async () => {
   const folder = kit.next();
   const plan: LoadPlan = { ...base, durationMs: 60_000, warmupMs: 0 };
   const load = runLoadStep(kit.cluster, plan, { signal, folder });
@@ -215,7 +215,7 @@ test('k6 that is killed is an error that says so', async () => {
   });
 });
 
-test('a script that throws is an error with its words', async () => {
+test('a script that throws is an error with its message', async () => {
   const script = join(kit.folder, 'broken.js');
   writeFileSync(script, `import 'svcnet/k6';\nthrow new Error('not today');\n`);
   const load = runLoadStep(kit.cluster, { ...base, script, warmupMs: 0 }, { signal, folder: kit.next() });

@@ -37,7 +37,7 @@ export class LoadKit {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** A folder of its own. */
+  /** A separate folder. */
   next(): string {
     return join(this.folder, `run-${this.#runs++}`);
   }

@@ -14,7 +14,7 @@ import { LOAD_PARAMETERS, loadPlan } from '../../harness/load/parameters.ts';
 import type { LoadPlan } from '../../harness/load/plan.ts';
 import { prepareLoad } from '../../harness/load/prepare.ts';
 
-/** Answers per second of the server that stands in for a network: a limit that is known, on any machine. */
+/** Answers per second of the server that stands in for a network: a known limit on any machine. */
 const CAPACITY = 40;
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-limit-'));
@@ -40,7 +40,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** @returns the URL of a server that answers one request after the other, as fast as its capacity allows */
+/** @returns the URL of a server that answers requests one at a time, as fast as its capacity allows */
 async function slowServer(): Promise<string> {
   let freeAtMs = 0;
   const server = createServer((_, response) => {
@@ -81,8 +81,8 @@ function search(plan: LoadPlan, name: string) {
   return found.finally(() => console.log(`${name}: ${seen.join(', ')}`));
 }
 
-test('the limit of a server with a known capacity is found twice within a fifth', async () => {
-  // Side by side, each with a server of its own: a search takes a minute.
+test('the limit of a server with a known capacity is found twice, to within a fifth', async () => {
+  // In parallel, each with its own server: a search takes a minute.
   const searches = ['first', 'second'].map(async (name) => {
     const script = join(folder, `${name}.js`);
     const url = await slowServer();
@@ -99,7 +99,7 @@ test('the limit of a server with a known capacity is found twice within a fifth'
   expect(Math.abs(first / CAPACITY - 1)).toBeLessThan(0.25);
 }, 600_000);
 
-test('what limits a cluster that is given too much is named, and k6 is not it', async () => {
+test('the limit of an overloaded cluster is named, and is not k6', async () => {
   const plan: LoadPlan = { ...planOf('upload', 'p95<150ms', '300/s'), durationMs: 5000, label: 'too much' };
   const { signal } = new AbortController();
   const prepared = await prepareLoad(cluster, plan, { signal });

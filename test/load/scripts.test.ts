@@ -1,4 +1,4 @@
-/** Every script and every profile, made by the real k6 on a real cluster. */
+/** Every script and every profile, run by the real k6 on a real cluster. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -42,7 +42,7 @@ test.each([
 );
 
 test.each([{ reads: 'zipf:1.1' }, { reads: 'cold' }])(
-  'download with %j compares all that it reads',
+  'download with %j compares everything that it reads',
   async (set) => {
     const { load } = await kit.load({ script: 'download', sizes: '4KiB..16KiB', ...set });
     expect(failed(load)).toEqual([]);
@@ -71,7 +71,7 @@ test('messages are sent and delivered', async () => {
   );
 });
 
-test('encrypted uploads are read back, and the report says what nobody can look at', async () => {
+test('encrypted uploads are read back, and the report says what cannot be checked', async () => {
   const { load } = await kit.load({ script: 'upload', encrypt: 'true', sizes: '9KiB', rate: '4/s' });
   expect(failed(load)).toEqual([]);
   expect(load.unchecked?.join()).toContain('encrypted references');
@@ -90,13 +90,13 @@ test.each([
   expect(Math.abs(uploads - count)).toBeLessThanOrEqual(2);
 });
 
-test.each(['constant', 'ramp', 'spike', 'soak'])('%s in a closed model', async (profile) => {
+test.each(['constant', 'ramp', 'spike', 'soak'])('%s works in a closed model', async (profile) => {
   const { load } = await kit.load({ profile, vus: '3', sizes: '4KiB', duration: '2s' });
   expect(failed(load)).toEqual([]);
   expect(load.metrics.reduce((sum, row) => sum + row.count, 0)).toBeGreaterThan(3);
 });
 
-test('a warm-up is in the ledger and in no figure', async () => {
+test('a warm-up is in the ledger, but not in the figures', async () => {
   const { load, folder } = await kit.load({ sizes: '4KiB', warmup: '2s' });
   expect(failed(load)).toEqual([]);
   const uploads = load.metrics.reduce((sum, row) => sum + row.count, 0);
@@ -104,13 +104,13 @@ test('a warm-up is in the ledger and in no figure', async () => {
   expect(ledgerOf(folder).length).toBeGreaterThanOrEqual(uploads + 19);
 });
 
-test('uploads go to one node alone when it is named', async () => {
+test('uploads go to a single node when it is named', async () => {
   const { load } = await kit.load({ sizes: '4KiB', node: 'node-1' });
   expect(failed(load)).toEqual([]);
   expect(load.metrics.map(({ node }) => node)).toEqual(['node-1']);
 });
 
-test('a script of a user may use the helper library', async () => {
+test('a user script may use the helper library', async () => {
   const script = join(kit.folder, 'own.js');
   writeFileSync(
     script,
@@ -132,7 +132,7 @@ export default async function () {
   expect(load.ledger.missing).toBe(0);
 });
 
-test('a script of a user that knows nothing of svcnet works unchanged', async () => {
+test('a user script that knows nothing of svcnet works unchanged', async () => {
   const script = join(kit.folder, 'plain.js');
   writeFileSync(
     script,

@@ -1,4 +1,4 @@
-/** The published package: built, packed, installed into an empty folder, used from there. Needs the package registry. */
+/** The published package: built, packed, installed into an empty folder and used there. Needs the package registry. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -39,7 +39,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a program in an empty folder starts a cluster and reads on one node what it wrote on another', () => {
+test('a program in an empty folder starts a cluster, and reads on one node what it wrote on another', () => {
   writeFileSync(
     join(folder, 'use.js'),
     `import { Cluster } from 'svcnet';
@@ -56,7 +56,7 @@ test('a program in an empty folder starts a cluster and reads on one node what i
   });
 }, 120_000);
 
-test('the installed command runs a scenario of its own folder', () => {
+test('the installed command runs a scenario from its own folder', () => {
   writeFileSync(
     join(folder, 'hello.ts'),
     `import { defineScenario, parameter } from 'svcnet/scenario';
@@ -81,7 +81,7 @@ test('the installed command runs a scenario of its own folder', () => {
   expect(readFileSync(join(result.report, 'report.html'), 'utf8')).toContain('Passed: hello');
 }, 120_000);
 
-test('an older Node.js is told which one is needed', () => {
+test('an older Node.js is refused with the required version', () => {
   const older =
     'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.11.0" } })';
   const command = join('node_modules', '.bin', 'svcnet');
@@ -97,7 +97,7 @@ test('an older Node.js is told which one is needed', () => {
   expect(engines.node).toBe('>=24');
 });
 
-test('the declarations of the package check in a strict project', () => {
+test('the declarations of the package pass the checks of a strict project', () => {
   writeFileSync(
     join(folder, 'types.ts'),
     `import { Cluster } from 'svcnet';\nconst name: string = (await Cluster.start()).name;\nconsole.log(name);\n`,
@@ -118,12 +118,12 @@ test('the declarations of the package check in a strict project', () => {
   expect(run(tsc, [...flags, 'types.ts'])).toBe('');
 }, 120_000);
 
-test('the container module is there, and names the package that it needs beside this one', () => {
+test('the container module exists, and names the package that it also needs', () => {
   const load = `import('svcnet/testcontainers').catch(({ code, message }) => console.log(code, message))`;
   expect(run(process.execPath, ['-e', load])).toMatch(/^ERR_MODULE_NOT_FOUND .*'testcontainers'/);
 });
 
-/** Its sources, which the test runner would take, are not code that a module can import from here. */
+/** Its sources, which the test runner would use, cannot be imported by a module from here. */
 const TYPES_CHECK = `
   import { readFileSync } from 'node:fs';
   import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
@@ -140,7 +140,7 @@ test('package managers, bundlers and TypeScript find every entry and its types',
     problems: { readonly kind: string; readonly resolutionKind?: string }[];
   };
   expect(types).toMatchObject({ kind: 'included' });
-  // The package is of ES modules alone, which older ways of resolution do not know.
+  // The package has only ES modules, which older resolution modes do not support.
   const isOld = ({ resolutionKind }: { resolutionKind?: string }) =>
     resolutionKind === 'node10' || resolutionKind === 'node16-cjs';
   expect(problems.filter((problem) => !isOld(problem))).toEqual([]);
@@ -173,7 +173,7 @@ test('the package is smaller than 3 MB', () => {
   expect(statSync(tarball).size).toBeLessThan(3_000_000);
 });
 
-/** As in a shell of its own: this runner's settings are not for the runners that users start. */
+/** As in a separate shell: the settings of this runner must not affect runners started by users. */
 function userEnvironment(): Record<string, string | undefined> {
   const own = Object.entries(process.env).filter(([key]) => !/^(VITEST|NODE_OPTIONS$|npm_)/.test(key));
   const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
@@ -190,12 +190,12 @@ describe('the examples', () => {
 
   beforeAll(() => cpSync(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true }));
 
-  test('the page lists each', () => {
+  test('the page lists each example', () => {
     const page = readFileSync(join(ROOT, 'examples/README.md'), 'utf8');
     expect(examples.filter((name) => !page.includes(`(${name})`))).toEqual([]);
   });
 
-  // A load needs k6, which a machine may not have; containers need an engine and an image, as test/docker has them.
+  // A load needs k6, which a machine may not have; containers need an engine and an image, as in test/docker.
   const k6 = spawnSync(process.env['SVCNET_K6'] ?? 'k6', ['version']);
   const runnable = examples.filter(
     (name) => !CONTAINER_EXAMPLES.includes(name) && (name !== 'k6' || k6.status === 0),
@@ -232,7 +232,7 @@ describe('the guides', () => {
       .map(({ code }) => ({ name, code })),
   );
 
-  test('each has commands', () => {
+  test('each guide has commands', () => {
     expect(new Set(shown.map(({ name }) => name)).size).toBe(guides.length);
   });
 

@@ -8,14 +8,14 @@ import { readSchedule, SCHEDULE_FILE } from '../../harness/schedule/schedule.ts'
 import storm from '../../scenarios/storm.ts';
 
 const TIMEOUT_MS = 900_000;
-/** Far below what a slow machine takes in this time: a storm without load would find nothing. */
+/** Far below what a slow machine handles in this time: a storm without load would find nothing. */
 const CHUNKS_MIN = 2000;
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-storm-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test(
-  'a storm of three minutes loses nothing, and is written down',
+  'a storm of three minutes loses nothing and is recorded',
   async () => {
     const set = { duration: '3m', reserve: '12000', 'fault-every': '4s' };
     const { scenarios, report } = await runScenarios({
@@ -34,7 +34,7 @@ test(
     expect(ledger?.missing).toBe(0);
     const { faults, operations } = readSchedule(join(report, SCHEDULE_FILE));
     expect(faults.length).toBeGreaterThan(20);
-    // Those of one node follow each other: not every one of the schedule finds its turn.
+    // Faults of one node run one after another, so not every one of the schedule gets its turn.
     expect(figures?.find(({ name }) => name === 'faults')?.value).toBeGreaterThan(10);
     expect(operations.length).toBeGreaterThan(100);
   },

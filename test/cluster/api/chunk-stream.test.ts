@@ -87,7 +87,7 @@ describe('without a tag', () => {
     ['svc', '00'],
     ['swarm', ''],
   ] as const)(
-    '%s: 1000 chunks sent ahead are 1000 acknowledgements %j and 1000 pushes',
+    '%s: 1000 chunks sent ahead get 1000 acknowledgements %j and 1000 pushes',
     async (name, answer) => {
       const { url, turn, services } = await start(name);
       const { socket, answers } = await open(url);
@@ -102,7 +102,7 @@ describe('without a tag', () => {
     },
   );
 
-  test('what was taken is pushed although the client is gone', async () => {
+  test('accepted chunks are pushed even when the client has gone', async () => {
     const { url, turn } = await start();
     const { socket, ended } = await open(url);
     for (let i = 0; i < 300; i++) socket.send(chunkNo(i).data);
@@ -152,7 +152,7 @@ describe('with a tag', () => {
   test.each([
     ['says goodbye', (socket: WebSocket) => socket.close()],
     ['is cut', (socket: WebSocket) => socket.terminate()],
-  ])('what was acknowledged stays when the client %s', async (_what, leave) => {
+  ])('acknowledged chunks stay when the client %s', async (_what, leave) => {
     const node = await start();
     const tag = await tagOf(node);
     const { socket, answers } = await open(node.url, tag);
@@ -162,7 +162,7 @@ describe('with a tag', () => {
     await vi.waitFor(() => expect(node.services.store.tags.get(tag)).toMatchObject({ split: 50 }));
   });
 
-  test('what was sent before the goodbye is taken, acknowledged or not', async () => {
+  test('chunks sent before the close frame are stored, acknowledged or not', async () => {
     const node = await start();
     const tag = await tagOf(node);
     const { socket } = await open(node.url, tag);
@@ -171,7 +171,7 @@ describe('with a tag', () => {
     await vi.waitFor(() => expect(node.services.store.tags.get(tag)).toMatchObject({ split: 500 }));
   });
 
-  test('the end of the node ends the stream, and what was taken is kept', async () => {
+  test('stopping the node ends the stream, and keeps the accepted chunks', async () => {
     const node = await start();
     const tag = await tagOf(node);
     const { socket, answers, ended } = await open(node.url, tag);
@@ -183,7 +183,7 @@ describe('with a tag', () => {
   });
 });
 
-/** swarm: a stream without a batch, whose chunks bring their own stamps. */
+/** swarm: a stream without a batch, whose chunks carry their own stamps. */
 async function openStamped(url: string, query = ''): Promise<Stream> {
   return openWith(`${url}${query}`, {});
 }
@@ -191,8 +191,8 @@ async function openStamped(url: string, query = ''): Promise<Stream> {
 const stamped = (number: number, stamp = stampOf(1)) =>
   Buffer.concat([Buffer.from(stamp, 'hex'), chunkNo(number).data]);
 
-describe('chunks with stamps of their own', () => {
-  test('are pushed, each acknowledged when it is delivered', async () => {
+describe('chunks with their own stamps', () => {
+  test('are pushed, and each is acknowledged once it is delivered', async () => {
     const { url, turn } = await start('swarm');
     const { socket, answers, ended } = await openStamped(url);
     for (let i = 0; i < 20; i++) socket.send(stamped(i));
@@ -204,7 +204,7 @@ describe('chunks with stamps of their own', () => {
     expect((await ended)[0]).toBe(1000);
   });
 
-  test('of a tag, which the query names, are stored, and may be pushed at once', async () => {
+  test('under the tag of the query are stored, and may be pushed at once', async () => {
     const node = await start('swarm');
     const { store } = node.services;
     const tag = await tagOf(node);
@@ -235,7 +235,7 @@ describe('chunks with stamps of their own', () => {
     expect([answers, turn.pushed]).toEqual([[], []]);
   });
 
-  test('that are not delivered end the stream', async () => {
+  test('end the stream when they cannot be delivered', async () => {
     const { url, turn } = await start('swarm');
     turn.pushError = new Error('refused');
     const { socket, ended } = await openStamped(url);
@@ -258,12 +258,12 @@ describe('the tag in the query', () => {
     return [code, message];
   };
 
-  test.each(['x', '-1', '+1', '1.5', '18446744073709551616'])('swarm: %s is no tag', async (text) => {
+  test.each(['x', '-1', '+1', '1.5', '18446744073709551616'])('swarm: %s is not a tag', async (text) => {
     const query = `?swarm-tag=${encodeURIComponent(text)}`;
     expect(await asked('swarm', query)).toEqual([400, 'invalid swarm-tag query parameter']);
   });
 
-  test('swarm: is that of the stream unless a header says otherwise', async () => {
+  test('swarm: applies to the stream unless a header names another', async () => {
     expect(await asked('swarm', '?swarm-tag=7')).toEqual([404, 'tag not found']);
     expect(await asked('swarm', '?swarm-tag=')).toEqual([400, 'upgrade failed']);
     expect(await asked('swarm', '?swarm-tag=x', { 'swarm-tag': '7' })).toEqual([404, 'tag not found']);
@@ -273,13 +273,13 @@ describe('the tag in the query', () => {
     ]);
   });
 
-  test('svc: is not looked at', async () => {
+  test('svc: is ignored', async () => {
     const paid = { 'svc-postage-batch-id': BATCH };
     expect(await asked('svc', '?svc-tag=x', paid)).toEqual([400, 'upgrade failed']);
   });
 });
 
-describe('what is no chunk, or finds no place', () => {
+describe('messages that are not chunks or cannot be stored', () => {
   test('swarm: 4105 bytes: 1011 invalid chunk data', async () => {
     const { socket, ended } = await open((await start('swarm')).url);
     socket.send(new Uint8Array(4105));
@@ -322,7 +322,7 @@ describe('what is no chunk, or finds no place', () => {
 });
 
 describe('a client', () => {
-  test('that sends nothing is dropped', async () => {
+  test('that sends nothing is disconnected', async () => {
     const { ended } = await open((await start('svc', hurried(10_000))).url);
     expect(await ended).toEqual([1006, '']);
   });
@@ -331,11 +331,11 @@ describe('a client', () => {
     const { socket } = await open((await start()).url);
     const pong = new Promise((resolve) => socket.once('pong', (data) => resolve(String(data))));
     socket.ping('there?');
-    // Also while nothing is asked for.
+    // Even while nothing is requested.
     expect(await pong).toBe('there?');
   });
 
-  test('is refused as any other before the handshake is looked at', async () => {
+  test('is refused like any other request before the handshake is examined', async () => {
     const node = await start();
     const { api, services } = node;
     const asked = async (headers: Record<string, string>) => {

@@ -1,4 +1,4 @@
-/** What only a real socket shows: connections that break, readers that do not read, bytes that are no HTTP. */
+/** What only a real socket shows: connections that break, readers that do not read, bytes that are not HTTP. */
 import { connect, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -51,7 +51,7 @@ async function start(clock: Clock = systemClock()): Promise<Running> {
 async function raw(port: number, bytes: string | Buffer): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   await new Promise((resolve) => socket.once('connect', resolve));
-  // The server may cut the connection: that is what some of the tests are about.
+  // The server may cut the connection, which some of the tests expect.
   socket.on('error', () => undefined);
   socket.write(bytes);
   return socket;
@@ -67,7 +67,7 @@ function uploadHead(length: number, deferred = true): string {
   return `POST /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\nsvc-postage-batch-id: ${BATCH}\r\nsvc-tag: 1\r\nsvc-deferred-upload: ${deferred}\r\nContent-Length: ${length}\r\n\r\n`;
 }
 
-/** A file of 64 MiB in three chunks: every leaf is the same one. */
+/** A file of 64 MiB in three chunks: all leaves are the same. */
 function largeFile(): { reference: string; chunks: Chunk[]; size: number } {
   const leaf = makeCac(BigInt(CHUNK_PAYLOAD_SIZE), new Uint8Array(CHUNK_PAYLOAD_SIZE).fill(1));
   const above = (child: Chunk, span: number) =>
@@ -96,7 +96,7 @@ describe('uploads that break off', () => {
     expect(services.store.uploads.pendingCount()).toBe(0);
   });
 
-  test('a client that leaves while its direct upload waits for receipts ends the pushes', async () => {
+  test('a client that leaves while its direct upload waits for receipts stops the pushes', async () => {
     const { main, port, turn } = await start();
     turn.pushesHang = true;
     const socket = await raw(
@@ -114,7 +114,7 @@ describe('uploads that break off', () => {
     });
   });
 
-  test('an upload whose client sends no more is answered, closed and taken back', async () => {
+  test('an upload whose client stops sending is answered, closed and rolled back', async () => {
     const { main, port, turn, services } = await start(hurried());
     await services.store.tags.create();
     const socket = await raw(port, `${uploadHead(1_000_000)}some of it`);
@@ -126,7 +126,7 @@ describe('uploads that break off', () => {
     expect(await body.text()).toContain('svc_api_idle_ended_count{what="body"} 1');
   });
 
-  test('a client that asks before it sends is told to go on', async () => {
+  test('a client that expects 100-continue is told to continue', async () => {
     const { port, services } = await start();
     await services.store.tags.create();
     const head = uploadHead(4).replace('\r\n\r\n', '\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n');
@@ -176,7 +176,7 @@ describe('answers before the body is read', () => {
     },
   );
 
-  test('a bucket that fills up in the middle of the body', async () => {
+  test('a bucket that fills up in the middle of the body is answered with 402', async () => {
     const { main, turn } = await start();
     turn.stampsLeft = 10;
     const client = new Client(main);
@@ -218,7 +218,7 @@ describe('answers before the body is read', () => {
 });
 
 describe('downloads', () => {
-  test('a reader that does not read holds the chunks back, and gets the rest when it does', async () => {
+  test('a reader that does not read holds back the chunks, and gets the rest once it reads', async () => {
     const { port, services, turn } = await start();
     const { reference, chunks, size } = largeFile();
     for (const chunk of chunks) turn.network.set(toHex(chunk.address), chunk);
@@ -260,7 +260,7 @@ describe('downloads', () => {
     expect(fetched).toBeGreaterThanOrEqual(size / CHUNK_PAYLOAD_SIZE);
   });
 
-  test('a reader that never reads is cut off, and leaves no place taken', async () => {
+  test('a reader that never reads is cut off, and its slot is freed', async () => {
     const { main, port, turn } = await start(hurried());
     const { reference, chunks } = largeFile();
     for (const chunk of chunks) turn.network.set(toHex(chunk.address), chunk);
@@ -275,7 +275,7 @@ describe('downloads', () => {
     stalled.destroy();
   });
 
-  test('a client that leaves ends the fetching', async () => {
+  test('a client that leaves stops the retrieval', async () => {
     const { port, services } = await start();
     const { reference, chunks } = largeFile();
     const byAddress = new Map(chunks.map((chunk) => [toHex(chunk.address), chunk]));
@@ -297,7 +297,7 @@ describe('downloads', () => {
     await vi.waitFor(() => expect(asked.at(-1)?.aborted).toBe(true));
   });
 
-  test('a chunk that fails in the middle breaks the body short of its length', async () => {
+  test('a chunk that fails in the middle breaks off the body short of its length', async () => {
     const { main, services } = await start();
     const { reference, chunks } = largeFile();
     const byAddress = new Map(chunks.map((chunk) => [toHex(chunk.address), chunk]));
@@ -347,7 +347,7 @@ describe('connections', () => {
     expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toEqual({ code, message });
   });
 
-  test('both listeners serve what is theirs', async () => {
+  test('both listeners serve their own routes', async () => {
     const { api } = await start();
     const statusOf = async (address: string | undefined, path: string) => {
       const { statusCode, body } = await request(`http://${address}${path}`);
@@ -360,7 +360,7 @@ describe('connections', () => {
     expect(await statusOf(api.addresses.debug, '/v1/health')).toBe(200);
   });
 
-  test('an address in use is named', async () => {
+  test('an address in use is named in the error', async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const bound = taken.address();
@@ -387,7 +387,7 @@ describe('connections', () => {
     });
   });
 
-  test('stopping ends a request that waits', async () => {
+  test('stopping ends a waiting request', async () => {
     const { api, main, turn } = await start();
     turn.pushesHang = true;
     const headers = { 'svc-postage-batch-id': BATCH, 'svc-deferred-upload': 'false' };
@@ -405,7 +405,7 @@ describe('connections', () => {
   });
 });
 
-describe('names of files on the wire', () => {
+describe('file names on the wire', () => {
   const NAME = 'é pr€is.txt';
 
   test.each([
@@ -415,7 +415,7 @@ describe('names of files on the wire', () => {
     ['GET', 'Range: bytes=5-2\r\n'],
     ['GET', 'If-None-Match: *\r\n'],
     ['GET', 'If-Match: "x"\r\n'],
-  ])('%s %j tells a name in UTF-8, as it is', async (method, header) => {
+  ])('%s %j sends a name in UTF-8 as it is', async (method, header) => {
     const { main, port } = await start();
     const { body } = await request(`${main}/svc?name=${encodeURIComponent(NAME)}`, {
       method: 'POST',

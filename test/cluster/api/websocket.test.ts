@@ -76,7 +76,7 @@ const GOOD = {
   'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
 };
 
-/** The answer to a handshake whose connection the server ends; a header of undefined is not sent. */
+/** The answer to a handshake whose connection the server ends; a header that is undefined is not sent. */
 async function handshake(
   port: number,
   changes: Record<string, string | undefined>,
@@ -128,7 +128,7 @@ describe('the handshake', () => {
     expect(turn.subscriptions.size).toBe(0);
   });
 
-  test('parameters come first, then the method', async () => {
+  test('parameters are checked first, then the method', async () => {
     const { port } = await start();
     const bad = await handshake(port, { 'Sec-WebSocket-Key': undefined }, 'GET /gsoc/subscribe/xx HTTP/1.1');
     expect(bad).toContain('invalid path params');
@@ -136,7 +136,7 @@ describe('the handshake', () => {
     expect(post).toMatch(/^HTTP\/1.1 405 /);
   });
 
-  test('a request for a WebSocket where there is none is answered as any other', async () => {
+  test('a WebSocket request to an ordinary route is answered like any other', async () => {
     const { port } = await start();
     const answer = await handshake(port, {}, 'GET /health HTTP/1.1');
     expect(answer).toMatch(/^HTTP\/1.1 200 /);
@@ -144,7 +144,7 @@ describe('the handshake', () => {
     expect(await handshake(port, {}, 'GET /nowhere HTTP/1.1')).toMatch(/^HTTP\/1.1 404 /);
   });
 
-  test('pages of an allowed origin, of the node itself and clients without one are let in', async () => {
+  test('pages of an allowed origin or of the node itself, and clients without an origin, are let in', async () => {
     const { url, port, turn } = await start();
     const origins = [{ origin: 'http://APP.test' }, { origin: `http://127.0.0.1:${port}` }, {}];
     for (const headers of origins) await open(`${url}/v1/gsoc/subscribe/${ADDRESS}`, headers);
@@ -220,7 +220,7 @@ describe('a subscription', () => {
     await vi.waitFor(() => expect(pings).toBeGreaterThanOrEqual(2), { timeout: 10_000 });
   });
 
-  test('of a client that does not read ends four seconds after its connection is full', async () => {
+  test('of a client that does not read ends four seconds after its connection has filled up', async () => {
     const { url, turn } = await start(hurried());
     const slow = await open(`${url}/pss/subscribe/topic`);
     const quick = await open(`${url}/pss/subscribe/topic`);
@@ -232,7 +232,7 @@ describe('a subscription', () => {
     let sent = 0;
     await vi.waitFor(
       () => {
-        // The buffers of the system take some megabytes first.
+        // The buffers of the system hold some megabytes first.
         for (let n = 0; n < 50; n++, sent++) for (const { deliver } of turn.subscriptions) deliver(message);
         expect(turn.subscriptions.size).toBe(1);
       },
@@ -244,7 +244,7 @@ describe('a subscription', () => {
     expect(await code).toBe(1006);
   });
 
-  test('of a client that pings without end and takes no answer ends as well', async () => {
+  test('of a client that keeps pinging and reads no answer ends too', async () => {
     const { url, turn } = await start();
     const socket = await open(`${url}/pss/subscribe/topic`);
     await vi.waitFor(() => expect(turn.subscriptions.size).toBe(1));
@@ -259,7 +259,7 @@ describe('a subscription', () => {
     );
   });
 
-  test('that the node has no room for is closed with the advice to try again later', async () => {
+  test('is closed with the advice to try again later when the node has no room for it', async () => {
     const { url, turn } = await start();
     turn.failing.add('subscribe');
     const socket = await open(`${url}/pss/subscribe/topic`);
@@ -280,7 +280,7 @@ describe('a stopping node', () => {
     expect(turn.subscriptions.size).toBe(0);
   });
 
-  test('does not wait for one that does not answer', async () => {
+  test('does not wait for a client that does not answer', async () => {
     const { api, port, turn } = await start();
     const lines = Object.entries(GOOD).map(([name, value]) => `${name}: ${value}`);
     const head = ['GET /pss/subscribe/topic HTTP/1.1', 'Host: 127.0.0.1', ...lines].join('\r\n');

@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** An endpoint whose status the test chooses. */
+/** An endpoint whose status is set by the test. */
 async function endpoint(): Promise<{ url: string; asked: () => number; answer: (status: number) => void }> {
   let status = 200;
   let asked = 0;
@@ -29,7 +29,7 @@ async function endpoint(): Promise<{ url: string; asked: () => number; answer: (
   };
 }
 
-test('many looks at once are one question, and the next one waits its turn', async () => {
+test('looks at the same time share one question, and the next look waits its turn', async () => {
   const { url, asked } = await endpoint();
   const driver = createAttachedDriver();
   closing.push(() => driver.close());
@@ -50,7 +50,7 @@ test('an endpoint that has never answered is silent at once, with the reason', a
   expect(nobody.silence).toContain('ECONNREFUSED');
 });
 
-test('nothing that runs elsewhere is started, stopped or disposed of', async () => {
+test('parts that run elsewhere are never started, stopped or removed', async () => {
   const { url, asked } = await endpoint();
   const driver = createAttachedDriver();
   closing.push(() => driver.close());
@@ -70,7 +70,7 @@ test('nothing that runs elsewhere is started, stopped or disposed of', async () 
   expect(asked()).toBe(0);
 });
 
-test('one that stops answering is silent after some seconds, not at once, and comes back', async () => {
+test('an endpoint that stops answering is silent after some seconds, not at once, and comes back', async () => {
   const { url, answer } = await endpoint();
   const driver = createAttachedDriver();
   closing.push(() => driver.close());

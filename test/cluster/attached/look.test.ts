@@ -1,4 +1,4 @@
-/** What endpoints are taken for, by what they answer. */
+/** How endpoints are recognised by their answers. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -48,7 +48,7 @@ test.each([
   ['our node in the swarm dialect', { beeMode: 'light' }, ED25519, ['svc', 'swarm', 'light']],
   ['a Bee', { beeMode: 'full' }, P256, ['bee', 'swarm', 'full']],
   ['a Bee without a chain', { beeMode: 'ultra-light' }, P256, ['bee', 'swarm', 'light']],
-])('%s is known by what it says of itself', async (_what, node, underlay, expected) => {
+])('%s is recognised by its answers', async (_what, node, underlay, expected) => {
   const seen = await lookAt(withoutChain(node, underlay));
   if ('mistake' in seen) throw new Error(seen.mistake);
   expect([seen.flavour, seen.dialect, seen.mode]).toEqual(expected);
@@ -64,13 +64,13 @@ test.each([
   ['a page', { '/node': '<html></html>' }],
   ['another service', { '/node': { mode: 'full' } }],
   ['a server without such a path', {}],
-])('%s is no storage node', async (_what, answers: Answers) => {
+])('%s is not a storage node', async (_what, answers: Answers) => {
   expect(await lookAt(answers)).toEqual({
     mistake: 'answers, but is not a storage node: GET /node returns no mode',
   });
 });
 
-test('nodes without a chain need no endpoint of one', async () => {
+test('nodes without a chain need no chain endpoint', async () => {
   const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-look-'));
   closing.push(() => rmSync(stateDir, { recursive: true, force: true }));
   const api = await endpoint(withoutChain({ beeMode: 'ultra-light' }, P256));

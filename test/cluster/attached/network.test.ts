@@ -1,4 +1,4 @@
-/** A network of one state folder, attached in another one: as a network that somebody else has started. */
+/** A network of one state folder, attached from another: like a network started elsewhere. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -85,7 +85,7 @@ describe('from the command line', () => {
     writeFileSync(file, `chain: { rpc: ${theirs.chain.rpc} }\nnodes:\n${nodes.join('\n')}\n`);
   });
 
-  test('a network becomes a cluster whose nodes are what they say', async () => {
+  test('a network becomes a cluster whose nodes are described by their own answers', async () => {
     const { code, stdout } = await svcnet('attach', '-f', file, '--json');
     expect(code).toBe(0);
     const document = JSON.parse(stdout) as ClusterDocument;
@@ -110,13 +110,13 @@ describe('from the command line', () => {
     expect(document.batches).toEqual(theirs.batches);
   });
 
-  test('a name is taken once', async () => {
+  test('a name can be used only once', async () => {
     const { code, stderr } = await svcnet('attach', '-f', file);
     expect(code).toBe(2);
     expect(stderr).toContain("a cluster named 'field-net' is running already");
   });
 
-  test('it is looked at like any other cluster', async () => {
+  test('it can be inspected like any other cluster', async () => {
     expect((await svcnet('ps')).stdout).toMatch(/field-net +attached · chain/);
     const { stdout } = await svcnet('status', '--json');
     const status = JSON.parse(stdout) as { problems: string[]; nodes: { peers: number }[] };
@@ -144,7 +144,7 @@ describe('from the command line', () => {
     expect(stderr).toContain(`error: ${reason}`);
   });
 
-  test('down forgets it and stops nothing', async () => {
+  test('down forgets the network and stops nothing', async () => {
     const { code, stdout } = await svcnet('down', '--all');
     expect(code).toBe(0);
     expect(stdout).toContain('forgot field-net: its 4 nodes keep running');
@@ -180,7 +180,7 @@ describe('scenarios on a network without control endpoint', () => {
     SCENARIO_MS,
   );
 
-  test('what the tokens of unknown accounts add up to is not checked, and the report says so', async () => {
+  test('the total of tokens is not checked with unknown accounts, and the report says so', async () => {
     const { result, unchecked } = await run('whole', 'settlements', { 'dry-run': 'true' });
     expect(result).toBe('passed');
     expect(unchecked).toEqual(['tokens on the chain: not every account of an attached network is known']);
@@ -189,20 +189,20 @@ describe('scenarios on a network without control endpoint', () => {
   test.each([
     ['stake', /^needs the control endpoint of the chain/],
     ['radius-growth', /^needs nodes that svcnet has started/],
-  ])('%s is refused before it begins', async (scenario, reason) => {
+  ])('%s is refused before it starts', async (scenario, reason) => {
     const { result, skipReason, assertions } = await run('whole', scenario);
     expect(result).toBe('skipped');
     expect(skipReason).toMatch(reason);
     expect(assertions).toEqual([]);
   });
 
-  test('it is meshed when every node has a peer', async () => {
+  test('it is meshed once every node has a peer', async () => {
     expect(await net.meshed()).toEqual({ links: 12, expected: 12 });
   });
 });
 
 test(
-  'a part of a network is open: chunks may be on the nodes that are not listed',
+  'chunks may be missing in a part of a network: unlisted nodes may hold them',
   async () => {
     const nodes = endpointsOf(theirs).slice(0, 2);
     await using net = await Cluster.attachNetwork(
@@ -221,7 +221,7 @@ test(
   SCENARIO_MS,
 );
 
-test('with its control endpoint a chain mines and funds', async () => {
+test('with a control endpoint the chain mines and funds', async () => {
   const { control = '', rpc } = readRecord(join(folder, 'theirs'), theirs.name)?.chain ?? {};
   await using net = await Cluster.attachNetwork(
     { name: 'controlled', chain: { rpc: rpc ?? '', control }, nodes: endpointsOf(theirs) },
@@ -236,7 +236,7 @@ test('with its control endpoint a chain mines and funds', async () => {
   expect(await net.chain.height()).toBeGreaterThanOrEqual(height + 3);
 });
 
-test('without its control endpoint no block is mined, and the message says what is missing', async () => {
+test('without a control endpoint no block is mined, and the message says what is missing', async () => {
   await using net = await Cluster.attachNetwork(
     { name: 'uncontrolled', chain: { rpc: theirs.chain.rpc }, nodes: endpointsOf(theirs) },
     { stateDir },
@@ -246,7 +246,7 @@ test('without its control endpoint no block is mined, and the message says what 
   expect(stderr).toContain('this chain has no control endpoint: blocks cannot be mined on demand');
 });
 
-test('the list of clusters tells networks that answer from those that do not', async () => {
+test('the list of clusters shows which networks answer and which do not', async () => {
   const ended = await Cluster.start({
     driver: 'embedded',
     stateDir: join(folder, 'theirs'),
@@ -270,7 +270,7 @@ test('the list of clusters tells networks that answer from those that do not', a
   expect([states.get(first.name), states.get(second.name)]).toEqual(['running', 'silent']);
 }, 60_000);
 
-test('a node without batch gets one, which is its default from then on', async () => {
+test('a node without a batch gets one, which becomes its default', async () => {
   const nodes = endpointsOf(strangers);
   await using net = await Cluster.attachNetwork(
     { name: 'poor', chain: { rpc: strangers.chain.rpc }, nodes },
@@ -286,12 +286,12 @@ test('a node without batch gets one, which is its default from then on', async (
   await again.detach();
 }, 120_000);
 
-describe('what cannot be a network is named at once, and nothing is attached', () => {
+describe('an invalid network is refused with the reason, and nothing is attached', () => {
   afterAll(() => {
     expect(existsSync(join(stateDir, 'clusters', 'wrong'))).toBe(false);
   });
 
-  test('endpoints that do not answer, are no nodes, or are one node', async () => {
+  test('endpoints that do not answer, are not nodes, or are the same node', async () => {
     const [first] = theirs.nodes;
     const { port } = new URL(first?.api ?? '');
     const mistakes = await mistakesOf({
@@ -314,7 +314,7 @@ describe('what cannot be a network is named at once, and nothing is attached', (
     ]);
   });
 
-  test('nodes of another network, although its chain has the same id and contracts', async () => {
+  test('nodes of another network, even when its chain has the same id and contracts', async () => {
     const mistakes = await mistakesOf({
       chain: { rpc: theirs.chain.rpc },
       nodes: [...endpointsOf(theirs).slice(0, 1), ...endpointsOf(strangers)],
@@ -326,7 +326,7 @@ describe('what cannot be a network is named at once, and nothing is attached', (
     ]);
   });
 
-  test('an endpoint that is no chain, no endpoint, and contracts that are not there', async () => {
+  test('an endpoint that is not a chain, no endpoint, and missing contracts', async () => {
     const [first] = endpointsOf(theirs);
     const nodes = first === undefined ? [] : [first];
     expect(await mistakesOf({ chain: { rpc: theirs.node(0).api }, nodes })).toEqual([
@@ -350,7 +350,7 @@ describe('what cannot be a network is named at once, and nothing is attached', (
 });
 
 test(
-  'a node that stops answering ends a run, named',
+  'a node that stops answering ends a run and is named',
   async () => {
     const nodes = endpointsOf(theirs);
     const chain = { rpc: theirs.chain.rpc };

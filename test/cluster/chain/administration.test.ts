@@ -1,4 +1,4 @@
-/** What the owner of the contracts does to them while the chain runs. */
+/** Administration of the contracts by their owner while the chain runs. */
 import { describe, expect, test } from 'vitest';
 import { player, TOKENS, useNetwork } from './network.ts';
 
@@ -7,7 +7,7 @@ const view = (contract: Parameters<typeof net.current.view>[0], method: string, 
   net.current.view(contract, method, args);
 
 describe('the swap price', () => {
-  test('changes alone, as does the deduction', async () => {
+  test('is changed on its own, and so is the deduction', async () => {
     const { chain, swapPriceOracle } = net.current;
     await chain.setSwapPrice({ price: 100_000n });
     expect([...((await view(swapPriceOracle, 'getPrice')) as Iterable<bigint>)]).toEqual([100_000n, 0n]);
@@ -17,7 +17,7 @@ describe('the swap price', () => {
 });
 
 describe('the storage price', () => {
-  test('is pushed to the postage contract, and not below the minimum', async () => {
+  test('is pushed to the postage contract, but not below the minimum', async () => {
     const { chain, postageStamp } = net.current;
     await chain.setStoragePrice(96_000n);
     expect(await view(postageStamp, 'lastPrice')).toBe(96_000n);
@@ -25,7 +25,7 @@ describe('the storage price', () => {
     expect(await view(postageStamp, 'lastPrice')).toBe(24_000n);
   });
 
-  test('that the oracle would cut is refused', async () => {
+  test('is refused when the oracle would truncate it', async () => {
     await expect(net.current.chain.setStoragePrice(2n ** 22n)).rejects.toMatchObject({
       code: 'OPTIONS_INVALID',
       message: 'price is 4194304, expected at most 4194303',
@@ -34,7 +34,7 @@ describe('the storage price', () => {
 });
 
 test.each(['token', 'postageStamp', 'stakeRegistry', 'redistribution'] as const)(
-  'the contract %s is paused and resumed, each once',
+  'the contract %s can be paused and resumed, each once',
   async (name) => {
     const { chain } = net.current;
     const contract = net.current[name];
@@ -57,7 +57,7 @@ test('the postage oracle is paused too', async () => {
   expect(await view(priceOracle, 'isPaused')).toBe(false);
 });
 
-test('tokens for nobody are refused while their contract is paused, and the next ones arrive', async () => {
+test('funding with tokens is refused while their contract is paused, and works afterwards', async () => {
   const { chain, token } = net.current;
   const before = (await view(token, 'balanceOf', player.address)) as bigint;
   await chain.pauseContract('token');
@@ -68,7 +68,7 @@ test('tokens for nobody are refused while their contract is paused, and the next
 });
 
 describe('a reorganisation', () => {
-  test('loses the transactions of the replaced blocks, and keeps the height', async () => {
+  test('drops the transactions of the replaced blocks, and keeps the height', async () => {
     const { chain, token } = net.current;
     const before = await view(token, 'balanceOf', player.address);
     await chain.fund(player.address, { tokens: TOKENS });
@@ -79,7 +79,7 @@ describe('a reorganisation', () => {
     expect(await view(token, 'balanceOf', player.address)).toBe(before);
   });
 
-  test('deeper than the state that the chain keeps is refused', async () => {
+  test('is refused when deeper than the state that the chain keeps', async () => {
     await expect(net.current.chain.reorganise(61)).rejects.toMatchObject({
       message: 'cannot replace 61 blocks: 1 to 60',
     });

@@ -80,7 +80,7 @@ describe('SimpleSwapFactory', () => {
   const factory = () => net.current.factory;
   const salt = id('another salt');
 
-  test('deploys a minimal proxy of its master at the specified address', async () => {
+  test('deploys a minimal proxy of its master at the expected address', async () => {
     expect(factory().address.toLowerCase()).toBe(deployment.factory);
     expect(await net.current.view(factory(), 'master')).toBe(getAddress(deployment.master));
     expect(await net.current.view(factory(), 'ERC20Address')).toBe(net.current.token.address);
@@ -108,20 +108,20 @@ describe('SimpleSwapFactory', () => {
     expect(await net.current.view(other, 'defaultHardDepositTimeout')).toBe(TIMEOUT_S);
   });
 
-  test('deploys once per sender and salt', async () => {
+  test('deploys only once per sender and salt', async () => {
     const args = [second.address, 0, deployment.salt];
     const refused = await net.current.refusal(factory(), 'deploySimpleSwap', args, { from: player });
     expect(refused).toBe('ERC1167: create2 failed');
     await net.current.send(factory(), 'deploySimpleSwap', args, { from: second });
   });
 
-  test('refuses an issuer who is nobody', async () => {
+  test('refuses the zero address as issuer', async () => {
     expect(await net.current.refusal(factory(), 'deploySimpleSwap', [ZeroAddress, 0, salt])).toBe(
       'invalid issuer',
     );
   });
 
-  test('leaves nothing to take over', async () => {
+  test('leaves no uninitialised contract to take over', async () => {
     const init = [stranger.address, net.current.token.address, 0];
     expect(await refusal('init', init)).toBe('already initialized');
     const master = net.current.chequebook(deployment.master);
@@ -152,7 +152,7 @@ describe('the signed data', () => {
     return contract;
   }
 
-  test.each(cheques)('of a cheque on chain $chainId is accepted there and on no other chain', async (row) => {
+  test.each(cheques)('of a cheque on chain $chainId is valid there and on no other chain', async (row) => {
     const chequebook =
       row.chequebook === deployment.address ? book() : await chequebookAt(row.chequebook, row.issuer);
     await net.current.chain.fund(chequebook.address, { tokens: 10n ** 30n });
@@ -172,7 +172,7 @@ describe('the signed data', () => {
     expect(refused).toBe('invalid issuer signature');
   });
 
-  test('of an authorisation lets another one cash for its share', async () => {
+  test('of an authorisation lets a third party cash for its share', async () => {
     const chequebook = await chequebookAt(authorisation.chequebook, third.address);
     const beneficiary = authorisation.recipient;
     const issuerSig = await cheque(500n, {
@@ -198,7 +198,7 @@ describe('the signed data', () => {
 });
 
 describe('cashing', () => {
-  test('pays the growth of the cumulative payout to the recipient', async () => {
+  test('pays the increase of the cumulative payout to the recipient', async () => {
     expect((await cash(400_000n)).events).toEqual([
       paid(third.address, 400_000n),
       cashed(400_000n, 400_000n),
@@ -213,13 +213,13 @@ describe('cashing', () => {
     expect(await view('bounced')).toBe(false);
   });
 
-  test('to somebody without tokens stays within the gas that nodes give it', async () => {
+  test('to an account without tokens stays within the gas limit of nodes', async () => {
     const { gasUsed } = await cash(400_000n, { recipient: stranger.address });
     expect(gasUsed).toBeLessThan(FIXED_GAS.cash);
     expect(await balanceOf(stranger.address)).toBe(400_000n);
   });
 
-  test('the same cheque again pays nothing and still says so', async () => {
+  test('the same cheque again pays nothing and still succeeds', async () => {
     await cash(400_000n);
     expect((await cash(400_000n)).events).toEqual([paid(third.address, 0n), cashed(0n, 400_000n)]);
   });
@@ -230,7 +230,7 @@ describe('cashing', () => {
     expect(await refusal('cashChequeBeneficiary', older, second)).toBe('SafeMath: subtraction overflow');
   });
 
-  test('what the balance does not cover bounces, for ever, and can be cashed later', async () => {
+  test('beyond the balance bounces, is marked for ever, and can be completed later', async () => {
     const { events } = await cash(DEPOSIT + 300n);
     expect(events).toEqual([
       'ChequeBounced()',
@@ -256,7 +256,7 @@ describe('cashing', () => {
     expect(await attempt(5n, await cheque(5n, { chequebook: third.address }))).toBe(invalid);
   });
 
-  test('malformed signatures are told apart', async () => {
+  test('reports malformed signatures by kind', async () => {
     const good = await cheque(5n);
     const attempt = (signature: string) =>
       refusal('cashChequeBeneficiary', [third.address, 5n, signature], second);
@@ -270,7 +270,7 @@ describe('cashing', () => {
     expect(await attempt(nobody)).toBe('ECDSA: invalid signature');
   });
 
-  test('the issuer pays out without a signature', async () => {
+  test('by the issuer needs no signature', async () => {
     const { events } = await net.current.send(book(), 'cashChequeBeneficiary', [third.address, 5n, '0x'], {
       from: player,
     });
@@ -286,7 +286,7 @@ describe('cashing', () => {
       callerPayout,
     });
 
-  test('by another one pays him what the beneficiary authorised', async () => {
+  test('by a third party pays it what the beneficiary authorised', async () => {
     const args = [second.address, third.address, 100n, await authorise(100n, 30n), 30n, await cheque(100n)];
     const { events } = await net.current.send(book(), 'cashCheque', args, {
       from: stranger,
@@ -299,7 +299,7 @@ describe('cashing', () => {
     ]);
   });
 
-  test('by another one needs the beneficiary’s signature on exactly this', async () => {
+  test('by a third party needs the signature of the beneficiary on exactly this payout', async () => {
     const attempt = (args: unknown[], from = stranger) => refusal('cashCheque', args, from);
     const issuerSig = await cheque(100n);
     const invalid = 'invalid beneficiary signature';
@@ -317,7 +317,7 @@ describe('cashing', () => {
     );
   });
 
-  test('by another one is refused when there is not enough for him', async () => {
+  test('by a third party is refused when its share is not covered', async () => {
     const authorised = await authorise(100n, 101n);
     const args = [second.address, third.address, 100n, authorised, 101n, await cheque(100n)];
     expect(await refusal('cashCheque', args, stranger)).toBe('SimpleSwap: cannot pay caller');
@@ -325,7 +325,7 @@ describe('cashing', () => {
 });
 
 describe('withdrawing', () => {
-  test('returns what is not deposited for somebody, within the gas that nodes give it', async () => {
+  test('returns what is not reserved by hard deposits, within the gas limit of nodes', async () => {
     await net.current.send(book(), 'increaseHardDeposit', [second.address, 400n], { from: player });
     const free = DEPOSIT - 400n;
     expect(await view('liquidBalance')).toBe(free);
@@ -338,7 +338,7 @@ describe('withdrawing', () => {
     expect(await balanceOf(player.address)).toBe(TOKENS - 400n);
   });
 
-  test('is the issuer’s alone', async () => {
+  test('is reserved to the issuer', async () => {
     expect(await refusal('withdraw', [1n], second)).toBe('not issuer');
   });
 });
@@ -353,7 +353,7 @@ describe('hard deposits', () => {
     return BigInt(Object(block).timestamp);
   };
 
-  test('reserve a part of the balance for one beneficiary', async () => {
+  test('reserve part of the balance for one beneficiary', async () => {
     expect((await increase(600n)).events).toEqual([`HardDepositAmountChanged(${second.address},600)`]);
     expect((await increase(100n)).events).toEqual([`HardDepositAmountChanged(${second.address},700)`]);
     expect(await view('totalHardDeposit')).toBe(700n);
@@ -365,7 +365,7 @@ describe('hard deposits', () => {
     );
   });
 
-  test('are used before the rest, and protect from the cheques of others', async () => {
+  test('are used before the rest, and are protected from the cheques of others', async () => {
     await increase(DEPOSIT - 100n);
     const toThird = await cheque(500n, { beneficiary: third.address });
     const other = await net.current.send(book(), 'cashChequeBeneficiary', [third.address, 500n, toThird], {
@@ -405,7 +405,7 @@ describe('hard deposits', () => {
     expect(await refusal('decreaseHardDeposit', [second.address])).toBe('deposit not yet timed out');
   });
 
-  test('that were raised again, or used up meanwhile, are not lowered', async () => {
+  test('that were raised again or used up in the meantime are not lowered', async () => {
     await increase(700n);
     await prepare(600n);
     await increase(1n);
@@ -415,7 +415,7 @@ describe('hard deposits', () => {
     expect(await refusal('decreaseHardDeposit', [second.address])).toBe('SafeMath: subtraction overflow');
   });
 
-  test('are the issuer’s to change', async () => {
+  test('can be changed only by the issuer', async () => {
     const notIssuer = 'SimpleSwap: not issuer';
     expect(await refusal('increaseHardDeposit', [second.address, 1n], second)).toBe(notIssuer);
     expect(await refusal('prepareDecreaseHardDeposit', [second.address, 1n], second)).toBe(notIssuer);
@@ -430,7 +430,7 @@ describe('hard deposits', () => {
     );
   });
 
-  test('have a time that the beneficiary agrees to', async () => {
+  test('have a timeout that the beneficiary agrees to', async () => {
     const agreed = { chequebook: deployment.address, beneficiary: second.address, decreaseTimeout: 5n };
     const signature = await second.signTypedData(domain(), TYPES.timeout, agreed);
     const attempt = (seconds: bigint) =>

@@ -1,4 +1,4 @@
-/** The complete round of the vectors, and every way in which its claim can be wrong. */
+/** The complete round of the vectors, and every error that its claim can have. */
 import { concat, keccak256, toBeHex } from 'ethers';
 import { describe, expect, test } from 'vitest';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
@@ -40,7 +40,7 @@ const proofs = (elements: readonly Element[] = vectorSample) =>
   claimProofs(elements, scenario.seed, scenario.anchor1);
 const refusal = (claim: readonly Proof[]) => net.current.refusal(game(), 'claim', claim, { from: player });
 
-test('the round of the vectors', async () => {
+test('the round of the vectors is claimed and paid', async () => {
   const { overlay, committed, revealed } = await play();
   expect(overlay).toBe(scenario.overlay);
   expect(committed?.block).toBe(blocks.commit);
@@ -73,13 +73,13 @@ test('the round of the vectors', async () => {
   expect(await net.current.refusal(game(), 'isWinner', [scenario.overlay])).toBe('AlreadyClaimed()');
 });
 
-test('anyone may send the claim, the winner is paid', async () => {
+test('anyone may send the claim, and the winner is paid', async () => {
   await play();
   const { events } = await net.current.send(game(), 'claim', proofs(), { from: stranger });
   expect(events).toEqual(scenario.claimEvents);
 });
 
-test('a seed is the hash of the one before and the randomness of the first reveal’s block', async () => {
+test('a seed is the hash of the previous one and the randomness of the block of the first reveal', async () => {
   const { update } = vectors.seeds;
   const next = (seed: string, randomness: string) => keccak256(concat([seed, randomness]));
   expect(next(update.seed, update.prevrandao)).toBe(update.newSeed);
@@ -94,7 +94,7 @@ describe('a claim with one wrong field', () => {
   const flip = (hex: string): string => `${hex.slice(0, -1)}${hex.endsWith('0') ? '1' : '0'}`;
   const transformed = (n: number) =>
     scenario.claimEvents.filter((e) => e.startsWith('transformed'))[n]?.slice(-67, -1);
-  /** Of each proof: its place in the claim, whether it is a single-owner chunk, its computed transformed address. */
+  /** For each proof: its place in the claim, whether it is a single-owner chunk, its computed transformed address. */
   const elements = [
     { name: 'proof 1', place: 0, computed: transformed(1) },
     { name: 'proof 2', place: 1, computed: transformed(2) },
@@ -204,7 +204,7 @@ describe('a claim with one wrong field', () => {
       notMatching,
     );
     expect(await withSoc({ chunkAddr: flip(chunkAddr) })).toMatch(/^InclusionProofFailed\(3,/);
-    // An invalid signature recovers to nobody, who is no owner either.
+    // An invalid signature recovers to the zero address, which is no owner either.
     const zero = { signer: '0x0000000000000000000000000000000000000000', signature: `0x${'00'.repeat(65)}` };
     expect(await withSoc(zero)).toBe(unverified);
     const missing = proofs();
@@ -224,19 +224,19 @@ describe('a sample', () => {
   const swapped = (a: number, b: number): Element[] =>
     vectorSample.map((element, i) => vectorSample[i === a ? b : i === b ? a : i] ?? element);
 
-  test('whose drawn elements are not in order is refused', async () => {
+  test('is refused when the drawn elements are not in order', async () => {
     const elements = swapped(scenario.indexes.x1, scenario.indexes.x2);
     await play({ commitment: reserveCommitment(elements) });
     expect(await refusal(proofs(elements))).toBe('RandomElementCheckFailed()');
   });
 
-  test('whose last element is not the greatest is refused', async () => {
+  test('is refused when its last element is not the greatest', async () => {
     const elements = swapped(scenario.indexes.x1, scenario.indexes.last);
     await play({ commitment: reserveCommitment(elements) });
     expect(await refusal(proofs(elements))).toBe('LastElementCheckFailed()');
   });
 
-  test('whose last element is too great for a full reserve is refused', async () => {
+  test('is refused when its last element is too great for a full reserve', async () => {
     const last = vectorSample[15]?.transformedAddress ?? '';
     await net.current.send(game(), 'setSampleMaxValue', [BigInt(last)]);
     await play();
@@ -246,7 +246,7 @@ describe('a sample', () => {
     await net.current.send(game(), 'claim', proofs());
   });
 
-  test('with chunks outside the neighbourhood is refused', async () => {
+  test('is refused with chunks outside the neighbourhood', async () => {
     // An overlay that shares its first bit with the anchor (0), so that depth 1 can be revealed.
     const stakeNonce = nearNonce();
     const { x1, x2, last } = scenario.indexes;
@@ -278,11 +278,11 @@ function nearNonce(): string {
   }
 }
 
-describe('a claim without the wiring of the contracts', () => {
+describe('a claim with a missing role', () => {
   const revoke = (contract: 'postageStamp' | 'stakeRegistry' | 'priceOracle', role: string, of: string) =>
     net.current.send(net.current[contract], 'revokeRole', [role, of]);
 
-  test('of the pot succeeds and says that nobody was paid', async () => {
+  test('without access to the pot succeeds and reports that nothing was paid', async () => {
     await revoke('postageStamp', roles.REDISTRIBUTOR_ROLE, game().address);
     await play();
     const { events } = await net.current.send(game(), 'claim', proofs());
@@ -293,14 +293,14 @@ describe('a claim without the wiring of the contracts', () => {
     ]);
   });
 
-  test('of the price to PostageStamp succeeds and says that the price was not adjusted', async () => {
+  test('without access of the price oracle to PostageStamp succeeds and reports that the price was not adjusted', async () => {
     await revoke('postageStamp', roles.PRICE_ORACLE_ROLE, net.current.priceOracle.address);
     await play();
     const { events } = await net.current.send(game(), 'claim', proofs());
     expect(events.slice(3, 5)).toEqual(['StampPriceUpdateFailed(24072)', 'PriceAdjustmentSkipped(1)']);
   });
 
-  test('of the price updater fails, unless the oracle is paused', async () => {
+  test('without the role of price updater fails, unless the oracle is paused', async () => {
     await revoke('priceOracle', roles.PRICE_UPDATER_ROLE, game().address);
     await net.current.send(net.current.priceOracle, 'pause');
     await play();
@@ -313,7 +313,7 @@ describe('a claim without the wiring of the contracts', () => {
   });
 });
 
-test('a claim is paused with the game', async () => {
+test('claims are paused together with the game', async () => {
   await play();
   await net.current.send(game(), 'pause');
   expect(await refusal(proofs())).toBe('Pausable: paused');

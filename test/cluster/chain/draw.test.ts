@@ -1,4 +1,4 @@
-/** Rounds with several players: who is drawn, who is frozen, and what the next rounds ask for. */
+/** Rounds with several players: which one is drawn, which are frozen, and what the next rounds require. */
 import { concat, keccak256, toBeHex, type Wallet } from 'ethers';
 import { describe, expect, test } from 'vitest';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
@@ -36,7 +36,7 @@ interface Player extends Part {
   silent?: boolean;
 }
 
-/** The draw as the specification words it: index of the chosen one among candidates with these densities. */
+/** The draw as specified: index of the chosen one among candidates with these densities. */
 function chosen(seed: string, draw: '0' | '1', candidates: { number: number; density: bigint }[]): number {
   let sum = 0n;
   let result = -1;
@@ -55,7 +55,7 @@ function expectedOutcome(seed: string, players: readonly Player[]) {
     .filter(({ silent }) => silent !== true);
   const hash = revealed[chosen(seed, '0', revealed)]?.commitment ?? '';
   const agreeing = revealed.filter(({ commitment }) => commitment === hash);
-  // The second draw counts only those who agree.
+  // The second draw counts only those that agree.
   const winner =
     agreeing[
       chosen(
@@ -87,7 +87,7 @@ const wins = (overlay: string | undefined) => net.current.view(game(), 'isWinner
 const frozen = (who: Wallet, overlay: string | undefined, rounds: number) =>
   `StakeFrozen(${who.address},${overlay},${rounds * ROUND})`;
 
-test('the random numbers of a draw are those of the vectors', () => {
+test('the random numbers of a draw match the vectors', () => {
   expect(random(selection.seed, '0', 2)).toBe(selection.truth2);
   expect(low128(selection.truth2)).toBe(BigInt(selection.truth2Low128));
   expect(random(selection.seed, '1', 0)).toBe(selection.winner0);
@@ -141,7 +141,7 @@ describe('the draw among three players', () => {
   test.each([
     ['first', player],
     ['last', third],
-  ])('freezes who disagrees for one round and pays the %s of the others', async (_, winner) => {
+  ])('freezes a dissenter for one round and pays the %s of the others', async (_, winner) => {
     const seed = seedFor(winner);
     const overlays = await play(players, seed);
     const { events } = await claim(seed);
@@ -156,7 +156,7 @@ describe('the draw among three players', () => {
     expect(events).toContain('PriceUpdate(24067)');
   });
 
-  test('freezes who did not reveal for two rounds', async () => {
+  test('freezes for two rounds a player that did not reveal', async () => {
     const silent = players.map((p, i) => ({ ...p, silent: i === 2 }));
     const seed = seedFor(player, silent);
     const overlays = await play(silent, seed);
@@ -170,7 +170,7 @@ describe('the draw among three players', () => {
     ]);
   });
 
-  test('counts the same sample at another depth as disagreement', async () => {
+  test('counts the same sample at a different depth as disagreement', async () => {
     const deeper: Player = { from: second, tokens: 20, commitment: truth, height: 1, depth: 1 };
     const list = [players[0] ?? deeper, deeper];
     const overlays = await play(list, seedOf(1));
@@ -190,7 +190,7 @@ describe('the draw among three players', () => {
   test.each([
     ['always', 100, 3],
     ['never', 0, 0],
-  ])('punishes disagreement %s when it is told to', async (_, percentage, disagreementRounds) => {
+  ])('punishes disagreement %s when configured to', async (_, percentage, disagreementRounds) => {
     await net.current.send(game(), 'setFreezingParams', [3, 5, percentage]);
     const silent = players.map((p, i) => ({ ...p, silent: i === 2 }));
     const seed = seedFor(player, silent);
@@ -202,7 +202,7 @@ describe('the draw among three players', () => {
     );
   });
 
-  test('cannot be claimed when the registry does not let the game freeze', async () => {
+  test('cannot be claimed when the registry does not allow the game to freeze', async () => {
     const { REDISTRIBUTOR_ROLE } = vectors.roles;
     await net.current.send(net.current.stakeRegistry, 'revokeRole', [REDISTRIBUTOR_ROLE, game().address]);
     const seed = seedFor(player);
@@ -212,9 +212,9 @@ describe('the draw among three players', () => {
   });
 });
 
-test('the depth of a winner binds the next rounds, one less for each', async () => {
+test('the depth of a winner limits the next rounds, by one less each round', async () => {
   const { rpc } = net.current;
-  // As the claim of a winner at depth 3 in round 3 would have left it.
+  // As left by the claim of a winner at depth 3 in round 3.
   const depthWord = toBeHex((3n << 160n) | BigInt(player.address), 32);
   await rpc.call('anvil_setStorageAt', game().address, toBeHex(BigInt(winnerSlot()) + 1n, 32), depthWord);
   expect(await net.current.view(game(), 'winner')).toMatchObject({ 1: player.address, 2: 3n });

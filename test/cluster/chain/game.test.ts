@@ -33,7 +33,7 @@ async function committed(): Promise<void> {
   await commit(net.current, me, round);
 }
 
-test('the game knows its contracts, its administrators and nothing of earlier rounds', async () => {
+test('the game knows its contracts and administrators, and nothing of earlier rounds', async () => {
   expect(await view('Stakes')).toBe(net.current.stakeRegistry.address);
   expect(await view('PostageContract')).toBe(net.current.postageStamp.address);
   expect(await view('OracleContract')).toBe(net.current.priceOracle.address);
@@ -58,7 +58,7 @@ test.each([
   [75, 'Reveal'],
   [76, 'Claim'],
   [151, 'Claim'],
-])('block %i of a round is in the phase %s', async (offset, phase) => {
+])('block %i of a round is in phase %s', async (offset, phase) => {
   await headAt(start + offset);
   expect(await view('currentRound')).toBe(BigInt(round));
   for (const name of ['Commit', 'Reveal', 'Claim'])
@@ -96,13 +96,13 @@ describe('the anchor', () => {
     expect(await view('currentRoundAnchor')).toBe(anchorOf(ZERO, round));
   });
 
-  test('of the first two rounds is the seed itself', async () => {
+  test('is the seed itself in the first two rounds', async () => {
     const fresh = await net.current.deploy(artifact, [game().address, game().address, game().address]);
     expect(await net.current.view(fresh, 'currentSeed')).toBe(ZERO);
     expect(await net.current.view(fresh, 'nextSeed')).toBe(ZERO);
   });
 
-  test('is hidden after the first reveal, and then new', async () => {
+  test('is hidden after the first reveal, and then changes', async () => {
     await committed();
     await net.current.before(start + 38);
     await reveal(net.current, me);
@@ -123,7 +123,7 @@ describe('participation', () => {
   const refused = (depth = 0, owner = player.address) =>
     refusal('isParticipatingInUpcomingRound', [owner, depth]);
 
-  test('needs a stake that is older than two rounds', async () => {
+  test('requires a stake that is older than two rounds', async () => {
     expect(await refused(0, stranger.address)).toBe('NotStaked()');
     await staked();
     expect(await refused()).toBe('Panic(0x11)');
@@ -136,13 +136,13 @@ describe('participation', () => {
     expect(await view('isParticipatingInUpcomingRound', second.address, 0)).toBe(true);
   });
 
-  test('is not known in the reveal phase', async () => {
+  test('is unknown in the reveal phase', async () => {
     await staked();
     await headAt(start + 38);
     expect(await refused()).toBe('WrongPhase()');
   });
 
-  test('is for overlays near the anchor, less near for greater heights', async () => {
+  test('is limited to overlays near the anchor, with a larger range for greater heights', async () => {
     await staked(1);
     await headAt(start);
     const near = 256 - (BigInt(overlay) ^ BigInt(anchor1)).toString(2).length;
@@ -156,14 +156,14 @@ describe('a commit', () => {
   const hash = scenario.obfuscatedHash;
   const attempt = (given = round, from = player) => refusal('commit', [hash, given], from);
 
-  test('is the hash that the vectors give', async () => {
+  test('is the hash given by the vectors', async () => {
     const { depth, reserveCommitment, nonce, obfuscatedHash } = vectors.wrapCommit;
     expect(await view('wrapCommit', vectors.wrapCommit.overlay, depth, reserveCommitment, nonce)).toBe(
       obfuscatedHash,
     );
   });
 
-  test('is stored and announced', async () => {
+  test('is stored and emitted as an event', async () => {
     await staked(1);
     await net.current.before(start);
     const { events } = await commit(net.current, me, round);
@@ -181,21 +181,21 @@ describe('a commit', () => {
     expect(await view('currentCommitRound')).toBe(BigInt(round));
   });
 
-  test('needs a stake that is older than two rounds', async () => {
+  test('requires a stake that is older than two rounds', async () => {
     await net.current.before(start);
     expect(await attempt()).toBe('NotStaked()');
     await staked();
     expect(await attempt()).toBe('MustStake2Rounds()');
   });
 
-  test('names the round it is for', async () => {
+  test('names its round', async () => {
     await staked();
     await net.current.before(start);
     expect(await attempt(round - 1)).toBe('CommitRoundOver()');
     expect(await attempt(round + 1)).toBe('CommitRoundNotStarted()');
   });
 
-  test('comes in the commit phase, but not in its last block', async () => {
+  test('is accepted in the commit phase except in its last block', async () => {
     await staked();
     await net.current.before(start + 36);
     const snapshot = await net.current.rpc.call('evm_snapshot');
@@ -209,7 +209,7 @@ describe('a commit', () => {
     expect(await attempt()).toBe('NotCommitPhase()');
   });
 
-  test('is made once per overlay and round', async () => {
+  test('is accepted once per overlay and round', async () => {
     await committed();
     expect(await attempt()).toBe('AlreadyCommitted()');
     await net.current.before(start + ROUND);
@@ -245,7 +245,7 @@ describe('a reveal', () => {
     expect(await refusal('currentRoundReveals')).toBe('NoReveals()');
   });
 
-  test('follows a commit of the same round, in the reveal phase', async () => {
+  test('must follow a commit of the same round, in the reveal phase', async () => {
     await committed();
     expect(await attempt()).toBe('NotRevealPhase()');
     await net.current.before(start + 76);
@@ -254,7 +254,7 @@ describe('a reveal', () => {
     expect(await attempt()).toBe('NoCommitsReceived()');
   });
 
-  test('matches its commit in everything', async () => {
+  test('must match its commit in every field', async () => {
     await committed();
     await net.current.before(start + 38);
     const [depth, commitment, nonce] = revealArguments(me);
@@ -264,14 +264,14 @@ describe('a reveal', () => {
     expect(await attempt(revealArguments(me), second)).toBe('NoMatchingCommit()');
   });
 
-  test('is made once', async () => {
+  test('is accepted once', async () => {
     await committed();
     await net.current.before(start + 38);
     await reveal(net.current, me);
     expect(await attempt()).toBe('AlreadyRevealed()');
   });
 
-  test('is for overlays near the anchor', async () => {
+  test('is limited to overlays near the anchor', async () => {
     const far = { ...me, depth: 1 };
     await staked();
     await net.current.before(start);
@@ -280,7 +280,7 @@ describe('a reveal', () => {
     expect(await attempt(revealArguments(far))).toBe(`OutOfDepthReveal(${anchor1})`);
   });
 
-  test('in the last block of its phase counts', async () => {
+  test('counts in the last block of its phase', async () => {
     await committed();
     await net.current.before(start + 75);
     await reveal(net.current, me);
@@ -288,13 +288,13 @@ describe('a reveal', () => {
 });
 
 describe('administration', () => {
-  test('is for administrators', async () => {
+  test('is limited to administrators', async () => {
     expect(await refusal('setFreezingParams', [1, 2, 100])).toBe('NotAdmin()');
     expect(await refusal('setSampleMaxValue', [1n])).toBe('NotAdmin()');
     for (const method of ['pause', 'unPause']) expect(await refusal(method, [], third)).toBe('OnlyPauser()');
   });
 
-  test('can pause all transactions, not the views', async () => {
+  test('can pause all transactions, but not the views', async () => {
     await committed();
     const paused = await net.current.send(game(), 'pause');
     expect(paused.events).toEqual([`Paused(${deployer.address})`]);
@@ -306,7 +306,7 @@ describe('administration', () => {
   });
 });
 
-test('no winner is known outside the claim phase, or without reveals', async () => {
+test('no winner is known outside the claim phase or without reveals', async () => {
   await committed();
   expect(await refusal('isWinner', [overlay])).toBe('NotClaimPhase()');
   await headAt(start + 76);

@@ -33,7 +33,7 @@ async function ask(client: string, body = '{"id":7}'): Promise<string> {
   return answer.text();
 }
 
-test('without a fault everything passes, and is counted for each client', async () => {
+test('without a fault everything passes and is counted per client', async () => {
   expect(await ask('node-0', '{"id":1}')).toBe('echo {"id":1}');
   expect(await ask('node-1')).toBe('echo {"id":7}');
   expect(await ask('node-1')).toBe('echo {"id":7}');
@@ -52,13 +52,13 @@ test('an endpoint that is down for one client serves the others, and comes back'
   expect(await ask('node-0')).toBe('echo {"id":7}');
 });
 
-test('faults of one client add up, and each counts what it has met', async () => {
+test('faults of one client add up, and each counts the calls it has affected', async () => {
   gate.setFault('f1', { client: undefined, fault: { kind: 'slow', ms: 1 } });
   gate.setFault('f2', { client: 'node-0', fault: { kind: 'error', percent: 50 } });
   gate.setFault('f3', { client: 'node-0', fault: { kind: 'error', percent: 50 } });
   await ask('node-1');
   for (let i = 0; i < 8; i++) await ask('node-0');
-  // Half of the calls, and half of those that are left.
+  // Half of the calls, and half of the rest.
   expect(gate.met).toEqual({ f1: 9, f2: 4, f3: 2 });
   expect(gate.counts['node-0']).toEqual({ requests: 8, met: 8, byKind: { slow: 8, error: 6 } });
   gate.setFault('f1', undefined);
@@ -67,7 +67,7 @@ test('faults of one client add up, and each counts what it has met', async () =>
   expect(gate.met).toEqual({ f1: 9, f2: 4, f3: 3 });
 });
 
-test('refusals name the call and come at their rate, and the endpoint does not see these calls', async () => {
+test('refusals name the call and follow their rate, and these calls do not reach the endpoint', async () => {
   gate.setFault('f1', { client: 'node-0', fault: { kind: 'error', percent: 25 } });
   const answers: string[] = [];
   for (let i = 0; i < 8; i++) answers.push(await ask('node-0'));
@@ -81,7 +81,7 @@ test('refusals name the call and come at their rate, and the endpoint does not s
   expect(JSON.parse(await ask('node-0', '[{"id":1},{"id":2}]'))).toMatchObject([{ id: 1 }, { id: 2 }]);
 });
 
-test('slow answers come late, and complete', async () => {
+test('slow answers arrive late and complete', async () => {
   gate.setFault('f1', { client: 'node-0', fault: { kind: 'slow', ms: 150 } });
   const startedAt = performance.now();
   expect(await ask('node-0')).toBe('echo {"id":7}');
@@ -90,7 +90,7 @@ test('slow answers come late, and complete', async () => {
   expect(gate.counts['node-0']).toEqual({ requests: 1, met: 1, byKind: { slow: 1 } });
 });
 
-test('an endpoint that is gone breaks the connection', async () => {
+test('an endpoint that is down breaks the connection', async () => {
   endpoint.closeAllConnections();
   await new Promise((resolve) => endpoint.close(resolve));
   await expect(ask('node-0')).rejects.toThrow();

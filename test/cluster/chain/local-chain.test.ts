@@ -40,7 +40,7 @@ async function reaches(chain: LocalChain, height: number): Promise<void> {
   while ((await chain.head()) < height) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-/** The height after blocks that were on their way have arrived. */
+/** The height after pending blocks have arrived. */
 async function settled(chain: LocalChain): Promise<number> {
   for (;;) {
     const head = await chain.head();
@@ -50,7 +50,7 @@ async function settled(chain: LocalChain): Promise<number> {
 }
 
 describe('a started chain', () => {
-  test('carries all contracts at their fixed addresses, wired to each other', async () => {
+  test('has all contracts at their fixed addresses, connected to each other', async () => {
     const network = await start();
     const { contracts } = network.chain;
     const lower = Object.values(contracts).map((address) => address.toLowerCase());
@@ -70,7 +70,7 @@ describe('a started chain', () => {
     expect(await network.view(postageStamp, 'minimumValidityBlocks')).toBe(2n);
   });
 
-  test('lets nodes see the price from the block after the start block on', async () => {
+  test('shows nodes the price from the block after the start block on', async () => {
     const network = await start();
     const { startBlock, contracts } = network.chain;
     const code = (number: number) =>
@@ -85,7 +85,7 @@ describe('a started chain', () => {
     expect(await network.rpc.call('eth_getLogs', { ...filter, topics })).toHaveLength(1);
   });
 
-  test('has a head at the wall clock, high enough for nodes to look back', async () => {
+  test('has its head at the current time, high enough for nodes to look back', async () => {
     const before = Math.floor(Date.now() / 1000);
     const network = await start();
     const head = await block(network, 'latest');
@@ -96,7 +96,7 @@ describe('a started chain', () => {
     expect(await network.rpc.call('eth_getTransactionCount', deployer.address, past)).toBeDefined();
   });
 
-  test('has funded accounts and batches that are old enough to use', async () => {
+  test('has funded accounts, and batches old enough to use', async () => {
     const accounts = [player, second].map(({ address }, i) => ({
       address,
       native: 5n,
@@ -121,7 +121,7 @@ describe('a started chain', () => {
     }
   });
 
-  test('has chequebooks with their deposits, of which the factory knows', async () => {
+  test('has chequebooks with their deposits that are known to the factory', async () => {
     const chequebooks = [player, second, player].map(({ address }, i) => ({
       issuer: address,
       deposit: BigInt(i) * TOKENS,
@@ -154,7 +154,7 @@ describe('a started chain', () => {
     expect(await hashes()).toEqual(await hashes());
   });
 
-  test('takes its options', async () => {
+  test('applies its options', async () => {
     const network = await start({
       chainId: 12_345,
       networkId: 7n,
@@ -188,7 +188,7 @@ describe('a chain that cannot start', () => {
   const failure = (options: Partial<LocalChainOptions>) =>
     startLocalChain({ networkId: NETWORK_ID, accounts: [], ...options });
 
-  test('names the batch that the contract refuses, and its reason', async () => {
+  test('names the batch that the contract refuses, and the reason', async () => {
     const batches = [batchFor(player.address, 1), batchFor(second.address, 2, 47_999n)];
     await expect(failure({ batches })).rejects.toMatchObject({
       code: 'DEPLOYMENT_FAILED',
@@ -207,7 +207,7 @@ describe('a chain that cannot start', () => {
     server.close();
   });
 
-  test('names options that make no sense', async () => {
+  test('names invalid options', async () => {
     await expect(failure({ minimumValidityBlocks: 1 })).rejects.toMatchObject({ code: 'OPTIONS_INVALID' });
     await expect(failure({ blockTimeMs: -1 })).rejects.toMatchObject({ code: 'OPTIONS_INVALID' });
   });
@@ -225,7 +225,7 @@ describe('a chain that cannot start', () => {
     );
   });
 
-  test('gives up when it is told to', async () => {
+  test('gives up when it is aborted', async () => {
     const reason = new Error('no longer needed');
     await expect(failure({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     const controller = new AbortController();
@@ -236,7 +236,7 @@ describe('a chain that cannot start', () => {
 });
 
 describe('blocks', () => {
-  test('come at the block time, stop while paused, and go on afterwards', async () => {
+  test('are mined at the block time, stop while paused, and continue afterwards', async () => {
     const { chain } = await start({ blockTimeMs: 50 });
     await reaches(chain, (await chain.head()) + 3);
     await chain.pause();
@@ -248,7 +248,7 @@ describe('blocks', () => {
     await reaches(chain, head + 8);
   });
 
-  test('come on demand only when the block time is zero', async () => {
+  test('are mined on demand only when the block time is zero', async () => {
     const network = await start();
     const { chain } = network;
     const head = await chain.head();
@@ -262,7 +262,7 @@ describe('blocks', () => {
     await reaches(chain, head + 304);
   });
 
-  test('are mined in sensible numbers', async () => {
+  test('are mined only in sensible numbers', async () => {
     const { chain } = await start();
     for (const blocks of [0, -1, 1.5, 10_001]) {
       await expect(chain.mine(blocks)).rejects.toMatchObject({ code: 'OPTIONS_INVALID' });
@@ -272,7 +272,7 @@ describe('blocks', () => {
 });
 
 describe('funding', () => {
-  test('adds coins and tokens, also to many at once', async () => {
+  test('adds coins and tokens, to several accounts at once', async () => {
     const network = await start({ accounts: [{ address: player.address, native: 3n, tokens: 4n }] });
     await network.chain.fund(player.address, { native: 10n });
     await Promise.all([1n, 2n, 3n].map((tokens) => network.chain.fund(player.address, { tokens })));
@@ -280,13 +280,13 @@ describe('funding', () => {
     expect(await network.view(network.token, 'balanceOf', [player.address])).toBe(10n);
   });
 
-  test('waits for the block of a chain with a block time', async () => {
+  test('waits for the next block of a chain with a block time', async () => {
     const network = await start({ blockTimeMs: 100 });
     await network.chain.fund(player.address, { tokens: 5n });
     expect(await network.view(network.token, 'balanceOf', [player.address])).toBe(5n);
   });
 
-  test('of a paused chain with tokens is refused, and does not block what follows', async () => {
+  test('with tokens is refused on a paused chain, and does not block later calls', async () => {
     const network = await start({ blockTimeMs: 100 });
     await network.chain.pause();
     await expect(network.chain.fund(player.address, { tokens: 5n })).rejects.toMatchObject({
@@ -300,7 +300,7 @@ describe('funding', () => {
 });
 
 describe('the end', () => {
-  test('leaves nobody listening, and comes once', async () => {
+  test('leaves nothing listening, and happens only once', async () => {
     const chain = await startLocalChain({ networkId: NETWORK_ID, accounts: [], blockTimeMs: 10 });
     const rpc = createRpcClient(chain.rpc);
     await Promise.all([chain.stop(), chain.stop()]);
@@ -310,7 +310,7 @@ describe('the end', () => {
     expect(await chain.exited).toMatch(/exit code 0|SIGTERM/);
   });
 
-  test('of Anvil by itself is reported', async () => {
+  test('is reported when Anvil ends by itself', async () => {
     const lines: string[] = [];
     const chain = await startLocalChain({
       networkId: NETWORK_ID,
@@ -323,7 +323,7 @@ describe('the end', () => {
     expect(lines).toContain('Anvil ended by itself: signal SIGKILL');
   });
 
-  test('comes with the end of a block that uses the chain', async () => {
+  test('happens at the end of a block that uses the chain', async () => {
     let url = '';
     {
       await using chain = await startLocalChain({ networkId: NETWORK_ID, accounts: [] });

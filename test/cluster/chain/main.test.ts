@@ -1,4 +1,4 @@
-/** The chain as a process of its own. */
+/** The chain as a separate process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -64,7 +64,7 @@ async function endOf(child: ChildProcess): Promise<{ code: unknown; text: string
   return { code, text };
 }
 
-/** Waits until nobody answers; the test's own deadline ends it. */
+/** Waits until nothing answers; the deadline of the test ends it. */
 async function silent(url: string): Promise<void> {
   for (;;) {
     const rpc = createRpcClient(url);
@@ -79,7 +79,7 @@ async function silent(url: string): Promise<void> {
   }
 }
 
-/** Makes Anvil create a folder, which it does for this alone. */
+/** Makes Anvil create a folder, which it does only for this. */
 async function rewind(ready: Ready): Promise<void> {
   const rpc = createRpcClient(ready.rpc);
   await rpc.call('anvil_rollback', 3);
@@ -98,7 +98,7 @@ async function post(
 }
 
 describe('the ready line', () => {
-  test('says everything that nodes need', async () => {
+  test('contains everything that nodes need', async () => {
     const nonce = `0x${'01'.repeat(32)}`;
     const batches = [{ owner: player.address, amount: '2073600000', depth: 20, immutable: false, nonce }];
     const chequebooks = [{ issuer: player.address, deposit: '500000000000000000' }];
@@ -116,7 +116,7 @@ describe('the ready line', () => {
     });
   });
 
-  test('comes from a file of options too, and on all interfaces names one to connect to', async () => {
+  test('is also printed with a file of options, and on all interfaces names an address to connect to', async () => {
     const file = join(home, 'chain.json');
     await writeFile(file, JSON.stringify({ ...minimal, host: '0.0.0.0' }));
     const child = launch([file]);
@@ -146,7 +146,7 @@ describe('the control endpoint', () => {
     expect((await post(ready, fund)).body).toMatchObject({ head: head + 12 });
   });
 
-  test('of a steady chain mines on demand only when forced', async () => {
+  test('of a chain with a block time mines on demand only when forced', async () => {
     const { ready } = await startWith({ steady: true });
     const head = Number((await post(ready, 'state')).body['head']);
     expect(await post(ready, 'mine')).toMatchObject({
@@ -156,7 +156,7 @@ describe('the control endpoint', () => {
     expect((await post(ready, 'mine?blocks=3&force=true')).body).toMatchObject({ head: head + 3 });
   });
 
-  test('changes prices, pauses contracts and reorganises', async () => {
+  test('changes prices, pauses contracts and reorganises the chain', async () => {
     const { ready } = await startWith();
     for (const command of [
       'swap-price?price=100000&deduction=100',
@@ -166,7 +166,7 @@ describe('the control endpoint', () => {
       'reorg?blocks=2',
     ])
       expect(await post(ready, command)).toMatchObject({ status: 200 });
-    // The end of the pause is gone with its block.
+    // The end of the pause was lost with its block.
     expect(await post(ready, 'pause-contract?contract=stakeRegistry')).toMatchObject({ status: 200 });
     expect(await post(ready, 'pause-contract?contract=stakeRegistry')).toMatchObject({
       status: 409,
@@ -226,7 +226,7 @@ test.each([
   ['kind=broken', 'kind is "broken", expected one of down, error, slow, wrong, lag, frozen, none'],
   ['kind=error&percent=101', 'percent is "101", expected a whole number from 0 to 100'],
   ['kind=slow', 'ms is "", expected a whole number'],
-])('a fault of the gate %s is refused', async (query, message) => {
+])('a gate fault %s is refused', async (query, message) => {
   const { ready } = await startWith({ gate: true });
   expect(await post(ready, `rpc-fault?${query}`)).toMatchObject({ status: 400, body: { message } });
 });
@@ -242,7 +242,7 @@ describe('the process ends', () => {
     expect(await readdir(home)).toEqual([]);
   });
 
-  test('with its standard input when it is told to', async () => {
+  test('with its standard input when asked to', async () => {
     const { child, ready } = await startWith({ stopOnStdinEnd: true });
     child.stdin?.end();
     expect((await endOf(child)).code).toBe(0);
@@ -257,13 +257,13 @@ describe('the process ends', () => {
     while ((await readdir(home)).length > 0) await new Promise((resolve) => setTimeout(resolve, 10));
   });
 
-  test('with an error when Anvil has ended by itself', async () => {
+  test('with an error when Anvil ends by itself', async () => {
     const { child, ready } = await startWith();
     process.kill(ready.anvilPid, 'SIGKILL');
     expect(await endOf(child)).toEqual({ code: 1, text: 'Anvil ended by itself: signal SIGKILL\n' });
   });
 
-  test('before it is ready when it is told to during the start', async () => {
+  test('before it is ready when stopped during the start', async () => {
     const child = launch([], { SVC_CHAIN_OPTIONS: JSON.stringify({ ...minimal, stopOnStdinEnd: true }) });
     child.stdin?.end();
     expect((await endOf(child)).code).toBe(0);
@@ -280,7 +280,7 @@ describe('the process does not start', () => {
       { SVC_CHAIN_OPTIONS: '{"accounts":[]}' },
       'networkId is missing, expected a whole number',
     ],
-  ])('%s and says so with exit code 2', async (_, args, environment, message) => {
+  ])('%s and reports it with exit code 2', async (_, args, environment, message) => {
     const { code, text } = await endOf(launch(args, environment));
     expect(code).toBe(2);
     expect(text).toContain(message);
@@ -298,7 +298,7 @@ describe('the process does not start', () => {
   });
 });
 
-test('a process that is killed leaves a state with which the next one says the same and goes on', async () => {
+test('a killed process leaves a state from which the next one continues with the same ready line', async () => {
   const stateFolder = join(home, 'state');
   const accounts = [{ address: `0x${'12'.repeat(20)}`, native: '5', tokens: '7' }];
   const options = { stateFolder, accounts, blockTimeMs: 20 };

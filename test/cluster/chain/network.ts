@@ -1,5 +1,5 @@
 /**
- * A local chain without a clock for contract tests: every block is asked for, every transaction is mined in
+ * A local chain without a clock for contract tests: every block is mined on request, every transaction in
  * a block of its own, and each test starts from the same snapshot.
  */
 import { Interface, type InterfaceAbi, type LogDescription, Result, Wallet } from 'ethers';
@@ -23,7 +23,7 @@ import { createRpcClient, type RpcClient, RpcError } from '../../../chain/rpc.ts
 
 export const NETWORK_ID = 4020n;
 export const TOKENS = 10n ** 19n;
-/** What players of the vectors, and a few more accounts, sign with. Account 0 deploys and administers. */
+/** Keys of the players of the vectors, and a few more accounts. Account 0 deploys and administers. */
 export const deployer = new Wallet(LOCAL_CHAIN_DEFAULTS.deployerKey);
 export const player = new Wallet('0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d');
 export const second = new Wallet('0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a');
@@ -99,7 +99,7 @@ export class Network {
     return this.chain.head();
   }
 
-  /** Mines until the next block is `block`: what is sent then lands in it. */
+  /** Mines until the next block is `block`: what is sent next lands in it. */
   async before(block: number): Promise<void> {
     const missing = block - 1 - (await this.head());
     if (missing < 0) throw new Error(`block ${block} has passed`);
@@ -178,7 +178,7 @@ export class Network {
     return rawReceipt(await this.rpc.call('eth_getTransactionReceipt', hash));
   }
 
-  /** Sends a call from an address whose key nobody here has. */
+  /** Sends a call from an address whose key is not available here. */
   async sendAs(from: string, contract: Contract, method: string, args: readonly unknown[]): Promise<Receipt> {
     await this.rpc.call('anvil_setBalance', from, '0xde0b6b3a7640000');
     await this.rpc.call('anvil_impersonateAccount', from);
@@ -215,7 +215,7 @@ function addressOf(account: Wallet | string): string {
 }
 
 function eventText(log: { topics: string[]; data: string }): string {
-  // The same topic has the same arguments in every contract here.
+  // Equal topics have equal arguments in all contracts here.
   const event = Object.values(abis)
     .map((abi): LogDescription | null => abi.parseLog(log))
     .find((parsed) => parsed !== null);
@@ -240,7 +240,7 @@ function reason(data: unknown): string {
 }
 
 /**
- * One network for all tests of a file, put back to its start after each of them.
+ * One network for all tests of a file, reset to its start after each of them.
  * @param prepare what all tests of the file build on
  */
 export function useNetwork(

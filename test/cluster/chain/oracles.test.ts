@@ -13,7 +13,7 @@ describe('PriceOracle', () => {
   const refusal = (method: string, args: unknown[] = [], from = player) =>
     net.current.refusal(oracle(), method, args, { from });
 
-  /** Goes to the first block of a round and lets the player adjust the price there. */
+  /** Moves to the first block of a round and lets the player adjust the price there. */
   async function adjustInRound(round: number, redundancy: number) {
     await net.current.send(oracle(), 'grantRole', [roles.PRICE_UPDATER_ROLE, player.address]);
     await net.current.before(round * ROUND_LENGTH);
@@ -38,7 +38,7 @@ describe('PriceOracle', () => {
     expect(await view('currentRound')).toBe(1n);
   });
 
-  test('tells PostageStamp each new price', async () => {
+  test('pushes each new price to PostageStamp', async () => {
     const { events } = await net.current.send(oracle(), 'setPrice', [30_000]);
     expect(events).toEqual(['PriceUpdate(30000)', 'PriceUpdate(30000)']);
     expect(await net.current.view(oracle(), 'setPrice', [30_000])).toBe(true);
@@ -57,7 +57,7 @@ describe('PriceOracle', () => {
     expect(await view('currentPrice')).toBe(BigInt(expected));
   });
 
-  test('without its role on PostageStamp changes its own price and says that the push failed', async () => {
+  test('without its role on PostageStamp changes only its own price and reports that the push failed', async () => {
     await net.current.send(net.current.postageStamp, 'revokeRole', [
       roles.PRICE_ORACLE_ROLE,
       oracle().address,
@@ -81,7 +81,7 @@ describe('PriceOracle', () => {
     },
   );
 
-  test('is adjusted once per round, by updaters, with at least one player', async () => {
+  test('is adjusted once per round, by updaters only, with at least one player', async () => {
     expect(await refusal('adjustPrice', [1])).toBe('CallerNotPriceUpdater()');
     await adjustInRound(1, 1);
     expect(await refusal('adjustPrice', [1])).toBe('PriceAlreadyAdjusted()');
@@ -89,18 +89,18 @@ describe('PriceOracle', () => {
     expect(await refusal('adjustPrice', [0])).toBe('UnexpectedZero()');
   });
 
-  test('costs little more for each skipped round', async () => {
+  test('costs little more gas for each skipped round', async () => {
     const short = await adjustInRound(1, 1);
     const long = await adjustInRound(52, 1);
     expect((long.gasUsed - short.gasUsed) / 50).toBeLessThan(500);
   });
 
-  test('is administered by administrators only', async () => {
+  test('can be administered only by administrators', async () => {
     for (const method of ['pause', 'unPause']) expect(await refusal(method)).toBe('CallerNotAdmin()');
     expect(await refusal('setPrice', [30_000])).toBe('CallerNotAdmin()');
   });
 
-  test('keeps its price while paused and checks nothing then', async () => {
+  test('keeps its price while paused, and checks nothing', async () => {
     await net.current.send(oracle(), 'pause');
     expect(await view('isPaused')).toBe(true);
     expect(await net.current.view(oracle(), 'adjustPrice', [0], { from: stranger })).toBe(false);
@@ -121,14 +121,14 @@ describe('SwapPriceOracle', () => {
     expect(await net.current.view(other, 'chequeValueDeduction')).toBe(100n);
   });
 
-  test('is changed by its owner', async () => {
+  test('can be changed by its owner', async () => {
     expect((await net.current.send(oracle(), 'updatePrice', [5])).events).toEqual(['PriceUpdate(5)']);
     const changed = await net.current.send(oracle(), 'updateChequeValueDeduction', [7]);
     expect(changed.events).toEqual(['ChequeValueDeductionUpdate(7)']);
     expect(await read()).toEqual([5n, 7n]);
   });
 
-  test('is changed by nobody else', async () => {
+  test('cannot be changed by anyone else', async () => {
     const calls: [string, unknown[]][] = [
       ['updatePrice', [5]],
       ['updateChequeValueDeduction', [5]],
@@ -141,7 +141,7 @@ describe('SwapPriceOracle', () => {
     }
   });
 
-  test('can change hands and be left alone', async () => {
+  test('can change hands and be renounced', async () => {
     expect(await net.current.view(oracle(), 'owner')).toBe(deployer.address);
     const passed = await net.current.send(oracle(), 'transferOwnership', [player.address]);
     expect(passed.events).toEqual([`OwnershipTransferred(${deployer.address},${player.address})`]);

@@ -60,7 +60,7 @@ describe('a fresh PostageStamp', () => {
     return net.current.deploy(artifact, [net.current.token.address, 16]);
   }
 
-  test('starts without price, batches or pot and with the network’s validity', async () => {
+  test('starts without price, batches or pot, and with the validity of the network', async () => {
     const contract = await fresh();
     const read = (method: string) => net.current.view(contract, method);
     expect(await read('bzzToken')).toBe(net.current.token.address);
@@ -82,7 +82,7 @@ describe('a fresh PostageStamp', () => {
     expect(await net.current.refusal(contract, 'firstBatchId')).toBe('NoBatchesExist()');
   });
 
-  test('has its roles, the deployer’s being administration and pausing', async () => {
+  test('has its roles, with administration and pausing assigned to the deployer', async () => {
     const contract = await fresh();
     for (const role of [
       'PRICE_ORACLE_ROLE',
@@ -98,7 +98,7 @@ describe('a fresh PostageStamp', () => {
     expect(await net.current.view(contract, 'supportsInterface', ['0x7965db0b'])).toBe(true);
   });
 
-  test('a batch without price never loses value, and one without any balance is refused', async () => {
+  test('without a price a batch never loses value, and one without a balance is refused', async () => {
     const contract = await fresh();
     await net.current.send(net.current.token, 'approve', [contract.address, MaxUint256], { from: player });
     expect(
@@ -144,7 +144,7 @@ describe('a fresh PostageStamp', () => {
 
 describe('createBatch', () => {
   test.each(vectors.batchIds)(
-    'of $msgSender gives the id that follows from sender and nonce',
+    'of $msgSender derives the id from sender and nonce',
     async ({ msgSender, nonce, batchId: expected }) => {
       await net.current.chain.fund(msgSender, { native: 1n, tokens: TOKENS });
       await net.current.sendAs(msgSender, net.current.token, 'approve', [stamp().address, MaxUint256]);
@@ -155,7 +155,7 @@ describe('createBatch', () => {
     },
   );
 
-  test('takes the payment of the whole batch and stores it for its owner', async () => {
+  test('takes the payment for the whole batch and stores it for its owner', async () => {
     const paid = await paidNext();
     const { id: batch, receipt } = await create({ owner: second.address, immutable: true });
     const normalised = BigInt(String(paid)) + AMOUNT;
@@ -195,18 +195,18 @@ describe('createBatch', () => {
     expect(await refusal('createBatch', creation(overrides))).toBe(expected);
   });
 
-  test('with exactly the minimum validity is accepted', async () => {
+  test('is accepted with exactly the minimum validity', async () => {
     expect(await view('minimumInitialBalancePerChunk')).toBe(2n * PRICE);
     await create({ amount: 2n * PRICE });
   });
 
-  test('refuses the same sender and nonce again, whoever the owner is', async () => {
+  test('refuses the same sender and nonce again, whichever owner is given', async () => {
     await create();
     expect(await refusal('createBatch', creation({ owner: second.address }))).toBe('BatchExists()');
     await net.current.send(stamp(), 'createBatch', creation(), { from: second });
   });
 
-  test('needs an allowance, and then a balance', async () => {
+  test('needs an allowance and a balance', async () => {
     expect(await refusal('createBatch', creation(), stranger)).toBe('ERC20: insufficient allowance');
     await net.current.send(net.current.token, 'approve', [stamp().address, MaxUint256], { from: stranger });
     expect(await refusal('createBatch', creation(), stranger)).toBe('ERC20: transfer amount exceeds balance');
@@ -222,7 +222,7 @@ describe('createBatch', () => {
 });
 
 describe('topUp', () => {
-  test('by anyone raises the balance and leaves the rest', async () => {
+  test('can be done by anyone, raises the balance and changes nothing else', async () => {
     const { id: batch, receipt } = await create();
     const before = BigInt(String(await view('batchNormalisedBalance', batch)));
     const sent = await net.current.send(stamp(), 'topUp', [batch, 5n], { from: second });
@@ -235,20 +235,20 @@ describe('topUp', () => {
     expect(await view('batchLastUpdatedBlockNumber', batch)).toBe(BigInt(receipt.block));
   });
 
-  test('of a batch that does not exist or has expired is refused', async () => {
+  test('is refused for a batch that does not exist or has expired', async () => {
     expect(await refusal('topUp', [id('no batch'), AMOUNT])).toBe('BatchDoesNotExist()');
     const { id: batch } = await create({ amount: 2n * PRICE });
     await net.current.chain.mine(1);
     expect(await refusal('topUp', [batch, AMOUNT])).toBe('BatchExpired()');
   });
 
-  test('of a batch without slots beyond the buckets is refused', async () => {
+  test('is refused for a batch without slots beyond the buckets', async () => {
     const small = id('small');
     await net.current.send(stamp(), 'copyBatch', [player.address, AMOUNT, 16, 8, small, false]);
     expect(await refusal('topUp', [small, AMOUNT])).toBe('BatchTooSmall()');
   });
 
-  test('that leaves less than the minimum validity is refused', async () => {
+  test('is refused when it leaves less than the minimum validity', async () => {
     const { id: batch } = await create({ amount: 3n * PRICE });
     await net.current.chain.mine(1);
     expect(await refusal('topUp', [batch, PRICE - 1n])).toBe('InsufficientBalance()');
@@ -266,7 +266,7 @@ describe('topUp', () => {
 });
 
 describe('increaseDepth', () => {
-  test('spreads the rest over more chunks, moves no tokens, and works for immutable batches', async () => {
+  test('spreads the remaining balance over more chunks, moves no tokens, and works for immutable batches', async () => {
     const { id: batch } = await create({ immutable: true });
     const paid = BigInt(String(await paidNext()));
     const remaining = (AMOUNT - PRICE) / 4n;
@@ -283,7 +283,7 @@ describe('increaseDepth', () => {
     expect((await counts()).validChunkCount).toBe(String(2 ** 19));
   });
 
-  test('is the owner’s alone, and nobody’s when the batch does not exist', async () => {
+  test('is reserved to the owner, and fails when the batch does not exist', async () => {
     const { id: batch } = await create();
     expect(await refusal('increaseDepth', [batch, 18], second)).toBe('NotBatchOwner()');
     expect(await refusal('increaseDepth', [id('no batch'), 18])).toBe('NotBatchOwner()');
@@ -297,7 +297,7 @@ describe('increaseDepth', () => {
     expect(await refusal('increaseDepth', [small, 16])).toBe('DepthNotIncreasing()');
   });
 
-  test('refuses an expired batch and one whose rest would be too short', async () => {
+  test('refuses an expired batch, and one whose remaining time would be too short', async () => {
     const { id: batch } = await create({ amount: 5n * PRICE });
     expect(await refusal('increaseDepth', [batch, 19])).toBe('InsufficientBalance()');
     await net.current.send(stamp(), 'increaseDepth', [batch, 18], { from: player });
@@ -307,7 +307,7 @@ describe('increaseDepth', () => {
 });
 
 describe('the price', () => {
-  test('is set by the oracle alone', async () => {
+  test('can be set only by the oracle', async () => {
     expect(await refusal('setPrice', [1n])).toBe('PriceOracleOnly()');
     await net.current.send(stamp(), 'grantRole', [roles.PRICE_ORACLE_ROLE, player.address]);
     const paid = BigInt(String(await paidNext()));
@@ -320,7 +320,7 @@ describe('the price', () => {
     expect(await view('currentTotalOutPayment')).toBe(paid + 96_000n);
   });
 
-  test('times the validity is computed in 64 bits', async () => {
+  test('is multiplied by the validity in 64 bits', async () => {
     await net.current.send(stamp(), 'setMinimumValidityBlocks', [2n ** 63n]);
     expect(await refusal('minimumInitialBalancePerChunk', [])).toBe('Panic(0x11)');
     expect(await refusal('setMinimumValidityBlocks', [1n])).toBe('AdministratorOnly()');
@@ -328,7 +328,7 @@ describe('the price', () => {
 });
 
 describe('expiry', () => {
-  test('moves what chunks have paid to the pot and removes empty batches', async () => {
+  test('moves the payments of chunks to the pot and removes empty batches', async () => {
     await create({ amount: 2n * PRICE });
     await create({ nonce: 2, amount: 100n * PRICE });
     const since = BigInt((await counts()).lastExpiryBalance);
@@ -348,7 +348,7 @@ describe('expiry', () => {
     expect(await view('expiredBatchesExist')).toBe(false);
   });
 
-  test('of a few leaves the others and the time of the last complete run', async () => {
+  test('of a few batches leaves the others, and the time of the last complete run', async () => {
     for (const nonce of [1, 2, 3]) await create({ nonce, amount: 4n * PRICE });
     const { lastExpiryBalance } = await counts();
     await net.current.chain.mine(8);
@@ -383,12 +383,12 @@ describe('expiry', () => {
     expect(await view('isBatchesTreeEmpty')).toBe(true);
     const deposited = 2n ** 17n * (amounts.reduce((sum, amount) => sum + amount, 0n) + 217n * PRICE);
     const rounding = deposited - BigInt((await counts()).pot);
-    // Dilution divides by two and may lose the odd unit of each chunk.
+    // Dilution divides by two, and may lose the odd unit of each chunk.
     expect(rounding).toBeGreaterThanOrEqual(0n);
     expect(rounding).toBeLessThanOrEqual(2n ** 17n);
   });
 
-  test('among equal balances starts with the first, and with the last in place of one that left', async () => {
+  test('starts with the first of equal balances, and with the last in place of one that left', async () => {
     const copy = (name: string) => [player.address, AMOUNT, 17, 16, id(name), false];
     const bulk = ['a', 'b', 'c'].map((name) => [id(name), player.address, 17, 16, false, AMOUNT]);
     await net.current.send(stamp(), 'grantRole', [roles.DEFAULT_ADMIN_ROLE, stamp().address]);
@@ -403,7 +403,7 @@ describe('expiry', () => {
 describe('the pot', () => {
   const totalPot = () => net.current.view(stamp(), 'totalPot', [], { at: 'pending' });
 
-  test('is paid to whom the redistribution names, and to nobody else', async () => {
+  test('is paid to the account that the redistribution names, and to no other', async () => {
     await create({ amount: 2n * PRICE });
     await net.current.chain.mine(3);
     const pot = 2n * PRICE * 2n ** 17n;
@@ -419,7 +419,7 @@ describe('the pot', () => {
     expect(await totalPot()).toBe(0n);
   });
 
-  test('is never more than the tokens that are there', async () => {
+  test('never exceeds the tokens that are there', async () => {
     await net.current.send(stamp(), 'copyBatch', [player.address, 2n * PRICE, 20, 16, id('copied'), false]);
     await create({ amount: 2n * PRICE });
     await net.current.chain.mine(5);
@@ -439,7 +439,7 @@ describe('copyBatch', () => {
     true,
   ];
 
-  test('creates a batch with any id and without payment', async () => {
+  test('creates a batch with any id, without payment', async () => {
     const paid = BigInt(String(await paidNext()));
     const { events } = await net.current.send(stamp(), 'copyBatch', copied(second.address, AMOUNT, 20, 8));
     expect(events).toEqual([
@@ -456,12 +456,12 @@ describe('copyBatch', () => {
     expect(await refusal('copyBatch', args, deployer)).toBe(expected);
   });
 
-  test('is the administrator’s alone', async () => {
+  test('is reserved to the administrator', async () => {
     expect(await refusal('copyBatch', copied(player.address, AMOUNT, 17, 16))).toBe('AdministratorOnly()');
     expect(await refusal('copyBatchBulk', [[]])).toBe('AdministratorOnly()');
   });
 
-  test('in bulk reports each failure and does the rest', async () => {
+  test('in bulk reports each failure and completes the rest', async () => {
     const bulk = [
       [id('a'), player.address, 17, 16, false, AMOUNT],
       [id('b'), ZeroAddress, 17, 16, false, AMOUNT],
@@ -480,7 +480,7 @@ describe('copyBatch', () => {
 });
 
 describe('a paused PostageStamp', () => {
-  test('is paused and resumed by pausers only', async () => {
+  test('can be paused and resumed only by pausers', async () => {
     for (const method of ['pause', 'unPause']) expect(await refusal(method, [])).toBe('OnlyPauser()');
     expect((await net.current.send(stamp(), 'pause')).events).toEqual([`Paused(${deployer.address})`]);
     expect(await view('paused')).toBe(true);
@@ -489,7 +489,7 @@ describe('a paused PostageStamp', () => {
     expect(await refusal('unPause', [], deployer)).toBe('Pausable: not paused');
   });
 
-  test('sells and changes nothing, but still expires', async () => {
+  test('refuses sales and changes, but still expires batches', async () => {
     const { id: batch } = await create();
     await net.current.send(stamp(), 'pause');
     expect(await refusal('createBatch', creation({ nonce: 2 }))).toBe('Pausable: paused');
@@ -502,14 +502,14 @@ describe('a paused PostageStamp', () => {
   });
 });
 
-test('the remaining balance of no batch is an error, that of an expired one zero', async () => {
+test('the remaining balance is an error for an unknown batch, and zero for an expired one', async () => {
   expect(await refusal('remainingBalance', [id('no batch')])).toBe('BatchDoesNotExist()');
   const { id: batch } = await create({ amount: 2n * PRICE });
   await net.current.chain.mine(5);
   expect(await view('remainingBalance', batch)).toBe(0n);
 });
 
-test('nodes find the events with the filter they send', async () => {
+test('nodes find the events with the filter that they use', async () => {
   await create();
   const { topics } = vectors.logFilter;
   const head = await net.current.head();

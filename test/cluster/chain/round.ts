@@ -8,7 +8,7 @@ import { type Network, player, type Receipt, second, third } from './network.ts'
 const { redistributionScenario: scenario } = vectors;
 const { setup } = scenario;
 
-/** What one player does in a round; the vectors' player unless stated. */
+/** The actions of one player in a round; by default the player of the vectors. */
 export interface Part {
   from: Wallet;
   commitment?: string;
@@ -33,7 +33,7 @@ interface StorageLayout {
 
 let slots: Map<string, string> | undefined;
 
-/** Where Redistribution keeps its state, as the compiler reports it; once for all variables of a test file. */
+/** The storage layout of Redistribution as reported by the compiler, once for all variables of a test file. */
 function storageSlots(): Map<string, string> {
   const output = compileSources(['storageLayout']);
   const { storage }: StorageLayout = output.contracts['Redistribution.sol'].Redistribution.storageLayout;

@@ -1,4 +1,4 @@
-/** Reserve samples and the proofs for their elements, built from the specification for the game's tests. */
+/** Reserve samples and proofs for their elements, built from the specification for the tests of the game. */
 import { concat, keccak256, toBeHex, toUtf8Bytes } from 'ethers';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
 
@@ -44,7 +44,7 @@ export function claimProofs(
   return [proof(x1), proof(x2), proof(15)];
 }
 
-/** Which elements and which segment of their payload a seed asks for. */
+/** The elements and the segment of their payload that a seed selects. */
 export function drawn(seed: string): { x1: number; x2: number; segment: number } {
   const x1 = Number(BigInt(seed) % 15n);
   const other = Number(BigInt(seed) % 14n);

@@ -68,7 +68,7 @@ describe('staking', () => {
     },
   );
 
-  test('needs ten tokens for the first time, twice as much for each height', async () => {
+  test('needs ten tokens the first time, and twice as much for each height', async () => {
     const first = (amount: bigint, height: number) =>
       refusal('manageStake', [scenario.nonce, amount, height]);
     expect(await first(0n, 0)).toBe('BelowMinimumStake()');
@@ -77,7 +77,7 @@ describe('staking', () => {
     await stake(2n * MIN_STAKE, { height: 1 });
   });
 
-  test('more adds to deposit and commitment', async () => {
+  test('adds a later deposit to deposit and commitment', async () => {
     await stake();
     const { events, block } = await stake(5n);
     expect(events).toEqual([
@@ -86,7 +86,7 @@ describe('staking', () => {
     ]);
   });
 
-  test('nothing changes overlay and height alone', async () => {
+  test('without a deposit changes only overlay and height', async () => {
     await stake(4n * MIN_STAKE);
     const { events } = await stake(0n, { nonce: otherNonce, height: 2 });
     const overlay = await view('overlayOfAddress', player.address);
@@ -101,14 +101,14 @@ describe('staking', () => {
     expect((await stake(0n, { nonce: otherNonce, height: 1 })).events).toEqual([]);
   });
 
-  test('that would lower the commitment is refused', async () => {
+  test('is refused when it would lower the commitment', async () => {
     await stake();
     expect(await refusal('manageStake', [scenario.nonce, MIN_STAKE / 2n, 1])).toBe('DecreasedCommitment()');
     await setPrice(2n * PRICE);
     expect(await refusal('manageStake', [scenario.nonce, 1n, 0])).toBe('DecreasedCommitment()');
   });
 
-  test('without allowance or tokens says so', async () => {
+  test('reports a missing allowance or missing tokens', async () => {
     expect(await refusal('manageStake', [scenario.nonce, MIN_STAKE, 0], stranger)).toBe(
       'ERC20: insufficient allowance',
     );
@@ -120,7 +120,7 @@ describe('staking', () => {
     );
   });
 
-  test('twice in one block fails the second time', async () => {
+  test('fails the second time within one block', async () => {
     const { rpc } = net.current;
     const data = registry().abi.encodeFunctionData('manageStake', [scenario.nonce, MIN_STAKE, 0]);
     await rpc.call('anvil_impersonateAccount', player.address);
@@ -155,7 +155,7 @@ describe('the effective stake', () => {
 });
 
 describe('the surplus', () => {
-  test('after a price drop can be withdrawn, even while paused', async () => {
+  test('can be withdrawn after a price drop, even while paused', async () => {
     await setPrice(2n * PRICE);
     await stake();
     await setPrice(PRICE);
@@ -177,7 +177,7 @@ describe('the surplus', () => {
     ]);
   });
 
-  test('of nothing is withdrawn without effect', async () => {
+  test('has no effect when there is none to withdraw', async () => {
     await stake();
     await setPrice(2n * PRICE);
     expect(await view('withdrawableStake')).toBe(0n);
@@ -203,12 +203,12 @@ describe('the redistributor', () => {
     await stake();
   });
 
-  test('freezes nobody who has no stake', async () => {
+  test('does not freeze an overlay without stake', async () => {
     await asRedistributor();
     expect((await net.current.send(registry(), 'freezeDeposit', [stranger.address, 10])).events).toEqual([]);
   });
 
-  test('slashes a part or everything', async () => {
+  test('slashes part or all of a stake', async () => {
     await stake();
     await asRedistributor();
     const part = await net.current.send(registry(), 'slashDeposit', [player.address, 1]);
@@ -225,14 +225,14 @@ describe('the redistributor', () => {
     expect(await view('stakes', player.address)).toEqual([NO_OVERLAY, 0n, 0n, 0n, 0n]);
   });
 
-  test('is nobody without the role', async () => {
+  test('can do nothing without the role', async () => {
     expect(await refusal('freezeDeposit', [player.address, 1])).toBe('OnlyRedistributor()');
     expect(await refusal('slashDeposit', [player.address, 1], deployer)).toBe('OnlyRedistributor()');
   });
 });
 
 describe('a paused registry', () => {
-  test('returns whole stakes and takes none', async () => {
+  test('returns whole stakes and accepts none', async () => {
     await stake();
     expect(await refusal('migrateStake')).toBe('Pausable: not paused');
     const paused = await net.current.send(registry(), 'pause');
@@ -247,14 +247,14 @@ describe('a paused registry', () => {
     expect((await net.current.send(registry(), 'unPause')).events).toEqual([`Unpaused(${deployer.address})`]);
   });
 
-  test('is paused, resumed and moved to another network by administrators only', async () => {
+  test('can be paused, resumed and moved to another network only by administrators', async () => {
     expect(await refusal('pause')).toBe('OnlyPauser()');
     expect(await refusal('unPause')).toBe('OnlyPauser()');
     expect(await refusal('changeNetworkId', [1n])).toBe('Unauthorized()');
   });
 });
 
-test('the registry knows its token, its oracle and its roles', async () => {
+test('the registry knows its token, oracle and roles', async () => {
   expect(await view('bzzToken')).toBe(net.current.token.address);
   expect(await view('OracleContract')).toBe(net.current.priceOracle.address);
   expect(await view('REDISTRIBUTOR_ROLE')).toBe(roles.REDISTRIBUTOR_ROLE);

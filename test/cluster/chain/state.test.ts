@@ -1,4 +1,4 @@
-/** A chain that goes on where it was: after a stop, after `kill -9`, and from a state that another one has saved. */
+/** A chain that continues where it was: after a stop, after `kill -9`, and from a saved state of another chain. */
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ function transfer(token: string, nonce: number): string {
   return account.sign({ nonce, to: token, gas: 100_000, data }, 31_337);
 }
 
-/** All that nodes read of the past. */
+/** Everything that nodes read of the past. */
 async function pastOf(rpc: RpcClient, head: number): Promise<unknown> {
   const numbers = Array.from({ length: head + 1 }, (_, number) => `0x${number.toString(16)}`);
   const blocks = await rpc.batch(
@@ -74,7 +74,7 @@ const fixedOf = ({ contracts, batches, chequebooks, startBlock, chainId }: Local
   chainId,
 });
 
-test('after kill -9 every block, log and receipt is as before, and the head goes on from there at the wall clock', async () => {
+test('after kill -9 every block, log and receipt is unchanged, and the head continues from there at the current time', async () => {
   const first = await start();
   for (let nonce = 0; nonce < 4; nonce++) {
     await first.rpc.call('eth_sendRawTransaction', transfer(first.chain.contracts.token, nonce));
@@ -100,7 +100,7 @@ test('after kill -9 every block, log and receipt is as before, and the head goes
   expect(await second.rpc.call('eth_getTransactionCount', account.address, 'latest')).toBe('0x5');
 });
 
-test('more blocks than are kept one by one survive as well, and leave one dump', async () => {
+test('more blocks than are kept one by one also survive, and leave one dump', async () => {
   const first = await start();
   for (let round = 0; round < 4; round++) await first.chain.mine(100);
   await first.chain.mine(1000);
@@ -114,7 +114,7 @@ test('more blocks than are kept one by one survive as well, and leave one dump',
   expect(same).toMatchObject({ hash });
 });
 
-test('coins that were given, a price that was set and blocks that were replaced survive kill -9', async () => {
+test('funded coins, changed prices and replaced blocks survive kill -9', async () => {
   const first = await start();
   const stranger = `0x${'88'.repeat(20)}`;
   await first.chain.mine(5);
@@ -133,7 +133,7 @@ test('coins that were given, a price that was set and blocks that were replaced 
   expect(Number(await rpc.call('eth_call', price, 'latest'))).toBe(48_000);
 });
 
-test('an orderly stop takes what waits for a block along', async () => {
+test('an orderly stop includes transactions that wait for a block', async () => {
   const first = await start();
   await first.rpc.call('eth_sendRawTransaction', transfer(first.chain.contracts.token, 0));
   await first.chain.stop();
@@ -141,7 +141,7 @@ test('an orderly stop takes what waits for a block along', async () => {
   expect(await rpc.call('eth_getTransactionCount', account.address, 'latest')).toBe('0x1');
 });
 
-test('half a line at the end, of a writer that was killed, is left out', async () => {
+test('half a line at the end, left by a killed writer, is ignored', async () => {
   const first = await start();
   await first.chain.mine(3);
   const head = await first.chain.head();
@@ -165,7 +165,7 @@ test.each([
   });
 });
 
-test('a state of another version is refused, and one that is damaged', async () => {
+test('a state of another version and a damaged one are refused', async () => {
   await (await start()).chain.stop();
   const path = join(folder, 'state.json');
   const saved = readState(folder);
@@ -181,7 +181,7 @@ test('a state of another version is refused, and one that is damaged', async () 
   await expect(start()).rejects.toMatchObject({ code: 'STATE_REFUSED' });
 });
 
-test('what one chain saves another one begins with', async () => {
+test('a chain can begin with the state that another one has saved', async () => {
   const first = await start({ stateFolder: undefined });
   await first.rpc.call('eth_sendRawTransaction', transfer(first.chain.contracts.token, 0));
   writeState(folder, await first.chain.save()).close();

@@ -9,7 +9,7 @@ const { roles } = vectors;
 const balance = (address: string) => net.current.view(net.current.token, 'balanceOf', [address]);
 
 describe('TestToken', () => {
-  test('has a name, a symbol, 16 decimals and a supply that is the deployer’s', async () => {
+  test('has a name, a symbol, 16 decimals and a supply owned by the deployer', async () => {
     const { token } = net.current;
     expect(await net.current.view(token, 'name')).toBe('Test Token');
     expect(await net.current.view(token, 'symbol')).toBe('TEST');
@@ -18,7 +18,7 @@ describe('TestToken', () => {
     expect(await balance(deployer.address)).toBe(10n ** 25n);
   });
 
-  test('a transfer moves tokens within the gas limit that nodes give it', async () => {
+  test('a transfer moves tokens within the gas limit of nodes', async () => {
     const { token } = net.current;
     const sent = await net.current.send(token, 'transfer', [stranger.address, 7n], {
       from: player,
@@ -29,7 +29,7 @@ describe('TestToken', () => {
     expect(await net.current.view(token, 'transfer', [stranger.address, 7n], { from: player })).toBe(true);
   });
 
-  test('a transfer above the balance says so', async () => {
+  test('a transfer above the balance is refused with the reason', async () => {
     const { token } = net.current;
     const refused = await net.current.refusal(token, 'transfer', [player.address, 1n], { from: stranger });
     expect(refused).toBe('ERC20: transfer amount exceeds balance');
@@ -64,7 +64,7 @@ describe('TestToken', () => {
     ).toBe('ERC20: decreased allowance below zero');
   });
 
-  test('only minters mint', async () => {
+  test('only minters can mint', async () => {
     const { token } = net.current;
     const minted = await net.current.send(token, 'mint', [stranger.address, 9n]);
     expect(minted.events).toEqual([
@@ -89,7 +89,7 @@ describe('TestToken', () => {
     );
   });
 
-  test('a paused token moves nothing, and only pausers pause it', async () => {
+  test('a paused token moves nothing, and only pausers can pause it', async () => {
     const { token } = net.current;
     for (const method of ['pause', 'unpause']) {
       expect(await net.current.refusal(token, method, [], { from: player })).toBe(
@@ -107,7 +107,7 @@ describe('TestToken', () => {
     await net.current.send(token, 'transfer', [second.address, 1n], { from: player });
   });
 
-  test('its roles have the usual ids and their members can be listed', async () => {
+  test('its roles have the usual ids, and their members can be listed', async () => {
     const { token } = net.current;
     for (const role of ['MINTER_ROLE', 'PAUSER_ROLE', 'DEFAULT_ADMIN_ROLE'] as const) {
       expect(await net.current.view(token, role)).toBe(roles[role]);

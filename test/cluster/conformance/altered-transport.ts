@@ -1,4 +1,4 @@
-/** A transport whose streams say something else than the node above it: messages are changed on their way, one by one. */
+/** A transport whose streams differ from the node above it: messages are changed on their way, one by one. */
 
 import { framed, join } from '../../../harness/conformance/wire/hostile-bytes.ts';
 import { StreamError } from '../../../node/p2p/host.ts';

@@ -1,4 +1,4 @@
-/** Our node and our contracts have no red row, on the wire and on the chain; contracts that are wrong have theirs. */
+/** Our node and our contracts have no red row, on the wire and on the chain; wrong contracts have their red rows. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { chainConformance } from '../../../harness/conformance/chain/conformance.ts';
@@ -48,7 +48,7 @@ const LIGHT_ONLY = ['retrieval', 'pushsync', 'pullsync'].map(
 test('our nodes have no red row on the wire', { timeout: RUN_MS }, async () => {
   const [full, , light] = net.nodes as [ClusterNode, ClusterNode, ClusterNode];
   await full.bytes.upload(new Uint8Array(50_000).fill(7), { deferred: false });
-  // Beside each other: most of a run is waiting.
+  // In parallel: a run spends most of its time waiting.
   const [ofFull, ofLight] = await Promise.all([wireReport(full, 0), wireReport(light, 1)]);
   expect(told(ofFull, ['failed', 'error', 'skipped'])).toEqual(LIGHT_ONLY);
   expect(told(ofLight, ['failed', 'error'])).toEqual([]);
@@ -90,7 +90,7 @@ test.each(WRONG_CHAINS)('a chain that $name', async ({ around, red }) => {
   expect(found.sort()).toEqual([...red].sort());
 });
 
-test('rows and mutations are counted', () => {
+test('counts rows and mutations', () => {
   const red = new Set(WRONG_CHAINS.flatMap((chain) => chain.red));
   const ids = new Set(CHAIN_ROWS.map(({ id }) => id));
   expect(ids.size).toBe(CHAIN_ROWS.length);

@@ -23,7 +23,7 @@ describe.each(['svc', 'swarm'] as const)('dialect %s', (dialect) => {
   let subject: HttpSubject;
   let close: () => Promise<readonly string[]>;
   let rows: readonly Row<HttpSubject>[];
-  /** What each row was answered. */
+  /** The answers to each row. */
   const answers = new Map<string, KeepingTransport['kept']>();
 
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe.each(['svc', 'swarm'] as const)('dialect %s', (dialect) => {
     ).rejects.toMatchObject({ code: 'ARGUMENT_INVALID' });
   });
 
-  test('every row has a name of its own', () => {
+  test('every row has a unique name', () => {
     expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
   });
 
@@ -78,12 +78,12 @@ describe.each(['svc', 'swarm'] as const)('dialect %s', (dialect) => {
     expect(results.filter(isRed).map(({ id, reason }) => `${id}: ${reason}`)).toEqual([]);
     const skipped = results.filter(({ verdict }) => verdict === 'skipped').map(({ id }) => id);
     expect(skipped).toEqual([]);
-    // Two batches were bought, and nobody takes them back.
+    // Two batches were bought and cannot be returned.
     const left = (await close()).map((what) => what.replace(/[0-9a-f]{64}.*/, 'ID'));
     expect(left).toEqual(['batch ID', 'batch ID']);
   });
 
-  test('every row turns red by every claim that is broken', { timeout: 120_000 }, async () => {
+  test('every row turns red for each of its claims that is broken', { timeout: 120_000 }, async () => {
     const survived: string[] = [];
     const untouched: string[] = [];
     let mutations = 0;

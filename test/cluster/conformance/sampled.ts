@@ -7,9 +7,9 @@ import { bytesOf } from '../node/kit.ts';
 /** Some twenty chunks: a sample has sixteen. */
 const SIZE = 80_000;
 const CHUNK_SIZE = 4096;
-/** Blocks of a round of the storage game. A sample counts what was stamped before the last round. */
+/** Blocks of a round of the storage game. A sample contains what was stamped before the last round. */
 const ROUND_BLOCKS = 152;
-/** Pull syncing takes seconds, and a Bee tells a new round with a new phase only. */
+/** Pull syncing takes seconds, and a Bee reports a new round only with a new phase. */
 const TIMEOUT_MS = 60_000;
 
 /** Uploads to every full node, waits until all of them hold everything, and lets two rounds pass. */

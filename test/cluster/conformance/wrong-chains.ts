@@ -1,4 +1,4 @@
-/** Endpoints that answer as a chain does of which one thing is not as nodes need it. */
+/** Endpoints that answer like a chain on which one thing differs from what nodes need. */
 import { RpcError } from '../../../chain/rpc.ts';
 import type { Contracts } from '../../../harness/chain/contracts.ts';
 import type { Ask } from '../../../harness/conformance/chain/subject.ts';

@@ -1,4 +1,4 @@
-/** Each peer that is wrong in one thing has the rows red that say so, and no others. */
+/** Each peer with one fault turns the rows red that check for it, and no others. */
 import { beforeAll, expect, test } from 'vitest';
 import type { RowResult } from '../../../harness/conformance/row.ts';
 import { runRows } from '../../../harness/conformance/run-rows.ts';
@@ -34,18 +34,18 @@ function idsOf(results: readonly RowResult[], verdicts: readonly RowResult['verd
 const RIGHT = 'right';
 const found = new Map<string, RowResult[]>();
 
-// All beside each other: most of a run is waiting for what must not come.
+// All in parallel: a run spends most of its time waiting for what must not come.
 beforeAll(async () => {
   const peers = [{ name: RIGHT, wrong: {} }, ...WRONG_PEERS];
   await Promise.all(peers.map(async ({ name, wrong }) => found.set(name, await graded(wrong))));
 }, LIMIT_MS);
 
-test('a peer that is right has no red row', () => {
+test('a correct peer has no red row', () => {
   const told = (found.get(RIGHT) ?? []).filter(
     ({ verdict, group }) => verdict !== 'passed' && group !== 'light node',
   );
   expect(found.get(RIGHT)).toHaveLength(ROWS.length);
-  // Nobody is announced by a peer without a topology.
+  // A peer without a topology announces no one.
   expect(told.map(({ id, reason }) => `${id}: ${reason}`)).toEqual(
     ['2.0.0', '1.1.0'].map((version) => `hive ${version} gossip: the node announced nobody to us`),
   );

@@ -61,9 +61,9 @@ export interface Wrong {
   readonly alterations?: readonly Alteration[];
   /** Protocol ids that it agrees to beside its own. */
   readonly agrees?: (id: string) => boolean;
-  /** It takes whatever is stamped. */
+  /** It accepts any stamp. */
   readonly anyStamp?: boolean;
-  /** It takes whatever is called a cheque. */
+  /** It accepts anything called a cheque. */
   readonly anyCheque?: boolean;
   /** Its chain key, where what is wrong is signed with it; default: any. */
   readonly key?: Uint8Array;
@@ -71,7 +71,7 @@ export interface Wrong {
   readonly otherKey?: boolean;
 }
 
-/** Rows of the level `money` spend from it: its batch is known to the peers of this file, and its cheques to nobody. */
+/** Rows of the level `money` spend from it: its batch is known to the peers of this file, and its cheques to none. */
 function pretendedFunds(): Funds {
   const signer = createSigner(testKey(77));
   return {
@@ -422,7 +422,7 @@ export const WRONG_PEERS: readonly {
   },
 ];
 
-/** Rows that the pretended account cannot pay for: nobody here takes its cheques. */
+/** Rows that the pretended account cannot pay for: no peer here accepts its cheques. */
 export const NOT_PAID_FOR: readonly string[] = ['swap cheque'];
 
 function alteredSynAck(change: (ack: MessageOf<typeof Ack>) => MessageOf<typeof Ack>) {

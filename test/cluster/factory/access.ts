@@ -24,7 +24,7 @@ export function accessTests(): void {
       await expect(read(after.reference, revoked.historyref)).rejects.toMatchObject({ status: 404 });
     });
 
-    test('gives protected files a history of their own', async () => {
+    test('gives protected files their own history', async () => {
       const publisher = (await queen.getNodeAddresses()).publicKey;
       const { reference, historyAddress } = await queen.uploadFile(batchOf(0), 'protected', 'a.txt', {
         act: true,

@@ -30,7 +30,7 @@ export function chequeTests(): void {
       }
     });
 
-    test('are settlements in the books of both', async () => {
+    test('appear as settlements in the books of both', async () => {
       const [from, to] = [await overlayOf(payer), await overlayOf(payee)];
       const [sent, received] = [await payer.getSettlements(to), await payee.getSettlements(from)];
       expect(sent.sent.toPLURBigInt()).toBeGreaterThan(0n);
@@ -45,7 +45,7 @@ export function chequeTests(): void {
       }
     });
 
-    test('are cashed', async () => {
+    test('can be cashed', async () => {
       const from = await overlayOf(payer);
       const { lastreceived } = await payee.getLastChequesForPeer(from);
       await payee.cashoutLastCheque(from);

@@ -1,5 +1,5 @@
 /**
- * What the official client's users do, with nothing but `svcnet up --preset factory` before it. The themes are in the
+ * What users of the official client do after nothing but `svcnet up --preset factory`. The themes are in the
  * files beside this one, so that all of them share one network on its well-known ports.
  */
 import { afterAll, beforeAll } from 'vitest';

@@ -7,7 +7,7 @@ const OWNER = KEY.publicKey().address();
 
 export function feedTests(): void {
   describe('feeds', () => {
-    test('of payloads are followed by others, update by update', async () => {
+    test('of payloads can be followed, update by update', async () => {
       const topic = Topic.fromString('payloads of the preset');
       const writer = queen.makeFeedWriter(topic, KEY);
       const follower = payee.makeFeedReader(topic, OWNER);
@@ -25,7 +25,7 @@ export function feedTests(): void {
       expect(await reader.isFeedRetrievable(OWNER, topic)).toBe(true);
     });
 
-    test('of references lead to their content, also by a manifest', async () => {
+    test('of references lead to their content, also through a manifest', async () => {
       const topic = Topic.fromString('references of the preset');
       const writer = queen.makeFeedWriter(topic, KEY);
       const manifest = await queen.createFeedManifest(batchOf(0), topic, OWNER);
@@ -38,7 +38,7 @@ export function feedTests(): void {
       }
     });
 
-    test('are made of single-owner chunks, which are written and read one by one', async () => {
+    test('consist of single-owner chunks that are written and read one by one', async () => {
       const identifier = '0b'.repeat(32);
       const { reference } = await queen
         .makeSOCWriter(KEY)

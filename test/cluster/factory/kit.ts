@@ -1,4 +1,4 @@
-/** The preset as its users have it: started by the command line, reached at its well-known ports by the official client. */
+/** The preset as its users see it: started by the command line, reached at its well-known ports by the official client. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ export const [queen, payer, payee, reader] = bees as [Bee, Bee, Bee, Bee, Bee];
 /** The only address that coins and tokens of a node may be sent to. */
 export const WITHDRAWAL = '0xd238ff944bacb478cbed5efcae784d7bf4f2ff80';
 
-/** @throws Error with what the command said, such as which port is in use, and by whom */
+/** @throws Error with the output of the command, such as which port is in use, and by which process */
 export async function startPreset(): Promise<void> {
   const { code, stdout, stderr } = await svcnet(
     'up',
@@ -76,7 +76,7 @@ export function mined(bee: Bee): Promise<true> {
   });
 }
 
-/** Waits until an amount is what it shall be. */
+/** Waits until an amount has the expected value. */
 export function becomes(what: string, expected: BZZ, look: () => Promise<BZZ>): Promise<true> {
   return eventually(`${what} is not ${expected.toDecimalString()}`, async () => {
     const seen = await look();

@@ -4,7 +4,7 @@ import { batchOf, payee, payer, queen } from './kit.ts';
 
 export function messageTests(): void {
   describe('messages', () => {
-    test('of pss are received by the node that they are for', async () => {
+    test('of pss are received by their recipient', async () => {
       const topic = Topic.fromString('a topic of the preset');
       const { overlay, pssPublicKey } = await payee.getNodeAddresses();
       const received = payee.pssReceive(topic, 30_000);
@@ -18,7 +18,7 @@ export function messageTests(): void {
       expect((await received).toUtf8()).toBe('for the third node');
     });
 
-    test('of gsoc are heard near their address', async () => {
+    test('of gsoc are received near their address', async () => {
       const { overlay } = await queen.getNodeAddresses();
       const signer = queen.gsocMine(overlay, NULL_IDENTIFIER);
       const heard = new Promise<Bytes>((resolve, reject) => {

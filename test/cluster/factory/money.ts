@@ -7,10 +7,10 @@ const ONE = BZZ.fromFloat(1);
 
 export function moneyTests(): void {
   describe('money', () => {
-    test('is ten tokens in each chequebook', async () => {
+    test('starts with ten tokens in each chequebook', async () => {
       for (const bee of bees) {
         const { totalBalance } = await bee.getChequebookBalance();
-        // What was cashed meanwhile has left the chequebook of the second node, a millionth of it.
+        // What was cashed in the meantime has left the chequebook of the second node, a millionth of it.
         expect(totalBalance.toSignificantDigits(4)).toMatch(/^(10\.0000|9\.9999)$/);
         expect(
           (await bee.getChequebookAddress()).chequebookAddress.toUint8Array().some((byte) => byte !== 0),
@@ -18,7 +18,7 @@ export function moneyTests(): void {
       }
     });
 
-    test('is one coin and a hundred tokens in the account of a node that has spent nothing', async () => {
+    test('starts with one coin and a hundred tokens in the account of a node that has spent nothing', async () => {
       const { nativeTokenBalance, bzzBalance } = await reader.getWalletBalance();
       expect([nativeTokenBalance.toDecimalString(), bzzBalance.toDecimalString()]).toEqual([
         '1.000000000000000000',
@@ -26,7 +26,7 @@ export function moneyTests(): void {
       ]);
     });
 
-    test('goes into the chequebook and out of it', async () => {
+    test('can be deposited in the chequebook and withdrawn', async () => {
       const { totalBalance } = await reader.getChequebookBalance();
       const seen = async () => (await reader.getChequebookBalance()).totalBalance;
       await reader.depositTokens(ONE);
@@ -37,14 +37,14 @@ export function moneyTests(): void {
       await mined(reader);
     });
 
-    test('is staked', async () => {
+    test('can be staked', async () => {
       const before = await queen.getStake();
       const transaction = await queen.depositStake(TEN);
       expect(transaction.toHex()).toHaveLength(64);
       await becomes('the stake', before.plus(TEN), () => queen.getStake());
     });
 
-    test('is sent to the address of the whitelist, tokens and coins', async () => {
+    test('can be sent to the address of the whitelist, in tokens and coins', async () => {
       const before = await reader.getWalletBalance();
       await reader.withdrawBZZToExternalWallet(ONE, WITHDRAWAL);
       await mined(reader);
@@ -55,7 +55,7 @@ export function moneyTests(): void {
       expect(after.nativeTokenBalance.toWeiBigInt()).toBeLessThan(before.nativeTokenBalance.toWeiBigInt());
     });
 
-    test('is sent to no other address', async () => {
+    test('cannot be sent to any other address', async () => {
       await expect(reader.withdrawBZZToExternalWallet('1', '0c'.repeat(20))).rejects.toMatchObject({
         status: 400,
         responseBody: { code: 400, message: 'provided address not whitelisted' },

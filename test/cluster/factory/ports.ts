@@ -5,7 +5,7 @@ import { stateDir, svcnet } from './kit.ts';
 
 export function portTests(): void {
   describe('a second network of the preset', () => {
-    test('is told that the chain’s port is in use, and by which process', async () => {
+    test('is refused because the port of the chain is in use, with the process that uses it', async () => {
       const { code, stderr } = await svcnet('up', '--preset', 'factory', '--name', 'second');
       expect(code).toBe(2);
       expect(stderr).toMatch(
@@ -13,7 +13,7 @@ export function portTests(): void {
       );
     });
 
-    test('is told the same of a node’s port when its chain is elsewhere', async () => {
+    test('is refused in the same way for the port of a node when its chain is elsewhere', async () => {
       const file = join(stateDir, 'second.yaml');
       writeFileSync(file, 'preset: factory\nname: second\nchain: { port: 0 }\n');
       const { code, stderr } = await svcnet('up', '--file', file);

@@ -7,7 +7,7 @@ const AMOUNT = '1098006401';
 
 export function postageTests(): void {
   describe('batches', () => {
-    test('every node but the third has a usable one', async () => {
+    test('exist and are usable on every node but the third', async () => {
       for (const [index, bee] of bees.entries()) {
         const usable = (await bee.getPostageBatches()).filter((batch) => batch.usable);
         expect(usable.map(({ batchID }) => batchID.toHex())).toEqual(index === 2 ? [] : [batchOf(index)]);
@@ -15,7 +15,7 @@ export function postageTests(): void {
       expect(await payee.getPostageBatches()).toEqual([]);
     });
 
-    test('are told one by one, with their buckets, and all of the network', async () => {
+    test('are listed one by one with their buckets, and for the whole network', async () => {
       const [first] = await queen.getPostageBatches();
       if (first === undefined) throw new Error('there is no batch');
       const one = await queen.getPostageBatch(first.batchID);
@@ -29,7 +29,7 @@ export function postageTests(): void {
       expect((await queen.getGlobalPostageBatches()).length).toBeGreaterThanOrEqual(4);
     });
 
-    test('are bought, topped up and diluted', async () => {
+    test('can be bought, topped up and diluted', async () => {
       const id = await queen.createPostageBatch(AMOUNT, 17, { label: 'bought', waitForUsable: true });
       const bought = await queen.getPostageBatch(id);
       expect(bought).toMatchObject({ label: 'bought', depth: 17, amount: AMOUNT, usable: true });

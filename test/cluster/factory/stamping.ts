@@ -13,7 +13,7 @@ const POLL_MS = 200;
 
 export function stampingTests(): void {
   describe('stamps of the client', () => {
-    test('are envelopes that a node has made', async () => {
+    test('can be envelopes made by a node', async () => {
       const chunk = queen.makeContentAddressedChunk('in an envelope');
       const envelope = await queen.createEnvelope(batchOf(0), chunk.address);
       expect([envelope.issuer, envelope.index, envelope.signature].map(({ length }) => length)).toEqual([
@@ -23,7 +23,7 @@ export function stampingTests(): void {
       expect(Buffer.from(await reader.downloadChunk(reference)).equals(chunk.data)).toBe(true);
     });
 
-    test('are made with the key of a node, for a batch that it has bought', async () => {
+    test('can be made with the key of a node, for a batch that it has bought', async () => {
       const batch = await queen.createPostageBatch(AMOUNT, DEPTH, { waitForUsable: true });
       await uploadStamped(
         Stamper.fromBlank(PRESET_ACCOUNT_KEYS[0], batch, DEPTH),
@@ -31,7 +31,7 @@ export function stampingTests(): void {
       );
     });
 
-    test('are made with a key that no node has, for a batch bought on the chain', async () => {
+    test('can be made with a key that no node has, for a batch bought on the chain', async () => {
       const key = hexlify(randomBytes(32));
       const batch = await buyFor(new PrivateKey(key).publicKey().address().toChecksum());
       await eventually('no node knows the batch', async () => {

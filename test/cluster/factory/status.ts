@@ -9,7 +9,7 @@ const ROUND = 152;
 
 export function statusTests(): void {
   describe('the network', () => {
-    test('answers on its ports, in the versions of the nodes that it stands for', async () => {
+    test('answers on its ports, with the versions of the nodes that it stands in for', async () => {
       for (const bee of bees) {
         await bee.checkConnection();
         const { beeApiVersion, beeVersion } = await bee.getVersions();
@@ -64,13 +64,13 @@ export function statusTests(): void {
       }
     });
 
-    test('has a reserve and a state of the storage game', async () => {
+    test('has a reserve and the state of the storage game', async () => {
       const reserve = await queen.getReserveState();
       expect(reserve.commitment).toBeGreaterThan(0);
       expect(await queen.getRedistributionState()).toMatchObject({ isFullySynced: false, isFrozen: false });
     });
 
-    test('holds what was uploaded more than a round ago', async () => {
+    test('still holds what was uploaded more than a round ago', async () => {
       const [upload] = started().prepared.uploads;
       if (upload === undefined) throw new Error('nothing was uploaded');
       for (const bee of bees) expect(await bee.downloadData(upload.reference)).toHaveLength(upload.size ?? 0);

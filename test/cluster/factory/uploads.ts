@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bytesOf, eventually, sameBytes } from '../node/kit.ts';
 import { batchOf, payee, queen, reader } from './kit.ts';
 
-/** Of 'Hello, Swarm!' wherever it is uploaded. */
+/** The reference of 'Hello, Swarm!' on any network. */
 const HELLO = '680bb26ce329867d9063251135dea6f02b58d0ef3d4eb9076c3d5fc03fe54cf6';
 const LEVELS = [
   RedundancyLevel.OFF,
@@ -26,14 +26,14 @@ export function uploadTests(): void {
     });
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-    test('data has the same reference as everywhere', async () => {
+    test('data has the same reference as on any network', async () => {
       const { reference } = await queen.uploadData(batchOf(0), 'Hello, Swarm!');
       expect(reference.toHex()).toBe(HELLO);
       expect((await payee.downloadData(reference)).toUtf8()).toBe('Hello, Swarm!');
       expect((await queen.probeData(reference)).contentLength).toBe(13);
     });
 
-    test('chunks are taken as they are', async () => {
+    test('chunks are accepted as they are', async () => {
       const chunk = queen.makeContentAddressedChunk('Hello, Swarm!');
       expect((await queen.uploadChunk(batchOf(0), chunk)).reference.toHex()).toBe(HELLO);
       expect(sameBytes(await reader.downloadChunk(HELLO), chunk.data)).toBe(true);
@@ -49,7 +49,7 @@ export function uploadTests(): void {
       }
     });
 
-    test('folders are read path by path, and their manifest is the client’s', async () => {
+    test('folders are read path by path, and their manifest is the one of the client', async () => {
       const { reference } = await queen.uploadFilesFromDirectory(batchOf(0), folder, {
         indexDocument: 'index.html',
         redundancyLevel: RedundancyLevel.OFF,
@@ -61,33 +61,33 @@ export function uploadTests(): void {
       expect(Object.keys(manifest.collectAndMap()).toSorted()).toEqual(['index.html', 'static/styles.css']);
     });
 
-    test('folders streamed by the client have the reference that it has computed', async () => {
-      // An index document it would add to the one and not to the other.
+    test('folders streamed by the client have the reference that it computed', async () => {
+      // It would add an index document to one of them and not to the other.
       const styles = join(folder, 'static');
       const { reference } = await queen.streamDirectory(batchOf(0), styles);
       expect(reference.toHex()).toBe((await queen.hashDirectory(styles)).toHex());
       expect((await payee.downloadFile(reference, 'styles.css')).data.toUtf8()).toBe('body {}');
     });
 
-    test('collections of files in memory go in', async () => {
+    test('collections of files in memory can be uploaded', async () => {
       const files = [new File(['one'], 'one.txt'), new File(['two'], 'two.txt')];
       const { reference } = await queen.uploadFiles(batchOf(0), files);
       expect((await payee.downloadFile(reference, 'two.txt')).data.toUtf8()).toBe('two');
     });
 
-    test('without a level they have that of the ecosystem’s nodes: a chunk with two replicas', async () => {
+    test('have the default level of the network when none is given: a chunk with two replicas', async () => {
       const { uid } = await queen.createTag();
       await queen.uploadData(batchOf(0), 'Tagged hello.', { tag: uid });
       expect((await queen.retrieveTag(uid)).split).toBe(3);
     });
 
-    test.each(LEVELS)('at redundancy level %i are read elsewhere', async (redundancyLevel) => {
+    test.each(LEVELS)('are read from another node at redundancy level %i', async (redundancyLevel) => {
       const data = bytesOf(`factory, level ${redundancyLevel}`, 50_000);
       const { reference } = await queen.uploadData(batchOf(0), data, { redundancyLevel });
       expect(sameBytes((await reader.downloadData(reference)).toUint8Array(), data)).toBe(true);
     });
 
-    test('are followed by tags', async () => {
+    test('can be followed by tags', async () => {
       const { uid } = await queen.createTag();
       const { tagUid } = await queen.uploadData(batchOf(0), bytesOf('factory, tag', 9000), { tag: uid });
       expect(tagUid).toBe(uid);
@@ -100,7 +100,7 @@ export function uploadTests(): void {
       await expect(queen.retrieveTag(uid)).rejects.toMatchObject({ status: 404 });
     });
 
-    test('are pinned, uploaded again and unpinned', async () => {
+    test('can be pinned, uploaded again and unpinned', async () => {
       const { reference } = await queen.uploadData(batchOf(0), 'Pinned hello.', { pin: true });
       const pinned = async () => (await queen.getAllPins()).some((pin) => pin.equals(reference));
       expect(await pinned()).toBe(true);
@@ -110,7 +110,7 @@ export function uploadTests(): void {
       expect(await pinned()).toBe(false);
     });
 
-    test('need a batch of the node that takes them', async () => {
+    test('require a batch of the node that accepts them', async () => {
       await expect(payee.uploadData(batchOf(0), 'not mine')).rejects.toMatchObject({ status: 404 });
       await expect(queen.downloadData('ab'.repeat(32))).rejects.toMatchObject({ status: 404 });
     });

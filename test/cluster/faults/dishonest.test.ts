@@ -1,4 +1,4 @@
-/** Dishonest nodes: each behaviour acts, and honest nodes among them go on serving each other what is right. */
+/** Dishonest nodes: each behaviour acts, and the honest nodes among them keep serving correct data to each other. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { BEHAVIOUR_NAMES } from '../../../harness/tampered/names.ts';
 
 const soon = { timeout: 30_000, interval: 100 };
 const HONEST = 4;
-/** Chunks lie in their neighbourhood alone, so that content has to be asked for. */
+/** Chunks are only in their neighbourhood, so that content has to be requested. */
 const options = { 'minimum-storage-radius': 1, 'cache-capacity': 0 };
 let folder: string;
 
@@ -43,7 +43,7 @@ describe('a node for every behaviour among a few honest ones', () => {
     await net.stop();
   });
 
-  test('gives none of these wrong bytes', async () => {
+  test('gives honest nodes no wrong bytes', async () => {
     const data = new Uint8Array(200_000).map((_, index) => (index * 7919) >> 3);
     const uploader = net.node(0);
     const { reference } = await uploader.bytes.upload(data, { batch: uploader.batch as string });
@@ -51,7 +51,7 @@ describe('a node for every behaviour among a few honest ones', () => {
     for (const reader of net.nodes.slice(1, HONEST)) {
       expect(await reader.bytes.download(reference)).toEqual(data);
     }
-    // Who owes nothing cannot refuse to pay; whether it is given anything is its own concern.
+    // A node that owes nothing cannot refuse to pay, and a dishonest node may get nothing.
     const debtor = net.node(HONEST + BEHAVIOUR_NAMES.indexOf('refuse-to-pay'));
     await Promise.allSettled([debtor.bytes.download(reference)]);
   });
@@ -71,7 +71,7 @@ describe('a node for every behaviour among a few honest ones', () => {
   });
 });
 
-test('in processes of their own they spoil bytes of connections as well, and clocks can be wrong', async () => {
+test('in separate processes they also corrupt bytes of connections, and clocks can be wrong', async () => {
   await using net = await Cluster.start({
     driver: 'process',
     machineFaults: true,

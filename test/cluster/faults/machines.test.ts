@@ -1,4 +1,4 @@
-/** Every fault of machines and of the chain that the drivers of this package can carry, on one cluster: what it counts, and that it heals. */
+/** Every fault of machines and of the chain that the drivers of this package support, on one cluster: what it counts, and that it heals. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ afterAll(async () => {
 
 let uploads = 0;
 
-/** @returns the reference; rejects when the node does not take it */
+/** @returns the reference; rejects when the node does not accept it */
 async function upload(name = 'node-1'): Promise<string> {
   const data = new TextEncoder().encode(`upload ${uploads++} `.repeat(2_000));
   const node = net.node(name);
@@ -62,28 +62,28 @@ describe('a node', () => {
     ['kill', { 'nodes killed': 1 }],
     ['pause', { 'nodes paused': 1 }],
     ['stop', { 'nodes stopped': 1 }],
-  ])('is hit by %s, and runs again when it is healed', async (kind, effect) => {
+  ])('is affected by %s, and runs again when it is healed', async (kind, effect) => {
     expect((await net.faults.begin({ kind, node: 'node-2' })).effect).toEqual(effect);
     expect(net.node(2).running).toBe(false);
     await net.faults.heal();
     expect(net.node(2).running).toBe(true);
   });
 
-  test('restarts without its data, and is given it again by its neighbours', async () => {
+  test('restarts without its data, and gets it back from its neighbours', async () => {
     const reference = await upload();
     const { effect } = await net.faults.begin({ kind: 'restart', node: 'node-2', wipe: true });
     expect(effect).toMatchObject({ 'nodes that came back': 1, 'nodes that lost their data': 1 });
     await expect.poll(() => net.node(2).chunks.has(reference), soon).toBe(true);
   });
 
-  test('and all others restart one after the other, and leave and come back', async () => {
+  test('and all others restart one after another, and leave and come back', async () => {
     const rolled = await net.faults.begin({ kind: 'rolling-restart' });
     expect(rolled.effect).toMatchObject({ 'nodes that left': 3, 'nodes that came back': 3 });
     const request = { kind: 'churn', nodes: ['node-1', 'node-2'], rounds: 2, down: 10 };
     expect((await net.faults.begin(request)).effect).toMatchObject({ 'nodes that came back': 4 });
   });
 
-  test('whose chunks have changed on the disk finds out, and serves them right', async () => {
+  test('whose chunks have changed on disk notices it, and serves the correct data', async () => {
     const reference = await upload();
     await net.synced(reference);
     const before = await net.node(0).bytes.download(reference);
@@ -99,7 +99,7 @@ test.each([
   ['SIGINT', ['restart', 'node-2', '--down', '1m', '--wipe'], 'is undone, but the data of node-2 is gone'],
   ['SIGTERM', ['rolling-restart', 'node-2,node-1', '--down', '1m'], 'is undone'],
   ['SIGINT', ['churn', 'node-2', '--down', '1m'], 'is undone'],
-] as const)('%s brings back the node that %j has taken away', async (signal, words, left) => {
+] as const)('%s brings back the node taken away by %j', async (signal, words, left) => {
   const run = svcnet('fault', ...words, '--name', net.name);
   await expect
     .poll(
@@ -120,7 +120,7 @@ test.each([
   expect(await net.faults.list()).toEqual([]);
 });
 
-test('a node that a killed process has taken away is brought back by heal', async () => {
+test('heal brings back a node taken away by a killed process', async () => {
   const run = svcnet('fault', 'restart', 'node-2', '--down', '1m', '--name', net.name);
   await expect.poll(() => effectNow().then((effect) => effect['nodes that left']), soon).toBe(1);
   run.child.kill('SIGKILL');
@@ -130,14 +130,14 @@ test('a node that a killed process has taken away is brought back by heal', asyn
   expect((await net.node(2).observe()).state).toBe('running');
 });
 
-test('a node that somebody else has taken away is not brought back by a fault that is refused', async () => {
+test('a refused fault does not bring back a node taken away by someone else', async () => {
   await net.node(2).kill();
   await expect(net.faults.begin({ kind: 'kill', node: 'node-2' })).rejects.toThrow('it is killed');
   await expect(net.faults.begin({ kind: 'restart', node: 'node-2' })).rejects.toThrow('it is killed');
   expect((await net.node(2).observe()).state).toBe('killed');
 });
 
-test('a cluster that lives with its process loses no node to a restart from outside', async () => {
+test('a cluster that ends with its process refuses a restart of a node from outside', async () => {
   const stateDir = join(folder, 'state');
   await using own = await Cluster.start({ driver: 'embedded', nodes: 1, batches: false, stateDir });
   const { code, stderr } = await svcnet('fault', 'restart', 'node-0', '--name', own.name).finished;
@@ -167,7 +167,7 @@ function svcnet(...args: string[]) {
 }
 
 describe('the disk of a node', () => {
-  test('that is full lets it read and not write, until there is space again', async () => {
+  test('that is full allows reads but no writes, until there is space again', async () => {
     const reference = await upload();
     const fault = await begun({ kind: 'disk-full', node: 'node-1' });
     await expect(upload()).rejects.toThrow(/507|disk is full/);
@@ -206,14 +206,14 @@ describe('the disk of a node', () => {
       .toBe('stored');
   });
 
-  test('that is slow delays what is written, and loses none of it', async () => {
+  test('that is slow delays writes, and loses none', async () => {
     const fault = await begun({ kind: 'disk-slow', node: 'node-1', by: '20ms' });
     const reference = await upload();
     expect((await fault.effect())['writes delayed']).toBeGreaterThan(0);
     expect((await net.node(1).bytes.download(reference)).length).toBeGreaterThan(0);
   });
 
-  test('stays as it is over a restart of the node', async () => {
+  test('stays broken over a restart of the node', async () => {
     const fault = await begun({ kind: 'disk-slow', node: 'node-1', by: 5 });
     await net.node(1).kill();
     const before = (await fault.effect())['writes delayed'] ?? 0;
@@ -230,7 +230,7 @@ test('a clock is wrong until it is healed', async () => {
 });
 
 describe('the chain', () => {
-  test('stands still, and is missed by so many blocks', async () => {
+  test('stands still, and the withheld blocks are counted', async () => {
     const fault = await begun({ kind: 'chain-stall' });
     await expect.poll(async () => (await fault.effect())['blocks withheld'], soon).toBeGreaterThan(1);
     await net.faults.heal();
@@ -238,18 +238,18 @@ describe('the chain', () => {
     await expect.poll(() => net.chain.height(), soon).toBeGreaterThan(height);
   });
 
-  test('is slow', async () => {
+  test('can be slow', async () => {
     const fault = await begun({ kind: 'chain-slow', blockTime: '5s' });
     await expect.poll(async () => (await fault.effect())['blocks late'], soon).toBeGreaterThan(1);
   });
 
-  test('is reorganised, with transactions in what is replaced', async () => {
+  test('is reorganised, including transactions in the replaced blocks', async () => {
     const bought = net.node(1).stamps.buy({ amount: 1_000_000_000n, depth: 18 });
     const { effect } = await net.faults.begin({ kind: 'chain-reorg', blocks: 2, loaded: true });
-    // A block that comes meanwhile is replaced as well, and was not looked at before.
+    // A block that arrives in the meantime is replaced too, and was not seen before.
     expect(effect['blocks replaced']).toBeGreaterThan(0);
     expect(effect['transactions undone']).toBeGreaterThan(0);
-    // What was undone is sent again.
+    // Undone transactions are sent again.
     await bought;
   });
 
@@ -268,7 +268,7 @@ describe('the chain', () => {
     await upload();
   });
 
-  test('has no money for a node that is told so', async () => {
+  test('shows no money to a node that gets wrong balances', async () => {
     const balance = async () => (await net.node(1).wallet.balances()).nativeBalance;
     const before = await balance();
     const fault = await begun({ kind: 'rpc-wrong', node: 'node-1', what: 'balance' });
@@ -278,7 +278,7 @@ describe('the chain', () => {
     await expect.poll(balance, soon).toBe(before);
   });
 
-  test('has no events for a node that is told so: it does not learn of a batch, and the others do', async () => {
+  test('shows no events to a node that gets wrong logs: it does not learn of a batch, and the others do', async () => {
     const knows = async (node: number, id: string) =>
       (await net.node(node).stamps.network()).some(({ batchID }) => batchID === id);
     const fault = await begun({ kind: 'rpc-wrong', node: 'node-1', what: 'logs' });
@@ -288,12 +288,12 @@ describe('the chain', () => {
     expect(await knows(1, id)).toBe(false);
   });
 
-  test('is slow and refuses calls at the same time: two faults of one node both have their effect', async () => {
+  test('is slow and refuses calls at the same time: two faults of one node both take effect', async () => {
     const slow = await begun({ kind: 'rpc-slow', node: 'node-2', by: 10 });
     const refusing = await begun({ kind: 'rpc-errors', percent: 50 });
     await expect.poll(async () => (await slow.effect())['answers delayed'], soon).toBeGreaterThan(1);
     await expect.poll(async () => (await refusing.effect())['requests refused'], soon).toBeGreaterThan(1);
-    // One that is healed leaves the other one as it is.
+    // Healing one leaves the other in place.
     const [first] = await net.faults.list();
     await net.faults.heal(first?.id);
     const before = (await refusing.effect())['requests refused'] ?? 0;
@@ -303,7 +303,7 @@ describe('the chain', () => {
   });
 });
 
-test('every kind of fault of these layers has had an effect, and every wrong answer', () => {
+test('every kind of fault of these layers has had an effect, and so has every wrong answer', () => {
   everyKindMeasured(net.faults.history, 'machine', 'disk', 'clock', 'chain');
   const told = net.faults.history
     .filter(({ kind }) => kind === 'rpc-wrong')

@@ -1,4 +1,4 @@
-/** Every kind of fault has a test that measures what it does: which file that is, by layer, and whether it has. */
+/** Every kind of fault has a test that measures its effect: the file by layer, and whether it was measured. */
 import { expect } from 'vitest';
 import { type Fault, type FaultLayer, hadEffect } from '../../../harness/faults/fault.ts';
 import { FAULT_KINDS } from '../../../harness/faults/table.ts';
@@ -13,7 +13,7 @@ export const MEASURED_IN: Readonly<Record<FaultLayer, string>> = {
   memory: 'test/docker/cluster.test.ts',
 };
 
-/** @param history of all faults that the tests of a file have begun; the last of its tests calls this */
+/** @param history all faults begun by the tests of a file; called by the last of these tests */
 export function everyKindMeasured(history: readonly Fault[], ...layers: readonly FaultLayer[]): void {
   const kinds = FAULT_KINDS.filter(({ layer }) => layers.includes(layer)).map(({ name }) => name);
   const measured = new Set(history.filter(hadEffect).map(({ kind }) => kind));

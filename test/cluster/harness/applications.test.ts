@@ -1,4 +1,4 @@
-/** What applications in a browser need: fixed ports, origins that are allowed, accounts with keys. */
+/** What browser applications need: fixed ports, allowed origins, accounts with keys. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,7 +42,7 @@ test('nodes and the chain have the ports of the range', () => {
   expect(net.chain.rpc).toBe(`http://127.0.0.1:${first + 9}`);
 });
 
-test('a port in use is named with the part that wants it and the process that has it, before anything starts', async () => {
+test('a port in use is reported with the part that needs it and the process that has it, before anything starts', async () => {
   const { code, stderr } = await svcnet('up', '-n', '2', '--name', 'second', '--port', String(first));
   expect(code).toBe(2);
   expect(stderr).toMatch(
@@ -52,7 +52,7 @@ test('a port in use is named with the part that wants it and the process that ha
   );
 });
 
-test('a page of the allowed origin may call every node, another one none', async () => {
+test('a page of the allowed origin may call every node, a page of another origin none', async () => {
   for (const { api } of net.nodes) {
     const allowedFor = async (origin: string) => {
       const headers = {
@@ -87,7 +87,7 @@ test('a page of any origin may call the chain', async () => {
   expect(call.headers.get('access-control-allow-origin')).toBe('*');
 });
 
-test('the keys of spare accounts pay in coins and tokens', async () => {
+test('spare accounts can pay in coins and tokens with their keys', async () => {
   const { code, stdout } = await svcnet('keys', '--json');
   expect(code).toBe(0);
   const document = JSON.parse(stdout) as {
@@ -125,7 +125,7 @@ test('the keys of spare accounts pay in coins and tokens', async () => {
   }
 });
 
-test('keys are a table with a warning for people', async () => {
+test('keys are shown as a table with a warning', async () => {
   const { stdout } = await svcnet('keys');
   expect(stdout).toMatch(/^ {2}account-2 +0x[0-9a-f]{40} +0x[0-9a-f]{64} +10 +10000$/m);
   expect(stdout).toContain(

@@ -32,7 +32,7 @@ const OPTIONS = [
   'cache-capacity',
 ];
 
-/** A program that knows some options, and dies when it is to start for real. */
+/** A program that knows some options and dies when it is actually started. */
 function program(name: string, options: readonly string[] = OPTIONS): string {
   const path = join(folder, name);
   const help = options.map((option) => `      --${option} string   an option`).join('\n');
@@ -96,7 +96,7 @@ async function refusal(promise: Promise<unknown>): Promise<HarnessError> {
   return error as HarnessError;
 }
 
-test('a configuration names only options that the program knows, and its own win over the definition’s', async () => {
+test('a configuration has only options that the program knows, and its own options win over the definition', async () => {
   const some = program('some');
   expect(await configOf(planOf(some, { options: { 'cache-capacity': 7, 'warmup-time': '3s' } }))).toEqual({
     'full-node': true,
@@ -117,7 +117,7 @@ test('a configuration names only options that the program knows, and its own win
   });
 });
 
-test('a boot Bee is a full one in bootnode mode, without cheques, and a bootnode of the others', async () => {
+test('a boot Bee is a full node in bootnode mode, without cheques, and a bootnode of the others', async () => {
   const some = program('some', [...OPTIONS, 'bootnode-mode', 'swap-enable', 'chequebook-enable', 'bootnode']);
   expect(await configOf(planOf(some, { mode: 'boot' }))).toMatchObject({
     'full-node': true,
@@ -134,7 +134,7 @@ test('a boot Bee is a full one in bootnode mode, without cheques, and a bootnode
   expect(await of(false)).toMatchObject({ bootnode: [] });
 });
 
-test('the origins of the cluster are those of a Bee, unless its group names others', async () => {
+test('the allowed origins of the cluster apply to a Bee, unless its group names others', async () => {
   const some = program('some', [...OPTIONS, 'cors-allowed-origins']);
   const cors = ['http://localhost:3000'];
   const own = { 'cors-allowed-origins': ['*'] };
@@ -145,7 +145,7 @@ test('the origins of the cluster are those of a Bee, unless its group names othe
 test.each([
   ['2.8.1', [], 'collector:6831'],
   ['2.8.2', ['tracing-protocol', 'tracing-insecure'], 'collector:4318'],
-])('a Bee %s is told where its traces are taken', async (_version, more, endpoint) => {
+])('a Bee %s gets the address to which it sends its traces', async (_version, more, endpoint) => {
   const names = ['tracing-enable', 'tracing-endpoint', 'tracing-service-name'];
   const some = program(`traced-${more.length}`, [...OPTIONS, ...names, ...more]);
   const plan = planOf(some);
@@ -213,7 +213,7 @@ function elf(machine: number): string {
   return path;
 }
 
-test('an option that the program does not know is told with the nearest one that it knows', async () => {
+test('an unknown option of the program is reported with the nearest known one', async () => {
   const binary = program('bee');
   const nodes = [{ flavour: 'bee', binary, options: { 'cache-capacty': 1 } } as const];
   const error = await refusal(Cluster.start({ nodes, stateDir: join(folder, 'state') }));
@@ -222,7 +222,7 @@ test('an option that the program does not know is told with the nearest one that
   );
 });
 
-test('a program that dies at its start is told with its last words', async () => {
+test('a program that dies at its start is reported with its last output', async () => {
   const binary = program('bee');
   const error = await refusal(
     Cluster.start({ nodes: [{ flavour: 'bee', binary }], batches: false, stateDir: join(folder, 'state') }),

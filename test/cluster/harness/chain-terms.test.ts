@@ -1,4 +1,4 @@
-/** A chain with a price and a block time of its own. */
+/** A chain with its own price and block time. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ afterAll(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-test('nodes see the price that the definition gives, and the contract charges it', async () => {
+test('nodes see the price of the definition, and the contract charges it', async () => {
   expect(await net.chain.batchTerms()).toEqual({ storagePrice: BigInt(PRICE), blockTimeMs: 5000 });
   const state = await net.node(0).client.chainState();
   expect(state.currentPrice).toBe(BigInt(PRICE));
@@ -41,7 +41,7 @@ test('a batch of 24 hours lasts 24 hours at that price and block time', async ()
   expect(batch?.batchTTL).toBeGreaterThan(86_400 - elapsedS - 5);
 });
 
-test('what is bought later follows the price of the chain as it is then', async () => {
+test('a later purchase follows the price of the chain at that time', async () => {
   await net.chain.mine();
   await net.chain.setStoragePrice(2n * BigInt(PRICE));
   const amount = batchAmount(HOUR_MS, await net.chain.batchTerms());

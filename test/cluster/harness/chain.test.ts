@@ -25,7 +25,7 @@ afterAll(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-/** What it has read, told without asking the chain. */
+/** What it has read, without asking the chain. */
 async function blockOf(node: ClusterNode, signal?: AbortSignal): Promise<number> {
   return (await node.client.status(signal)).lastSyncedBlock;
 }
@@ -42,7 +42,7 @@ function reads(node: ClusterNode, block: number): Promise<true> {
   );
 }
 
-test('an endpoint that is down for one node leaves the others alone, and the node recovers by itself', async () => {
+test('an endpoint that is down for one node does not affect the others, and the node recovers by itself', async () => {
   const [cut, other] = [net.node(0), net.node(1)];
   await net.chain.setRpcFault({ kind: 'down' }, cut.name);
   const before = await blockOf(cut);
@@ -63,7 +63,7 @@ test('an endpoint that is down for one node leaves the others alone, and the nod
   expect((await net.chain.rpcCalls())[other.name]).toMatchObject({ met: 0 });
 });
 
-test('calls that are refused now and then, or answered late, hold no node up', async () => {
+test('calls that are refused at times, or answered late, do not stop a node', async () => {
   await net.chain.setRpcFault({ kind: 'error', percent: 30 });
   await net.chain.setRpcFault({ kind: 'slow', ms: 50 }, 'node-1');
   await net.chain.mine(3);
@@ -73,7 +73,7 @@ test('calls that are refused now and then, or answered late, hold no node up', a
   await net.chain.setRpcFault({ kind: 'none' }, 'node-1');
 });
 
-test('prices and pauses are the contracts', async () => {
+test('prices and pauses are changed in the contracts', async () => {
   const { chain } = net;
   const { swapPriceOracle, postageStamp, stakeRegistry } = chain.contracts;
   await chain.setSwapPrice({ price: 20_000n, deduction: 7n });
@@ -87,7 +87,7 @@ test('prices and pauses are the contracts', async () => {
   expect(await chain.view(stakeRegistry, 'paused()')).toBe(0n);
 });
 
-test('a view of an account that is no contract is an error', async () => {
+test('a view of an account without a contract is an error', async () => {
   await expect(net.chain.view(net.node(0).ethereum, 'paused()')).rejects.toMatchObject({
     code: 'CHAIN_FAILED',
     message: expect.stringContaining('says nothing to paused()') as string,

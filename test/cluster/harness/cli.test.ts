@@ -69,7 +69,7 @@ test.each([
   'run',
   'load',
   'down',
-])('%s explains itself', async (command) => {
+])('%s prints its help', async (command) => {
   const { code, stdout, stderr } = await svcnet(command, '--help');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toContain(`Usage: svcnet ${command}`);
@@ -153,7 +153,7 @@ test.each([
 });
 
 test.each([[[]], [['--name', 'none']]])(
-  'down %j where nothing is answers like the one before it',
+  'down %j without a cluster succeeds with nothing to remove',
   async (flags) => {
     const said = await svcnet('down', ...flags);
     expect([said.code, said.stdout]).toEqual([0, expect.stringContaining('nothing to remove: no cluster')]);
@@ -184,7 +184,7 @@ test.each([
   ['run', ['run', 'smok'], 'USAGE', "no scenario 'smok', did you mean 'smoke'?"],
   ['down', ['down', '--nmae', 'none'], 'USAGE', "unknown option '--nmae'"],
   ['an unknown command', ['stauts'], 'USAGE', "unknown command 'stauts'"],
-])('%s that fails says so in one document with --json', async (_what, args, code, words) => {
+])('%s prints a failure as one document with --json', async (_what, args, code, words) => {
   const failed = await svcnet(...args, '--json');
   expect(failed.code).toBe(2);
   const document = JSON.parse(failed.stdout) as FailureDocument;
@@ -202,14 +202,14 @@ test.each([
   ['ps', ['ps'], { clusters: [] }, 'no clusters; start one with: svcnet up'],
   ['down', ['down'], { clusters: [] }, 'nothing to remove'],
   ['down --all', ['down', '--all'], { clusters: [] }, 'nothing to remove'],
-])('%s without a cluster is no mistake, with --json and without', async (_what, args, shape, words) => {
+])('%s without a cluster is not an error, with --json and without', async (_what, args, shape, words) => {
   const [people, programs] = await Promise.all([svcnet(...args), svcnet(...args, '--json')]);
   expect([people.code, programs.code]).toEqual([0, 0]);
   expect(people.stdout).toContain(words);
   expect(JSON.parse(programs.stdout)).toMatchObject(shape);
 });
 
-test('a mistake in a cluster file is told by file and key, before anything starts', async () => {
+test('a mistake in a cluster file is reported by file and key, before anything starts', async () => {
   const file = join(folder, 'cluster.yaml');
   writeFileSync(file, 'nodes: 2\nsead: 4\n');
   const { code, stderr } = await svcnet('up', '-f', file);
@@ -225,7 +225,7 @@ test('the version is that of the package', async () => {
   expect(await svcnet('--version')).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
 });
 
-test('a cluster file is checked without a start: its summary, or all mistakes', async () => {
+test('a cluster file is checked without a start and gives its summary or all mistakes', async () => {
   const good = join(folder, 'good.yaml');
   writeFileSync(good, 'nodes: [{ count: 4 }, { mode: light }]\nports: 17000\n');
   const summary =
@@ -271,7 +271,7 @@ describe('a cluster that is up', () => {
     expect(clusters()).toEqual([]);
   });
 
-  test('is described by one document of the promised shape', () => {
+  test('is described by one document in the documented format', () => {
     const address = expect.stringMatching(/^0x[0-9a-fA-F]{40}$/) as string;
     const url = expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string;
     const ms = expect.any(Number) as number;
@@ -316,7 +316,7 @@ describe('a cluster that is up', () => {
     });
   });
 
-  test('is described the same by ps', async () => {
+  test('has the same description in ps', async () => {
     const { stdout } = await svcnet('ps', '--json');
     expect(JSON.parse(stdout)).toEqual({ ...(document as object), faults: [] });
   });
@@ -327,7 +327,7 @@ describe('a cluster that is up', () => {
     expect(stderr).toContain("a cluster named 'local' is running already");
   });
 
-  test('is well', async () => {
+  test('has no problems in status', async () => {
     const { code, stdout } = await svcnet('status', '--json');
     expect(code).toBe(0);
     const deposit = '500000000000000000';
@@ -339,20 +339,20 @@ describe('a cluster that is up', () => {
     expect(JSON.parse(stdout)).toMatchObject({ problems: [], debts: [], nodes: [node, node] });
   });
 
-  test('gives a shell its names', async () => {
+  test('exports its names to a shell', async () => {
     const { stdout } = await svcnet('env');
     expect(stdout).toContain(`export SVCNET_API_1=${document.nodes[1]?.api}`);
     expect(stdout).toContain(`export SVCNET_BATCH=${document.batches[0]?.id}`);
     for (const line of stdout.trim().split('\n')) expect(line).toMatch(/^export SVCNET_[A-Z0-9_]+=\S+$/);
   });
 
-  test('shows what its nodes have written', async () => {
+  test('prints the logs of its nodes', async () => {
     const { code, stdout } = await svcnet('logs', 'node-0', '--json');
     expect(code).toBe(0);
     expect((JSON.parse(stdout) as { lines: unknown[] }).lines.length).toBeGreaterThan(0);
   });
 
-  test('says of a node that has logged nothing where its log is', async () => {
+  test('names the log file of a node that has logged nothing', async () => {
     const log = document.nodes[1]?.log as string;
     writeFileSync(log, '');
     const { code, stderr } = await svcnet('logs', 'node-1', '--lines', '0');

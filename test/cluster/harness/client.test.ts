@@ -1,4 +1,4 @@
-/** The client against a server that misbehaves in every way a node or the way to it can. */
+/** The client against a server that misbehaves in every way that a node or the network path can. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { Readable } from 'node:stream';
@@ -47,7 +47,7 @@ function json(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body));
 }
 
-test('an upload carries its batch and gives reference and tag', async () => {
+test('an upload sends its batch and returns reference and tag', async () => {
   const seen: { headers: IncomingMessage['headers']; body: string }[] = [];
   const uploaded: Uploaded[] = [];
   const api = await serve(async (request, response) => {
@@ -70,7 +70,7 @@ test('an upload carries its batch and gives reference and tag', async () => {
   });
 });
 
-test('bytes, texts and streams of any kind are sent as they are', async () => {
+test('bytes, texts and streams of any kind are sent unchanged', async () => {
   const bodies: string[] = [];
   const api = await serve(async (request, response) => {
     let body = '';
@@ -90,7 +90,7 @@ test('bytes, texts and streams of any kind are sent as they are', async () => {
   expect(bodies).toEqual(['bytes', 'text', 'stream', '']);
 });
 
-test('the swarm dialect has its own names and the same results', async () => {
+test('the swarm dialect has different names and the same results', async () => {
   const api = await serve((request, response) => {
     if (request.url === '/node') return json(response, 200, { beeMode: 'full', swapEnabled: false });
     if (request.url === '/wallet')
@@ -129,12 +129,12 @@ test('a file is opened with its name and type before its bytes', async () => {
   expect(Buffer.concat(await Array.fromAsync(file.pieces())).toString()).toBe('hello');
 });
 
-test('a file without a name is opened all the same', async () => {
+test('a file without a name can also be opened', async () => {
   const api = await serve((_request, response) => response.end('hello'));
   expect((await client(api).files.open(REFERENCE)).filename).toBeUndefined();
 });
 
-test('presence of a chunk is asked with HEAD', async () => {
+test('presence of a chunk is requested with HEAD', async () => {
   const asked: string[] = [];
   const api = await serve((request, response) => {
     asked.push(`${request.method} ${request.url}`);
@@ -180,7 +180,7 @@ test('an error that is not JSON is shown as it is', async () => {
   expect(error).toMatchObject({ class: 'http.502', message: 'node-0: GET /peers: 502 bad gateway' });
 });
 
-test('a port that nobody listens on is a failed connect', async () => {
+test('a port where nothing listens is a failed connect', async () => {
   const api = await serve(() => undefined);
   await closers.pop()?.();
   expect((await failure(client(api).health())).class).toBe('client.connect');
@@ -191,7 +191,7 @@ test('a connection that is cut before the answer is a reset', async () => {
   expect((await failure(client(api).health())).class).toBe('client.reset');
 });
 
-test('a connection that is cut inside the body is a short body, read whole or piece by piece', async () => {
+test('a connection that is cut within the body is a short body, read whole or piece by piece', async () => {
   const api = await serve((_request, response) => {
     response.writeHead(200, { 'content-length': '100' });
     response.write('only this', () => response.destroy());
@@ -205,7 +205,7 @@ test('a connection that is cut inside the body is a short body, read whole or pi
   expect((await failure(reading())).class).toBe('client.short_body');
 });
 
-test('a node that accepts and is silent is a timeout', async () => {
+test('a node that accepts a connection and stays silent is a timeout', async () => {
   const silent = createTcpServer((socket) => socket.on('error', () => socket.destroy()).resume());
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   closers.push(() => new Promise((resolve) => silent.close(resolve)));
@@ -213,7 +213,7 @@ test('a node that accepts and is silent is a timeout', async () => {
   expect((await failure(node.bytes.download(REFERENCE, { timeoutMs: 50 }))).class).toBe('client.timeout');
 });
 
-test('an abort of the caller is told apart from a timeout', async () => {
+test('an abort by the caller is distinguished from a timeout', async () => {
   const api = await serve(() => undefined);
   const abort = new AbortController();
   const download = failure(client(api).bytes.download(REFERENCE, { signal: abort.signal }));
@@ -221,7 +221,7 @@ test('an abort of the caller is told apart from a timeout', async () => {
   expect((await download).class).toBe('client.aborted');
 });
 
-test('a node that refuses a batch before it has read the body gives its answer, not a broken pipe', async () => {
+test('a node that refuses a batch before reading the body gives its answer, not a broken pipe', async () => {
   const api = await serve((_request, response) => {
     response.writeHead(404, { 'content-type': 'application/json', connection: 'close' });
     response.end(JSON.stringify({ code: 404, message: 'batch with id not found' }));

@@ -1,4 +1,4 @@
-/** `svcnet init` and `svcnet schema`, as people and editors use them. */
+/** `svcnet init` and `svcnet schema`, as used by people and editors. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ function svcnet(...args: string[]) {
   return spawnSync(process.execPath, [CLI, ...args], { cwd: folder, encoding: 'utf8' });
 }
 
-test('init writes a file that validate accepts, and overwrites none unless it is told to', () => {
+test('init writes a file that validate accepts, and overwrites files only when told to', () => {
   expect(svcnet('init').status).toBe(0);
   const path = join(folder, 'cluster.yaml');
   expect(readFileSync(path, 'utf8')).toBe(CLUSTER_FILE);

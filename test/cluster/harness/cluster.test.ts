@@ -47,7 +47,7 @@ describe.each(LOCAL_DRIVERS)('a cluster of three nodes on the %s driver', (drive
     await net.stop();
   });
 
-  test('nodes pay by cheque, each from the chequebook that was deployed for it', async () => {
+  test('nodes pay by cheque, each from the chequebook deployed for it', async () => {
     for (const { client } of net.nodes) {
       expect(await client.node()).toMatchObject({ swapEnabled: true, chequebookEnabled: true });
     }
@@ -58,7 +58,7 @@ describe.each(LOCAL_DRIVERS)('a cluster of three nodes on the %s driver', (drive
     for (const address of addresses) expect(await net.chain.tokenBalance(address)).toBe(5n * 10n ** 17n);
   });
 
-  test('nodes are who the seed says they are', async () => {
+  test('nodes have the identities that follow from the seed', async () => {
     for (const node of net.nodes) {
       const { overlay, ethereum } = await node.client.addresses();
       expect(overlay).toBe(node.overlay);
@@ -66,11 +66,11 @@ describe.each(LOCAL_DRIVERS)('a cluster of three nodes on the %s driver', (drive
     }
   });
 
-  test('everybody is connected to everybody', async () => {
+  test('every node is connected to all others', async () => {
     expect(await net.meshed()).toEqual({ links: 6, expected: 6 });
   });
 
-  test('every node has a usable batch of its own', async () => {
+  test('every node has its own usable batch', async () => {
     await net.usable();
     for (const node of net.nodes) {
       const stamps = await node.stamps.list();
@@ -86,21 +86,21 @@ describe.each(LOCAL_DRIVERS)('a cluster of three nodes on the %s driver', (drive
     expect(Buffer.compare(await net.node(2).bytes.download(reference), data)).toBe(0);
   });
 
-  test('an upload is synced for a cluster that another process attaches to', async () => {
+  test('an upload is synced also for a cluster attached by another process', async () => {
     const { reference } = await net.node(1).bytes.upload(randomBytes(10_000));
     const attached = await Cluster.attach(net.name, { stateDir });
     expect((await attached.synced(reference))?.address).toBe(reference);
     await attached.detach();
   });
 
-  test('a batch that is bought later is usable everywhere', async () => {
+  test('a batch bought later is usable everywhere', async () => {
     const { batchID } = await net.node(0).stamps.buy({ amount: 24_000n * 3600n, depth: 18, label: 'later' });
     await net.usable(batchID);
     const { reference } = await net.node(0).bytes.upload('stamped by another batch', { batch: batchID });
     await net.synced(reference);
   });
 
-  test('a killed node is missed, and comes back as the node that it was', async () => {
+  test('a killed node is missing, and comes back with the same identity', async () => {
     const node = net.node('node-2');
     const before = node.pid;
     await node.kill();
@@ -123,7 +123,7 @@ describe.each(LOCAL_DRIVERS)('a cluster of three nodes on the %s driver', (drive
     expect((await node.client.health()).status).toBe('ok');
   });
 
-  test('a wait for what nobody knows ends at once and says who was asked', async () => {
+  test('a wait for something that no node knows ends at once and names the nodes asked', async () => {
     const startedAt = performance.now();
     const upload = await failure(net.synced('ab'.repeat(32)));
     expect(upload.code).toBe('UPLOAD_UNKNOWN');
@@ -150,11 +150,11 @@ describe.each(LOCAL_DRIVERS)('a cluster of three nodes on the %s driver', (drive
     });
   }
 
-  test('a node that is not there is answered with those that are', () => {
+  test('an unknown node is refused with the known ones', () => {
     expect(() => net.node('node-7')).toThrow("no node 'node-7', did you mean 'node-0'?");
   });
 
-  test('the chain can be asked, hurried and stalled', async () => {
+  test('the chain can be queried, advanced and paused', async () => {
     const before = await net.chain.height();
     await net.chain.mine(3);
     expect(await net.chain.height()).toBeGreaterThanOrEqual(before + 3);
@@ -173,7 +173,7 @@ describe.each(LOCAL_DRIVERS)('a cluster of three nodes on the %s driver', (drive
   });
 });
 
-test('a cluster that is being started is not one to remove', async () => {
+test('a cluster that is being started cannot be removed', async () => {
   const definition = parseDefinition({ nodes: 1 }, 'options');
   const record = await claimCluster(stateDir, { name: 'early', seed: 1n, ephemeral: false, definition });
   await expect(Cluster.attach('early', { stateDir })).rejects.toThrow(
@@ -185,7 +185,7 @@ test('a cluster that is being started is not one to remove', async () => {
   removeCluster(stateDir, record);
 });
 
-test('the same seed gives the same keys, overlays, contracts and batches, side by side', async () => {
+test('clusters with the same seed have the same keys, overlays, contracts and batches, side by side', async () => {
   await using first = await Cluster.start({ nodes: 2, seed: 11, stateDir });
   await using second = await Cluster.start({ nodes: 2, seed: 11, stateDir });
   const facts = (net: Cluster) => {
@@ -214,20 +214,20 @@ test('stopping leaves no process and no folder', async () => {
   expect(clusters()).not.toContain(net.name);
 });
 
-test('a node that cannot start fails the cluster with its own words, and nothing is left', async () => {
+test('a node that cannot start fails the cluster with its own message, and nothing is left', async () => {
   // Each value is allowed by itself, so it is the node that refuses them.
   const options = { 'threshold-growth-linear': 1 };
   const error = await failure(Cluster.start({ nodes: [{ count: 2, options }], name: 'ill', stateDir }));
   expect(error.code).toBe('PROCESS_FAILED');
   expect(error.hint).toContain('threshold-growth-step');
   expect(clusters()).toEqual([]);
-  // What it has said can be read where the message says.
+  // Its output is where the message says.
   const kept = /Logs and state of this start: (.*-ill-.*)$/.exec(error.hint ?? '')?.[1] ?? '';
   expect(readFileSync(join(kept, 'logs', 'node-0.log'), 'utf8')).toContain('threshold-growth-step');
   expect(error.hint).toContain(join(kept, 'logs'));
 });
 
-test('a start that takes longer than its limit says what was missing, and leaves nothing', async () => {
+test('a start that exceeds its limit says what was missing, and leaves nothing', async () => {
   const error = await failure(Cluster.start({ nodes: 2, timeoutMs: 50, stateDir }));
   expect(error.code).toBe('START_TIMEOUT');
   expect(error.message).toBe('the cluster has not started within 50 ms: chain: anvil, 7 contracts');
@@ -248,7 +248,7 @@ test('an interrupted start leaves nothing', async () => {
   expect(clusters()).toEqual([]);
 });
 
-test('a cluster of a program that is killed does not stay', async () => {
+test('a cluster does not outlive its killed program', async () => {
   const file = join(stateDir, 'program.mts');
   const library = join(import.meta.dirname, '../../../harness/index.ts');
   writeFileSync(
@@ -277,7 +277,7 @@ test('a cluster of a program that is killed does not stay', async () => {
     },
     { timeoutMs: 20_000 },
   );
-  // The next start in the same place removes what the dead program could not.
+  // The next start in the same folder removes what the dead program could not.
   await using _next = await Cluster.start({ nodes: 1, batches: false, stateDir });
   expect(clusters()).not.toContain('doomed');
 });

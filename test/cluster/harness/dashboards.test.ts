@@ -17,7 +17,7 @@ const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const WITHIN = { timeoutMs: 60_000 };
 /** Each test starts the command line several times. */
 vi.setConfig({ testTimeout: 180_000 });
-/** No engine is there. */
+/** There is no engine. */
 const NO_ENGINE = 'tcp://127.0.0.1:1';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-dashboards-'));
@@ -28,7 +28,7 @@ const grafana = join(folder, 'grafana', 'bin', 'grafana');
 let net: Cluster;
 const children: ChildProcess[] = [];
 
-/** Answers everything with 200, at the address that it is given; ends at once when it is asked to. */
+/** Answers everything with 200, at the given address; ends at once when asked to. */
 const PROGRAM = `
 import { createServer } from 'node:http';
 const given = process.argv.find((each) => each.startsWith('--web.listen-address='));
@@ -113,7 +113,7 @@ function addressIn(file: string): string {
   return first?.targets[0] ?? '';
 }
 
-test('both servers answer, every node is a target, and an interruption ends all but the data', async () => {
+test('both servers answer, every node is a target, and an interruption removes everything but the data', async () => {
   const { child, ended, document, processes } = await running('--grafana', grafana);
   expect(document.servers).toMatchObject([
     { name: 'prometheus', source: prometheus },
@@ -139,7 +139,7 @@ test('both servers answer, every node is a target, and an interruption ends all 
   expect(existsSync(join(net.folder, 'dashboards/prometheus/prometheus.yml'))).toBe(true);
 });
 
-test('a second one for the same cluster is refused; --stop ends the first, which says so', async () => {
+test('a second command for the same cluster is refused; --stop ends the first, which says so', async () => {
   const first = await running('--no-grafana');
   const second = svcnet(['--port', '0', '--no-grafana']);
   expect(await second.ended).toBe(2);
@@ -158,7 +158,7 @@ test('a second one for the same cluster is refused; --stop ends the first, which
   expect(again.said.out).toContain('no dashboards of net are running');
 });
 
-test('what a killed command has left is replaced by the next one', async () => {
+test('the next command replaces what a killed one has left', async () => {
   const killed = await running('--no-grafana');
   killed.child.kill('SIGKILL');
   await killed.ended;
@@ -169,7 +169,7 @@ test('what a killed command has left is replaced by the next one', async () => {
   await next.ended;
 });
 
-test('nodes that come later are scraped too', async () => {
+test('nodes added later are scraped too', async () => {
   const { child, ended } = await running('--no-grafana');
   const record = readRecord(stateDir, 'net');
   const [node] = record?.nodes ?? [];
@@ -185,7 +185,7 @@ test('nodes that come later are scraped too', async () => {
   await ended;
 });
 
-test('a run is scraped as long as it runs, and the last time when its result is known', async () => {
+test('a run is scraped while it runs, and a last time when its result is known', async () => {
   const { child, ended } = await running('--no-grafana');
   const file = join(net.folder, 'dashboards/prometheus/targets/testbed-a-run.json');
   let url = '';
@@ -228,7 +228,7 @@ test('a run is scraped as long as it runs, and the last time when its result is 
   await ended;
 });
 
-test('a server that ends by itself is an error with its last words', async () => {
+test('a server that ends by itself is an error with its last output', async () => {
   const { document, said, ended } = await running('--no-grafana');
   await expect(fetch(`${document.servers[0]?.url}/end`)).rejects.toThrow();
   expect(await ended).toBe(2);
@@ -236,7 +236,7 @@ test('a server that ends by itself is an error with its last words', async () =>
   expect(said.err).toContain('the last words');
 });
 
-test('a port that is taken is an error that says who has it', async () => {
+test('a port in use is an error that names the process', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
@@ -258,7 +258,7 @@ test('without Prometheus and without Docker the error says how to get it', async
   expect(JSON.parse(command.said.out)).toMatchObject({ error: { code: 'PROGRAM_NOT_FOUND' } });
 });
 
-test('starts Prometheus alone when Grafana is missing, and says how to get it', async () => {
+test('starts only Prometheus when Grafana is missing, and says how to get it', async () => {
   const { child, said, ended, document } = await running();
   expect(document.servers.map(({ name }) => name)).toEqual(['prometheus']);
   expect(said.err).toContain('without Grafana: Grafana is not on the path');
@@ -267,7 +267,7 @@ test('starts Prometheus alone when Grafana is missing, and says how to get it', 
   await ended;
 });
 
-test('a cluster that is removed ends its dashboards, also those whose command was killed', async () => {
+test('removing a cluster ends its dashboards, even those whose command was killed', async () => {
   const other = await Cluster.start({ name: 'other', nodes: 1, seed: 8, driver: 'embedded', stateDir });
   const start = async () => {
     const command = svcnet(['--name', 'other', '--json', '--port', '0', '--no-grafana']);

@@ -1,4 +1,4 @@
-/** What a definition says about nodes, seen on clusters that run. */
+/** What a definition says about nodes, checked on running clusters. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -21,7 +21,7 @@ function start(input: DefinitionInput): Promise<Cluster> {
   return Cluster.start({ driver: 'embedded', seed: 7, stateDir, ...input });
 }
 
-test('nodes of a cluster in the swarm dialect speak it, and so do their clients, also after attaching', async () => {
+test('nodes of a cluster in the swarm dialect speak it, and so do their clients, even after attaching', async () => {
   await using net = await start({ name: 'dialect', nodes: 2, dialect: 'swarm' });
   const node = net.node(0);
   const mode = await fetch(`${node.api}/node`);
@@ -40,8 +40,8 @@ test('nodes of a cluster in the swarm dialect speak it, and so do their clients,
   }
 });
 
-test('nodes with keys of their own own these accounts, batches and chequebooks', async () => {
-  // Account of the usual development mnemonic, as every tool shows it.
+test('nodes with given keys own their accounts, batches and chequebooks', async () => {
+  // Account of the usual development mnemonic, as shown by every tool.
   const keys = ['0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba'];
   await using net = await start({ nodes: [{ count: 1 }, { keys }] });
   const [other, node] = net.nodes;
@@ -66,7 +66,7 @@ async function peersOf(net: Cluster): Promise<string[][]> {
   );
 }
 
-test('a ring has its links and no others, also after a node was away, and carries what is uploaded', async () => {
+test('a ring keeps exactly its links, even after a node was away, and carries uploads', async () => {
   await using net = await start({ name: 'ring', nodes: 6, topology: 'ring' });
   const ring = [
     ['node-1', 'node-5'],
@@ -82,7 +82,7 @@ test('a ring has its links and no others, also after a node was away, and carrie
   const data = randomBytes(300_000);
   const { reference } = await net.node(0).bytes.upload(data);
   await net.synced(reference);
-  // Nobody is closer to some chunks than those in between, until these have pulled them.
+  // For some chunks no node is closer than those in between, until these have pulled them.
   for (const node of net.nodes) {
     await until(
       `${node.name} cannot read it`,
@@ -102,7 +102,7 @@ test('a ring has its links and no others, also after a node was away, and carrie
   expect(await peersOf(net)).toEqual(ring);
 });
 
-test('in a topology a node refuses all others, no matter which side dials', async () => {
+test('in a topology a node refuses all others, whichever side dials', async () => {
   await using net = await start({ nodes: 4, topology: 'star' });
   const refused: unknown = await net
     .node(1)
@@ -113,13 +113,13 @@ test('in a topology a node refuses all others, no matter which side dials', asyn
     message: expect.stringContaining('takes no other peers') as string,
   });
   expect(await peersOf(net)).toEqual([['node-1', 'node-2', 'node-3'], ['node-0'], ['node-0'], ['node-0']]);
-  // Nodes that any peer may dial are refused as well.
+  // Nodes that any peer may dial are refused too.
   await using other = await start({ name: 'others', seed: 9, nodes: 1 });
   await expect(other.node(0).client.connect(net.node(1).p2p)).rejects.toThrow();
   expect((await peersOf(net))[1]).toEqual(['node-0']);
 });
 
-test('light nodes are leaves of a star', async () => {
+test('light nodes are the leaves of a star', async () => {
   await using net = await start({ nodes: [{}, { mode: 'light', count: 2 }], topology: 'star' });
   expect(await peersOf(net)).toEqual([['node-1', 'node-2'], ['node-0'], ['node-0']]);
   const data = randomBytes(20_000);
@@ -128,7 +128,7 @@ test('light nodes are leaves of a star', async () => {
   expect(Buffer.compare(await net.node(2).bytes.download(reference), data)).toBe(0);
 });
 
-test('each node has the batches of its group, the first one is the default, and a group may have none', async () => {
+test('each node has the batches of its group, the first of which is the default, and a group may have none', async () => {
   await using net = await start({
     name: 'batches',
     batches: [{ depth: 18 }, { depth: 17, immutable: false }],

@@ -1,4 +1,4 @@
-/** Starts on disks that take nothing: they end with the folder, the reason and a remedy, and leave nothing behind. */
+/** Starts on disks that cannot be written: they end with the folder, the reason and a remedy, and leave nothing behind. */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('a chain whose log is on a full disk says that, not only that it ended', async () => {
+test('a chain whose log is on a full disk reports that, not only that it ended', async () => {
   const cache = join(folder, 'cache');
   const compileCache = { nodes: cache, embedded: cache, tools: cache };
   const chain = startChain({
@@ -53,7 +53,7 @@ test('a chain whose log is on a full disk says that, not only that it ended', as
   });
 });
 
-test('a state folder that cannot be is named', async () => {
+test('an impossible state folder is named', async () => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
   const stateDir = join(file, 'state');

@@ -1,4 +1,4 @@
-/** The docker driver where there is no engine to speak of: every start ends with what is wrong and what to do. */
+/** The docker driver without a usable engine: every start ends with the problem and what to do. */
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
@@ -34,7 +34,7 @@ const json = (body: unknown, status = 200): RequestListener => {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 };
 
-test('an engine that is not there is named, and nothing is left behind', async () => {
+test('a missing engine is named, and nothing is left behind', async () => {
   vi.stubEnv('DOCKER_HOST', 'tcp://127.0.0.1:1');
   await expect(start()).rejects.toMatchObject({
     code: 'ENGINE_FAILED',
@@ -46,7 +46,7 @@ test('an engine that is not there is named, and nothing is left behind', async (
   expect(readdirSync(join(stateDir, 'clusters'))).toEqual([]);
 });
 
-test('a socket that is not there is named', async () => {
+test('a missing socket is named', async () => {
   vi.stubEnv('DOCKER_HOST', `unix://${join(stateDir, 'docker.sock')}`);
   await expect(start()).rejects.toMatchObject({
     code: 'ENGINE_FAILED',
@@ -54,7 +54,7 @@ test('a socket that is not there is named', async () => {
   });
 });
 
-test('an address that is none is named', async () => {
+test('an invalid address is named', async () => {
   vi.stubEnv('DOCKER_HOST', 'tcp://no:port');
   await expect(start()).rejects.toMatchObject({
     code: 'ENGINE_FAILED',
@@ -62,7 +62,7 @@ test('an address that is none is named', async () => {
   });
 });
 
-test('an engine that is too old says which version it has, and which is needed', async () => {
+test('an engine that is too old reports its version and the required one', async () => {
   await using old = await engine(
     json({ Version: '19.03.15', ApiVersion: '1.40', Os: 'linux', Arch: 'amd64' }),
   );
@@ -73,7 +73,7 @@ test('an engine that is too old says which version it has, and which is needed',
   });
 });
 
-test('an engine that refuses is quoted', async () => {
+test('the answer of an engine that refuses is quoted', async () => {
   await using strict = await engine(json({ message: 'client certificate required' }, 403));
   vi.stubEnv('DOCKER_HOST', strict.address);
   await expect(start()).rejects.toMatchObject({
@@ -82,12 +82,12 @@ test('an engine that refuses is quoted', async () => {
   });
 });
 
-test('a cluster whose image cannot be had is not started, and the image is named', async () => {
+test('a cluster whose image is not available is not started, and the image is named', async () => {
   await using empty = await engine((request, response) => {
     const path = request.url ?? '';
     if (path.startsWith('/version'))
       return json({ ApiVersion: '1.41', Os: 'linux', Arch: 'amd64' })(request, response);
-    // Its own image is there; the named one is neither there nor to be had.
+    // Its own image is there; the named one is neither present nor available.
     if (path.startsWith('/images/json')) return json([{ Id: 'sha256:1', Created: 1 }])(request, response);
     if (path.startsWith('/images/'))
       return json({ message: 'pull access denied for none/such' }, 404)(request, response);

@@ -64,13 +64,13 @@ describe('a cluster in this process', () => {
   });
   afterAll(() => net.stop());
 
-  test('has no process but its chain’s', () => {
+  test('has no processes except those of its chain', () => {
     expect(net.nodes.map(({ pid }) => pid)).toEqual([process.pid, process.pid, process.pid]);
     // The chain, Anvil and the shell that guards it.
     expect(processesOf('here')).toHaveLength(3);
   });
 
-  test('is who the seed says, like one of processes', async () => {
+  test('has the identities that follow from the seed, like one of processes', async () => {
     await using processes = await Cluster.start({ nodes: 3, seed: 5, stateDir });
     const facts = (one: Cluster) =>
       one.nodes.map(({ overlay, ethereum, batch }) => ({ overlay, ethereum, batch }));
@@ -79,14 +79,14 @@ describe('a cluster in this process', () => {
     expect(peerIds(net)).toEqual(peerIds(processes));
   });
 
-  test('carries an upload to the others', async () => {
+  test('replicates an upload to the other nodes', async () => {
     const data = randomBytes(300_000);
     const { reference } = await net.node(0).bytes.upload(data);
     await net.synced(reference);
     expect(Buffer.compare(await net.node(2).bytes.download(reference), data)).toBe(0);
   });
 
-  test('keeps what a node had acknowledged when it is killed', async () => {
+  test('keeps what a node has acknowledged when that node is killed', async () => {
     const node = net.node(1);
     const data = randomBytes(50_000);
     const { reference } = await node.bytes.upload(data, { pin: true });
@@ -111,7 +111,7 @@ describe('a cluster in this process', () => {
     expect((await node.client.health()).status).toBe('ok');
   });
 
-  test('is seen and changed by other processes', async () => {
+  test('can be inspected and changed by other processes', async () => {
     const { out } = await svcnet('ps', '--name', 'here', '--json');
     expect((JSON.parse(out) as { nodes: { pid: number }[] }).nodes.map(({ pid }) => pid)).toEqual([
       process.pid,
@@ -131,7 +131,7 @@ describe('a cluster in this process', () => {
     await net.node(2).start();
   });
 
-  test('a node that cannot start says why, and takes nobody along', async () => {
+  test('reports why a node cannot start, and keeps the others running', async () => {
     const node = net.node(1);
     await node.kill();
     const file = join(node.dataDir, 'node.json');
@@ -149,7 +149,7 @@ describe('a cluster in this process', () => {
     await net.meshed();
   });
 
-  test('takes no calls from those who do not know its token', async () => {
+  test('refuses calls without its token', async () => {
     const { port } = JSON.parse(readFileSync(join(net.folder, 'holder.json'), 'utf8')) as { port: number };
     for (const headers of [{}, { Authorization: 'Bearer guessed' }]) {
       const answer = await fetch(`http://127.0.0.1:${port}/kill`, {
@@ -163,7 +163,7 @@ describe('a cluster in this process', () => {
   });
 });
 
-test('a process that computes without end is reported, although nothing in it can run', async () => {
+test('a process that computes without end is reported although nothing in it can run', async () => {
   const program = `
     import { watchLoop } from ${JSON.stringify(WATCHDOG)};
     watchLoop('busy', 300);
@@ -178,7 +178,7 @@ test('a process that computes without end is reported, although nothing in it ca
   expect(said.match(/which holds the nodes of cluster 'busy', has computed for 0\.3 s/g)).toHaveLength(1);
 });
 
-test('an embedded node keeps its data on disk when it is asked to', async () => {
+test('an embedded node keeps its data on disk when configured to', async () => {
   await using net = await Cluster.start({
     nodes: 1,
     driver: 'embedded',
@@ -196,7 +196,7 @@ test.each([true, false])('embedded nodes share results of pure functions: %s', a
     const content = randomBytes(40_000);
     const { reference } = await net.node(0).bytes.upload(content);
     expect(Buffer.compare(await net.node(2).bytes.download(reference), content)).toBe(0);
-    // Signed by a node of this process is all but transactions and the address records that the nodes begin with.
+    // The nodes of this process sign everything except transactions and the address records that they begin with.
     if (shareResults) expect(recovered.mock.calls.length).toBeLessThanOrEqual(net.nodes.length);
     else expect(recovered.mock.calls.length).toBeGreaterThan(net.nodes.length);
   } finally {
@@ -224,7 +224,7 @@ describe('nodes held in the background', () => {
     return JSON.parse(out) as Up;
   }
 
-  test('are ended with a process that does not answer any more, and are seen to be paused until then', async () => {
+  test('are ended along with a process that no longer answers, and are shown as paused until then', async () => {
     const { nodes } = await up('stopped');
     process.kill(nodes[0]?.pid ?? 0, 'SIGSTOP');
     const { out } = await svcnet('ps', '--name', 'stopped', '--json');
@@ -236,7 +236,7 @@ describe('nodes held in the background', () => {
     for (const { api } of nodes) expect(await listens(api)).toBe(false);
   });
 
-  test('start again in another process when theirs was killed', async () => {
+  test('can be started again in another process when theirs was killed', async () => {
     const { nodes } = await up('again');
     process.kill(nodes[0]?.pid ?? 0, 'SIGKILL');
     for (const node of ['node-0', 'node-1']) {
@@ -248,8 +248,8 @@ describe('nodes held in the background', () => {
   });
 });
 
-describe.each(['process', 'embedded'] as const)('after kill -9 of who started a cluster (%s)', (driver) => {
-  /** Everything that the second cluster, started beside it, is made of. */
+describe.each(['process', 'embedded'] as const)('after kill -9 of the starter (%s)', (driver) => {
+  /** All parts of the second cluster, which is started beside it. */
   async function untouched(work: () => Promise<void>): Promise<void> {
     await using beside = await Cluster.start({
       nodes: 1,
@@ -275,7 +275,7 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of who started a 
     );
   }
 
-  test('a library’s cluster goes with it, and the next start removes its folder', async () => {
+  test('a cluster of a library ends with it, and the next start removes its folder', async () => {
     await untouched(async () => {
       const name = `doomed-${driver}`;
       const file = join(stateDir, `${name}.mts`);
@@ -290,7 +290,7 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of who started a 
       const [line] = (await once(program.stdout, 'data')) as [Buffer];
       const processes = processesOf(name);
       program.kill('SIGKILL');
-      // The chain, which ends with it, may be gone a moment earlier.
+      // The chain, which ends with it, may end a moment earlier.
       await once(program, 'exit');
       await allGone(processes);
       for (const api of JSON.parse(line.toString()) as string[]) expect(await listens(api)).toBe(false);
@@ -300,14 +300,14 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of who started a 
     });
   });
 
-  test('down removes a start that was killed half way, which no record names completely', async () => {
+  test('down removes a start that was killed half-way, which no record describes completely', async () => {
     await untouched(async () => {
       const name = `half-${driver}`;
       const starting = spawn(process.execPath, [CLI, 'up', '-n', '3', '--driver', driver, '--name', name], {
         stdio: 'ignore',
         env: { ...process.env, SVCNET_STATE: stateDir },
       });
-      // The chain runs, nodes are about to.
+      // The chain runs, and nodes are about to start.
       await until(
         'nothing has been started',
         async () => (processesOf(name).length >= 3 ? { done: true } : { missing: 'no process' }),
@@ -322,7 +322,7 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of who started a 
     });
   });
 
-  test('down removes a cluster whose processes have all been killed', async () => {
+  test('down removes a cluster whose processes were all killed', async () => {
     await untouched(async () => {
       const name = `killed-${driver}`;
       const { out } = await svcnet(
@@ -337,7 +337,7 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of who started a 
         '--json',
       );
       const { nodes } = JSON.parse(out) as { nodes: { api: string; pid: number }[] };
-      // The one process of all nodes, or the first of them; and the chain, whose Anvil nobody has a record of.
+      // The one process of all nodes, or the first of them; and the chain, whose Anvil has no record.
       const first = processOf(nodes[0]?.pid ?? 0);
       process.kill(first?.pid ?? 0, 'SIGKILL');
       const [chain] = processesOf(name).filter(({ pid }) => commandLine(pid).includes('chain/main'));

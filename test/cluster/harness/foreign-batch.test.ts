@@ -1,4 +1,4 @@
-/** Batches that belong to a client's key: bought for it by the testbed, stamped with by the client. */
+/** Batches that belong to the key of a client: bought by the testbed, used for stamps by the client. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -52,7 +52,7 @@ async function uploadStamped(batch: string, key: Uint8Array, text: string): Prom
   return reference.toHex();
 }
 
-test('the owner of a key stamps with a batch that was made for its account, and nobody else does', async () => {
+test('only the owner of a key can stamp with a batch bought for its account', async () => {
   const key = new Uint8Array(randomBytes(32));
   const owner = `0x${toHex(createSigner(key).address)}`;
   const { code, out, error } = await svcnet('stamp', '--owner', owner, '--depth', String(DEPTH), '--json');
@@ -75,7 +75,7 @@ test('the owner of a key stamps with a batch that was made for its account, and 
   await expect(uploadStamped(bought.id, stranger, 'by a stranger')).rejects.toMatchObject({ status: 400 });
 });
 
-test('a batch that was made for a node is one of its own', async () => {
+test('a batch bought for a node is one of its own', async () => {
   const { code, out } = await svcnet('stamp', '--owner', 'node-1', '--json');
   expect(code).toBe(0);
   const { id } = JSON.parse(out) as { id: string };
@@ -84,7 +84,7 @@ test('a batch that was made for a node is one of its own', async () => {
   await net.synced(reference);
 });
 
-test('a batch that there is not is unknown at once', async () => {
+test('an unknown batch is reported at once', async () => {
   await expect(net.usable('ab'.repeat(32))).rejects.toMatchObject({ code: 'BATCH_UNKNOWN' });
 });
 
@@ -105,13 +105,13 @@ test.each([
   expect(error).toContain(text);
 });
 
-test('an amount that the contract would refuse is refused with what it takes', async () => {
+test('an amount that the contract would refuse is refused with the accepted range', async () => {
   const { code, error } = await svcnet('stamp', '--owner', 'node-1', '--amount', '1');
   expect(code).toBe(2);
   expect(error).toMatch(/amount: got 1, expected at least \d+/);
 });
 
-test('mine makes blocks at once', async () => {
+test('mine produces blocks at once', async () => {
   const before = await net.chain.height();
   const { code, out } = await svcnet('mine', '500', '--json');
   expect(code).toBe(0);

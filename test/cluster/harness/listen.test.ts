@@ -1,4 +1,4 @@
-/** Clusters that other machines reach: where nodes and chain listen, and where the testbed finds them. */
+/** Clusters that other machines can reach: where nodes and chain listen, and how the testbed reaches them. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { Definition } from '../../../harness/plan/schema.ts';
 
-/** An address of this machine that nothing listens at which listens at 127.0.0.1. */
+/** An address of this machine at which listeners on 127.0.0.1 are not reached. */
 const OTHER = '127.0.0.2';
 
 let stateDir: string;
@@ -36,7 +36,7 @@ async function readsWhatItWrote(net: Cluster): Promise<void> {
 }
 
 describe.each(['process', 'embedded'] satisfies Definition['driver'][])('%s', (driver) => {
-  test('listen 0.0.0.0 opens APIs, p2p and RPC on every address; the control endpoint stays on loopback', async () => {
+  test('listen 0.0.0.0 opens APIs, p2p and RPC on every address, and the control endpoint stays on loopback', async () => {
     await using net = await Cluster.start({ nodes: 2, seed: 7, driver, listen: '0.0.0.0', stateDir });
     const ports = net.nodes.flatMap(({ api, debug, p2p }) => [
       portOf(api),
@@ -58,7 +58,7 @@ describe.each(['process', 'embedded'] satisfies Definition['driver'][])('%s', (d
     for (const url of [api, debug, net.chain.rpc]) expect(await isOpen(OTHER, portOf(url))).toBe(false);
   });
 
-  test('nodes and chain that listen at one address are reached there, on fixed ports as well', async () => {
+  test('nodes and chain that listen on one address are reached there, also on fixed ports', async () => {
     await using net = await Cluster.start({ nodes: 2, driver, listen: OTHER, stateDir });
     expect(new URL(net.node(1).api).hostname).toBe(OTHER);
     expect(new URL(net.chain.rpc).hostname).toBe(OTHER);
@@ -75,7 +75,7 @@ describe.each(['process', 'embedded'] satisfies Definition['driver'][])('%s', (d
   });
 });
 
-test('an address of another machine is refused with those that this one has', async () => {
+test('an address of another machine is refused with the addresses of this one', async () => {
   await expect(Cluster.start({ nodes: 1, listen: '192.0.2.1', stateDir })).rejects.toMatchObject({
     code: 'DEFINITION_INVALID',
     message: expect.stringMatching(

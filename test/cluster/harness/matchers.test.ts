@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => net.stop());
 
-test('a healthy network is meshed, delivers, settles and holds what was uploaded', async () => {
+test('a healthy network is meshed, delivers, settles and holds uploads', async () => {
   await expect(net).toBeMeshed();
   await expect(net).toHaveDelivered(reference);
   await expect(net).toHaveSettled();
@@ -21,7 +21,7 @@ test('a healthy network is meshed, delivers, settles and holds what was uploaded
   await expect(net.node(1)).toHold(reference);
 });
 
-test('content that nobody has is not held, and the failure names chunk and closest node', async () => {
+test('content that no node has is not held, and the failure names chunk and closest node', async () => {
   const unknown = 'ab'.repeat(32);
   await expect(net).not.toHold(unknown);
   await expect(expect(net).toHold(unknown)).rejects.toThrow(
@@ -31,7 +31,7 @@ test('content that nobody has is not held, and the failure names chunk and close
   await expect(expect(net).not.toHold(reference)).rejects.toThrow('is held by a running node');
 });
 
-test('a node that is stopped is named as the reason', async () => {
+test('a stopped node is named as the reason', async () => {
   await net.node(2).stop();
   try {
     await expect(expect(net).toHold('cd'.repeat(32))).rejects.toThrow('not asked: node-2: it is stopped');
@@ -44,7 +44,7 @@ test('a node that is stopped is named as the reason', async () => {
   }
 });
 
-test('a wait that ends without its state says what was missing', async () => {
+test('a wait that times out says what was missing', async () => {
   const others = [net.node(1), net.node(2)];
   for (const node of others) await node.pause();
   try {
@@ -58,7 +58,7 @@ test('a wait that ends without its state says what was missing', async () => {
   }
 });
 
-test('something else than a network is refused by name', async () => {
+test('a value that is not a network is refused by name', async () => {
   await expect(matchers.toBeMeshed.call({}, 'net')).rejects.toThrow(
     'toBeMeshed: got string, expected a Cluster',
   );

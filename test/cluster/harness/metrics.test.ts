@@ -1,4 +1,4 @@
-/** Metrics of a cluster as a person and a Prometheus have them: `svcnet metrics`, and a run with its file and its port. */
+/** Metrics of a cluster for people and for Prometheus: `svcnet metrics`, and a run with its file and its port. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -40,7 +40,7 @@ function svcnet(...args: string[]): Promise<Finished> {
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, err })));
 }
 
-test('metrics sums the counters of all nodes, and shows one node alone', async () => {
+test('metrics sums the counters of all nodes, or shows a single node', async () => {
   const { reference } = await net.node(0).bytes.upload(new Uint8Array(40_000).fill(7));
   await net.synced(reference);
   const { out } = await svcnet('metrics', '--match', 'pusher', '--json');
@@ -54,10 +54,10 @@ test('metrics sums the counters of all nodes, and shows one node alone', async (
   expect(one.out).toMatch(/pusher_total_synced +0 +Attempts finished/);
 });
 
-test('a rate is looked at twice', async () => {
+test('a rate is computed from two looks', async () => {
   const { out } = await svcnet('metrics', '--match', 'api_request_count', '--rate', '300ms', '--json');
   const { metrics } = JSON.parse(out) as { metrics: MetricRow[] };
-  // The second look is a request itself.
+  // The second look is itself a request.
   expect(metrics[0]?.perSecond).toBeGreaterThan(0);
 });
 
@@ -76,7 +76,9 @@ test('refuses an unknown node, a text that no name contains and a stopped node, 
   await net.node(2).start();
 });
 
-test('a run keeps the series of its nodes, and can be scraped meanwhile', { timeout: 180_000 }, async () => {
+test('a run keeps the series of its nodes, and can be scraped while it runs', {
+  timeout: 180_000,
+}, async () => {
   const [port] = await pickFreePorts(1);
   const report = join(stateDir, 'report');
   const run = svcnet(

@@ -1,4 +1,4 @@
-/** What nodes tell about their money, in both of their dialects. */
+/** What nodes report about their money, in both dialects. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -42,7 +42,7 @@ describe.each(SPELLINGS)('in the dialect %s', (_name, dialect, amount, address) 
   const cheque = `{"beneficiary":"${address}","chequebook":"${address}","payout":${amount(LARGE)}}`;
   const parsed = { beneficiary: ADDRESS, chequebook: ADDRESS, payout: LARGE };
 
-  test('settlements are told for each peer and in all', async () => {
+  test('settlements are returned per peer and in total', async () => {
     const body = `{"totalReceived":${amount(LARGE)},"totalSent":${amount(1n)},"settlements":[{"peer":"${PEER}","received":${amount(LARGE)},"sent":${amount(1n)}}]}`;
     const client = await answering(dialect, { 'GET /settlements': body, 'GET /timesettlements': body });
     const expected = {
@@ -54,7 +54,7 @@ describe.each(SPELLINGS)('in the dialect %s', (_name, dialect, amount, address) 
     expect(await client.timeSettlements()).toEqual(expected);
   });
 
-  test('the books about each peer are told in full', async () => {
+  test('the account of each peer is returned in full', async () => {
     const fields = [
       'balance',
       'consumedBalance',
@@ -94,7 +94,7 @@ describe.each(SPELLINGS)('in the dialect %s', (_name, dialect, amount, address) 
     expect(await client.chequebook.withdraw(5n)).toBe(HASH);
   });
 
-  test('a cashout is told before it, while it is pending and when it is done', async () => {
+  test('a cashout is reported before, while it is pending and when it is done', async () => {
     const status = (last: string, hash: string, result: string) =>
       `{"peer":"${PEER}","lastCashedCheque":${last},"transactionHash":${hash},"result":${result},"uncashedAmount":${amount(7n)}}`;
     const path = `/chequebook/cashout/${PEER}`;
@@ -117,7 +117,7 @@ describe.each(SPELLINGS)('in the dialect %s', (_name, dialect, amount, address) 
     });
   });
 
-  test('the wallet holds two coins, and sends each of them away', async () => {
+  test('the wallet holds two currencies, and sends each of them', async () => {
     const { tokenBalanceField, tokenCoin } = dialect;
     const to = `0x${'12'.repeat(20)}`;
     const client = await answering(dialect, {
@@ -135,7 +135,7 @@ describe.each(SPELLINGS)('in the dialect %s', (_name, dialect, amount, address) 
     expect(await client.wallet.withdraw('native', { amount: 5n, to: to.slice(2) })).toBe(HASH);
   });
 
-  test('a stake is put down, looked at and taken back', async () => {
+  test('a stake is deposited, read and withdrawn', async () => {
     const client = await answering(dialect, {
       'GET /stake': `{"stakedAmount":${amount(LARGE)}}`,
       'GET /stake/withdrawable': `{"withdrawableAmount":${amount(2n)}}`,
@@ -150,7 +150,7 @@ describe.each(SPELLINGS)('in the dialect %s', (_name, dialect, amount, address) 
     expect(await client.stake.migrate()).toBe(HASH);
   });
 
-  test('the game tells its state and its sample', async () => {
+  test('the redistribution game reports its state and its sample', async () => {
     const client = await answering(dialect, {
       'GET /redistributionstate': `{"phase":"commit","round":7,"isFrozen":false,"reward":${amount(LARGE)},"fees":${amount(1n)},"minimumGasFunds":${amount(2n)}}`,
       'GET /rchash/0/aa/bb': `{"hash":"${PEER}","proofs":{"proof1":{}},"durationSeconds":0.5}`,
@@ -208,7 +208,7 @@ describe.each(SPELLINGS)('in the dialect %s', (_name, dialect, amount, address) 
   });
 });
 
-test('a node without lists says so with null', async () => {
+test('a null in place of a list is read as an empty list', async () => {
   const client = await answering(DIALECTS.swarm, {
     'GET /chequebook/cheque': '{"lastcheques":null}',
     'GET /settlements': '{"totalReceived":"0","totalSent":"0","settlements":null}',

@@ -1,4 +1,4 @@
-/** What nodes of a fresh cluster know of each other from the beginning, and what they tell each other. */
+/** What nodes of a fresh cluster know of each other from the start, and what they learn by gossip. */
 import { afterEach, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { stateFolder } from '../node/kit.ts';
@@ -17,12 +17,12 @@ async function announcements(cluster: Cluster): Promise<number> {
   return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
 }
 
-test('nodes that begin with all addresses are meshed without a word of gossip', async () => {
+test('nodes that begin with all addresses form a mesh without gossip', async () => {
   net = await Cluster.start({ driver: 'embedded', nodes: 5, seed: 31, batches: false, stateDir });
   expect(await announcements(net)).toBe(0);
 });
 
-test('with cold gossip they tell each other', async () => {
+test('with cold gossip nodes learn of each other by gossip', async () => {
   net = await Cluster.start({
     driver: 'embedded',
     nodes: 5,

@@ -12,7 +12,7 @@ async function listening(host: string): Promise<{ port: number } & AsyncDisposab
   return { port: (server.address() as AddressInfo).port, [Symbol.asyncDispose]: close };
 }
 
-test.each(['127.0.0.1', '0.0.0.0', '::'])('the process that listens at %s is found', async (host) => {
+test.each(['127.0.0.1', '0.0.0.0', '::'])('finds the process that listens on %s', async (host) => {
   await using server = await listening(host);
   const holder = portHolder(server.port);
   expect(holder?.pid).toBe(process.pid);
@@ -22,7 +22,7 @@ test.each(['127.0.0.1', '0.0.0.0', '::'])('the process that listens at %s is fou
   expect(holder?.command.startsWith(program.slice(0, 20))).toBe(true);
 });
 
-test('nobody is named for a port that is free', async () => {
+test('names no process for a free port', async () => {
   let port: number;
   {
     await using server = await listening('127.0.0.1');
@@ -31,7 +31,7 @@ test('nobody is named for a port that is free', async () => {
   expect(portHolder(port)).toBeUndefined();
 });
 
-test('a fixed port in use is refused with what wants it and who has it', async () => {
+test('refuses a fixed port in use with what needs it and the process that has it', async () => {
   await using server = await listening('127.0.0.1');
   await expect(checkPortsFree([{ port: server.port, by: 'the API of node-0' }])).rejects.toMatchObject({
     code: 'PORT_IN_USE',

@@ -1,4 +1,4 @@
-/** The state that a definition prepares, as nodes and chain show it, and as it is told later. */
+/** The state that a definition prepares, as shown by nodes and chain, and as reported later. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,7 +61,7 @@ describe('a cluster with a prepared state', () => {
     expect(received).toEqual(sent);
   });
 
-  test('holds its uploads on the network, each under the reference that it tells', async () => {
+  test('holds its uploads on the network, each under the reference reported', async () => {
     const [data, page, site] = net.prepared.uploads;
     expect([data?.node, data?.size, page?.path]).toEqual(['node-0', SIZE, join(folder, 'page.html')]);
     for (const node of net.nodes) {
@@ -73,13 +73,13 @@ describe('a cluster with a prepared state', () => {
     }
   });
 
-  test('has a chain of that height, which every node has read', async () => {
+  test('has a chain of the requested height, which every node has read', async () => {
     expect(await net.chain.height()).toBeGreaterThanOrEqual(HEIGHT);
     for (const node of net.nodes)
       expect((await node.client.chainState()).block).toBeGreaterThanOrEqual(HEIGHT);
   });
 
-  test('has no stamp that is younger than the blocks that were mined', async () => {
+  test('has no stamp younger than the mined blocks', async () => {
     const { timestamp } = await net.chain.call<{ timestamp: string }>('eth_getBlockByNumber', [
       `0x${(HEIGHT / 2).toString(16)}`,
       false,
@@ -90,7 +90,7 @@ describe('a cluster with a prepared state', () => {
     expect(Math.max(...startedAt)).toBeLessThanOrEqual(Number(timestamp) * 1000);
   });
 
-  test('tells of it while it starts, and afterwards to others', async () => {
+  test('reports it during the start, and later on request', async () => {
     const told = steps.filter(({ step }) => step === 'state');
     expect(told[0]?.detail).toBe('0 of 3 uploads, 0 of 2 cheques');
     expect(told.at(-1)).toMatchObject({
@@ -129,7 +129,7 @@ test('equal seeds prepare equal data', async () => {
   expect(new Set(references(one)).size).toBe(2);
 });
 
-test('a state that cannot be made ends the start with the entry and the reason', async () => {
+test('a state that cannot be prepared ends the start with the entry and the reason', async () => {
   const started = Cluster.start({
     name: 'impossible',
     driver: 'embedded',

@@ -1,4 +1,4 @@
-/** Processes that outlive, or must not outlive, who started them; ports for them. */
+/** Processes that outlive, or must not outlive, the process that started them; ports for them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -46,7 +46,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Says `up` and waits; `deaf` does not notice its parent's end, `stubborn` does not mind being asked to stop. */
+/** Says `up` and waits; `deaf` does not notice the end of its parent, `stubborn` ignores requests to stop. */
 const PROGRAM = {
   patient: `console.log('up ' + process.pid); setInterval(() => {}, 1000);
     if (process.env.SVC_STOP_WITH_PARENT === '1') process.stdin.on('end', () => process.exit(0)).resume();`,
@@ -98,7 +98,7 @@ async function ended(id: ProcessId): Promise<void> {
   );
 }
 
-test('a program that is asked to stop stops', async () => {
+test('a program stops when asked to', async () => {
   const id = await start(PROGRAM.patient);
   expect(isAlive(id)).toBe(true);
   expect(await endProcess(id, 5000)).toEqual({ forced: false });
@@ -118,7 +118,7 @@ test('a paused program can be asked to stop', async () => {
   expect(await endProcess(id, 5000)).toEqual({ forced: false });
 });
 
-test('ending a program ends what it has started', async () => {
+test('ending a program ends the processes that it has started', async () => {
   const id = await start(
     `const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
      console.log('child ' + child.pid); console.log('up'); setInterval(() => {}, 1000);`,
@@ -129,7 +129,7 @@ test('ending a program ends what it has started', async () => {
   await ended(child);
 });
 
-test('a process that only has the pid of another is left alone', async () => {
+test('a process that merely has the pid of another is left alone', async () => {
   const id = await start(PROGRAM.patient);
   const recycled = { pid: id.pid, startedAt: 'another boot/1' };
   expect(isAlive(recycled)).toBe(false);
@@ -160,7 +160,7 @@ test.each([
   ['running (of a flavour that does not watch its parent)', false, false],
   ['paused (of a flavour that does not watch its parent)', true, false],
 ])(
-  'a %s node of a library ends with its parent, even when that is killed',
+  'a %s node of a library ends with its parent, even when the parent is killed',
   async (_state, pause, watches) => {
     const file = join(folder, 'parent.mts');
     writeFileSync(file, parentProgram(pause, watches));
@@ -201,7 +201,7 @@ describe('compiled code', () => {
       `if (process.argv[2] === 'compile') { await import('./compiling.ts'); } else { ${SAY} }`,
     );
     writeFileSync(join(folder, 'compiling.ts'), body);
-    // What has just been written might change while it is read.
+    // A file written just now might change while it is read.
     for (const name of ['program.ts', 'compiling.ts']) utimesSync(join(folder, name), 1, 1);
   }
   const run = (word: string) => () => ({
@@ -225,7 +225,7 @@ describe('compiled code', () => {
     return heard.replace(/^up /, '');
   }
 
-  test('is made once, before the nodes start, and all of them read it', async () => {
+  test('is made once, before the nodes start, and read by all of them', async () => {
     program(ENTRY);
     const driver = processDriver(cacheOf());
     expect(await heardBy(driver, 'before.log')).toBe(SOURCE);
@@ -237,7 +237,7 @@ describe('compiled code', () => {
     expect(await heardBy(driver, 'second.log')).toBe(first);
   });
 
-  test('of which a run that was killed has left a half is made again', async () => {
+  test('is made again when a killed run has left it incomplete', async () => {
     program(`${ENTRY} process.kill(process.pid, 'SIGKILL');`);
     const driver = processDriver(cacheOf());
     await driver.prepare(flavour());
@@ -248,7 +248,7 @@ describe('compiled code', () => {
     expect(await heardBy(driver, 'whole.log')).toMatch(/main\.mjs$/);
   });
 
-  test('of sources that have changed since is not run', async () => {
+  test('is not run when its sources have changed since', async () => {
     program(ENTRY);
     const driver = processDriver(cacheOf());
     await driver.prepare(flavour());
@@ -256,7 +256,7 @@ describe('compiled code', () => {
     expect(await heardBy(driver, 'changed.log')).toBe(SOURCE);
   });
 
-  test('under other flags of the runtime is not run', async () => {
+  test('is not run under different flags of the runtime', async () => {
     program(ENTRY);
     expect(await compile(run('compile')(), cacheOf())).toBe(true);
     const { args, ...others } = run('start')();
@@ -265,7 +265,7 @@ describe('compiled code', () => {
     expect(currentBundle(command, cacheOf())).toBeUndefined();
   });
 
-  test('is kept of the last four versions of a program, for nodes that still run', async () => {
+  test('is kept for the last four versions of a program, for nodes that still run', async () => {
     for (let version = 0; version < 6; version++) {
       program(`${ENTRY} console.log(${10 ** version});`);
       expect(await compile(run('compile')(), cacheOf())).toBe(true);
@@ -284,7 +284,7 @@ describe('compiled code', () => {
     expect(stack[1]).toContain(`${pathToFileURL(join(folder, 'compiling.ts')).href}:3:`);
   });
 
-  test('that has no place to be kept is done without', async () => {
+  test('is skipped when there is no place to keep it', async () => {
     program(ENTRY);
     writeFileSync(cacheOf(), 'a file');
     const driver = processDriver(cacheOf());
@@ -292,7 +292,7 @@ describe('compiled code', () => {
     expect(await heardBy(driver, 'node.log')).toBe(SOURCE);
   });
 
-  test('that can not be made is done without', async () => {
+  test('is skipped when it cannot be made', async () => {
     program('this is no program');
     const driver = processDriver(cacheOf());
     await driver.prepare({ command: run('start') } as never);
@@ -300,7 +300,7 @@ describe('compiled code', () => {
     expect(await heardBy(driver, 'node.log')).toBe(SOURCE);
   });
 
-  test('is no longer made when the start is given up', async () => {
+  test('is abandoned when the start is given up', async () => {
     const pidFile = join(folder, 'pid');
     program(
       `import { writeFileSync } from 'node:fs'; writeFileSync('${pidFile}', String(process.pid)); setInterval(() => {}, 1000);`,
@@ -325,7 +325,7 @@ describe('compiled code', () => {
     );
   });
 
-  test('of our own nodes is there before they have started', async () => {
+  test('of our own nodes is there before they start', async () => {
     expect(await compile(svcFlavour.compile(), cacheOf())).toBe(true);
     const { folder: own = '', main } =
       currentBundle(svcFlavour.command({ dataDir: folder }), cacheOf()) ?? {};
@@ -369,11 +369,11 @@ describe('a driver', () => {
     process.kill(pid, 'SIGKILL');
     await ended(handle as unknown as ProcessId);
     expect(await driver.observe(handle)).toEqual({ state: 'gone', exit: { code: null, signal: 'SIGKILL' } });
-    // Another process cannot know how it ended.
+    // A process other than the parent cannot know how it ended.
     expect(await processDriver(folder).observe(handle)).toEqual({ state: 'gone' });
   });
 
-  test('says what a part has used', async () => {
+  test('reports the resources that a part has used', async () => {
     const { driver, handle } = await up('used', `for (let i = 0; i < 3e8; i++); ${PROGRAM.patient}`);
     const { cpuMs = 0, memoryBytes = 0 } = await driver.stats(handle);
     expect(cpuMs).toBeGreaterThan(20);
@@ -382,7 +382,7 @@ describe('a driver', () => {
     expect(await driver.stats(handle)).toEqual({});
   });
 
-  test('ends what no record names, of its own cluster alone', async () => {
+  test('ends parts that no record names, but only of its own cluster', async () => {
     const child = `require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true, stdio: 'ignore' });`;
     const ours = await up('ours', `${child} ${PROGRAM.patient}`);
     const other = processDriver(join(folder, 'cache'), 'other');
@@ -403,7 +403,7 @@ describe('a driver', () => {
   });
 });
 
-test('a program that cannot be started is an error with its name', async () => {
+test('a program that cannot be started is an error that names it', async () => {
   const flavour = { dialect: DIALECTS.svc, command: () => ({ file: '/no/such/program', args: [], env: {} }) };
   const driver = processDriver(folder);
   const place = {
@@ -415,7 +415,7 @@ test('a program that cannot be started is an error with its name', async () => {
   await expect(driver.start(place)).rejects.toThrow('/no/such/program');
 });
 
-test('a log that has grown large is moved aside at the next start, and the older one is dropped', async () => {
+test('a large log is moved aside at the next start, and the older one is dropped', async () => {
   const log = join(folder, 'program.log');
   writeFileSync(log, Buffer.alloc(33 * 1024 * 1024, 'x'));
   await start(PROGRAM.patient);

@@ -1,4 +1,4 @@
-/** The list of clusters when one of them cannot be looked at. */
+/** The list of clusters when one of them cannot be inspected. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ afterEach(() => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-test('an engine that does not answer hides none of the other clusters', async () => {
+test('an engine that does not answer does not hide the other clusters', async () => {
   vi.stubEnv('DOCKER_HOST', 'tcp://127.0.0.1:1');
   for (const driver of ['docker', 'process'] as const) {
     const definition = parseDefinition({ driver }, 'test');

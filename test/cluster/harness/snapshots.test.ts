@@ -1,4 +1,4 @@
-/** Clusters that are saved, and others that go on from there. */
+/** Clusters that are saved, and others that continue from there. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ async function start(options: ClusterOptions): Promise<Cluster> {
   return cluster;
 }
 
-/** Whether a node can get content at all; one that cannot answers within its own limits. */
+/** Whether a node can get content at all; one that cannot get it answers within its own limits. */
 async function has(cluster: Cluster, node: number, reference: string): Promise<boolean> {
   const [outcome] = await Promise.allSettled([cluster.node(node).bytes.download(reference)]);
   return outcome.status === 'fulfilled';
@@ -45,7 +45,7 @@ describe.each([
 ] as const)('of the %s driver with its stores on %s', (driver, store) => {
   const name = `${driver}-${store}`;
 
-  test('a saved network goes on with its data, batches, identities and height, twice side by side', async () => {
+  test('a saved network continues with its data, batches, identities and height, twice side by side', async () => {
     const original = await start({ driver, store, nodes: 3, seed: 11, batches: { depth: 18 } });
     const before = data(40_000, 1);
     const { reference, tag } = await original.node(0).bytes.upload(before);
@@ -54,7 +54,7 @@ describe.each([
     await original.chain.mine(30);
     const record = await original.saveSnapshot(name);
     expect(record.height).toBeGreaterThanOrEqual(30);
-    // The one that was saved is as before.
+    // The saved cluster is unchanged.
     expect(original.nodes.every((node) => node.running)).toBe(true);
     expect(await original.node(2).bytes.download(reference)).toEqual(before);
 
@@ -73,7 +73,7 @@ describe.each([
     ]);
     expect(new Set(endpoints).size).toBe(endpoints.length);
 
-    // What one of them stores from now on none of the others ever sees: the same overlays, and no connection.
+    // What one of them stores from now on is never seen by the others: the overlays are the same, but there is no connection.
     const after = data(9000, 2);
     const upload = await one.node(1).bytes.upload(after, { deferred: false });
     for (const node of one.nodes) expect(await node.bytes.download(upload.reference)).toEqual(after);
@@ -82,7 +82,7 @@ describe.each([
   }, 120_000);
 });
 
-test('a prepared network keeps uploads, keys and dialect, and nothing is prepared again', async () => {
+test('a prepared network keeps uploads, keys and dialect, and is not prepared again', async () => {
   const key = '8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba';
   const original = await start({
     driver: 'embedded',
@@ -108,7 +108,7 @@ test('a prepared network keeps uploads, keys and dialect, and nothing is prepare
   expect(cheque.sent).toEqual(sent);
 }, 120_000);
 
-test('a batch that a node got later is its default in the copy as well', async () => {
+test('a batch that a node got later is also its default in the copy', async () => {
   const original = await start({ driver: 'embedded', nodes: 1, batches: false });
   const [node] = original.nodes as [ClusterNode];
   const request = { amount: 100_000_000n, depth: 17 };
@@ -128,7 +128,7 @@ describe('a snapshot', () => {
   });
   afterAll(() => net.stop());
 
-  test('is replaced only when that is wanted', async () => {
+  test('is replaced only on request', async () => {
     await expect(net.saveSnapshot('base')).rejects.toMatchObject({
       code: 'SNAPSHOT_EXISTS',
       hint: expect.stringContaining('--force') as string,
@@ -139,7 +139,7 @@ describe('a snapshot', () => {
     expect(listSnapshots(stateDir).filter(({ record }) => record.name === 'base')).toHaveLength(1);
   });
 
-  test('keeps nodes as they are that are stopped or paused', async () => {
+  test('keeps stopped and paused nodes in their state', async () => {
     await net.node(1).pause();
     await net.saveSnapshot('quiet');
     expect(net.nodes.map(({ state }) => state)).toEqual(['running', 'paused']);
@@ -150,7 +150,7 @@ describe('a snapshot', () => {
     await net.node(1).start();
   });
 
-  test('that is interrupted leaves nothing, and the nodes run again', async () => {
+  test('leaves nothing when interrupted, and the nodes run again', async () => {
     const interruption = new AbortController();
     const saving = net.saveSnapshot('half', {
       signal: interruption.signal,
@@ -165,7 +165,7 @@ describe('a snapshot', () => {
     await net.meshed();
   });
 
-  test('that fails while the nodes are stopped leaves nothing, and the nodes run again', async () => {
+  test('leaves nothing when it fails while the nodes are stopped, and the nodes run again', async () => {
     const other = await start({ driver: 'embedded', nodes: 2, seed: 13, name: 'failing' });
     const saving = other.saveSnapshot('failing', {
       onProgress: (text) => {
@@ -178,7 +178,7 @@ describe('a snapshot', () => {
     await other.meshed();
   });
 
-  test('needs a name that can be a folder', async () => {
+  test('needs a name that is valid for a folder', async () => {
     await expect(net.saveSnapshot('Not A Name')).rejects.toMatchObject({
       code: 'USAGE',
       message: expect.stringContaining("got 'Not A Name', expected at most 40 lower-case letters") as string,
@@ -203,14 +203,14 @@ describe('a snapshot', () => {
     }
   });
 
-  test('that nobody has saved is told with those that exist', async () => {
+  test('that does not exist is refused with the nearest name', async () => {
     await expect(start({ snapshot: 'bas' })).rejects.toMatchObject({
       code: 'SNAPSHOT_NOT_FOUND',
       message: expect.stringContaining("no snapshot 'bas', did you mean 'base'?") as string,
     });
   });
 
-  test('has its own definition: what else is given contradicts it', async () => {
+  test('has its own definition, and refuses other settings', async () => {
     await expect(start({ snapshot: 'base', nodes: 3 })).rejects.toMatchObject({
       code: 'USAGE',
       message: 'nodes: a snapshot has its own; only name and ports can be given beside it',
@@ -234,7 +234,7 @@ async function svcnet(...args: readonly string[]): Promise<Ran> {
 }
 
 describe('on the command line', () => {
-  test('is saved, listed, started with other ports, and removed', async () => {
+  test('is saved, listed, started on other ports, and removed', async () => {
     expect((await svcnet('up', '-n', '2', '--driver', 'embedded', '--name', 'one')).code).toBe(0);
     try {
       const saved = await svcnet('snapshot', 'save', 'two-nodes', '--name', 'one', '--json');
@@ -269,7 +269,7 @@ describe('on the command line', () => {
     expect((await svcnet('snapshot', 'rm', 'two-nodes')).code).toBe(2);
   }, 120_000);
 
-  test('a save that is killed leaves nothing that is listed, and the next one tidies up', async () => {
+  test('a killed save leaves nothing that is listed, and the next one tidies up', async () => {
     expect((await svcnet('up', '-n', '2', '--name', 'cut')).code).toBe(0);
     try {
       const child = spawn(process.execPath, [CLI, 'snapshot', 'save', 'cut', '--name', 'cut'], {
@@ -285,7 +285,7 @@ describe('on the command line', () => {
       child.kill('SIGKILL');
       await once(child, 'close');
       expect(listSnapshots(stateDir).map(({ record }) => record.name)).not.toContain('cut');
-      // Those nodes that were stopped can be started, as any others.
+      // The stopped nodes can be started like any others.
       for (const node of ['node-0', 'node-1']) await svcnet('start', node, '--name', 'cut');
       expect((await svcnet('snapshot', 'save', 'cut', '--name', 'cut')).code).toBe(0);
       expect(readdirSync(join(stateDir, 'snapshots')).filter((name) => name.startsWith('.'))).toEqual([]);

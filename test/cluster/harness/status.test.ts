@@ -1,4 +1,4 @@
-/** `status` of a cluster whose nodes freeze and die, once and again and again. */
+/** `status` of a cluster whose nodes freeze and die, once and repeatedly. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -63,7 +63,7 @@ async function next(
   }
 }
 
-test('a paused node takes nothing from the rows of the others', async () => {
+test('a paused node does not affect the rows of the others', async () => {
   await net.node(2).pause();
   const { nodes, problems } = await statusNow();
   await net.node(2).resume();
@@ -76,7 +76,7 @@ test('a paused node takes nothing from the rows of the others', async () => {
   expect(nodes[2]).toMatchObject({ state: 'paused', peers: null, block: null });
 });
 
-test('a node that was frozen from outside is seen to be paused', async () => {
+test('a node frozen from outside is shown as paused', async () => {
   const pid = net.node(1).pid as number;
   process.kill(pid, 'SIGSTOP');
   const { nodes, problems } = await statusNow();
@@ -86,7 +86,7 @@ test('a node that was frozen from outside is seen to be paused', async () => {
   expect(nodes[0]?.peers).toBeGreaterThan(0);
 });
 
-test('a watch sees a node die and come back, one document per line, and ends with 130', async () => {
+test('a watch shows a node die and come back, one document per line, and ends with 130', async () => {
   const { child, finished } = start('status', '--watch', '100ms', '--json');
   const lines = documents(child);
   await next(lines, ({ problems }) => problems.length === 0);
@@ -127,7 +127,7 @@ test('a watch of a cluster that is removed says so and ends with 1', async () =>
   expect(stderr).toContain('svcnet up --name leaving');
 });
 
-test.each(['0s', '99ms', '2h', 'soon'])('%s is no interval', async (interval) => {
+test.each(['0s', '99ms', '2h', 'soon'])('%s is not a valid interval', async (interval) => {
   const { code, stderr } = await start('status', '--name', 'net', '--watch', interval).finished;
   expect(code).toBe(2);
   expect(stderr).toContain('Expected a duration from 100ms to 1h, for example 2s.');

@@ -15,7 +15,7 @@ import { bytesOf, eventually, stateFolder } from '../node/kit.ts';
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const SIGNAL = new AbortController().signal;
 const EVENTS = 50_000;
-/** Blocks after which the batches that the cluster starts with are used up: a day. */
+/** Blocks after which the initial batches of the cluster have expired: a day. */
 const LIFETIME = 87;
 
 const stateDir = stateFolder();
@@ -26,7 +26,7 @@ beforeAll(async () => {
     name: 'traced',
     driver: 'embedded',
     seed: 11,
-    // Blocks are mined by the tests alone, so that a batch lives as long as they want.
+    // Blocks are mined only by the tests, so that a batch lives as long as they want.
     chain: { blockTime: '1000s' },
     nodes: [
       {
@@ -96,7 +96,7 @@ function all(hop: Hop): Hop[] {
   return [hop, ...hop.attempts.flatMap((attempt) => (attempt.hop === undefined ? [] : all(attempt.hop)))];
 }
 
-test('the way of a chunk leads over every forwarder to its storers', async () => {
+test('the route of a chunk leads over every forwarder to its storers', async () => {
   const chunk = chunkNamed('pushed');
   const address = toHex(chunk.address);
   await net.node(0).chunks.upload(chunk.data);
@@ -128,14 +128,14 @@ test('the way of a chunk leads over every forwarder to its storers', async () =>
   expect(last?.attempts.map(({ number }) => number)).toEqual([1, 2, 3]);
   expect(last?.attempts.map(({ peer }) => peer).sort()).toEqual(['node-5', 'node-6', 'node-7']);
   for (const hop of all(push)) expect(hop.ms, hop.node).toBeGreaterThan(0);
-  // Each node's part is within the attempt that led to it.
+  // The part of each node lies within the attempt that led to it.
   for (const { attempts } of all(push)) {
     for (const { ms, hop } of attempts)
       if (ms !== undefined && hop?.ms !== undefined) expect(hop.ms).toBeLessThan(ms);
   }
 });
 
-test('a read is told the same way, and what it leaves in caches', async () => {
+test('a read is traced the same way, including the copies it leaves in caches', async () => {
   const address = toHex(chunkNamed('pushed').address);
   await net.node(1).chunks.download(address);
   await eventually('the chunk is not cached', async () =>
@@ -158,7 +158,7 @@ test('an uploader stores what it is responsible for', async () => {
   expect(own).toMatchObject([{ kind: 'stored', detail: 'it belongs here too' }]);
 });
 
-test('people get a tree of hops', async () => {
+test('the text output is a tree of hops', async () => {
   const address = toHex(chunkNamed('pushed').address);
   const { code, stdout } = await svcnet('trace', address, '--name', 'traced');
   expect(code).toBe(0);
@@ -178,7 +178,7 @@ test('people get a tree of hops', async () => {
   expect(stdout).toContain('✔ node-5  proximity order');
 });
 
-test('below a reference every chunk is looked for, also of encrypted content', async () => {
+test('for a reference every chunk below it is looked for, even in encrypted content', async () => {
   const data = bytesOf('encrypted', 200_000);
   const { reference } = await net.node(5).bytes.upload(data, { encrypt: true, deferred: false });
   expect(reference).toHaveLength(128);
@@ -194,7 +194,7 @@ test('below a reference every chunk is looked for, also of encrypted content', a
   for (const { story } of chunks) expect(story.pushes[0]?.node).toBe('node-5');
 });
 
-test('a wrong key is told, with what is known of the root', async () => {
+test('a wrong key is reported, with what is known of the root', async () => {
   const { reference } = await net
     .node(5)
     .bytes.upload(bytesOf('locked', 9000), { encrypt: true, deferred: false });
@@ -203,7 +203,7 @@ test('a wrong key is told, with what is known of the root', async () => {
   expect(content.unread).toContain('malformed tree');
 });
 
-test('chunks that nobody has are named', async () => {
+test('chunks that no node has are listed', async () => {
   const chunks: Chunk[] = [];
   const putter = { put: async (chunk: Chunk) => void chunks.push(chunk) };
   const { reference } = await split(
@@ -222,7 +222,7 @@ test('chunks that nobody has are named', async () => {
   expect(stdout).toContain(`missing     ${toHex(lost.address)}`);
 });
 
-test('of a chunk that nobody has ever had it is known who should have it', async () => {
+test('for a chunk that no node ever had, the nodes that should have it are known', async () => {
   const address = `0${'7'.repeat(63)}`;
   const { code, content, chunks } = await traced(address);
   expect(code).toBe(1);
@@ -234,14 +234,14 @@ test('of a chunk that nobody has ever had it is known who should have it', async
   expect(stdout).toContain('no node tells of it');
 });
 
-test('a search that failed shows whom it asked', async () => {
+test('a failed search shows the nodes asked', async () => {
   const address = `0${'6'.repeat(63)}`;
   await expect(net.node(3).chunks.download(address)).rejects.toThrow('not found');
   const { chunks } = await traced(address);
   const [request] = chunks[0]!.story.requests as [Hop];
   expect(request).toMatchObject({ node: 'node-3', outcome: 'not-delivered' });
   expect(request.attempts.some(({ peer, outcome }) => peer === 'node-4' && outcome === 'failed')).toBe(true);
-  // What a ledger would say of such a loss.
+  // What a ledger would report about such a loss.
   const lines = await waysOfLost([address], net.nodes, SIGNAL);
   expect(lines.join('\n')).toMatch(/node-3 ✖ did not get it/);
   expect(await waysOfLost([`0${'5'.repeat(63)}`], net.nodes, SIGNAL)).toEqual([]);
@@ -250,13 +250,13 @@ test('a search that failed shows whom it asked', async () => {
 test.each([
   ['abc', 'Expected 64 hex digits, or 128 with the key of encrypted content'],
   ['z'.repeat(64), 'Expected 64 hex digits'],
-])('%s is no reference', async (given, message) => {
+])('%s is not a reference', async (given, message) => {
   const { code, stderr } = await svcnet('trace', given, '--name', 'traced');
   expect(code).toBe(2);
   expect(stderr).toContain(message);
 });
 
-test('a node that is down is named, with what it should hold', async () => {
+test('a node that is down is listed with what it should hold', async () => {
   await net.node(6).kill();
   const chunk = chunkNamed('with one node less');
   await net.node(0).chunks.upload(chunk.data);
@@ -270,7 +270,7 @@ test('a node that is down is named, with what it should hold', async () => {
   await net.node(6).start();
 });
 
-test('what left a reserve is told with the reason', async () => {
+test('a chunk that left a reserve is reported with the reason', async () => {
   const chunk = chunkNamed('evicted');
   const address = toHex(chunk.address);
   await net.node(0).chunks.upload(chunk.data);
@@ -288,7 +288,7 @@ test('what left a reserve is told with the reason', async () => {
   expect(kept.filter(({ kind }) => kind === 'deleted')).toHaveLength(3);
 });
 
-test('without events it is told where the chunk lies, and how to get more', async () => {
+test('without events the location of the chunk is shown, and how to get more', async () => {
   await using plain = await Cluster.start({ name: 'plain', driver: 'embedded', seed: 3, nodes: 2, stateDir });
   const { reference } = await plain.node(0).bytes.upload(bytesOf('plain', 100), { deferred: false });
   await eventually('node-1 lacks the chunk', async () =>
@@ -307,7 +307,7 @@ test('without events it is told where the chunk lies, and how to get more', asyn
   expect(await waysOfLost([reference], plain.nodes, SIGNAL)).toEqual([]);
 });
 
-test('up --trace lets every node keep events', async () => {
+test('up --trace makes every node keep events', async () => {
   const up = await svcnet(
     'up',
     '-n',

@@ -1,4 +1,4 @@
-/** The two tours of the pages do what they say. */
+/** The two tours in the documentation do what they say. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,8 +13,8 @@ const CLI = join(ROOT, 'harness/cli.ts');
 const TOUR_TIMEOUT_MS = 240_000;
 
 /**
- * Commands as they stand, but: no package manager between, an answer of a node that is an error ends the tour, what
- * would follow a log for ever has a look at it, and `<reference>` is the last one that an upload has answered.
+ * Commands as written, except: no package manager in between, an error answer of a node ends the tour, a command that
+ * would follow a log for ever shows it once, and `<reference>` is the last reference returned by an upload.
  */
 const SHELL = `
 set -euo pipefail
@@ -64,14 +64,14 @@ async function play(name: string, block: string): Promise<string> {
   }
 }
 
-test('the tour works as it stands', { timeout: TOUR_TIMEOUT_MS }, async () => {
+test('the tour works as written', { timeout: TOUR_TIMEOUT_MS }, async () => {
   const told = await play('tour', blockOf('docs/quick-start.md', 'A 60-second tour'));
   expect(told).toContain('# svcnet\n');
   expect(told).toMatch(/"reference":"[0-9a-f]{128}"/);
   expect(told).toContain('node-2 is killed');
 });
 
-test('the tour of the money ends with a cheque that is cashed', { timeout: TOUR_TIMEOUT_MS }, async () => {
+test('the money tour ends with a cashed cheque', { timeout: TOUR_TIMEOUT_MS }, async () => {
   const told = await play('money', blockOf('docs/guides/money.md', 'Money'));
   expect(told).toMatch(/node-\d owes node-\d +[\d,]+$/m);
   expect(told).toMatch(/^ {2}node-0 +0\.0*[1-9]\d* /m);

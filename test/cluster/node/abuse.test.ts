@@ -1,4 +1,4 @@
-/** Bad input at every door of a running node: each gets its answer, nothing stays behind, and the node works on. */
+/** Bad input at every entrance of a running node: each gets its answer, nothing stays behind, and the node keeps working. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 let uploads = 0;
-/** What a node is for: an upload that another node reads. */
+/** The purpose of a node: an upload that another node reads. */
 async function works(): Promise<void> {
   const data = bytesOf(`works ${++uploads}`, 40_000);
   const { reference } = await node.bytes.upload(data);
@@ -58,7 +58,7 @@ async function open(door: 'api' | 'p2p'): Promise<Socket> {
   return socket;
 }
 
-/** Resolves when the connection has ended, in whatever way. */
+/** Resolves when the connection has ended in any way. */
 function ending(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (socket.closed) resolve();
@@ -66,7 +66,7 @@ function ending(socket: Socket): Promise<void> {
   });
 }
 
-/** Everything that comes back until the node closes, or until nothing more can come. */
+/** Everything received until the node closes, or until nothing more can arrive. */
 async function answerTo(door: 'api' | 'p2p', request: string | Uint8Array): Promise<string> {
   const socket = await open(door);
   const pieces: Buffer[] = [];
@@ -131,7 +131,7 @@ describe('a request', () => {
     expect(await answerTo('api', bytes())).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
 
-  test('with a way out of the tree is cleaned before it is looked up', async () => {
+  test('with a path that leaves the tree is redirected to the normalised path', async () => {
     const answer = await answerTo(
       'api',
       'GET /svc/../../etc/passwd HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n',
@@ -174,7 +174,7 @@ describe('an archive', () => {
     ['that is cut in a header', (tar: Uint8Array) => tar.subarray(0, 512 + 5120 + 100), 500],
     ['of noise', () => bytesOf('noise', 10_240), 400],
     ['of nothing', () => new Uint8Array(1024), 400],
-  ])('%s is refused, and nothing of it stays', async (_what, cut, status) => {
+  ])('%s is refused, and nothing of it is kept', async (_what, cut, status) => {
     const file = bytesOf('of an archive', 5000);
     const tar = await tarOf([
       { path: 'a', data: file },
@@ -189,7 +189,7 @@ describe('an archive', () => {
       expect(tag).toMatchObject({ split: 0, synced: 0 });
   });
 
-  test('with paths that lead out of it puts no file anywhere, and is read by its paths alone', async () => {
+  test('with paths that leave it puts no file anywhere, and is read only by its own paths', async () => {
     const files = ['../../../tmp/out', '/abs', './in/./here'].map((path) => ({
       path,
       data: Buffer.from(path),
@@ -218,7 +218,7 @@ describe('an archive', () => {
   });
 });
 
-describe('a client that vanishes in the middle of an upload', () => {
+describe('a client that disappears in the middle of an upload', () => {
   const data = bytesOf('vanishes', MIB);
 
   /** Sends half of what it announced, and is gone. */
@@ -249,7 +249,7 @@ describe('a client that vanishes in the middle of an upload', () => {
     await eventually('the upload is not rolled back', async () => {
       const opened = (await node.tags.list()).slice(tags);
       if (opened.length !== 1) return `${opened.length} tags were opened`;
-      // One after the other: connections of this client would count as open files of the node.
+      // One after another: connections of this client would count as open files of the node.
       for (const chunk of chunks.slice(0, 50))
         if (await node.chunks.has(chunk)) return 'chunks are still there';
       return undefined;
@@ -258,14 +258,14 @@ describe('a client that vanishes in the middle of an upload', () => {
     expect(tag).toMatchObject({ split: 0, seen: 0, sent: 0, synced: 0, address: '' });
   });
 
-  test('of a direct upload leaves no tag either', async () => {
+  test('of a direct upload leaves no tag behind either', async () => {
     const tags = (await node.tags.list()).length;
     await vanish(uploadHead(2 * MIB, { 'svc-deferred-upload': 'false' }), data, 'reset');
     expect((await node.tags.list()).length).toBe(tags);
     await recovered();
   });
 
-  test('again and again costs no memory', async () => {
+  test('repeatedly costs no memory', async () => {
     const large = bytesOf('vanishes again', 4 * MIB);
     const vanishTimes = async (times: number) => {
       for (let round = 0; round < times; round++) {
@@ -278,7 +278,7 @@ describe('a client that vanishes in the middle of an upload', () => {
     const before = residentBytes(pid);
     await vanishTimes(40);
     expect((residentBytes(pid) - before) / MIB).toBeLessThan(80);
-    // A quarter of a gigabyte goes over the wire.
+    // A quarter of a gigabyte is sent.
   }, 180_000);
 });
 
@@ -317,7 +317,7 @@ describe('strangers', () => {
     await recovered();
   });
 
-  test('that connect and say nothing, or stop half way, do not keep others out', async () => {
+  test('that connect and say nothing, or stop half-way, do not keep others out', async () => {
     const hello = Buffer.concat([Buffer.from([0x13]), Buffer.from('/multistream/1.0.0\n')]);
     const silent = await Promise.all(Array.from({ length: 60 }, () => open('p2p')));
     const halfway = await Promise.all(Array.from({ length: 60 }, () => open('p2p')));
@@ -331,7 +331,7 @@ describe('strangers', () => {
     await recovered();
   });
 
-  test('that send their headers a byte at a time are cut off', async () => {
+  test('that send their headers one byte at a time are cut off', async () => {
     const sockets = await Promise.all(Array.from({ length: 50 }, () => open('api')));
     const answers = sockets.map(async (socket) => {
       const pieces: Buffer[] = [];
@@ -350,7 +350,7 @@ describe('strangers', () => {
   });
 });
 
-test('after all this the node has complained about nothing', async () => {
+test('after all this the node has logged no error', async () => {
   await recovered();
   const loud = (await node.logs({ lines: 100_000 })).filter(
     (line) => !line.startsWith('{') || /"level":"(error|fatal)"/.test(line),

@@ -29,7 +29,7 @@ afterAll(async () => {
 
 const keyOf = (node: ClusterNode) => keys.get(node) as string;
 
-/** What a node gets for a reference: bytes, or a class of errors. */
+/** What a node gets for a reference: bytes or an error class. */
 async function read(
   node: ClusterNode,
   { reference, history = '' }: Uploaded,
@@ -56,7 +56,7 @@ test.each([
   { size: 5000, deferred: true, encrypt: false },
   { size: 5000, deferred: false, encrypt: true },
 ])(
-  '$size bytes (deferred: $deferred, encrypted: $encrypt) are read by their publisher alone',
+  '$size bytes (deferred: $deferred, encrypted: $encrypt) can be read only by their publisher',
   async (how) => {
     const { size, ...options } = how;
     const data = bytesOf(`alone ${size}`, size);
@@ -72,7 +72,7 @@ test.each([
   },
 );
 
-test('a grantee reads, a stranger does not; who is revoked reads what was there before, and nothing that comes', async () => {
+test('a grantee can read and a stranger cannot; after revocation only earlier content can be read', async () => {
   const [before, after] = [bytesOf('before', 9000), bytesOf('after', 9000)];
   const direct = { deferred: false, act: true };
   const list = await publisher.grantees.create([keyOf(grantee)], { deferred: false });
@@ -83,7 +83,7 @@ test('a grantee reads, a stranger does not; who is revoked reads what was there 
   await expectRead(grantee, old, before);
   expect(await read(stranger, old)).toBe('http.404');
 
-  // Entries of a history are a second long: the change is made in a later one than what is read with `then`.
+  // Entries of a history last a second: the change is made in a later one than the read with `then`.
   const second = () => Math.floor(Date.now() / 1000);
   const then = second();
   await expect.poll(second, { timeout: 5000 }).toBeGreaterThan(then);
@@ -99,7 +99,7 @@ test('a grantee reads, a stranger does not; who is revoked reads what was there 
   await expectRead(publisher, fresh, after);
 });
 
-test('two changes at once of one history make two histories, and both hold', async () => {
+test('two simultaneous changes of one history make two histories, and both are valid', async () => {
   const made = await publisher.grantees.create([], { deferred: false });
   const [a, b] = await Promise.all(
     [grantee, stranger].map((node) =>
@@ -110,7 +110,7 @@ test('two changes at once of one history make two histories, and both hold', asy
   expect(await publisher.grantees.list(b?.reference ?? '')).toEqual([keyOf(stranger)]);
 });
 
-test('a directory is read path by path, with the reference of its upload alone', async () => {
+test('a directory is read path by path, only with the reference of its upload', async () => {
   const { reference, history = '' } = await publisher.files.upload(bytesOf('file', 300), {
     name: 'a.bin',
     deferred: false,

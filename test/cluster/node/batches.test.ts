@@ -1,4 +1,4 @@
-/** The life of a batch on real nodes: paid for again, diluted, priced anew, full, used up. */
+/** The life of a batch on real nodes: topped up, diluted, repriced, full, expired. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { expectBytes } from '../../../harness/ledger/content.ts';
@@ -17,7 +17,7 @@ let other: ClusterNode;
 
 beforeAll(async () => {
   net = await Cluster.start({
-    // What a node gives up it shall not have in its cache.
+    // A node must not keep in its cache what it gives up.
     nodes: [{ count: 3, options: { 'usable-blocks': BLOCKS, 'cache-capacity': 0, 'reserve-wake-up': '1s' } }],
     seed: 21,
     stateDir,
@@ -45,7 +45,7 @@ function upload(batch: string, body: Uint8Array, on = node): Promise<Seen> {
   return http(on, '/bytes', { method: 'POST', headers, body });
 }
 
-/** The batch as a node sees it among all of the network. */
+/** The batch as a node sees it among all batches of the network. */
 async function seenBy(on: ClusterNode, batch: string): Promise<Record<string, unknown>> {
   return (await http(on, `/batches/${batch}`)).json;
 }
@@ -54,7 +54,7 @@ async function stampOf(batch: string): Promise<Record<string, unknown>> {
   return (await http(node, `/stamps/${batch}`)).json;
 }
 
-/** What the contract says is left per chunk. */
+/** The remaining balance per chunk according to the contract. */
 function left(batch: string): Promise<bigint> {
   return net.chain.view(net.chain.contracts.postageStamp, 'remainingBalance(bytes32)', [`0x${batch}`]);
 }
@@ -64,7 +64,7 @@ async function ttlOnChain(batch: string, price = 24_000n): Promise<number> {
 }
 
 describe('a top-up', () => {
-  test('prolongs the batch of its node, and is seen by all', async () => {
+  test('extends the batch of its node, and is seen by all nodes', async () => {
     const batch = await buy();
     const before = await stampOf(batch);
     const { value } = await seenBy(other, batch);
@@ -86,7 +86,7 @@ describe('a top-up', () => {
     }
   });
 
-  test('of the batch of another node is paid by the one that is asked', async () => {
+  test('of the batch of another node is paid by the node that is asked', async () => {
     const batch = await buy();
     const [tokens, own] = [other, node].map(
       ({ ethereum }) =>
@@ -114,7 +114,7 @@ describe('a top-up', () => {
 });
 
 describe('a dilution', () => {
-  test('while uploads run: none fails, the batch stamps twice as many chunks for half as long', async () => {
+  test('fails no running upload, and lets the batch stamp twice as many chunks for half as long', async () => {
     const batch = await buy({ depth: 17, immutable: false });
     const bodies = Array.from({ length: 6 }, (_, n) => bytesOf(`diluted ${n}`, 120 * 4096));
     const uploads = bodies.slice(0, 3).map((body) => upload(batch, body));
@@ -135,7 +135,7 @@ describe('a dilution', () => {
     for (const each of net.nodes) expect(await seenBy(each, batch)).toMatchObject({ depth: 18 });
     const buckets = (await http(node, `/stamps/${batch}/buckets`)).json;
     expect(buckets).toMatchObject({ depth: 18, bucketUpperBound: 4 });
-    // Every chunk is counted once, whatever the depth was when it came.
+    // Every chunk is counted once, whatever the depth was when it arrived.
     const contents = await Promise.all(bodies.map((body) => expectBytes(body)));
     const expected = new Map<number, number>();
     for (const address of new Set(contents.flatMap(({ chunks }) => chunks))) {
@@ -166,7 +166,7 @@ describe('a dilution', () => {
   });
 });
 
-test('a label is changed, and stays over a restart', async () => {
+test('a label can be changed, and survives a restart', async () => {
   const batch = await buy({ label: 'first' });
   const change = (payload: string) =>
     http(node, `/stamps/${batch}`, {
@@ -181,7 +181,7 @@ test('a label is changed, and stays over a restart', async () => {
   expect((await stampOf(batch))['label']).toBe('second');
 });
 
-test('a new price changes what every batch has left', async () => {
+test('a new price changes the remaining time of every batch', async () => {
   const batch = await buy();
   await net.chain.mine();
   await caughtUp(net);
@@ -198,7 +198,7 @@ test('a new price changes what every batch has left', async () => {
   await setPrice(net, node, 24_000n);
 });
 
-/** Content of which three chunks belong into one bucket, and which is stamped first and last of them. */
+/** Content with three chunks in the same bucket, and the first and last of them to be stamped. */
 async function threeInOneBucket() {
   for (let i = 0; ; i++) {
     const body = bytesOf(`wraps ${i}`, 1200 * 4096);
@@ -209,7 +209,7 @@ async function threeInOneBucket() {
   }
 }
 
-test('a mutable batch that is full goes on, and its oldest chunk of the bucket leaves the network', async () => {
+test('a full mutable batch continues, and its oldest chunk in the bucket leaves the network', async () => {
   const batch = await buy({ depth: 17, immutable: false });
   const { body, three } = await threeInOneBucket();
   const seen = await upload(batch, body);
@@ -225,7 +225,7 @@ test('a mutable batch that is full goes on, and its oldest chunk of the bucket l
   });
 });
 
-test('a batch that is used up is gone: from the lists, for uploads, for ready stamps, with its chunks', async () => {
+test('an expired batch is gone from lists, uploads and envelopes, and so are its chunks', async () => {
   const batch = await buy({ amount: 24_000n * 40n });
   const data = bytesOf('short-lived', 20 * 4096);
   const { json } = await upload(batch, data);
@@ -275,7 +275,7 @@ test('a batch that is used up is gone: from the lists, for uploads, for ready st
     const kept = held.filter(Boolean).length;
     return kept === 0 ? undefined : `${kept} of ${held.length} chunks`;
   });
-  // Also the uploader, which goes on serving what it has just handed over, serves nothing of it any longer.
+  // The uploader too, which continues to serve what it has just handed over, no longer serves any of it.
   for (const each of net.nodes) {
     const { status, json: answer } = await http(each, `/bytes/${reference}`);
     expect([status, answer], each.name).toEqual([404, { code: 404, message: 'Not Found' }]);

@@ -1,4 +1,4 @@
-/** Debts between real nodes that are paid by cheques, and cheques that are turned into tokens on the chain. */
+/** Debts between real nodes are paid by cheques, and cheques are cashed on the chain. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
@@ -12,7 +12,7 @@ const DEPOSIT = 10n ** 15n;
 /** Chunks of one upload: several times what a peer lends. */
 const CHUNKS = 150;
 /**
- * Two dozen chunks are more than a peer lends, and more than a second forgives. Whoever leaves with a debt is refused
+ * Two dozen chunks are more than a peer lends, and more than a second forgives. A node that leaves with a debt is refused
  * for as long as time would take to forgive it, which is some ten seconds here.
  */
 const CREDIT = {
@@ -21,7 +21,7 @@ const CREDIT = {
   'payment-minimum': 100_000,
   'payment-retry-pause': '1s',
 };
-/** A node that was killed in debt comes back after it was refused for a while. */
+/** A node killed while in debt comes back after being refused for a while. */
 const KILLED_MS = 150_000;
 let net: Cluster;
 
@@ -40,7 +40,7 @@ afterAll(async () => {
 
 let uploads = 0;
 
-/** Makes a node owe its peers more than they lend; nothing is pushed any more when it is over. */
+/** Makes a node owe its peers more than they lend; nothing is being pushed when it is over. */
 async function traffic(from: ClusterNode, chunks = CHUNKS): Promise<void> {
   expect((await upload(from, chunks)).status).toBe(201);
 }
@@ -122,7 +122,7 @@ async function cash(node: ClusterNode, peer: ClusterNode) {
   return { ...status, result: status.result };
 }
 
-describe('a node that owes much', () => {
+describe('a node with large debts', () => {
   let payer: ClusterNode;
   let payees: readonly ClusterNode[];
 
@@ -130,7 +130,7 @@ describe('a node that owes much', () => {
     [payer, ...payees] = net.nodes as [ClusterNode, ...ClusterNode[]];
   });
 
-  test('has a chequebook with its deposit, and says that it settles by cheques', async () => {
+  test('has a chequebook with its deposit, and reports that it settles by cheque', async () => {
     for (const node of net.nodes) {
       expect((await http(node, '/node')).json).toMatchObject({ chequebookEnabled: true, swapEnabled: true });
       expect(await node.chequebook.balance()).toEqual({ totalBalance: DEPOSIT, availableBalance: DEPOSIT });
@@ -140,7 +140,7 @@ describe('a node that owes much', () => {
     expect((await http(payer, '/chequebook/cheque')).json).toEqual({ lastcheques: [] });
   });
 
-  test('pays by cheques, and both sides count the same', async () => {
+  test('pays by cheque, and both sides have equal accounts', async () => {
     await traffic(payer);
     const seen = await agreed(payer);
     const sent = sum(seen.filter(({ from }) => from === payer).map((link) => link.sent));
@@ -153,7 +153,7 @@ describe('a node that owes much', () => {
     }
   });
 
-  test('is cashed to the last unit, into the chequebook of the payee, and a second cashing pays nothing', async () => {
+  test('is cashed to the last unit into the chequebook of the payee, and a second cashing pays nothing', async () => {
     const seen = await agreed(payer);
     const { to: payee, sent: payout } = seen.find(({ from, sent }) => from === payer && sent > 0n)!;
     expect((await payee.chequebook.cashout(payer.overlay)).uncashedAmount).toBe(payout);
@@ -166,7 +166,7 @@ describe('a node that owes much', () => {
     const second = await cash(payee, payer);
     expect(second.result).toMatchObject({ lastPayout: 0n, bounced: false });
     expect(await tokensOf(payer)).toBe(before - payout);
-    // What was cashed is not promised any more, and not there any more either.
+    // The cashed amount is no longer promised, and no longer there.
     const issued = sum(seen.filter(({ from }) => from === payer).map((link) => link.sent));
     expect((await payer.chequebook.balance()).availableBalance).toBe(DEPOSIT - issued);
     const other = payees.find((node) => node !== payee)!;
@@ -196,7 +196,7 @@ describe('a node that owes much', () => {
     expect([poor.status, poor.json['message']]).toEqual([400, 'insufficient funds']);
   });
 
-  test('keeps its cheques over a restart of both sides, and goes on from them', async () => {
+  test('keeps its cheques over a restart of both sides, and continues from them', async () => {
     const before = await agreed(payer);
     for (const node of net.nodes) await node.stop();
     for (const node of net.nodes) await node.start();
@@ -214,13 +214,13 @@ describe('a node that owes much', () => {
 /** How long both sides try one payment. */
 const PAYMENT_MS = 30_000;
 
-describe('a payee that can not see the chain', () => {
-  test('refuses cheques and says so; the debt stays, and is paid once when the chain is back', async () => {
+describe('a payee that cannot see the chain', () => {
+  test('refuses cheques and says so, and the debt is paid once when the chain is back', async () => {
     const [payer, ...payees] = net.nodes as [ClusterNode, ...ClusterNode[]];
     await traffic(payer);
     const before = await agreed(payer);
     for (const { name } of payees) await net.chain.setRpcFault({ kind: 'down' }, name);
-    // Less than what is lent and forgiven: nobody waits.
+    // Less than what is lent and forgiven: no peer waits.
     await traffic(payer, 60);
     const given = async () => {
       const refused = await Promise.all(
@@ -230,7 +230,7 @@ describe('a payee that can not see the chain', () => {
       const failed = await metric({ api: payer.debug ?? '' }, 'accounting_payment_error_count');
       return failed > 0 ? undefined : 'the payer still waits';
     };
-    // The payees go on asking the chain, and the payer waits as long.
+    // The payees keep asking the chain, and the payer waits as long.
     await eventually('a cheque was given up', given, 2 * PAYMENT_MS);
     for (const payee of payees) {
       const known = before.find(({ from, to }) => from === payer && to === payee)?.received;
@@ -249,7 +249,7 @@ describe('a payee that can not see the chain', () => {
 
 describe('kill -9', () => {
   test.each([300, 900])(
-    'of the payer after %i ms of traffic leaves no cheque that the payer does not know of',
+    'of the payer after %i ms of traffic leaves no cheque unknown to the payer',
     async (afterMs) => {
       const payer = net.node(0);
       const paying = upload(payer).then(
@@ -258,18 +258,18 @@ describe('kill -9', () => {
       );
       await sleep(afterMs);
       await payer.kill();
-      // Over before the kill, or cut off by it.
+      // Finished before the kill, or cut off by it.
       expect([201, 'UND_ERR_SOCKET', 'ECONNRESET']).toContain(await paying);
       await payer.start();
       await together();
-      // A cheque that was written down and not sent is handed over now; nobody holds one that is not written down.
+      // A cheque that was recorded but not sent is handed over now; no peer holds one that is not recorded.
       await agreed(payer);
     },
     KILLED_MS,
   );
 
   test(
-    'of the payee keeps what it has taken: it can be cashed',
+    'of the payee keeps accepted cheques, which can be cashed',
     async () => {
       const [, payer, payee] = net.nodes as [ClusterNode, ClusterNode, ClusterNode];
       await traffic(payer);
@@ -311,8 +311,8 @@ describe('kill -9', () => {
   }
 });
 
-describe('a chequebook whose tokens have gone', () => {
-  test('bounces: the payee gets what there is, sees that, and gets the rest when there is something again', async () => {
+describe('a chequebook whose tokens are gone', () => {
+  test('bounces: the payee gets what is there, notices it, and gets the rest when there are tokens again', async () => {
     const payer = net.node(0);
     await traffic(payer);
     const seen = await agreed(payer);
@@ -330,7 +330,7 @@ describe('a chequebook whose tokens have gone', () => {
     const bounced = await cash(payee, payer);
     expect(bounced.result).toMatchObject({ lastPayout: rest, bounced: true });
     expect(await tokensOf(payer)).toBe(0n);
-    // A payer that can not back its cheques can not issue any.
+    // A payer that cannot back its cheques cannot issue any.
     expect((await payer.chequebook.balance()).availableBalance).toBeLessThan(0n);
     await net.chain.fund(book, { tokens: DEPOSIT });
     expect((await cash(payee, payer)).result).toMatchObject({ lastPayout: claim - rest, bounced: false });

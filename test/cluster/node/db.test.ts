@@ -32,7 +32,7 @@ async function db(...args: readonly string[]): Promise<{ code: unknown; said: st
   return { code, said };
 }
 
-test('check, compact, export and import need no password; import makes the store of an empty folder with one', async () => {
+test('check, compact, export and import need no password, and import with one makes the store of an empty folder', async () => {
   const store = await open('a');
   store.cache.put(chunk);
   await store.close();
@@ -68,7 +68,7 @@ test('check, compact, export and import need no password; import makes the store
   await again.close();
 });
 
-test('a damaged store is exit code 1, with the chunk by name', async () => {
+test('a damaged store gives exit code 1 and names the chunk', async () => {
   const store = await open('a');
   store.cache.put(chunk);
   await store.close();
@@ -84,7 +84,7 @@ test('a damaged store is exit code 1, with the chunk by name', async () => {
   expect(said).toContain('the store is damaged: 1 faults\n');
 });
 
-test('a store in use is refused with the process, an unknown command and a missing folder say what was expected', async () => {
+test('a store in use is refused with the process; an unknown command and a missing folder say what was expected', async () => {
   const store = await open('a');
   const inUse = `is used by process ${process.pid}: `;
   const [dataDir, archive] = [join(folder, 'a'), join(folder, 'chunks.tar')];

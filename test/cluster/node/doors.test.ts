@@ -1,4 +1,4 @@
-/** What a web page, a stranger without a token and a holder of a small one can do to a node that runs. */
+/** What a web page, a stranger without a token and the holder of a limited one can do to a running node. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -23,7 +23,7 @@ afterAll(() => net.stop());
 const port = () => new URL(net.node(0).api).port;
 const bearer = (name: keyof typeof TOKENS) => ({ authorization: `Bearer ${TOKENS[name]}` });
 
-/** What a page could be after. */
+/** Possible targets of a page. */
 async function possessions() {
   const node = net.node(0);
   const { body } = await http(node, '/chequebook/balance', { headers: bearer('api-token') });
@@ -52,7 +52,7 @@ const SPENDING = [
 ] as const;
 
 describe('a web page', () => {
-  test('whose host name was made to lead here reads nothing, spends nothing and hears nothing', async () => {
+  test('whose host name was pointed here (DNS rebinding) can read, spend and hear nothing', async () => {
     const before = await possessions();
     const headers = { host: `evil.example:${port()}`, origin: `http://evil.example:${port()}` };
     for (const path of ['/wallet', '/health', '/stamps', '/']) {
@@ -66,7 +66,7 @@ describe('a web page', () => {
     expect(await possessions()).toEqual(before);
   });
 
-  test('of another site spends nothing and hears nothing', async () => {
+  test('of another site can spend and hear nothing', async () => {
     const before = await possessions();
     const headers = { origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' };
     for (const [method, path] of SPENDING) {
@@ -78,7 +78,7 @@ describe('a web page', () => {
     expect(await possessions()).toEqual(before);
   });
 
-  test('of content under its own host name has no API there, and buys nothing', async () => {
+  test('of content under its own host name has no API there, and cannot buy anything', async () => {
     const before = await possessions();
     const { json } = await http(net.node(0), '/svc?name=index.html', {
       method: 'POST',
@@ -99,14 +99,14 @@ describe('a web page', () => {
     expect(await possessions()).toEqual(before);
   });
 
-  test('of an uploaded file under the host of the API is a sandbox', async () => {
+  test('of an uploaded file under the host of the API is sandboxed', async () => {
     const { reference } = await net.node(0).bytes.upload(Buffer.from('<script>fetch("/wallet")</script>'));
     const { headers } = await http(net.node(0), `/bytes/${reference}`);
     expect(headers['content-security-policy']).toMatch(/^sandbox /);
     expect(headers['x-content-type-options']).toBe('nosniff');
   });
 
-  test('is no obstacle to programs, which name no origin', async () => {
+  test('is kept out without affecting programs, which send no origin', async () => {
     expect((await http(net.node(0), '/chequebook/withdraw?amount=1', { method: 'POST' })).status).toBe(201);
     expect(await subscribes({})).toBe(101);
   });
@@ -127,7 +127,7 @@ describe('with tokens in files', () => {
     await node.start();
   });
 
-  test('probes need none, everything else does', async () => {
+  test('probes need no token, everything else does', async () => {
     const statuses = async (path: string) => (await http(net.node(0), path)).status;
     expect([await statuses('/health'), await statuses('/readiness')]).toEqual([200, 200]);
     for (const path of ['/wallet', '/metrics', '/', '/nowhere']) expect(await statuses(path), path).toBe(401);
@@ -136,7 +136,7 @@ describe('with tokens in files', () => {
     expect(headers['www-authenticate']).toBe('Bearer realm="storage node"');
   });
 
-  test('the read-only one reads and does nothing else', async () => {
+  test('the read-only token can read and nothing else', async () => {
     const before = await possessions();
     const headers = bearer('api-read-token');
     expect((await http(net.node(0), '/wallet', { headers })).status).toBe(200);
@@ -147,7 +147,7 @@ describe('with tokens in files', () => {
     expect(await possessions()).toEqual(before);
   });
 
-  test('the full one does all', async () => {
+  test('the full token can do everything', async () => {
     const headers = bearer('api-token');
     const withdrawn = await http(net.node(0), '/chequebook/withdraw?amount=1', { method: 'POST', headers });
     expect(withdrawn.status).toBe(201);
@@ -155,7 +155,7 @@ describe('with tokens in files', () => {
     expect((await http({ api: net.node(0).debug }, '/addresses', { headers })).status).toBe(200);
   });
 
-  test('that of the debug API opens that alone', async () => {
+  test('the token of the debug API opens only that API', async () => {
     const headers = bearer('debug-api-token');
     expect((await http(net.node(0), '/addresses', { headers })).status).toBe(401);
     expect((await http({ api: net.node(0).debug }, '/addresses', { headers })).status).toBe(200);
@@ -173,7 +173,7 @@ describe('with tokens in files', () => {
       return file;
     };
 
-    test('is told what is missing, or wrong', async () => {
+    test('reports a missing or wrong token', async () => {
       const attached = (token: string) => Cluster.attachNetwork(written(token), { stateDir });
       await expect(attached('{}')).rejects.toThrow('requires a token: set token or tokenFile');
       const wrong = attached('{"token":"wrong-token"}');
@@ -182,7 +182,7 @@ describe('with tokens in files', () => {
       await expect(attached('{"tokenFile":"nowhere"}')).rejects.toThrow('cannot read the token: ENOENT');
     });
 
-    test('drives the node with its token, and keeps that to itself', async () => {
+    test('drives the node with its token, and keeps the token to itself', async () => {
       const network = await Cluster.attachNetwork(written('{"tokenFile":"api-token"}'), { stateDir });
       await network.detach();
       const again = await Cluster.attach('locked', { stateDir });
@@ -199,7 +199,7 @@ describe('with tokens in files', () => {
       await again.stop();
     });
 
-    test('sees with a read-only token, and is told what that is not for', async () => {
+    test('can read with a read-only token, and reports what that does not allow', async () => {
       const network = await Cluster.attachNetwork(written('{"tokenFile":"api-read-token"}'), { stateDir });
       expect(await network.node(0).client.peers()).toEqual([]);
       const refused = network.node(0).bytes.upload(Buffer.from('x'));
@@ -208,7 +208,7 @@ describe('with tokens in files', () => {
     });
   });
 
-  test('neither they nor the key of the node are in the log, on the command line or in an answer', async () => {
+  test('neither the tokens nor the key of the node appear in the log, on the command line or in an answer', async () => {
     const node = net.node(0);
     const headers = bearer('api-token');
     await http(node, `/loggers/${Buffer.from('.').toString('base64')}/all`, { method: 'PUT', headers });

@@ -1,4 +1,4 @@
-/** Encrypted content: stored on one node, read on the others by whoever has the key. */
+/** Encrypted content: stored on one node, read on the others by anyone who has the key. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -29,7 +29,7 @@ test.each([
   { size: 4097, deferred: true },
   { size: 64 * 4096 + 1, deferred: false },
   { size: 2 ** 20, deferred: true },
-])('$size bytes (deferred: $deferred) are read from every node', async ({ size, deferred }) => {
+])('$size bytes (deferred: $deferred) can be read from every node', async ({ size, deferred }) => {
   const data = bytesOf(`encrypted ${size}`, size);
   const { reference } = await uploader.bytes.upload(data, { encrypt: true, deferred });
   expect(reference).toMatch(/^[0-9a-f]{128}$/);
@@ -41,7 +41,7 @@ test.each([
   }
 });
 
-test('a part of them is read without the rest', async () => {
+test('part of the content can be read without the rest', async () => {
   const data = bytesOf('a part', 100_000);
   const { reference } = await uploader.bytes.upload(data, { encrypt: true, deferred: false });
   const range = { from: 50_000, to: 60_000 };
@@ -49,7 +49,7 @@ test('a part of them is read without the rest', async () => {
   expect(sameBytes(part, data.subarray(50_000, 60_001))).toBe(true);
 });
 
-test('without the right key nothing is read, and the answer comes at once', async () => {
+test('without the right key nothing can be read, and the answer is immediate', async () => {
   const data = bytesOf('secret', 10_000);
   const { reference } = await uploader.bytes.upload(data, { encrypt: true, deferred: false });
   for (const node of net.nodes) {
@@ -58,7 +58,7 @@ test('without the right key nothing is read, and the answer comes at once', asyn
   }
 });
 
-test('a directory is read path by path on every node, and not without its key', async () => {
+test('a directory can be read path by path on every node, but not without its key', async () => {
   const files = [
     { path: 'index.html', data: Buffer.from('<h1>index</h1>') },
     { path: 'deep/er/b.bin', data: Buffer.from(bytesOf('bin', 70_000)) },

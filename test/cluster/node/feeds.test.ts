@@ -1,4 +1,4 @@
-/** Feeds: updated on one node, read on any other, however many updates there are. */
+/** Feeds: updated on one node, read on any other, with any number of updates. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -27,7 +27,7 @@ function urlOf(topic: Uint8Array): string {
   return `/feeds/${toHex(owner.address)}/${toHex(topic)}`;
 }
 
-/** Pushed at once. @param payload of the wrapped chunk */
+/** Pushed immediately. @param payload of the wrapped chunk */
 async function update(
   node: ClusterNode,
   topic: Uint8Array,
@@ -60,7 +60,7 @@ describe('a feed', () => {
     [2, 6],
     [17, 17],
     [300, 30],
-  ])('of %i updates is found by every node with %i requests at most', async (count, requests) => {
+  ])('of %i updates is found by every node with at most %i requests', async (count, requests) => {
     const topic = bytesOf(`topic of ${count}`, 32);
     const indexes = Array.from({ length: count }, (_, i) => i);
     const workers = Array.from({ length: 8 }, async () => {
@@ -80,21 +80,21 @@ describe('a feed', () => {
     }
   });
 
-  test('without updates is told apart at once, and the first one is seen as soon as it is made', async () => {
+  test('without updates is detected at once, and its first update is seen as soon as it is made', async () => {
     const topic = bytesOf('growing', 32);
     for (const node of net.nodes) {
       expect((await http(node, urlOf(topic))).json).toEqual({ code: 404, message: 'no update found' });
     }
     for (let index = 0; index < 5; index++) {
       await update(net.node(index % 3), topic, index, Buffer.from(`update ${index}`));
-      // Every node has asked in vain for this very update a moment ago.
+      // Every node has just asked for this update in vain.
       for (const node of net.nodes) {
         expect((await http(node, urlOf(topic))).headers['svc-feed-index'], node.name).toBe(indexOf(index));
       }
     }
   });
 
-  test('is looked for with limits while a node does not answer', async () => {
+  test('is looked up within limits while a node does not answer', async () => {
     const topic = bytesOf('silent', 32);
     for (let index = 0; index < 3; index++)
       await update(writer, topic, index, Buffer.from(`update ${index}`));
@@ -110,7 +110,7 @@ describe('a feed', () => {
     // A retrieval by itself waits half a minute for a silent peer.
   }, 30_000);
 
-  test('points to content that any node has stored', async () => {
+  test('points to content stored by any node', async () => {
     const topic = bytesOf('pointing', 32);
     const content = bytesOf('content', 10_000);
     const { reference } = await net.node(2).bytes.upload(content);
@@ -135,7 +135,7 @@ describe('a website behind a feed', () => {
     return reference;
   }
 
-  test.each(['v1', 'v2'])('changes for every node with each update (%s)', async (version) => {
+  test.each(['v1', 'v2'])('changes on every node with each update (%s)', async (version) => {
     const topic = bytesOf(`website ${version}`, 32);
     const headers = { 'svc-postage-batch-id': writer.batch ?? '', 'svc-deferred-upload': 'false' };
     const { json } = await http(writer, urlOf(topic), { method: 'POST', headers });

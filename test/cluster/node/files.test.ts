@@ -1,4 +1,4 @@
-/** The first promise: what is uploaded on one node is read byte for byte from every other. */
+/** The first promise: content uploaded on one node is read byte for byte from every other. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -84,7 +84,7 @@ describe('the tree', () => {
       : [];
   });
 
-  test('of the vectors', async () => {
+  test('has the references of the vectors', async () => {
     expect(cases.length).toBeGreaterThan(4);
     for (const { name, generator, length, reference } of cases) {
       const data = Uint8Array.from({ length }, (_, i) => generator(i));
@@ -103,7 +103,7 @@ describe('bytes', () => {
     await net.synced(reference);
   });
 
-  test('HEAD tells size and type on every node, without a body', async () => {
+  test('HEAD returns size and type on every node, without a body', async () => {
     for (const node of net.nodes) {
       const { status, headers, body } = await http(node, `/bytes/${reference}`, { method: 'HEAD' });
       expect(status).toBe(200);
@@ -131,14 +131,14 @@ describe('bytes', () => {
     }
   });
 
-  test('a range behind the end is refused with the size', async () => {
+  test('a range beyond the end is refused with the size', async () => {
     const headers = { range: `bytes=${data.length}-` };
     const seen = await http(readers[0] as ClusterNode, `/bytes/${reference}`, { headers });
     expect(seen.status).toBe(416);
     expect(seen.headers['content-range']).toBe(`bytes */${data.length}`);
   });
 
-  test('every chunk of it is read by its address: its span, then its payload', async () => {
+  test('every chunk of it can be read by its address: span, then payload', async () => {
     const { chunks } = await expectBytes(data);
     expect(chunks).toHaveLength(5);
     for (const address of chunks) {
@@ -151,7 +151,7 @@ describe('bytes', () => {
   });
 });
 
-test('a single chunk, uploaded by itself, is on the network when it is acknowledged', async () => {
+test('a single chunk uploaded by itself is on the network once it is acknowledged', async () => {
   const payload = bytesOf('chunk', 1000);
   const span = Buffer.alloc(8);
   span.writeBigUInt64LE(1000n);
@@ -166,7 +166,7 @@ test('a single chunk, uploaded by itself, is on the network when it is acknowled
   expect(held).toContain(true);
 });
 
-test('what nobody has uploaded is on no node', async () => {
+test('content that was never uploaded is on no node', async () => {
   const absent = 'ab'.repeat(32);
   for (const node of net.nodes) {
     expect((await http(node, `/bytes/${absent}`, { method: 'HEAD' })).status).toBe(404);
@@ -239,7 +239,7 @@ async function readsTree(reference: string): Promise<void> {
   }
 }
 
-test('a directory as a tar archive is read path by path, with index and error document', async () => {
+test('a directory uploaded as a tar archive is read path by path, with index and error document', async () => {
   const archive = await tarOf(TREE);
   const { reference } = await uploader.files.uploadTar(archive, {
     indexDocument: 'index.html',
@@ -250,7 +250,7 @@ test('a directory as a tar archive is read path by path, with index and error do
   expect(png.headers['content-type']).toBe('image/png');
 });
 
-test('a directory without documents has the reference that its bytes give, and no page of its own', async () => {
+test('a directory without documents has the reference given by its bytes, and no page of its own', async () => {
   const archive = await tarOf(TREE);
   const { reference } = await uploader.files.uploadTar(archive, { deferred: false });
   expect(reference).toBe((await expectTar(archive)).reference);
@@ -262,7 +262,7 @@ test('a directory without documents has the reference that its bytes give, and n
   }
 });
 
-test('a directory as a multipart body is read path by path, with index and error document', async () => {
+test('a directory uploaded as a multipart body is read path by path, with index and error document', async () => {
   const boundary = 'a-boundary-of-ours';
   const parts = TREE.flatMap(({ path, data, type }) => [
     Buffer.from(
@@ -288,7 +288,7 @@ test('a directory as a multipart body is read path by path, with index and error
 });
 
 describe('tags', () => {
-  test('add up: every chunk handed in was seen before, or is synced', async () => {
+  test('add up: every chunk was either seen before or synced', async () => {
     const size = 20 * 4096;
     const data = bytesOf('tag', size);
     const { tag } = await uploader.bytes.upload(data);
@@ -306,7 +306,7 @@ describe('tags', () => {
     expect(done).toMatchObject({ split: 5, seen: 3, synced: 2 });
   });
 
-  test('the same content uploaded again counts as new', async () => {
+  test('the same content counts as new when uploaded again', async () => {
     const data = bytesOf('again', 5 * 4096);
     const first = await uploader.bytes.upload(data);
     await net.synced({ node: 0, tag: first.tag ?? 0 });
@@ -320,13 +320,13 @@ describe('tags', () => {
     });
   });
 
-  test('one tag counts all uploads under it', async () => {
+  test('one tag counts all uploads that use it', async () => {
     const { uid } = await uploader.tags.create();
     for (const name of ['one', 'two']) await uploader.bytes.upload(bytesOf(name, 2 * 4096), { tag: uid });
     expect(await net.synced({ node: 0, tag: uid })).toMatchObject({ split: 6, seen: 0, synced: 6 });
   });
 
-  test('a direct upload has none', async () => {
+  test('a direct upload has no tag', async () => {
     const before = (await uploader.tags.list()).length;
     const headers = uploadHeaders({ 'svc-deferred-upload': 'false' });
     const seen = await http(uploader, '/bytes', { method: 'POST', headers, body: 'direct' });

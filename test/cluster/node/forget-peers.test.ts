@@ -41,7 +41,7 @@ async function forgetPeers(...args: readonly string[]): Promise<{ code: unknown;
 const peersOf = (node: string) =>
   withStore(node, (store) => Promise.resolve([...store.state(ADDRESS_BOOK).entries('')].length));
 
-test('removes the addresses of peers and nothing else, and leaves a node alone that is in use or was killed', async () => {
+test('removes only the addresses of peers, and refuses a node that is in use or was killed', async () => {
   const nodes = ['node-0', 'node-1', 'node-2'];
   for (const node of nodes) {
     await withStore(node, async (store) => {

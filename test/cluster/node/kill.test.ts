@@ -32,7 +32,7 @@ function batch(): string {
   return uploader.batch;
 }
 
-/** Content with the addresses that it gives; they are remembered for the check of the stamps. */
+/** Content with its chunk addresses, which are remembered for the check of the stamps. */
 async function content(name: string, size: number) {
   const data = bytesOf(name, size);
   const { reference, chunks } = await expectBytes(data);
@@ -47,7 +47,7 @@ async function restart(node: ClusterNode): Promise<void> {
   await net.meshed();
 }
 
-/** A body that begins, and then neither goes on nor ends. */
+/** A body that begins, and then neither continues nor ends. */
 async function* stalling(data: Uint8Array, released: AbortSignal): AsyncGenerator<Uint8Array> {
   yield data;
   await new Promise<void>((resolve) => released.addEventListener('abort', () => resolve(), { once: true }));
@@ -79,7 +79,7 @@ async function countersOf(): Promise<Map<number, number>> {
   return new Map(buckets.map(({ bucketID, collisions }) => [bucketID, collisions]));
 }
 
-/** Every chunk that others hold took an index of its bucket, so the bucket has to have counted it. */
+/** Every chunk that others hold used an index of its bucket, so the bucket must have counted it. */
 async function expectCounted(held: readonly string[]): Promise<void> {
   const counters = await countersOf();
   const used = new Map<number, number>();
@@ -91,7 +91,7 @@ async function expectCounted(held: readonly string[]): Promise<void> {
   expect(lost).toEqual([]);
 }
 
-test('in the middle of a deferred upload: what was stored is rolled back, and the same upload then works', async () => {
+test('in the middle of a deferred upload: stored chunks are rolled back, and the same upload then works', async () => {
   const { data, reference, chunks } = await content('deferred, cut', 4 * 2 ** 20);
   const tags = await uploader.tags.list();
   const upload = begun(data, { deferred: true });
@@ -118,7 +118,7 @@ test('in the middle of a deferred upload: what was stored is rolled back, and th
   expect(new Set(await heldBy(net.nodes, chunks)).size).toBe(chunks.length);
 });
 
-test('in the middle of a direct upload: no stamp index that left the node is forgotten', async () => {
+test('in the middle of a direct upload: no stamp index that has left the node is forgotten', async () => {
   const { data, chunks } = await content('direct, cut', 3 * 2 ** 20);
   const upload = begun(data, { deferred: false });
   const early = chunks[400] as string;
@@ -137,7 +137,7 @@ test('in the middle of a direct upload: no stamp index that left the node is for
   expect(sameBytes(await net.node(2).bytes.download(reference), data)).toBe(true);
 });
 
-test('right after a deferred upload was answered: nothing had been pushed, everything arrives after the start', async () => {
+test('just after the answer to a deferred upload: nothing had been pushed, and everything arrives after the start', async () => {
   const { data, reference, chunks } = await content('deferred, acknowledged', 2 * 2 ** 20);
   await Promise.all(others.map((node) => node.pause()));
   const uploaded = await uploader.bytes.upload(data);
@@ -153,7 +153,7 @@ test('right after a deferred upload was answered: nothing had been pushed, every
   expect(sameBytes(await net.node(1).bytes.download(reference), data)).toBe(true);
 });
 
-test('right after a direct upload was answered: the others have every chunk', async () => {
+test('just after the answer to a direct upload: the others have every chunk', async () => {
   const { data, reference, chunks } = await content('direct, acknowledged', 2 * 2 ** 20);
   await uploader.bytes.upload(data, { deferred: false });
   await uploader.kill();
@@ -163,7 +163,7 @@ test('right after a direct upload was answered: the others have every chunk', as
   await expectCounted(chunks);
 });
 
-test('at any moment, again and again: what was acknowledged syncs, what was not leaves nothing', async () => {
+test('at any moment, repeatedly: acknowledged uploads are synced, others leave nothing', async () => {
   for (const [round, afterMs] of [5, 40, 80, 160].entries()) {
     const { data, chunks, reference } = await content(`round ${round}`, 2 ** 20);
     const upload = uploader.bytes.upload(data).then(
@@ -176,7 +176,7 @@ test('at any moment, again and again: what was acknowledged syncs, what was not 
     await restart(uploader);
     const tags = await uploader.tags.list();
     expect(tags.filter((each) => !consistent(each))).toEqual([]);
-    // The answer may have been lost on its way while the upload was kept: the tag knows.
+    // The answer may have been lost while the upload was kept: the tag shows which.
     const kept = tags.find((each) => each.address === reference);
     if (tag !== undefined) expect(kept?.uid).toBe(tag);
     if (kept !== undefined) {
@@ -188,7 +188,7 @@ test('at any moment, again and again: what was acknowledged syncs, what was not 
   }
 });
 
-test('a storer in the middle of pushes: the upload syncs without it, and it still has what it took', async () => {
+test('a storer in the middle of pushes: the upload is synced without it, and it still has the chunks it accepted', async () => {
   const storer = net.node(2);
   const { data, reference, chunks } = await content('storer', 4 * 2 ** 20);
   await uploader.bytes.upload(data);
@@ -206,7 +206,7 @@ test('a storer in the middle of pushes: the upload syncs without it, and it stil
   expect(sameBytes(await storer.bytes.download(reference), data)).toBe(true);
 });
 
-test('no node has started with a repair, and none has complained', async () => {
+test('no start needed a repair, and no node has logged an error', async () => {
   for (const node of net.nodes) {
     const loud = (await node.logs({ lines: 10_000 }))
       .map((line) => JSON.parse(line) as { level: string | number; msg: string })

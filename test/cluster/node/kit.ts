@@ -12,12 +12,12 @@ import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { parseDefinition } from '../../../harness/plan/definition.ts';
 import { wantedPorts } from '../../../harness/plan/ports.ts';
 
-/** Most that a test waits for something that takes a moment on an idle machine. */
+/** The longest that a test waits for something that takes a moment on an idle machine. */
 const EVENTUALLY_MS = 30_000;
 /** Requests for single chunks under way at once. */
 const HEADS_AT_ONCE = 64;
 
-/** A state folder of this test file alone, removed after its last test. */
+/** A state folder used only by this test file, removed after its last test. */
 export function stateFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-node-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -102,7 +102,7 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return Buffer.compare(a, b) === 0;
 }
 
-/** Waits until `look` gives nothing; what it gives instead is the message of the failure. */
+/** Waits until `look` returns nothing; its last result is the message of the failure. */
 export function eventually(
   what: string,
   look: () => Promise<string | undefined>,

@@ -1,4 +1,4 @@
-/** The log of a real node, told over HTTP what it shall say. */
+/** The log of a real node, whose verbosity is set over HTTP. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => net.stop());
 
-/** Routes of the requests that the log tells of. */
+/** Routes of the requests in the log. */
 function answered(): unknown[] {
   const entries = readFileSync(net.node(0).log, 'utf8').split('\n').map(logEntry);
   return entries
@@ -22,14 +22,14 @@ function answered(): unknown[] {
     .map((entry) => entry?.fields['route']);
 }
 
-/** A node writes it once it has answered, which may be after the answer was read. */
+/** A node writes it after it has answered, possibly after the answer was read. */
 function tells(route: string): Promise<true> {
   return eventually(`the log does not tell of ${route}`, async () =>
     answered().includes(route) ? undefined : answered().join(' '),
   );
 }
 
-test('every module of a node has a logger, and each says as much as it is told to', async () => {
+test('every module of a node has a logger, and each respects its own verbosity', async () => {
   const node = net.node(0);
   const { json } = await http(node, '/loggers');
   const loggers = json['loggers'] as { logger: string; verbosity: string; id: string }[];

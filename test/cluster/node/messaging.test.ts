@@ -42,7 +42,7 @@ function heard(subscription: Subscription, texts: readonly string[]): Promise<tr
 }
 
 describe('a pss message', () => {
-  test('sent on one node is heard on the one it is for, once, and by no other key or topic', async () => {
+  test('sent from one node is received once by its recipient, and under no other key or topic', async () => {
     using mine = await b.messages.listen('hello');
     using again = await b.messages.listen('hello');
     using other = await b.messages.listen('another topic');
@@ -50,7 +50,7 @@ describe('a pss message', () => {
     await a.messages.send('hello', [target(b)], 'for b', { recipient: await keyOf(b) });
     await heard(mine, ['for b']);
     await heard(again, ['for b']);
-    // What everybody can open comes behind it: then the first one is through everywhere.
+    // A message that every node can open follows it: then the first one has passed everywhere.
     await a.messages.send('hello', [target(c)], 'for all');
     await heard(stranger, ['for all']);
     await a.messages.send('another topic', [target(b)], 'the end');
@@ -60,7 +60,7 @@ describe('a pss message', () => {
     expect(other.texts).toEqual(['the end']);
   });
 
-  test('of any length up to 4000 bytes arrives as it was sent, a longer one is refused', async () => {
+  test('of any length up to 4000 bytes arrives unchanged, and a longer one is refused', async () => {
     using mine = await b.messages.listen('lengths');
     const recipient = await keyOf(b);
     for (const length of [0, 1, 4000]) {
@@ -75,7 +75,7 @@ describe('a pss message', () => {
     await expect(tooLong).rejects.toMatchObject({ class: 'http.500' });
   });
 
-  test('does not reach whoever has left, and the others all the same', async () => {
+  test('does not reach a subscriber that has left, but still reaches the others', async () => {
     const leaving = await b.messages.listen('leaving');
     using staying = await b.messages.listen('leaving');
     leaving.close();
@@ -91,7 +91,7 @@ describe('a gsoc message', () => {
   const upload = async (node: ClusterNode, chunk: Chunk, owner: string) =>
     await node.soc.upload(owner, socParts(chunk.data));
 
-  test('under one address is heard on the node near it, each payload once', async () => {
+  test('under an address is received on the node near it, each payload once', async () => {
     const owner = ownerNear(fromHex(b.overlay), id, 8);
     const address = toHex(socAddress(id, owner.address));
     using mine = await b.messages.listenTo(address);
@@ -106,7 +106,7 @@ describe('a gsoc message', () => {
     expect(elsewhere.texts).toEqual([]);
   });
 
-  test('is no affair of a subscriber that reads nothing: the others hear all', async () => {
+  test('is not held up by a subscriber that reads nothing: the others receive everything', async () => {
     const owner = ownerNear(fromHex(b.overlay), bytesOf('another id', 32), 8);
     const other = bytesOf('another id', 32);
     const address = toHex(socAddress(other, owner.address));
@@ -124,7 +124,7 @@ describe('a gsoc message', () => {
   });
 });
 
-test('a stopped node has closed its subscriptions, and a started one takes new ones', async () => {
+test('a stopped node has closed its subscriptions, and a restarted one accepts new ones', async () => {
   const before = await c.messages.listen('restart');
   await c.stop();
   await eventually('it is open', async () => (before.closed === 1005 ? undefined : `code ${before.closed}`));

@@ -180,7 +180,7 @@ async function evicted(): Promise<number> {
   return (await largest()).get('localstore_evicted_count') ?? 0;
 }
 
-test('all that a node counts moves when its thing happens', { timeout: 400_000 }, async () => {
+test('every metric of a node moves when its event happens', { timeout: 400_000 }, async () => {
   const [a, b, c, d] = [net.node(0), net.node(1), net.node(2), net.node(3)];
   const batch = a.batch as string;
   const first = await a.bytes.upload(bytesOf('metrics', FILE_CHUNKS * CHUNK));
@@ -193,7 +193,7 @@ test('all that a node counts moves when its thing happens', { timeout: 400_000 }
   await a.stamps.dilute(batch, 21);
   const { pssPublicKey, overlay } = await b.client.addresses();
   await a.messages.send('metrics', [overlay.slice(0, 2)], 'hello', { recipient: pssPublicKey });
-  // Every node may have got the cheques of the uploader.
+  // Any node may have received the cheques of the uploader.
   const paid = await until<typeof b>(
     'nobody has got a cheque',
     async (signal) => {
@@ -214,7 +214,7 @@ test('all that a node counts moves when its thing happens', { timeout: 400_000 }
     async () => ((await evicted()) > 0 ? { done: true } : { missing: 'an eviction' }),
     WAIT,
   );
-  // What it has missed is history, which it pulls.
+  // What it has missed is history to be pulled.
   await d.kill();
   await a.bytes.upload(bytesOf('metrics last', FILE_CHUNKS * CHUNK));
   await d.start();
@@ -232,7 +232,7 @@ test('all that a node counts moves when its thing happens', { timeout: 400_000 }
   );
 });
 
-test('every name that dashboards rely on is there, with its kind and labels', async () => {
+test('every name used by dashboards exists, with its kind and labels', async () => {
   const all = [...(await expositions()).values()];
   const kinds = new Map(
     all.flatMap(({ families }) => Array.from(families, ([name, { kind }]) => [name, kind] as const)),
@@ -257,13 +257,13 @@ test('every name that dashboards rely on is there, with its kind and labels', as
   expect(wrong).toEqual([]);
 });
 
-test('every reason is about a metric that there is', async () => {
+test('every exception names an existing metric', async () => {
   const names = [...(await largest()).keys()];
   const stale = Object.keys(MAY_REST).filter((pattern) => !names.some((name) => matches(pattern, name)));
   expect(stale).toEqual([]);
 });
 
-test('bytes are counted by protocol and direction, and what one node sends another one receives', async () => {
+test('bytes are counted by protocol and direction, and what one node sends another receives', async () => {
   const sums = { sent: 0, received: 0 };
   for (const { samples } of (await expositions()).values()) {
     for (const { name, labels, value } of samples) {
@@ -275,7 +275,7 @@ test('bytes are counted by protocol and direction, and what one node sends anoth
   expect(sums.received).toBeGreaterThan(0);
 });
 
-test('nodes of one process say nothing of the process, which is not theirs alone', async () => {
+test('nodes that share a process expose no metrics of the process', async () => {
   const families = [...(await expositions()).values()].flatMap((one) => [...one.families.keys()]);
   expect(families.filter((name) => /^(process|nodejs)_/.test(name))).toEqual([]);
 });

@@ -27,7 +27,7 @@ test('a light node uploads and downloads through full nodes', async () => {
   });
   const [full, , , light] = net.nodes as [ClusterNode, ClusterNode, ClusterNode, ClusterNode];
   expect(await light.client.node()).toMatchObject({ mode: 'light' });
-  // Full ones among each other, and the light one with each of them: 6 + 3.
+  // Links among the full nodes, and between the light node and each of them: 6 + 3.
   expect(await net.meshed()).toEqual({ links: 9, expected: 9 });
   expect((await full.client.peers()).filter(({ fullNode }) => !fullNode)).toMatchObject([
     { address: light.overlay },
@@ -49,7 +49,7 @@ test('a light node uploads and downloads through full nodes', async () => {
   const direct = await full.bytes.upload(others, { deferred: false });
   expect(sameBytes(await light.bytes.download(direct.reference, { cache: false }), others)).toBe(true);
 
-  // It keeps nothing for others, and nobody asked it to.
+  // It keeps nothing for others, and no node asked it to.
   expect(await light.client.status()).toMatchObject({
     mode: 'light',
     reserveSize: 0,
@@ -61,7 +61,7 @@ test('a light node uploads and downloads through full nodes', async () => {
   await expectNobodyBlocked(net.nodes);
 });
 
-test('a boot node introduces peers, and takes part in nothing else', async () => {
+test('a boot node introduces peers and takes part in nothing else', async () => {
   await using net = await Cluster.start({
     nodes: [{ mode: 'boot' }, { count: 3 }, { mode: 'light' }],
     seed: 32,
@@ -83,12 +83,12 @@ test('a boot node introduces peers, and takes part in nothing else', async () =>
   await expectNobodyBlocked(net.nodes);
 });
 
-test.each(['light', 'boot'] as const)('a %s node refuses who asks it for a chunk', async (mode) => {
+test.each(['light', 'boot'] as const)('a %s node refuses a peer that requests a chunk', async (mode) => {
   await using net = await Cluster.start({ nodes: [{ mode }, { mode: 'full' }], seed: 33, stateDir });
   await using stranger = await libp2pNode(1);
   stranger.host.handle(PRICING, async (stream) => void (await stream.read({})));
   const [node] = net.nodes as [ClusterNode];
-  // Nobody dials a light node, so it comes to the stranger.
+  // No node dials a light node, so it connects to the stranger.
   const overlay = toHex(stranger.host.overlay);
   expect(await node.client.connect(stranger.underlay)).toBe(overlay);
   const peer = stranger.host.peer(node.overlay) as Peer;

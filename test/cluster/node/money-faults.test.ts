@@ -1,6 +1,6 @@
 /**
  * Money while nodes are killed, blocks are replaced and the endpoint fails: afterwards books, cheques and chain agree.
- * Moments are found by what a node has asked its endpoint, whose answers are slow then; the writes between two of them
+ * Moments are found by the calls of a node to its endpoint, whose answers are slowed down; the writes between two of them
  * are swept by test/unit/protocols/swap/crash.test.ts and test/cluster/onchain/kill.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ const stateDir = stateFolder();
 /** Chunks of one upload, half of which are pushed: several times what a peer lends. */
 const CHUNKS = 60;
 const AMOUNT = 1_000n;
-/** An answer that is slow enough to be met in the middle. */
+/** An answer slow enough to kill the node while it waits. */
 const SLOW_MS = 500;
 /** What peers lend each other on the public network, accounting units. */
 const UNDER_WAY_MAX = 13_500_000n;
@@ -62,12 +62,12 @@ async function taken(): Promise<bigint> {
   return settlements.find(({ peer }) => peer === payer.overlay)?.received ?? 0n;
 }
 
-/** A payment by time that was under way when its payer was killed is counted by the payee alone. */
+/** A payment by time that was under way when its payer was killed is counted only by the payee. */
 function isUnderWay({ what, gap }: LinkGap): boolean {
   return what !== 'by cheques' && gap <= BigInt(kills) * UNDER_WAY_MAX;
 }
 
-/** Waits until nothing is lost or made, and no cheque has shrunk. */
+/** Waits until the books are consistent, and no cheque has shrunk. */
 async function booksAgree(before?: Books): Promise<Books> {
   let books: Books | undefined;
   await eventually('the books do not agree', async () => {
@@ -83,7 +83,7 @@ async function paysAgain(): Promise<void> {
     await traffic();
     return (await promised()) > before && (await promised()) === (await taken()) ? undefined : 'no cheque';
   });
-  // On a busy machine the last chunks are paid for a moment after they were taken.
+  // On a busy machine the last chunks are paid for a moment after they were accepted.
   let last = 0n;
   await eventually('cheques keep coming', async () => {
     const [now, arrived] = [await promised(), await taken()];
@@ -100,7 +100,7 @@ async function together(): Promise<void> {
   });
 }
 
-/** Resolves once the node has begun a call of this kind, whose answer takes a while. */
+/** Resolves once the node has begun a call of this kind, which takes a while. */
 async function asking(node: ClusterNode, kind: string, work: () => void): Promise<void> {
   const name = `eth_backend_calls_${kind}`;
   const before = await metric(node, name);
@@ -158,7 +158,7 @@ describe('kill -9 while a cheque is issued', () => {
 interface Operation {
   readonly node: () => ClusterNode;
   readonly path: () => string;
-  /** What the chain shows of it: a number that grows by `units` when it has happened. */
+  /** Its trace on the chain: a number that grows by `units` once it has happened. */
   readonly seen: () => Promise<bigint>;
   readonly units: () => Promise<bigint>;
 }
@@ -202,7 +202,7 @@ async function allMined(node: ClusterNode): Promise<void> {
   });
 }
 
-/** What the node says about its last cashing is what the chain has. */
+/** The last cashing reported by the node agrees with the chain. */
 async function expectCashing(hash?: string): Promise<void> {
   await eventually('the cashing is not known', async () => {
     const { result, uncashedAmount, transactionHash } = await payee.chequebook.cashout(payer.overlay);
@@ -244,7 +244,7 @@ describe('kill -9 while a transaction is made', () => {
       await restart(node());
       await allMined(node());
       const done = (await sent(net, node())).all - all;
-      // What was written down is sent once; what was not is not.
+      // A recorded transaction is sent once, an unrecorded one is not sent.
       expect(done).toBe(moment === 'it is prepared' ? 0 : 1);
       expect((await seen()) - shown).toBe(done === 0 ? 0n : worth);
       if (done === 0) {
@@ -260,7 +260,7 @@ describe('kill -9 while a transaction is made', () => {
 });
 
 describe('a reorganisation', () => {
-  test.each(NAMES)('that removes a %s: it is mined again by itself', async (name) => {
+  test.each(NAMES)('that removes a %s lets it be mined again without further action', async (name) => {
     const { node, path, seen, units } = OPERATIONS[name];
     if (name === 'cashing') await paysAgain();
     const before = await booksAgree();
@@ -290,13 +290,13 @@ describe('a reorganisation', () => {
 });
 
 describe('an endpoint', () => {
-  test('that is away for everybody stops no traffic: the debts stay, and are paid when it is back', async () => {
+  test('that is away for all nodes stops no traffic, and the debts are paid when it is back', async () => {
     await paysAgain();
     const before = await booksAgree();
     const failed = await metric(payer, 'accounting_payment_error_count');
     await net.chain.setRpcFault({ kind: 'down' });
     const paid = await promised();
-    // The peers wait for time to pay what no cheque does.
+    // The peers wait until time pays what no cheque does.
     for (let n = 0; n < 2; n++) expect(await traffic(CHUNKS / 2)).toBe(201);
     expect(await metric(payer, 'accounting_payment_error_count')).toBeGreaterThan(failed);
     for (const [node, path] of [
@@ -314,7 +314,7 @@ describe('an endpoint', () => {
     await booksAgree(before);
   });
 
-  test('that is slow, with blocks that are, delays cheques and cashings and loses none', async () => {
+  test('that is slow, with slow blocks, delays cheques and cashings and loses none', async () => {
     const before = await booksAgree();
     await net.chain.setRpcFault({ kind: 'slow', ms: 200 });
     await net.chain.setBlockTime(2_000);

@@ -1,18 +1,18 @@
-/** Operations that wait for the chain, on a chain whose blocks are mined by the tests alone. */
+/** Operations that wait for the chain, on a chain whose blocks are mined only by the tests. */
 import type { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { eventually, http, type Seen } from './kit.ts';
 
 type Asked = Parameters<typeof http>[2];
 
-/** Transactions of the node's account: mined, and with those that wait. */
+/** Transactions of the node's account: mined, and including pending ones. */
 export async function sent(net: Cluster, node: ClusterNode): Promise<{ mined: number; all: number }> {
   const count = async (state: 'latest' | 'pending') =>
     Number(await net.chain.call<string>('eth_getTransactionCount', [`0x${node.ethereum}`, state]));
   return { mined: await count('latest'), all: await count('pending') };
 }
 
-/** Asks, and mines a block for each transaction until there is an answer. */
+/** Sends the request, and mines a block for each transaction until it is answered. */
 export async function mining(net: Cluster, node: ClusterNode, path: string, asked: Asked): Promise<Seen> {
   let answered = false;
   const answer = http(node, path, asked).finally(() => {
@@ -44,7 +44,7 @@ export async function usableBatch(
   return seen.json['batchID'] as string;
 }
 
-/** The nodes, those that run, have read the chain's last block. */
+/** All running nodes have read the last block of the chain. */
 export async function caughtUp(net: Cluster, nodes: readonly ClusterNode[] = net.nodes): Promise<void> {
   const height = await net.chain.height();
   await eventually('the nodes are behind the chain', async () => {

@@ -1,5 +1,5 @@
 /**
- * Content that is kept on real nodes: a light node with a small cache pins what two full nodes store, has it when they
+ * Content that is kept on real nodes: a light node with a small cache pins what two full nodes store, still has it when they
  * are gone, and brings it back when they have lost it. And many chunks over one connection.
  */
 import { rmSync } from 'node:fs';
@@ -52,7 +52,7 @@ afterAll(async () => {
 
 const fullNodes = () => [net.node(0), net.node(1)];
 
-test('chunks sent over one connection are acknowledged and read on another node', async () => {
+test('chunks sent over one connection are acknowledged and can be read on another node', async () => {
   const chunks = Array.from({ length: 300 }, (_, i) => makeCac(1000n, bytesOf(`streamed ${i}`, 1000)));
   expect(await uploader.chunks.stream(chunks.map(({ data }) => data))).toBe(300);
   const reader = net.node(1);
@@ -69,7 +69,7 @@ test('chunks sent over one connection are acknowledged and read on another node'
   }
 });
 
-test('under a tag they count, and are pushed when the connection ends', async () => {
+test('with a tag they are counted, and are pushed when the connection ends', async () => {
   const chunks = Array.from({ length: 100 }, (_, i) => makeCac(100n, bytesOf(`tagged ${i}`, 100)).data);
   const { uid } = await uploader.tags.create();
   expect(await uploader.chunks.stream([...chunks, ...chunks.slice(0, 5)], { tag: uid })).toBe(105);
@@ -79,12 +79,12 @@ test('under a tag they count, and are pushed when the connection ends', async ()
   });
 });
 
-test('a stream with an unknown batch is refused as an upload is', async () => {
+test('a stream with an unknown batch is refused like an upload', async () => {
   const stream = uploader.chunks.stream([new Uint8Array(10)], { batch: 'ab'.repeat(32) });
   await expect(stream).rejects.toMatchObject({ class: 'stamp.unknown', status: 404 });
 });
 
-test('what is pinned outlives the cache', async () => {
+test('pinned content outlives the cache', async () => {
   expect(await keeper.pins.add(pinned.reference)).toBe(true);
   expect(await keeper.pins.add(pinned.reference)).toBe(false);
   expect(sameBytes(await keeper.bytes.download(loose.reference), loose.data)).toBe(true);
@@ -103,7 +103,7 @@ test('what is pinned outlives the cache', async () => {
   });
 });
 
-test('and the end of its process, and is served when nobody else runs', async () => {
+test('pinned content survives a restart, and is served when no other node runs', async () => {
   await keeper.kill();
   for (const node of fullNodes()) await node.kill();
   await keeper.start();
@@ -113,7 +113,7 @@ test('and the end of its process, and is served when nobody else runs', async ()
   expect(await keeper.stewardship.isRetrievable(pinned.reference)).toBe(false);
 });
 
-test('content that the network has lost is told to be lost, and brought back by who has it', async () => {
+test('content lost by the network is reported as lost, and restored by the node that has it', async () => {
   for (const node of fullNodes()) {
     rmSync(join(node.dataDir, 'store'), { recursive: true });
     await node.start();
@@ -139,11 +139,11 @@ test('content that the network has lost is told to be lost, and brought back by 
   ).toBe(true);
   for (const node of fullNodes())
     expect(sameBytes(await node.bytes.download(pinned.reference, { cache: false }), pinned.data)).toBe(true);
-  // Now there is a batch to use again.
+  // Now there is a usable batch again.
   await keeper.stewardship.reupload(pinned.reference);
 });
 
-test('what is unpinned goes', async () => {
+test('unpinned content is removed', async () => {
   await keeper.pins.delete(pinned.reference);
   expect(await keeper.pins.list()).toEqual([]);
   expect((await heldBy([keeper], pinned.chunks)).length).toBeLessThanOrEqual(CACHE);

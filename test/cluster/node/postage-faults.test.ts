@@ -15,7 +15,7 @@ let net: Cluster;
 let node: ClusterNode;
 /** Follows the chain directly, as the first one does. */
 let other: ClusterNode;
-/** Stays some blocks behind the chain. */
+/** Stays a few blocks behind the chain. */
 let careful: ClusterNode;
 
 beforeAll(async () => {
@@ -60,7 +60,7 @@ async function everythingMined(): Promise<void> {
 const left = (batch: string) =>
   net.chain.view(net.chain.contracts.postageStamp, 'remainingBalance(bytes32)', [`0x${batch}`]);
 
-/** What the nodes say about the price and the payout is what the contract says. */
+/** Price and payout as reported by the nodes agree with the contract. */
 async function expectTruth(nodes: readonly ClusterNode[] = [node, other]): Promise<void> {
   const { postageStamp } = net.chain.contracts;
   for (const each of nodes) {
@@ -85,8 +85,8 @@ interface Operation {
 }
 
 /**
- * Begins the operation and kills the node when so many of its transactions are sent, the last one either still waiting
- * or mined without the node's knowledge; then the node is started again, and what waits is mined.
+ * Begins the operation and kills the node after that many of its transactions, the last one either still pending
+ * or mined without the node's knowledge; then the node is started again, and pending transactions are mined.
  */
 async function killAt(
   { path, method }: Operation,
@@ -124,7 +124,7 @@ const MOMENTS = [
 ] as const;
 
 describe('kill -9 in the middle of', () => {
-  test.each(MOMENTS)('a purchase, at $transactions sent, the last one mined: $mined', async (moment) => {
+  test.each(MOMENTS)('a purchase, $transactions transactions sent, last mined: $mined', async (moment) => {
     const label = `killed-${moment.transactions}-${moment.mined}`;
     const purchase = { method: 'POST', path: `/stamps/${AMOUNT}/18?label=${label}` } as const;
     const bought = moment.transactions === 2;
@@ -137,13 +137,13 @@ describe('kill -9 in the middle of', () => {
     expect(tokens - (await net.chain.tokenBalance(node.ethereum))).toBe(bought ? TOTAL : 0n);
     for (const { batchID } of own) expect((await upload(batchID, bytesOf(label, 5000))).status).toBe(201);
 
-    // Asked for again: one more batch, and an approval that was not used is used.
+    // Requested again: one more batch, and an unused approval is used.
     expect((await mining(net, node, purchase.path, purchase)).status).toBe(201);
     expect(tokens - (await net.chain.tokenBalance(node.ethereum))).toBe(bought ? 2n * TOTAL : TOTAL);
     expect((await sent(net, node)).mined - from).toBe(bought ? 4 : 2);
   });
 
-  test.each(MOMENTS)('a top-up, at $transactions sent, the last one mined: $mined', async (moment) => {
+  test.each(MOMENTS)('a top-up, $transactions transactions sent, the last mined: $mined', async (moment) => {
     const batch = await buy();
     const tokens = await net.chain.tokenBalance(node.ethereum);
     const from = (await sent(net, node)).mined;
@@ -158,7 +158,7 @@ describe('kill -9 in the middle of', () => {
     expect(await net.chain.tokenBalance(node.ethereum)).toBe(tokens - TOTAL);
   });
 
-  test.each([false, true])('a dilution, sent, mined: %s', async (mined) => {
+  test.each([false, true])('a dilution after its transaction, mined: %s', async (mined) => {
     const batch = await buy();
     const dilution = { method: 'PATCH', path: `/stamps/dilute/${batch}/19` } as const;
     await killAt(dilution, { transactions: 1, mined });
@@ -203,7 +203,7 @@ test('an endpoint that is away in the middle of a purchase delays it', async () 
 });
 
 describe('a reorganisation', () => {
-  test('that removes a purchase: the batch is not usable, and comes back with what it has stamped', async () => {
+  test('that removes a purchase makes the batch unusable, until it returns with its stamps', async () => {
     const height = await net.chain.height();
     const batch = await buy('reorganised');
     const data = bytesOf('stays through it', 30 * 4096);
@@ -223,7 +223,7 @@ describe('a reorganisation', () => {
       422,
       'batch not usable yet or does not exist',
     ]);
-    // Longer than the reserve sleeps: chunks of a batch that may come back are not thrown away.
+    // Longer than the reserve sleeps: chunks of a batch that may come back are not deleted.
     await new Promise((resolve) => setTimeout(resolve, 2500));
     expect(sameBytes(await other.bytes.download(reference), data)).toBe(true);
 
@@ -240,7 +240,7 @@ describe('a reorganisation', () => {
     await expectTruth();
   });
 
-  test('that removes a top-up, a dilution and a price: everybody has the terms of the chain', async () => {
+  test('that removes a top-up, a dilution and a price leaves all nodes with the terms of the chain', async () => {
     const batch = await buy();
     const height = await net.chain.height();
     await mining(net, node, `/stamps/dilute/${batch}/19`, { method: 'PATCH' });
@@ -268,7 +268,7 @@ describe('a reorganisation', () => {
     expect(await left(batch)).toBeGreaterThan(0n);
   });
 
-  test('within the tail of a node shows it nothing that does not stay', async () => {
+  test('within the tail of a node never shows it anything that does not stay', async () => {
     const takenBack = async () =>
       /^svc_postage_listener_pages_taken_back (.*)$/m.exec(
         Buffer.from((await http(careful, '/metrics')).body).toString(),
@@ -309,7 +309,7 @@ describe('a reorganisation', () => {
     await expectTruth([careful]);
   });
 
-  test('deeper than anything remembered: nodes read the chain again by themselves', async () => {
+  test('deeper than everything remembered makes nodes read the chain again by themselves', async () => {
     const early = await buy('early');
     const snapshot = await net.chain.call<string>('evm_snapshot', []);
     const tokens = await net.chain.tokenBalance(other.ethereum);
@@ -329,7 +329,7 @@ describe('a reorganisation', () => {
     const metrics = Buffer.from((await http(node, '/metrics')).body).toString();
     expect(metrics).toContain('svc_postage_listener_rebuilds 1');
     await expectTruth([node]);
-    // The one that was away finds another chain at its start, on which it has bought nothing.
+    // The node that was away finds a different chain at its start, on which it has bought nothing.
     await other.start();
     await direct();
     await expectTruth();

@@ -1,4 +1,4 @@
-/** Batches as a client of the API sees them: bought, young, usable, filling up. */
+/** Batches as seen by a client of the API: bought, young, usable, filling up. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { expectBytes } from '../../../harness/ledger/content.ts';
@@ -12,7 +12,7 @@ let net: Cluster;
 let node: ClusterNode;
 
 beforeAll(async () => {
-  // Blocks are mined by the tests alone, so that an age in blocks is an exact number.
+  // Blocks are mined only by the tests, so that an age in blocks is exact.
   net = await Cluster.start({
     driver: 'embedded',
     nodes: [{ count: 2, options: { 'usable-blocks': 3 } }],
@@ -64,7 +64,7 @@ async function caughtUp(): Promise<void> {
 describe('a batch bought over the API', () => {
   let batch: string;
 
-  test('is answered with its id and transaction when it is mined, and listed at once', async () => {
+  test('is answered with its id and transaction when mined, and is listed at once', async () => {
     const { status, json } = await buy(`/stamps/${AMOUNT}/18?label=mine`, { immutable: 'false' });
     expect(status).toBe(201);
     expect(json).toEqual({
@@ -84,7 +84,7 @@ describe('a batch bought over the API', () => {
     });
   });
 
-  test('is too young at first: uploads are refused with 422, and it answers with 400 itself', async () => {
+  test('is too young at first: uploads are refused with 422, and its own status is 400', async () => {
     await caughtUp();
     const seen = await uploadWith(batch);
     expect([seen.status, seen.json['message']]).toEqual([422, 'batch not usable yet or does not exist']);
@@ -92,7 +92,7 @@ describe('a batch bought over the API', () => {
     expect([own.status, own.json['message']]).toEqual([400, 'batch not usable']);
   });
 
-  test('is usable some blocks later, on the block that was promised', async () => {
+  test('is usable some blocks later, at the promised block', async () => {
     const { blockNumber } = (await node.stamps.list()).find(({ batchID }) => batchID === batch) ?? {};
     for (;;) {
       await caughtUp();
@@ -105,7 +105,7 @@ describe('a batch bought over the API', () => {
     expect(await node.stamps.get(batch)).toMatchObject({ usable: true, exists: true });
   });
 
-  test('is unknown to the other node, which sees it among all batches of the network', async () => {
+  test('is unknown to the other node, which sees it only among all batches of the network', async () => {
     const seen = await uploadWith(batch, { on: net.node(1) });
     expect([seen.status, seen.json['message']]).toEqual([404, 'batch with id not found']);
     expect((await http(net.node(1), `/stamps/${batch}`)).status).toBe(404);
@@ -117,7 +117,7 @@ describe('a batch bought over the API', () => {
     });
   });
 
-  test('fills up: each chunk takes a place in the bucket of its address, a chunk twice only one', async () => {
+  test('fills up: each chunk uses a slot in the bucket of its address, a repeated chunk only one', async () => {
     const read = async () => {
       const { json } = await http(node, `/stamps/${batch}/buckets`);
       return (json['buckets'] as { bucketID: number; collisions: number }[]).map(
@@ -151,7 +151,7 @@ describe('a batch bought over the API', () => {
   });
 });
 
-/** Content of which three chunks belong into one bucket: every third of this size has that. */
+/** Content with three chunks in the same bucket, which is true of every third of this size. */
 async function threeInOneBucket(): Promise<{ body: Uint8Array; chunks: readonly string[] }> {
   for (let i = 0; ; i++) {
     const body = bytesOf(`too many ${i}`, 2000 * 4096);
@@ -165,12 +165,12 @@ async function threeInOneBucket(): Promise<{ body: Uint8Array; chunks: readonly 
 }
 
 describe('an immutable batch', () => {
-  test('of which a bucket is full refuses with 402, and nothing of that upload stays', async () => {
+  test('with a full bucket refuses with 402, and nothing of that upload stays', async () => {
     const bought = await buy(`/stamps/${AMOUNT}/17`);
     const batch = bought.json['batchID'] as string;
     await net.chain.mine(3);
     await caughtUp();
-    // Two places a bucket: the third chunk of one bucket is too many.
+    // Two slots per bucket: the third chunk of a bucket is too many.
     const { body, chunks } = await threeInOneBucket();
     const tags = (await node.tags.list()).length;
     const seen = await uploadWith(batch, { body });

@@ -1,4 +1,4 @@
-/** Nodes that were away, or broke off in the middle, end with the same chunks as those that were there. */
+/** Nodes that were away, or were interrupted, end with the same chunks as those that were present. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -34,7 +34,7 @@ function sizesAre(nodes: readonly ClusterNode[], size: number): Promise<true> {
   });
 }
 
-/** Uploads while `late` is away, until everybody else has everything. */
+/** Uploads while `late` is away, until every other node has everything. */
 async function uploadWithoutLate(name: string): Promise<void> {
   await late.stop();
   const { reference } = await net.node(0).bytes.upload(bytesOf(name, SIZE));
@@ -42,7 +42,7 @@ async function uploadWithoutLate(name: string): Promise<void> {
   await sizesAre(net.nodes.slice(0, PEERS), stored);
 }
 
-/** Every peer has said what it has, and nothing of that is being pulled any more. */
+/** Every peer has offered what it has, and nothing is being pulled. */
 function isDone(node: ClusterNode): Promise<true> {
   return eventually(`${node.name} is not done with what was there`, async () => {
     const told = await metric(node, 'libp2p_protocol_bytes_total{protocol="pullsync",direction="received"}');
@@ -51,7 +51,7 @@ function isDone(node: ClusterNode): Promise<true> {
   });
 }
 
-test('a node that was away pulls every chunk, each of them once', async () => {
+test('a node that was away pulls every chunk exactly once', async () => {
   await uploadWithoutLate('away');
   expect(await reserveSize(net.node(1))).toBe(stored);
   await late.start();
@@ -61,7 +61,7 @@ test('a node that was away pulls every chunk, each of them once', async () => {
   expect((await http(late, '/status')).json['pullsyncRate']).toBeGreaterThan(0);
 });
 
-test('a node that has everything is not offered anything again after a restart', async () => {
+test('a node that has everything is not offered anything after a restart', async () => {
   for (const way of ['stop', 'kill'] as const) {
     await late[way]();
     await late.start();
@@ -70,7 +70,7 @@ test('a node that has everything is not offered anything again after a restart',
   }
 });
 
-test('a node that is killed in the middle goes on where it was', async () => {
+test('a node that is killed in the middle continues where it was', async () => {
   const before = stored;
   await uploadWithoutLate('cut');
   await late.start();
@@ -79,7 +79,7 @@ test('a node that is killed in the middle goes on where it was', async () => {
     const pulled = (await reserveSize(late)) - before;
     const workers = await metric(late, 'puller_worker');
     workersMax = Math.max(workersMax, workers);
-    // How far a bin is pulled is written down after each of its pages: all first pages together are half of everything.
+    // The progress of a bin is recorded after each of its pages: all first pages together are half of everything.
     const isBinDone = workers < workersMax;
     return pulled > (stored - before) / 3 && isBinDone ? undefined : `${pulled} chunks, ${workers} workers`;
   });
@@ -92,7 +92,7 @@ test('a node that is killed in the middle goes on where it was', async () => {
   expect(await metric(late, 'pullsync_chunks_offered')).toBeLessThan(PEERS * (stored - before));
 });
 
-test('what is uploaded while everybody is there comes to everybody', async () => {
+test('an upload while all nodes are present reaches all of them', async () => {
   const { reference } = await late.bytes.upload(bytesOf('together', 2 ** 20));
   stored += (await net.synced(reference))?.synced ?? 0;
   await sizesAre(net.nodes, stored);

@@ -1,6 +1,6 @@
 /**
- * The storage game on real nodes and a real chain, whose blocks are mined by the test alone: rounds are played and won,
- * through crashes and without an endpoint; who lacks a chunk pays for it; and no token comes from nowhere.
+ * The storage game on real nodes and a real chain, whose blocks are mined only by the test: rounds are played and won,
+ * through crashes and without an endpoint; a node that lacks a chunk pays for it; and no token comes from nowhere.
  */
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -17,7 +17,7 @@ const ROUND_LENGTH = 152;
 const REVEAL = 38;
 const CLAIM = 76;
 const PLAYERS = 3;
-/** The least; the others stake so much more that they always decide what the truth is. */
+/** The minimum; the others stake so much more that they always decide the truth. */
 const SMALL_STAKE = 10n ** 17n;
 const LARGE_STAKE = 10n ** 26n;
 /** More than half of what the reserve is made for. */
@@ -28,7 +28,7 @@ const RESTARTS_MS = 240_000;
 
 const stateDir = stateFolder();
 let net: Cluster;
-/** The next round to play; the head is in the claim phase before it. */
+/** The next round to play; the head is in the claim phase before that round. */
 let round: number;
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ beforeAll(async () => {
     seed: 5,
     stateDir,
     chain: { blockTime: '1000s', gate: true },
-    // At that block time a batch has to be paid for very long to outlive some rounds.
+    // At this block time a batch must be paid for a very long time to outlive some rounds.
     batches: { ttl: '2000h', depth: 18 },
   });
 });
@@ -117,7 +117,7 @@ async function toSample(players = net.nodes): Promise<void> {
       const messages = (await node.logs({ lines: 10_000 }))
         .map((line) => JSON.parse(line) as Record<string, unknown>)
         .filter(({ module }) => module === 'incentives');
-      // A node that is killed between taking it and saying so has it when it starts.
+      // A node killed between storing it and acknowledging it has it when it starts.
       const taken = messages.some(
         ({ msg, round: of }) => (msg === 'sample taken' || msg === 'sample is there') && of === round - 1,
       );
@@ -157,12 +157,12 @@ async function expectPaid(
 }
 
 describe('before the game', () => {
-  test('a stake below the least is refused, and costs nothing', async () => {
+  test('a stake below the minimum is refused, and costs nothing', async () => {
     const { status, json } = await http(net.node(0), `/stake/${SMALL_STAKE - 1n}`, { method: 'POST' });
     expect([status, json['message']]).toEqual([400, 'insufficient stake amount']);
   });
 
-  test('everybody stakes, and the registry has it to the last unit', async () => {
+  test('all nodes stake, and the registry has each stake to the last unit', async () => {
     const stakes = [LARGE_STAKE, LARGE_STAKE, SMALL_STAKE];
     for (const { ethereum } of net.nodes) {
       const funded = net.chain.fund(ethereum, { tokens: 2n * LARGE_STAKE });
@@ -184,7 +184,7 @@ describe('before the game', () => {
     expect(after.nodes).toEqual(before.nodes.map((balance, n) => balance - stakes[n]!));
   });
 
-  test('the rest of the division is surplus, and is withdrawn to the last unit', async () => {
+  test('the remainder of the division is surplus, and is withdrawn to the last unit', async () => {
     const node = net.node(2);
     const { json } = await http(node, '/stake/withdrawable');
     const surplus = BigInt(json['withdrawableAmount'] as string);
@@ -200,24 +200,24 @@ describe('before the game', () => {
     });
   });
 
-  test('a stake is migrated from a paused registry alone', async () => {
+  test('a stake can be migrated only from a paused registry', async () => {
     const { status, json } = await http(net.node(0), '/stake', { method: 'DELETE' });
     expect([status, json]).toEqual([400, { code: 400, message: 'contract is not paused' }]);
   });
 
-  test('reserves are filled, and everybody is synced and healthy', async () => {
+  test('reserves are filled, and all nodes are synced and healthy', async () => {
     const { reference } = await net.node(0).bytes.upload(bytesOf('content', CONTENT));
     await net.synced(reference);
     await allStates('not everybody is synced', (state) => state.isFullySynced && state.isHealthy);
-    // A sample leaves out what was stamped after its block, and blocks count whole seconds.
+    // A sample omits what was stamped after its block, and blocks count whole seconds.
     await nextSecond(AbortSignal.timeout(2000));
     const head = await height();
-    // Two rounds after the stake, and after what was uploaded.
+    // Two rounds after the stake and after the uploads.
     round = Math.floor(head / ROUND_LENGTH) + 4;
     await mineTo(start() - ROUND_LENGTH + CLAIM);
   });
 
-  test('the same anchors give everybody the same sample, on demand as well', async () => {
+  test('the same anchors give all nodes the same sample, also on demand', async () => {
     const anchor = '5a'.repeat(32);
     const answers = await Promise.all(net.nodes.map((node) => http(node, `/rchash/0/${anchor}/${anchor}`)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -226,7 +226,7 @@ describe('before the game', () => {
   });
 });
 
-test('a round is played by everybody, won by one and paid to the last unit', async () => {
+test('a round is played by all nodes, won by one and paid to the last unit', async () => {
   await toSample();
   const before = await tokens();
   const rewards = await Promise.all(net.nodes.map(async (node) => (await stateOf(node)).reward));
@@ -252,7 +252,7 @@ test('a round is played by everybody, won by one and paid to the last unit', asy
 });
 
 test(
-  'nodes that are killed in every phase play the round to its end',
+  'nodes that are killed in every phase still play the round to its end',
   async () => {
     const again = async (node: ClusterNode) => {
       await node.kill();
@@ -312,7 +312,7 @@ test('an endpoint that is away at the beginning of every phase costs no round', 
   round++;
 });
 
-/** Takes the bytes of a chunk from a stopped node. */
+/** Removes the bytes of a chunk from a stopped node. */
 async function lose({ dataDir }: ClusterNode, address: string): Promise<void> {
   const environment = open({ path: join(dataDir, 'store', 'index.mdb'), maxDbs: 32 });
   const chunks = environment.openDB('chunks', { encoding: 'binary', keyEncoding: 'binary' });
@@ -327,7 +327,7 @@ test('a node that lacks one chunk reveals another hash, wins nothing and is froz
   await mined(PLAYERS, 'commit');
   await mineTo(start() + REVEAL);
   await mined(PLAYERS, 'reveal');
-  // From the reveals on the next anchor is known, and so is what it will choose.
+  // From the reveals on, the next anchor is known, and so is what it will select.
   const seed = (await net.chain.view(game(), 'nextSeed()')).toString(16).padStart(64, '0');
   const { json } = await http(careless!, `/rchash/0/${seed}/${seed}`);
   const { proofLast } = json['proofs'] as { proofLast: { proveSegment: string } };
@@ -352,7 +352,7 @@ test('a node that lacks one chunk reveals another hash, wins nothing and is froz
   await mineTo(start() + CLAIM);
   const winner = await winnerOf();
   expect(winner).not.toBe(careless);
-  // A node looks at its stake once in a phase: who looks only after the claim is frozen a round earlier.
+  // A node looks at its stake once per phase: one that looks only after the claim is frozen a round earlier.
   await allStates('not everybody has looked at its stake', (state) => state.lastSelectedRound === round + 1);
   await net.chain.mine();
 
@@ -370,7 +370,7 @@ test('a node that lacks one chunk reveals another hash, wins nothing and is froz
   });
 });
 
-test('a paused registry gives whole stakes back', async () => {
+test('a paused registry returns whole stakes', async () => {
   const node = net.node(2);
   const paused = net.chain.pauseContract('stakeRegistry');
   await mined(1, 'pause');

@@ -35,7 +35,7 @@ const PARALLEL = 8;
 interface Made {
   readonly data: Uint8Array;
   readonly reference: string;
-  /** What a test leaves of it is what the network gets. */
+  /** The network gets what a test leaves of it. */
   readonly store: ChunkMap;
 }
 
@@ -64,7 +64,7 @@ const CASES = ([1, 2, 3, 4] as const).flatMap((level) => [
 ]);
 
 describe.each(CASES)('level $level, encrypted: $encrypted', ({ level, encrypted }) => {
-  test('a file is read from every node', async () => {
+  test('a file can be read from every node', async () => {
     const data = bytesOf(`whole ${level} ${encrypted}`, 100_000);
     const options = { redundancyLevel: level, encrypt: encrypted };
     const { reference, tag } = await uploader.bytes.upload(data, options);
@@ -76,7 +76,7 @@ describe.each(CASES)('level $level, encrypted: $encrypted', ({ level, encrypted 
     }
   });
 
-  test('as many chunks as it promises can be missing, and those that were recovered are kept', async () => {
+  test('as many chunks as promised can be missing, and recovered ones are kept', async () => {
     const file = await made({ size: 12 * 4096 + 7, level, encrypted });
     const [group] = groupsOf(Buffer.from(file.reference, 'hex'), file.store);
     const lost = damage(group as Group, file.store, group?.parities.length ?? 0, level);
@@ -93,7 +93,7 @@ describe.each(CASES)('level $level, encrypted: $encrypted', ({ level, encrypted 
     ).toBe(true);
   });
 
-  test('with one chunk more missing the answer is an error', async () => {
+  test('with one more chunk missing the answer is an error', async () => {
     const file = await made({ size: 11 * 4096 + 3, level, encrypted });
     const [group] = groupsOf(Buffer.from(file.reference, 'hex'), file.store);
     for (const address of [...(group?.parities ?? []), ...(group?.data.slice(-1) ?? [])])
@@ -103,7 +103,7 @@ describe.each(CASES)('level $level, encrypted: $encrypted', ({ level, encrypted 
     expect([seen.status, seen.json['message']]).toEqual([500, 'joiner failed']);
   });
 
-  test('the root can be missing as well, while one of its replicas is left', async () => {
+  test('the root can be missing too, while one of its replicas is left', async () => {
     const file = await made({ size: 3 * 4096, level, encrypted });
     const replicas = [...file.store.chunks.values()].filter(({ kind }: Chunk) => kind === 'soc');
     expect(replicas).toHaveLength(2 ** level);
@@ -118,7 +118,7 @@ describe.each(CASES)('level $level, encrypted: $encrypted', ({ level, encrypted 
   });
 });
 
-test('a directory with redundancy is read path by path on every node', async () => {
+test('a directory with redundancy can be read path by path on every node', async () => {
   const data = bytesOf('page', 30_000);
   const { reference } = await uploader.files.upload(data, {
     name: 'a/page.html',

@@ -10,16 +10,16 @@ import { fromHex } from '../../../node/crypto/hex.ts';
 import { bytesOf, eventually, http, metric, sameBytes, stateFolder } from './kit.ts';
 
 const CAPACITY = 700;
-/** More than one reserve takes, less than two. */
+/** More than one reserve holds, less than two. */
 const CONTENT = 1000 * 4096;
-/** Blocks after which the batches that the cluster starts with are used up: a day. */
+/** Blocks after which the initial batches of the cluster have expired: a day. */
 const LIFETIME = 87;
 /** Per chunk, at the price that the chain starts with: much longer. */
 const AMOUNT = 24_000n * 100_000n;
 
 const stateDir = stateFolder();
 let net: Cluster;
-/** In the order of the tests: what the first has left is there for the next. */
+/** In the order of the tests: what one leaves is there for the next. */
 let content: { data: Uint8Array; reference: string; chunks: readonly string[] };
 let remaining: readonly string[];
 
@@ -39,7 +39,7 @@ beforeAll(async () => {
     ],
     seed: 2,
     stateDir,
-    // Blocks are mined by the tests alone, so that a batch lives as long as they want.
+    // Blocks are mined only by the tests, so that a batch lives as long as they want.
     chain: { blockTime: '1000s' },
   });
   expect(net.nodes.filter(({ overlay }) => overlay < '8')).toHaveLength(2);
@@ -62,7 +62,7 @@ async function counters(node: ClusterNode): Promise<Counters> {
   return (await http(node, '/debugstore')).json as unknown as Counters;
 }
 
-/** Chunks that a node does not have though they are within its radius. */
+/** Chunks within the radius of a node that it does not have. */
 async function missing(
   node: ClusterNode,
   { chunks, radius }: { chunks: readonly string[]; radius: number },
@@ -72,7 +72,7 @@ async function missing(
   return own.filter((_, n) => held[n] !== true);
 }
 
-test('a node whose reserve is full keeps its half of the chunks, and nothing is lost', async () => {
+test('a node with a full reserve keeps its half of the chunks, and nothing is lost', async () => {
   const data = bytesOf('too much for one', CONTENT);
   const { reference } = await net.node(0).bytes.upload(data);
   content = { data, ...(await expectBytes(data)) };
@@ -94,7 +94,7 @@ test('a node whose reserve is full keeps its half of the chunks, and nothing is 
   }
 });
 
-test('everything that a node says about its reserve agrees', async () => {
+test('all figures of a node about its reserve agree', async () => {
   for (const node of net.nodes) {
     const { json: status } = await http(node, '/status');
     const within = content.chunks.filter(
@@ -130,7 +130,7 @@ test('everything that a node says about its reserve agrees', async () => {
   }
 });
 
-test('a node that has lost its store begins with the radius of the network, and gets its half back', async () => {
+test('a node that lost its store begins with the radius of the network, and gets its half back', async () => {
   const node = net.node(3);
   const epoch = (await counters(node)).Reserve.Epoch;
   await node.stop();
@@ -166,7 +166,7 @@ async function buy(node: ClusterNode): Promise<string> {
   return json['batchID'] as string;
 }
 
-test('an expired batch takes its chunks with it, also what is within the radius, and no other ones', async () => {
+test('an expired batch takes its chunks with it, even within the radius, and no others', async () => {
   const batch = await buy(net.node(1));
   await net.chain.mine(2);
   await eventually('the batch is not usable', async () =>
@@ -194,7 +194,7 @@ test('an expired batch takes its chunks with it, also what is within the radius,
     expect(await node.chunks.has(content.reference)).toBe(false);
   }
 
-  // Killed before the batches expired, it learns of it at the start.
+  // Killed before the batches expired, it learns of it when it starts.
   await down!.start();
   await eventually(`${down!.name} keeps chunks of expired batches`, () => onlyWhatStays(down!));
   expect(await metric(down!, 'localstore_reserve_missing_batch')).toBeGreaterThan(CAPACITY / 2);
@@ -207,7 +207,7 @@ test('an expired batch takes its chunks with it, also what is within the radius,
   expect([status, json]).toEqual([404, { code: 404, message: 'Not Found' }]);
 });
 
-test('a reserve that has become too empty reaches further, and gets what is there', async () => {
+test('a reserve that has become too empty widens its radius, and gets what is there', async () => {
   for (const node of net.nodes) {
     await eventually(`${node.name} does not reach further`, async () => {
       const { storageRadius } = await node.client.status();

@@ -1,4 +1,4 @@
-/** Clusters side by side: the same seed gives the same network, another seed another one, and none disturbs the other. */
+/** Clusters side by side: the same seed gives the same network, another seed a different one, and none disturbs the others. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -45,7 +45,7 @@ test('the same seed gives the same keys, overlays, contracts and batches', async
   expect(await identity(twins[0])).toEqual(await identity(twins[1]));
 });
 
-test('the first batch that a node buys has the same id, and the second as well', async () => {
+test('the first batch that a node buys has the same id, and so has the second', async () => {
   const bought = await Promise.all(
     twins.map(async (net) => {
       const request = { amount: 24_000n * 86_400n, depth: 18 };
@@ -58,7 +58,7 @@ test('the first batch that a node buys has the same id, and the second as well',
   expect(new Set(bought[0]).size).toBe(2);
 });
 
-test('another seed gives other keys, overlays and batches', async () => {
+test('a different seed gives different keys, overlays and batches', async () => {
   const one = await identity(twins[0]);
   const other = await identity(stranger);
   const flat = ({ nodes, batches }: typeof one) => [
@@ -88,7 +88,7 @@ test('nodes know only the nodes of their own network', async () => {
   }
 });
 
-test('what one network has, the others have not', async () => {
+test('content of one network is not on the others', async () => {
   const data = bytesOf('private', 10_000);
   const { reference } = await twins[0].node(0).bytes.upload(data);
   await twins[0].synced(reference);
@@ -98,7 +98,7 @@ test('what one network has, the others have not', async () => {
   }
 });
 
-test('chains are of their own: one stands still while the other goes on', async () => {
+test('chains are independent: one stands still while the other continues', async () => {
   await twins[0].chain.pause();
   const still = await twins[0].chain.height();
   const before = await twins[1].chain.height();
@@ -108,7 +108,7 @@ test('chains are of their own: one stands still while the other goes on', async 
   await twins[0].chain.resume();
 });
 
-test('the same name twice is a conflict, and the first cluster does not notice', async () => {
+test('using a name twice is a conflict, and does not affect the first cluster', async () => {
   const error = await Cluster.start({ nodes: 1, name: 'twin-a', stateDir }).then(
     () => undefined,
     (reason: HarnessError) => reason,
@@ -119,7 +119,7 @@ test('the same name twice is a conflict, and the first cluster does not notice',
   expect(await twins[0].meshed()).toEqual({ links: 2, expected: 2 });
 });
 
-test('stopping one leaves the others as they are', async () => {
+test('stopping one does not affect the others', async () => {
   const pids = twins[1].nodes.map(({ pid }) => pid);
   await stranger.stop();
   await twins[0].stop();

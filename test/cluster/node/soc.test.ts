@@ -50,7 +50,7 @@ describe('a single-owner chunk', () => {
   test.each([
     ['pushed at once', {}],
     ['stored first, pushed later', { 'svc-deferred-upload': 'true' }],
-  ])('%s is read from every node, by owner and id and by its address', async (how, headers) => {
+  ])('%s can be read from every node, by owner and id and by its address', async (how, headers) => {
     const payload = bytesOf(how, 2000);
     const soc = socOf(how, payload);
     const { status, json, headers: told } = await upload(a, soc, headers);
@@ -65,7 +65,7 @@ describe('a single-owner chunk', () => {
     }
   });
 
-  test('of another owner, or with another signature, is refused and stored nowhere', async () => {
+  test('of another owner or with another signature is refused and stored nowhere', async () => {
     const soc = socOf('refused', bytesOf('refused', 100));
     const wrongOwner = await upload(a, soc, {}, createSigner(bytesOf('stranger', 32)).address);
     expect([wrongOwner.status, wrongOwner.json]).toEqual([401, { code: 401, message: 'invalid chunk' }]);
@@ -86,7 +86,7 @@ function accountOf(node: ClusterNode): Signer {
   return createSigner(deriveNode({ seed: BigInt(SEED), index: node.index, networkId: 0 }).keys.swarm);
 }
 
-/** A stamp as a client makes it that holds the owner's key. */
+/** A stamp as made by a client that holds the key of the owner. */
 function clientStamp(batch: string, address: Uint8Array, signer: Signer, position = 0): Stamp {
   const batchId = fromHex(batch);
   const index = stampIndex(bucketOf(address, 16), position);
@@ -104,7 +104,7 @@ function uploadChunk(node: ClusterNode, chunk: Chunk, stamp: Stamp): Promise<See
   return http(node, '/chunks', { method: 'POST', headers: stampHeader(stamp), body: chunk.data });
 }
 
-describe('a stamp that the client made', () => {
+describe('a stamp made by the client', () => {
   const chunkOf = (name: string) => makeCac(500n, bytesOf(name, 500));
 
   test('with the key of the batch pays for its chunk on any node', async () => {
@@ -123,7 +123,7 @@ describe('a stamp that the client made', () => {
     expect((await upload(b, soc, stampHeader(stamp))).status).toBe(201);
   });
 
-  test('of somebody else, for another chunk, beyond the batch or of no batch is refused', async () => {
+  test('of another owner, for another chunk, beyond the batch or of no batch is refused', async () => {
     const chunk = chunkOf('refused');
     const batch = a.batch ?? '';
     const signer = accountOf(a);
@@ -140,7 +140,7 @@ describe('a stamp that the client made', () => {
       expect((await http(node, `/chunks/${toHex(chunk.address)}`)).status).toBe(404);
   });
 
-  test('out of an envelope of its owner pays for the chunk on another node', async () => {
+  test('from an envelope of its owner pays for the chunk on another node', async () => {
     const chunk = chunkOf('envelope');
     const headers = { 'svc-postage-batch-id': a.batch ?? '' };
     const { status, json } = await http(a, `/envelope/${toHex(chunk.address)}`, { method: 'POST', headers });

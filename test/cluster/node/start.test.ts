@@ -12,7 +12,7 @@ import { eventually, http, stateFolder } from './kit.ts';
 const MAIN = join(import.meta.dirname, '../../../node/main.ts');
 const folder = stateFolder();
 let net: Cluster;
-/** Somebody else's, on a port that a node cannot have. */
+/** A foreign listener, on a port that a node cannot have. */
 let taken: Server;
 let takenAddress: string;
 
@@ -133,12 +133,12 @@ describe.concurrent('bad usage ends with code 2', () => {
     expect(stderr).not.toMatch(/^\s+at /m);
   });
 
-  test('a missing configuration file', async () => {
+  test('reports a missing configuration file', async () => {
     const seen = await refused({ config: join(folder, 'none.yaml') });
     expect(seen).toEqual({ code: 2, words: expect.stringContaining('ENOENT') as string });
   });
 
-  test('an unknown command', async () => {
+  test('reports an unknown command', async () => {
     const child = spawn(process.execPath, [MAIN, 'strat'], { stdio: ['ignore', 'ignore', 'pipe'] });
     let stderr = '';
     child.stderr.on('data', (piece) => (stderr += String(piece)));
@@ -150,7 +150,7 @@ describe.concurrent('bad usage ends with code 2', () => {
   });
 });
 
-describe.concurrent('what it needs and cannot have ends it with code 1', () => {
+describe.concurrent('a missing or unusable requirement ends it with code 1', () => {
   test.each(['api-addr', 'p2p-addr', 'debug-api-addr'])('a port in use (%s)', async (option) => {
     const options = { ...goodOptions(), 'debug-api-enable': 'true', 'debug-api-addr': '127.0.0.1:0' };
     const { code, words } = await refused({ ...options, [option]: takenAddress });
@@ -159,7 +159,7 @@ describe.concurrent('what it needs and cannot have ends it with code 1', () => {
     expect(words).toContain(takenAddress.split(':')[1]);
   });
 
-  test('a data folder below a file', async () => {
+  test('reports a data folder below a file', async () => {
     const file = join(folder, 'a-file');
     writeFileSync(file, '');
     const { code, words } = await refused({ ...goodOptions(), 'data-dir': join(file, 'data') });
@@ -167,13 +167,13 @@ describe.concurrent('what it needs and cannot have ends it with code 1', () => {
     expect(readFileSync(file, 'utf8')).toBe('');
   });
 
-  test('a data folder that another node uses', async () => {
+  test('reports a data folder that another node uses', async () => {
     const { dataDir } = net.node(0);
     const { code, words } = await refused({ ...goodOptions(), 'data-dir': dataDir });
     expect([code, words]).toEqual([1, expect.stringContaining(`is used by process ${net.node(0).pid}`)]);
   });
 
-  test('a wrong password, which changes no key file', async () => {
+  test('a wrong password, without changing any key file', async () => {
     const options = goodOptions();
     const file = join(options['data-dir'] ?? '', 'keys', 'swarm.key');
     const before = readFileSync(file, 'utf8');
@@ -182,7 +182,7 @@ describe.concurrent('what it needs and cannot have ends it with code 1', () => {
     expect(readFileSync(file, 'utf8')).toBe(before);
   });
 
-  test('a key file that is none', async () => {
+  test('reports an invalid key file', async () => {
     const options = goodOptions();
     const file = join(options['data-dir'] ?? '', 'keys', 'swarm.key');
     writeFileSync(file, '{"version":3');
@@ -233,7 +233,7 @@ beforeAll(async () => {
   return () => server.close();
 });
 
-describe('a node by hand', () => {
+describe('a node started by hand', () => {
   /** Waits for its log to name the address of the API. */
   async function ready(child: ChildProcess): Promise<string> {
     let seen = '';
@@ -259,7 +259,7 @@ describe('a node by hand', () => {
     },
   );
 
-  test('makes its keys in an empty folder, and is the same node at the next start', async () => {
+  test('creates its keys in an empty folder, and is the same node at the next start', async () => {
     const options = { ...goodOptions(), 'data-dir': join(folder, 'fresh'), password: 'a secret' };
     const overlays: unknown[] = [];
     for (let run = 0; run < 2; run++) {
@@ -274,7 +274,7 @@ describe('a node by hand', () => {
     expect(readdirSync(join(folder, 'fresh', 'keys')).sort()).toEqual(['libp2p.key', 'pss.key', 'swarm.key']);
   });
 
-  test('asked to stop while it waits for a chain, it stops with code 0', async () => {
+  test('stops with code 0 when asked to while it waits for a chain', async () => {
     const options = goodOptions();
     const { child, ended } = start({ ...options, 'swap-endpoint': 'http://127.0.0.1:9' });
     let log = '';

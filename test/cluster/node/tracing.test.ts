@@ -1,4 +1,4 @@
-/** One chunk's way across nodes as one trace, in OpenTelemetry's words. */
+/** The route of a chunk across nodes as one trace, in OpenTelemetry terms. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { eventually, sameBytes, stateFolder } from './kit.ts';
 import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from './otlp-receiver.ts';
 
-/** A node stores what shares so many bits with it; others pass it on. */
+/** A node stores what shares that many bits with it; others forward it. */
 const RADIUS = 2;
 const WAIT = { timeoutMs: 20_000 };
 const [SERVER, CLIENT] = [2, 3];
@@ -86,7 +86,7 @@ function upload(
   });
 }
 
-/** Beginning at the request of an application, which gives the trace its id. */
+/** Begins at the request of an application, which gives the trace its id. */
 function contextOf(traceId: string, { sampled }: { sampled: boolean }): Record<string, string> {
   return { traceparent: `00-${traceId}-00f067aa0ba902b7-0${sampled ? 1 : 0}` };
 }
@@ -114,7 +114,7 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
       name: `traced-${driver}`,
       stateDir,
     });
-    // A node that has no peer at the moment keeps what is uploaded to it.
+    // A node that has no peer at the moment keeps uploads to itself.
     await until(
       'nothing travels along the line',
       async () => {
@@ -156,7 +156,7 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
     expect(spans.some(({ failed }) => failed)).toBe(false);
   });
 
-  test('the chunks of a deferred upload are pushed in its trace, after its answer', async () => {
+  test('the chunks of a deferred upload are pushed within its trace, after its answer', async () => {
     const { data } = contentNear(net);
     const traceId = await traceIdOf(await upload(net.node(0), data));
     const spans = await traceOf(receiver, traceId, PUSH.length + 1);
@@ -185,7 +185,7 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
     expect(Object.fromEntries(forwarded)).toEqual({ 'node-1': true, 'node-2': false });
   });
 
-  test('what is fetched while an answer is sent belongs to its request', async () => {
+  test('chunks fetched while an answer is sent belong to its request', async () => {
     const data = new Uint8Array(randomBytes(2_000_000));
     const { reference } = await net.node(2).bytes.upload(data);
     await net.synced(reference);
@@ -203,7 +203,7 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
     ['traceparent', (id: string) => `00-${id}-00f067aa0ba902b7-01`],
     ['svc-trace-id', (id: string) => `${id}:f067aa0ba902b7:0:1`],
     ['swarm-trace-id', (id: string) => `${id}:f067aa0ba902b7:0:1`],
-  ])('the trace of an application goes on: %s', async (name, valueOf) => {
+  ])('the trace of an application is continued: %s', async (name, valueOf) => {
     const traceId = newTraceId();
     const { data } = contentNear(net);
     const answer = await upload(net.node(0), data, {
@@ -217,7 +217,7 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
     expect(request?.parentSpanId).toBe('00f067aa0ba902b7');
   });
 
-  test('a context that says nothing is no error, and the request begins a trace', async () => {
+  test('an empty context is not an error, and the request begins a new trace', async () => {
     const { data } = contentNear(net);
     const answer = await upload(net.node(0), data, {
       traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01',
@@ -229,7 +229,7 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
     expect(spans.find(({ name }) => name === 'POST /bytes')?.parentSpanId).toBe('');
   });
 
-  test('a trace that its application does not keep is kept by no node', async () => {
+  test('a trace not sampled by its application is not kept by any node', async () => {
     const [unkept, kept] = [newTraceId(), newTraceId()];
     for (const [traceId, sampled] of [
       [unkept, false],
@@ -243,12 +243,12 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
     expect(receiver.spans.filter(({ traceId }) => traceId === unkept)).toEqual([]);
   });
 
-  test('a request that fails is a failed span, and one for no content is none', async () => {
+  test('a failed request is a failed span, and one for missing content is not', async () => {
     const traceId = newTraceId();
     const missing = `${net.node(0).api}/chunks/${'ab'.repeat(32)}`;
     const answer = await fetch(missing, { headers: contextOf(traceId, { sampled: true }) });
     expect(answer.status).toBe(404);
-    // Each node sends what it has traced when it is its time: spans of others may come first.
+    // Each node sends its spans at its own time: those of others may come first.
     const search = () => receiver.spans.find((span) => span.traceId === traceId && span.name === 'get-chunk');
     await expect.poll(search, { timeout: WAIT.timeoutMs }).toBeDefined();
     expect(search()).toMatchObject({ failed: true, attributes: { 'chunk.address': 'ab'.repeat(32) } });
@@ -256,12 +256,12 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
     expect(plain.headers.get('traceresponse')).toBeNull();
   });
 
-  test('spans are sent to the path of OTLP alone', () => {
+  test('spans are sent only to the OTLP path', () => {
     expect(new Set(receiver.requests)).toEqual(new Set(['POST /v1/traces']));
   });
 });
 
-test('chunks that are pulled are spans of either side', async () => {
+test('pulled chunks are spans on both sides', async () => {
   await using receiver = await otlpReceiver();
   // One more than the uploader and the three to which it pushes.
   await using net = await Cluster.start({ nodes: 5, otlp: receiver.url, driver: 'embedded', stateDir });
@@ -281,7 +281,7 @@ test('chunks that are pulled are spans of either side', async () => {
   }
 });
 
-test('of the traces that begin at a node only a part is kept', async () => {
+test('only a share of the traces that begin at a node is kept', async () => {
   await using receiver = await otlpReceiver();
   await using net = await Cluster.start({
     nodes: [{ count: 2, options: { 'tracing-sampling-ratio': 0 } }],
@@ -297,7 +297,7 @@ test('of the traces that begin at a node only a part is kept', async () => {
   expect(receiver.spans.filter((span) => span.traceId !== traceId)).toEqual([]);
 });
 
-test('a receiver that is not there changes nothing but a line in the log', async () => {
+test('a missing receiver changes nothing but a line in the log', async () => {
   const [port] = await pickFreePorts(1);
   await using net = await Cluster.start({ nodes: 2, otlp: `127.0.0.1:${port}`, stateDir });
   const data = new Uint8Array(randomBytes(500_000));
@@ -315,7 +315,7 @@ test('a receiver that is not there changes nothing but a line in the log', async
   ]);
 });
 
-test('what has ended is sent before a node stops', async () => {
+test('finished spans are sent before a node stops', async () => {
   await using receiver = await otlpReceiver();
   await using net = await Cluster.start({ nodes: 1, otlp: receiver.url, stateDir });
   const traceId = await traceIdOf(await upload(net.node(0), new Uint8Array(randomBytes(100))));
@@ -323,7 +323,7 @@ test('what has ended is sent before a node stops', async () => {
   expect(receiver.spans.some((span) => span.traceId === traceId && span.name === 'POST /bytes')).toBe(true);
 });
 
-test('a node that does not trace loads nothing for it, and says nothing of traces', async () => {
+test('a node without tracing loads nothing for it, and does not mention traces', async () => {
   await using receiver = await otlpReceiver();
   const loaded = { false: new Set<string>(), true: new Set<string>() };
   for (const enable of ['false', 'true'] as const) {
@@ -349,6 +349,6 @@ test('a node that does not trace loads nothing for it, and says nothing of trace
   const traces = (names: ReadonlySet<string>) => [...names].filter((name) => name.includes('opentelemetry'));
   expect(traces(loaded.true)).toContain('@opentelemetry/sdk-trace');
   expect(traces(loaded.false)).toEqual([]);
-  // The hook does see what a node loads.
+  // Proof that the hook sees what a node loads.
   expect([...loaded.false]).toContain('lmdb');
 });

@@ -1,4 +1,4 @@
-/** Traffic never stalls: debts grow, are forgiven over time, and both ends of each link agree about them. */
+/** Traffic never stalls: debts grow and are forgiven over time, and both ends of each link agree. */
 import { describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
@@ -57,7 +57,7 @@ async function expectNobodyBlocked(net: Cluster): Promise<void> {
   expect(await net.meshed()).toEqual({ links: all, expected: all });
 }
 
-test('2,000 chunks go over a single link at once, and come back', async () => {
+test('2,000 chunks go over a single link at once, and back', async () => {
   await using net = await Cluster.start({ nodes: 2, seed: 21, stateDir });
   const [one, other] = [net.node(0), net.node(1)];
   const data = bytesOf('one link', 2000 * 4096);
@@ -100,7 +100,7 @@ describe('with the thresholds of the public network', () => {
     await expectNobodyBlocked(net);
   });
 
-  test('everybody pushes and fetches far more than that at once, because debts are settled over time', async () => {
+  test('all nodes push and fetch far more than that at once, because debts are settled over time', async () => {
     await using net = await Cluster.start({
       driver: 'embedded',
       nodes: [{ count: 4, options }],

@@ -1,4 +1,4 @@
-/** Transactions and the wallet of a running node, as a client of its API sees them, on a chain that fails. */
+/** Transactions and the wallet of a running node, as seen by a client of its API, on a failing chain. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
@@ -58,7 +58,7 @@ function receives(what: string, read: () => Promise<bigint>, expected: bigint): 
 const native = () => net.chain.nativeBalance(TO);
 const nonce = () => net.chain.call<string>('eth_getTransactionCount', [`0x${node.ethereum}`, 'latest']);
 
-test('both coins arrive to the last unit, and the wallet falls by what went and its gas', async () => {
+test('both currencies arrive to the last unit, and the wallet falls by the amount sent and its gas', async () => {
   const before = await http(node, '/wallet');
   expect(before.json['nativeTokenBalance']).toBe(String(await net.chain.nativeBalance(`0x${node.ethereum}`)));
   await sent('svc', 7n);
@@ -79,7 +79,7 @@ test('both coins arrive to the last unit, and the wallet falls by what went and 
   });
 });
 
-test('gas headers count, and a price below the base fee sends nothing', async () => {
+test('gas headers are applied, and a price below the base fee sends nothing', async () => {
   const { baseFeePerGas } = await net.chain.call<{ baseFeePerGas: string }>('eth_getBlockByNumber', [
     'latest',
     false,
@@ -95,7 +95,7 @@ test('gas headers count, and a price below the base fee sends nothing', async ()
   expect(BigInt(await nonce()) - BigInt(before)).toBeLessThanOrEqual(1n);
 });
 
-test('a gas limit below the cost of the data is raised: the call fails on the chain, nothing waits behind it', async () => {
+test('a gas limit below the cost of the data is raised: the call fails on the chain, and nothing waits behind it', async () => {
   const before = await native();
   const bought = await http(node, '/stamps/100000000/17', { method: 'POST', headers: { 'gas-limit': '1' } });
   expect([bought.status, bought.json['message']]).toEqual([500, 'cannot create batch']);
@@ -103,7 +103,7 @@ test('a gas limit below the cost of the data is raised: the call fails on the ch
   await receives('the coin', native, before + 3n);
 });
 
-test('a pending transaction is listed, is there already when sent again, and is replaced when cancelled', async () => {
+test('a pending transaction is listed, is already known when sent again, and is replaced when cancelled', async () => {
   const before = await native();
   await net.chain.pause();
   const hash = await sent('nativetoken', 5n);
@@ -122,7 +122,7 @@ test('a pending transaction is listed, is there already when sent again, and is 
   );
 });
 
-test('what a killed node had pending is sent again after its start, from the bytes of before', async () => {
+test('pending transactions of a killed node are sent again after its start, from the same bytes', async () => {
   const before = await native();
   await net.chain.pause();
   const hash = await sent('nativetoken', 11n);
@@ -134,7 +134,7 @@ test('what a killed node had pending is sent again after its start, from the byt
   await pendingIs(0);
 });
 
-test('an endpoint that is away for a while costs a pending transaction nothing', async () => {
+test('an endpoint that is away for a while does not affect a pending transaction', async () => {
   const before = await native();
   await net.chain.pause();
   await sent('nativetoken', 13n);
@@ -149,7 +149,7 @@ test('an endpoint that is away for a while costs a pending transaction nothing',
   await receives('the coin', native, before + 13n);
 });
 
-test('a reorganisation that takes a withdrawal back has it made again', async () => {
+test('a withdrawal removed by a reorganisation is made again', async () => {
   const before = await native();
   await sent('nativetoken', 17n);
   await pendingIs(0);

@@ -1,4 +1,4 @@
-/** The network's official JavaScript client talks to our node as to any other, when the API speaks the network's dialect. */
+/** The network's official JavaScript client talks to our node like to any other when the API speaks the dialect of the network. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bee, FeedIndex, Identifier, MerkleTree, RedundancyLevel, Stamper, Topic } from '@ethersphere/bee-js';
@@ -36,7 +36,7 @@ afterAll(async () => {
   await net.stop();
 });
 
-test('the node presents itself', async () => {
+test('the node identifies itself', async () => {
   expect(await client.isConnected()).toBe(true);
   expect((await client.getNodeInfo()).beeMode).toBe('full');
   const { status, version, apiVersion } = await client.getHealth();
@@ -49,7 +49,7 @@ test('the node presents itself', async () => {
   expect((await client.getPostageBatch(batch)).usable).toBe(true);
 });
 
-test.each([1, 4097, 300_000])('%i bytes go in and come out, here and on another node', async (length) => {
+test.each([1, 4097, 300_000])('%i bytes are uploaded and read, here and on another node', async (length) => {
   const data = bytesOf(`client ${length}`, length);
   const { reference } = await client.uploadData(batch, data, { deferred: false });
   expect(sameBytes((await client.downloadData(reference)).toUint8Array(), data)).toBe(true);
@@ -58,7 +58,7 @@ test.each([1, 4097, 300_000])('%i bytes go in and come out, here and on another 
   expect(await client.isReferenceRetrievable(reference)).toBe(true);
 });
 
-test('encrypted bytes go in and come out', async () => {
+test('encrypted bytes are uploaded and read', async () => {
   const data = bytesOf('client, encrypted', 5000);
   const { reference } = await client.uploadData(batch, data, { encrypt: true });
   expect(reference.toUint8Array()).toHaveLength(64);
@@ -89,7 +89,7 @@ test('a folder is read path by path, with its index document', async () => {
   expect(sameBytes(read.data.toUint8Array(), picture)).toBe(true);
 });
 
-test('a chunk and a single-owner chunk that the client has made are taken and given back', async () => {
+test('a chunk and a single-owner chunk made by the client are accepted and returned', async () => {
   const cac = client.makeContentAddressedChunk('a chunk');
   const { reference } = await client.uploadChunk(batch, cac);
   expect(reference.toHex()).toBe(cac.address.toHex());
@@ -156,7 +156,7 @@ test('pins are set, listed and removed', async () => {
 });
 
 describe('stamps that the client makes', () => {
-  test('pay for their chunks, here and through another node, and for nothing else', async () => {
+  test('pay for their chunks, here and through another node, and for no others', async () => {
     const request = { amount: 10_000_000n, depth: 18, immutable: true };
     const own = await buyBatch(net, node, request, AbortSignal.timeout(60_000));
     const { keys } = deriveNode({ seed: BigInt(SEED), index: 0, networkId: net.chain.networkId });
@@ -177,7 +177,7 @@ describe('stamps that the client makes', () => {
     await expect(client.uploadChunk(await stampOf('one', stranger), chunk)).rejects.toMatchObject(refused);
   });
 
-  test('may be made by the node for a chunk that another one takes', async () => {
+  test('can be made by the node for a chunk that another node accepts', async () => {
     const chunk = client.makeContentAddressedChunk('enveloped');
     const envelope = await client.createEnvelope(batch, chunk.address);
     const { reference } = await friend.uploadChunk(envelope, chunk);
@@ -186,7 +186,7 @@ describe('stamps that the client makes', () => {
 });
 
 describe('access control', () => {
-  test('lets the grantee read, and no longer what comes after the revocation', async () => {
+  test('lets the grantee read, but not content added after the revocation', async () => {
     const publisher = (await client.getNodeAddresses()).publicKey;
     const grantee = (await friend.getNodeAddresses()).publicKey;
     const list = await client.createGrantees(batch, [grantee]);
@@ -206,7 +206,7 @@ describe('access control', () => {
     expect((await client.getGrantees(revoked.ref)).grantees).toEqual([]);
   });
 
-  test('protects files, with a history of their own', async () => {
+  test('gives protected files their own history', async () => {
     const publisher = (await client.getNodeAddresses()).publicKey;
     const { reference, historyAddress } = await client.uploadFile(batch, 'secret', 'a.txt', { act: true });
     const access = { actPublisher: publisher, actHistoryAddress: historyAddress.getOrThrow() };
@@ -216,7 +216,7 @@ describe('access control', () => {
 });
 
 describe('messages', () => {
-  test('of pss are heard by whoever they are for', async () => {
+  test('of pss are received by their recipient', async () => {
     const topic = Topic.fromString('a topic of the client');
     const { pssPublicKey } = await friend.getNodeAddresses();
     const [one, all] = [new Collected(), new Collected()];
@@ -232,7 +232,7 @@ describe('messages', () => {
     expect([all.texts, one.errors, all.errors]).toEqual([[], [], []]);
   });
 
-  test('of gsoc are heard on the node near their address', async () => {
+  test('of gsoc are received on the node near their address', async () => {
     const id = Identifier.fromString('an id of the client');
     const signer = client.gsocMine(other.overlay, id, 4);
     const heard = new Collected();
@@ -247,7 +247,7 @@ describe('messages', () => {
   });
 });
 
-test('redundant content is uploaded and read, and uploaded anew', async () => {
+test('redundant content is uploaded, read and uploaded again', async () => {
   const data = bytesOf('client, redundant', 300_000);
   const { reference } = await client.uploadData(batch, data, {
     redundancyLevel: RedundancyLevel.STRONG,
@@ -259,7 +259,7 @@ test('redundant content is uploaded and read, and uploaded anew', async () => {
   expect(await friend.isReferenceRetrievable(reference)).toBe(true);
 });
 
-test('a directory goes in as a stream of chunks that the client makes', async () => {
+test('a directory is uploaded as a stream of chunks made by the client', async () => {
   const folder = join(stateDir, 'streamed');
   mkdirSync(folder, { recursive: true });
   const picture = bytesOf('client, streamed', 20_000);
@@ -270,7 +270,7 @@ test('a directory goes in as a stream of chunks that the client makes', async ()
   expect(sameBytes(read.data.toUint8Array(), picture)).toBe(true);
 });
 
-/** What a subscription of the client is told. */
+/** What a subscription of the client receives. */
 class Collected {
   readonly texts: string[] = [];
   readonly errors: unknown[] = [];
@@ -279,6 +279,6 @@ class Collected {
   readonly onClose = () => undefined;
 }
 
-test('what the node does not have is the client’s error with the status', async () => {
+test('missing content is an error of the client with the status', async () => {
   await expect(client.downloadData('ab'.repeat(32))).rejects.toMatchObject({ status: 404 });
 });

@@ -1,4 +1,4 @@
-/** Transactions on a chain that fails: every one ends as the chain has it. */
+/** Transactions on a failing chain: each one ends in the state that the chain has. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const patience = () => AbortSignal.timeout(30_000);
 let chain: LocalChain;
 let gate: Gate;
 let rpc: RpcClient;
-/** Every payment has a payee of its own. */
+/** Every payment has its own payee. */
 let payments = 0;
 
 beforeAll(async () => {
@@ -43,7 +43,7 @@ async function start(client = 'node-0') {
 
 const balance = (n: number) => rpc.call('eth_getBalance', payee(n), 'latest');
 
-test('an endpoint that is away after a transaction was sent delays it, whoever is asked', async () => {
+test('an endpoint that is away after a transaction was sent delays it, for every caller', async () => {
   const { pay } = await start();
   await chain.pause();
   const n = ++payments;
@@ -57,7 +57,7 @@ test('an endpoint that is away after a transaction was sent delays it, whoever i
   expect(await balance(n)).toBe('0x1');
 });
 
-test('a chain without blocks keeps everything pending, in order, until it goes on', async () => {
+test('a chain without blocks keeps everything pending, in order, until it continues', async () => {
   const { transactions, pay } = await start();
   await chain.pause();
   const numbers = [++payments, ++payments, ++payments];
@@ -68,7 +68,7 @@ test('a chain without blocks keeps everything pending, in order, until it goes o
   expect(await Promise.all(numbers.map(balance))).toEqual(['0x1', '0x1', '0x1']);
 });
 
-test('calls that are refused now and then cost no transaction and no nonce', async () => {
+test('calls that are refused at times cost no transaction and no nonce', async () => {
   const { transactions, pay } = await start();
   gate.setFault('all', { client: undefined, fault: { kind: 'error', percent: 10 } });
   const n = ++payments;
@@ -94,7 +94,7 @@ test('a transaction that the endpoint drops is sent again', async () => {
   expect(await balance(n)).toBe('0x1');
 });
 
-test('a reorganisation that removes transactions which were reported as mined has them mined again', async () => {
+test('transactions reported as mined are mined again when a reorganisation removes them', async () => {
   const { transactions, pay } = await start();
   const numbers = [++payments, ++payments];
   const receipts = await Promise.all(numbers.map((n) => pay(n, patience())));
@@ -113,7 +113,7 @@ test('a reorganisation that removes transactions which were reported as mined ha
   }
 });
 
-test('a cancelled transaction leaves its payee without a payment and its nonce to the replacement', async () => {
+test('a cancelled transaction leaves its payee unpaid and its nonce to the replacement', async () => {
   const { transactions, pay } = await start();
   await chain.pause();
   const n = ++payments;

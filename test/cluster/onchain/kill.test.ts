@@ -12,7 +12,7 @@ import { openSending, payee, SENDER } from './sending.ts';
 /** Of one payment: five reads, a note, the record, the sending, a round of the monitor; each before and after. */
 const STEPS_MIN = 20;
 
-/** Some thirty processes, each of which starts and dies. */
+/** About thirty processes, each of which starts and dies. */
 const PATIENCE = { timeout: 600_000 };
 
 let chain: LocalChain;
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => chain.stop());
 
-/** @returns whether the process got to its end before the step */
+/** @returns whether the process reached its end before the step */
 async function payOrDie(path: string, n: number): Promise<boolean> {
   const script = join(import.meta.dirname, 'sending-process.ts');
   const child = spawn(process.execPath, [script, path, chain.rpc, `${n}`, `${n}`], {
@@ -35,7 +35,7 @@ async function payOrDie(path: string, n: number): Promise<boolean> {
   return false;
 }
 
-test('a payment is made once, whatever the step at which its process is killed', PATIENCE, async () => {
+test('a payment is made once, at whichever step its process is killed', PATIENCE, async () => {
   const path = await mkdtemp(join(tmpdir(), 'svc-sending-'));
   onTestFinished(() => rm(path, { recursive: true }));
   const rpc = createRpcClient(chain.rpc);
@@ -44,11 +44,11 @@ test('a payment is made once, whatever the step at which its process is killed',
     finished = await payOrDie(path, ++n);
     await using sending = await openSending(path, chain.rpc);
     sending.transactions.start();
-    // What the dead process has written down is sent without being asked for; what it has not is asked for again.
+    // Payments that the dead process recorded are sent without a request; the others are requested again.
     await expect.poll(() => sending.transactions.pending(), { timeout: 30_000 }).toEqual([]);
     await sending.pay(n, AbortSignal.timeout(30_000));
     expect([n, await rpc.call('eth_getBalance', payee(n), 'latest')]).toEqual([n, '0x1']);
-    // As many transactions as payments: no nonce was lost, none was used for anything else.
+    // As many transactions as payments: no nonce was lost or used for anything else.
     expect(Number(await rpc.call('eth_getTransactionCount', SENDER, 'latest'))).toBe(n);
   }
   expect(n).toBeGreaterThan(STEPS_MIN);

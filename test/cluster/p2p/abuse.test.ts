@@ -1,6 +1,6 @@
 /**
- * A hostile client on a real socket: it negotiates and encrypts as it should, and then breaks every rule of the
- * multiplexer. The node drops it or lets it be, holds bounded memory, and serves others all the while.
+ * A hostile client on a real socket: it negotiates and encrypts correctly, and then breaks every rule of the
+ * multiplexer. The node drops or tolerates it, keeps its memory bounded, and serves others all the while.
  */
 import { once } from 'node:events';
 import { connect as connectSocket, type Socket } from 'node:net';
@@ -83,7 +83,7 @@ function rawOf(socket: Socket): RawStream {
   socket.on('end', () => inbox.end());
   return {
     write: (bytes) => void socket.write(bytes),
-    // That the node has hung up is heard in a turn of its own, even while there seems to be room.
+    // A hang-up of the node is noticed in a separate turn, even while there seems to be room.
     drained: () => (socket.writableNeedDrain ? room(socket) : nextTurn()),
     take: () => inbox.take(),
     read: () => inbox.read(),
@@ -137,7 +137,7 @@ async function pour({ channel, socket }: Intruder, bytes: Uint8Array, times: num
   }
 }
 
-/** Waits for an answer to a frame that always gets one: everything before it has been looked at. */
+/** Waits for an answer to a frame that always gets one: everything before it has been processed. */
 async function lookedAt({ channel }: Intruder): Promise<void> {
   const mark = 0x5eed_0001;
   channel.write(frame(TYPE.ping, FLAG.syn, 0, mark));
@@ -165,14 +165,14 @@ describe('a connection is closed', () => {
     await expectServing();
   });
 
-  test('for bytes that were not encrypted under its key', async () => {
+  test('for bytes that were not encrypted with its key', async () => {
     const { socket, closed } = await intrude();
     socket.write(Buffer.concat([Uint8Array.of(0, 40), Buffer.alloc(40, 7)]));
     await closed;
     await expectServing();
   });
 
-  test('for a message of the encryption that is shorter than its tag', async () => {
+  test('for an encrypted message that is shorter than its tag', async () => {
     const { socket, closed } = await intrude();
     socket.write(Uint8Array.of(0, 3, 1, 2, 3));
     await closed;
@@ -181,7 +181,7 @@ describe('a connection is closed', () => {
 });
 
 describe('a connection stays', () => {
-  test('through frames for streams that do not exist, the end of all, and acknowledgements of nothing', async () => {
+  test('through frames for unknown streams, their ends, and unsolicited acknowledgements', async () => {
     const intruder = await intrude();
     intruder.channel.write(Buffer.concat([IDLE_FRAMES, frame(TYPE.goAway, 0, 0, 0)]));
     await lookedAt(intruder);
@@ -203,7 +203,7 @@ describe('a connection stays', () => {
     intruder.socket.destroy();
   });
 
-  test('through streams beyond all limits, which are refused one by one', async () => {
+  test('through streams beyond all limits, each of which is refused', async () => {
     const intruder = await intrude();
     const before = liveBytes();
     const ids = Array.from({ length: 6_000 }, (_, n) => 1 + 2 * n);
@@ -215,7 +215,7 @@ describe('a connection stays', () => {
     await intruder.closed;
   });
 
-  test('through streams that are opened and reset at once, fifty thousand of them', async () => {
+  test('through fifty thousand streams that are opened and reset at once', async () => {
     const intruder = await intrude();
     for (let round = 0; round < 50; round++) {
       intruder.channel.write(openedAndReset(1 + 2_000 * round, 1_000, IDENTIFY_ID));
@@ -228,7 +228,7 @@ describe('a connection stays', () => {
 });
 
 describe('memory is bounded', () => {
-  test('of a client that fills a stream after the other and reads no echo: it is dropped', async () => {
+  test('by dropping a client that fills one stream after another and reads no echo', async () => {
     const intruder = await intrude();
     intruder.socket.pause();
     const before = liveBytes();
@@ -247,7 +247,7 @@ describe('memory is bounded', () => {
     expect(left()).toBeLessThan(30);
   });
 
-  test('of a client that pings and never reads', async () => {
+  test('when a client pings and never reads', async () => {
     const intruder = await intrude();
     intruder.socket.pause();
     const before = liveBytes();
@@ -263,7 +263,7 @@ describe('memory is bounded', () => {
     await expectServing();
   });
 
-  test('when strangers stop half way through everything', async () => {
+  test('when strangers stop half-way at any stage', async () => {
     const before = liveBytes();
     const sockets: Socket[] = [];
     for (let n = 0; n < 100; n++) {
@@ -287,7 +287,7 @@ async function expectLetIn(): Promise<void> {
   expect(late.host.peers()).toHaveLength(1);
 }
 
-test('secured strangers that say nothing more keep nobody out, and those that have waited longest go', async () => {
+test('secured strangers that say nothing more keep no other peer out, and those that have waited longest are dropped', async () => {
   const strangers: Intruder[] = [];
   for (let n = 0; n < STRANGERS_NEARBY_MAX + 20; n++) strangers.push(await intrude(10 + (n % 200)));
   await expectLetIn();
@@ -297,7 +297,7 @@ test('secured strangers that say nothing more keep nobody out, and those that ha
   await expectServing();
 });
 
-test('silent sockets keep nobody out, and those that have waited longest go', async () => {
+test('silent sockets keep no peer out, and those that have waited longest are dropped', async () => {
   const sockets: Awaited<ReturnType<typeof openSocket>>[] = [];
   for (let n = 0; n < STRANGERS_MAX + 100; n++) sockets.push(await openSocket());
   await expectLetIn();
@@ -305,7 +305,7 @@ test('silent sockets keep nobody out, and those that have waited longest go', as
   for (const { socket } of sockets) socket.destroy();
 });
 
-test('an agreement on a protocol that comes letter by letter is kept up with', async () => {
+test('a protocol negotiation sent letter by letter is followed', async () => {
   const intruder = await intrude();
   const text = Buffer.concat([proposalOf(PING_ID), Buffer.alloc(32, 0x61)]);
   intruder.channel.write(data(1, text.subarray(0, 1), FLAG.syn));
@@ -321,7 +321,7 @@ test('an agreement on a protocol that comes letter by letter is kept up with', a
   intruder.socket.destroy();
 });
 
-test('a stream that the node opens may be answered with anything', async () => {
+test('a stream opened by the node may get any answer', async () => {
   for (const answer of [
     Buffer.alloc(1_000, 1),
     Buffer.from('\x13/multistream/1.0.0\n\x03na\n', 'latin1'),

@@ -1,5 +1,5 @@
 /**
- * The host against js-libp2p's own node, with its own multiplexer, negotiation, identify and ping: what we put together
+ * The host against the original js-libp2p node, with its own multiplexer, negotiation, identify and ping: what we assembled
  * ourselves speaks the same protocols.
  */
 
@@ -159,7 +159,7 @@ test('protocols run in both directions, with messages larger than a packet and m
   await left;
 });
 
-test('a dialled node that does not know the handshake is left again', async () => {
+test('a dialled node that does not know the handshake is disconnected', async () => {
   await using ours = await libp2pNode(1);
   const stock = await stockNode();
   const [address] = stock.getMultiaddrs();

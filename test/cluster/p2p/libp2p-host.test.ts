@@ -44,7 +44,7 @@ function departure({ host }: Libp2pNode): Promise<string> {
   return new Promise((resolve) => host.onDisconnected((_peer, reason) => resolve(reason)));
 }
 
-test('two hosts introduce themselves and exchange messages of every size', async () => {
+test('two hosts perform the handshake and exchange messages of every size', async () => {
   await using a = await libp2pNode(1);
   await using b = await libp2pNode(2);
   b.host.handle(ECHO, echo);
@@ -78,7 +78,7 @@ test('a lower minor version is served, an unknown protocol is refused', async ()
   });
 });
 
-test('all light protocols run between two hosts', async () => {
+test('all lightweight protocols run between two hosts', async () => {
   await using a = await libp2pNode(1);
   await using b = await libp2pNode(2);
   await using c = await libp2pNode(3);
@@ -134,7 +134,7 @@ function snapshot(n: number): StatusSnapshot {
   };
 }
 
-test('five nodes that start together and know one bootnode are connected with each other', async () => {
+test('five nodes that start together and know one bootnode become fully connected', async () => {
   const nodes = await Promise.all([1, 2, 3, 4, 5].map((n) => libp2pNode(n)));
   const bootnodes = [nodes[0]?.underlay as string];
   const tables = nodes.map((node) => {
@@ -162,7 +162,7 @@ test('five nodes that start together and know one bootnode are connected with ea
   for (const { host } of nodes) await host.stop();
 });
 
-test('a thousand streams at once are answered, and leave nothing behind', async () => {
+test('a thousand simultaneous streams are answered, and leave nothing behind', async () => {
   await using a = await libp2pNode(1);
   await using b = await libp2pNode(2);
   b.host.handle(ECHO, echo);
@@ -171,7 +171,7 @@ test('a thousand streams at once are answered, and leave nothing behind', async 
   expect(answers).toEqual(Array.from({ length: 1000 }, (_, i) => `${i}`));
 });
 
-test('streams beyond the limit of a protocol are reset, the others go on', async () => {
+test('streams beyond the limit of a protocol are reset, the others continue', async () => {
   await using a = await libp2pNode(1);
   await using b = await libp2pNode(2);
   b.host.handle({ ...ECHO, inboundStreamsMax: 2 }, echo);
@@ -207,7 +207,7 @@ test('a slow reader holds up its writer, and every byte arrives', async () => {
       written++;
     }
   })();
-  // A full round of another stream: what the first one could send by now, it has sent.
+  // A full round of another stream: the first one has sent what it could by now.
   await expect(a.host.open(peer, '/swarm/none/1.0.0/none', { signal: never })).rejects.toThrow();
   expect(written).toBeLessThan(5);
   go.resolve();
@@ -216,7 +216,7 @@ test('a slow reader holds up its writer, and every byte arrives', async () => {
   expect(sizes).toEqual(Array.from({ length: 40 }, () => 100_000));
 });
 
-test('a handler that fails resets its stream, and the connection stays', async () => {
+test('a handler that fails resets its stream, and the connection stays open', async () => {
   await using a = await libp2pNode(1);
   await using b = await libp2pNode(2);
   b.host.handle(ECHO, async (stream) => {
@@ -287,7 +287,7 @@ test('a disconnected peer is gone on both sides', async () => {
   });
 });
 
-test('two nodes that dial each other at the same time end up with one session each', async () => {
+test('two nodes that dial each other at the same time end up with one session', async () => {
   await using a = await libp2pNode(1);
   await using b = await libp2pNode(2);
   a.host.handle(ECHO, echo);
@@ -302,7 +302,7 @@ test('two nodes that dial each other at the same time end up with one session ea
   expect(sessions).toBe(2);
 });
 
-test('a dial to a node with another identity, to nobody, and to ourselves fails', async () => {
+test('a dial to a node with a different identity, to an address without a node, or to itself fails', async () => {
   await using a = await libp2pNode(1);
   await using b = await libp2pNode(2);
   const imposter = `/ip4/127.0.0.1/tcp/${b.port}/p2p/${a.underlay.split('/p2p/')[1]}`;
@@ -382,7 +382,7 @@ test('a dialler falls back to the older handshake on the same stream', async () 
   expect(await repeated(old, inbound, 'old')).toBe('old');
 });
 
-test('a node of the older handshake dials one of both', async () => {
+test('a node with the older handshake can dial a node with both', async () => {
   await using a = await libp2pNode(1);
   await using old = await libp2pNode(2, { generations: ['14.0.0'] });
   const arrived = arrival(a);
@@ -396,13 +396,13 @@ test('a probe pings a node as a stranger, and leaves', async () => {
   const nowhere = b.underlay.replace(`/tcp/${b.port}/`, '/tcp/1/');
   expect(await a.host.probe([nowhere, b.underlay], never)).toBeGreaterThan(0);
   expect([...a.host.peers(), ...b.host.peers()]).toEqual([]);
-  // The connection of the probe is not one that the handshake could use.
+  // The connection of the probe cannot be used for the handshake.
   await a.host.connect([b.underlay], never);
   expect(await a.host.probe([b.underlay], never)).toBeGreaterThan(0);
   expect(b.host.peers()).toHaveLength(1);
 });
 
-test('a probe fails where nobody listens, where somebody else does, and in time where nobody answers', async () => {
+test('a probe fails where nothing or something else listens, and times out where nothing answers', async () => {
   await using a = await libp2pNode(1);
   await using b = await libp2pNode(2);
   await using c = await libp2pNode(3);
@@ -421,7 +421,7 @@ test('a probe fails where nobody listens, where somebody else does, and in time 
   silent.close();
 });
 
-test('a node without cheques answers their stream with a refusal, and the connection stays', async () => {
+test('a node without cheques answers their stream with a refusal, and the connection stays open', async () => {
   await using a = await libp2pNode(1);
   await using b = await libp2pNode(2);
   b.host.handle(ECHO, echo);

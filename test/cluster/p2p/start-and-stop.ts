@@ -1,4 +1,4 @@
-/** A process of its own: two hosts connect, talk and stop. It ends when nothing holds the event loop any more. */
+/** A separate process: two hosts connect, talk and stop. It ends when nothing holds the event loop. */
 import { libp2pNode } from './libp2p-nodes.ts';
 
 const Echo = { text: [1, 'string'] } as const;

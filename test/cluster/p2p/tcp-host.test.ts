@@ -51,7 +51,7 @@ async function readAll({ raw }: TcpConnection, size: number): Promise<Buffer> {
 const closedBy = (connection: TcpConnection) =>
   new Promise<Error | undefined>((resolve) => connection.onClosed(resolve));
 
-/** Something that listens and never reads. */
+/** A listener that never reads. */
 async function silent(): Promise<{ server: Server; underlay: string; socket: Promise<Socket> }> {
   const server = createServer({ pauseOnConnect: true });
   server.listen(0, '127.0.0.1');
@@ -64,7 +64,7 @@ async function silent(): Promise<{ server: Server; underlay: string; socket: Pro
   return { server, underlay: `/ip4/127.0.0.1/tcp/${port}`, socket };
 }
 
-test('both ends name the other one, and bytes go both ways', async () => {
+test('both ends know the address of the other, and bytes go both ways', async () => {
   await using there = await listening();
   const out = await tcp.dial(`${there.underlay}/p2p/12D3KooW`, never);
   const back = await there.next();
@@ -79,7 +79,7 @@ test('both ends name the other one, and bytes go both ways', async () => {
   expect((await readAll(out, 5)).toString()).toBe('three');
 });
 
-test('what was written is sent before the connection closes, and the other end reads its end', async () => {
+test('written data is sent before the connection closes, and the other end reads its end', async () => {
   await using there = await listening();
   const out = await tcp.dial(there.underlay, never);
   const back = await there.next();
@@ -95,7 +95,7 @@ test('what was written is sent before the connection closes, and the other end r
   await out.close(never);
 });
 
-test('a writer is told to wait for a reader that does not read, and to go on', async () => {
+test('a writer is told to wait for a reader that does not read, and to continue later', async () => {
   const { server, underlay, socket } = await silent();
   const out = await tcp.dial(underlay, never);
   const accepted = await socket;
@@ -112,7 +112,7 @@ test('a writer is told to wait for a reader that does not read, and to go on', a
   server.close();
 });
 
-test('a close that cannot send what is queued ends with its deadline', async () => {
+test('a close that cannot send what is queued ends at its deadline', async () => {
   const { server, underlay, socket } = await silent();
   const out = await tcp.dial(underlay, never);
   const accepted = await socket;
@@ -129,7 +129,7 @@ test('a close that cannot send what is queued ends with its deadline', async () 
   server.close();
 });
 
-test('an aborted connection is reset: readers on both ends hear of it', async () => {
+test('an aborted connection is reset: readers on both ends are notified', async () => {
   await using there = await listening();
   const out = await tcp.dial(there.underlay, never);
   const back = await there.next();
@@ -140,7 +140,7 @@ test('an aborted connection is reset: readers on both ends hear of it', async ()
   expect(await closedBy(back)).toMatchObject({ code: 'ECONNRESET' });
 });
 
-test('a dial that is refused says where, and keeps the code of the system', async () => {
+test('a refused dial says where, and keeps the code of the system', async () => {
   const { server, underlay } = await silent();
   server.close();
   await once(server, 'close');
@@ -169,7 +169,7 @@ test.each(['/ip4/127.0.0.1/udp/1/quic-v1', '/unix/%2Ftmp%2Fx', 'nonsense'])(
   },
 );
 
-test('a name is resolved, and kept as what was dialled', async () => {
+test('a name is resolved, and kept as dialled', async () => {
   await using there = await listening();
   const port = there.underlay.split('/').at(-1);
   const out = await tcp.dial(`/dns4/localhost/tcp/${port}`, never);
@@ -181,7 +181,7 @@ test('a taken port is an error of the system', async () => {
   await expect(listening(there.underlay)).rejects.toMatchObject({ code: 'EADDRINUSE' });
 });
 
-test('all interfaces stand for the addresses of each', async () => {
+test('a listener on all interfaces is expanded to their addresses', async () => {
   await using there = await listening('/ip4/0.0.0.0/tcp/0');
   const addresses = there.listener.addresses();
   expect(addresses).toContain(`/ip4/127.0.0.1/tcp/${there.underlay.split('/').at(-1)}`);
@@ -212,14 +212,14 @@ test.each([
     callback(null, [{ address, family }]);
   });
   const dialled = named.dial('/dns/metadata.example/tcp/80', never);
-  // Said before a socket is opened; one that was would end with an error of the system.
+  // Reported before a socket is opened; an open one would end with an error of the system.
   await expect(dialled).rejects.toThrow(
     'connection error metadata.example:80: no peer can be at metadata.example',
   );
   expect(asked).toEqual(['metadata.example']);
 });
 
-test('of a name with several addresses those are dialled that a peer can have', async () => {
+test('of a name with several addresses only those valid for a peer are dialled', async () => {
   await using there = await listening();
   const port = there.underlay.split('/')[4];
   const named = createTcp(undefined, (_name, _options, callback) =>

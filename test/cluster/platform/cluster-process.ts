@@ -6,7 +6,7 @@ import { Cluster } from '../../../harness/cluster/cluster.ts';
 
 export interface Left {
   readonly resources: readonly string[];
-  /** Events of the process that somebody listens to. */
+  /** Events of the process that have listeners. */
   readonly listeners: readonly string[];
   readonly heapBytes: number;
 }

@@ -1,4 +1,4 @@
-/** Clusters of embedded nodes: side by side in one process, and gone from it when they are stopped. */
+/** Clusters of embedded nodes: side by side in one process, and completely removed when stopped. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const SETTLED_AFTER = 3;
 /** One chunk store, or one node with its tables, is more than this. */
 const HEAP_GROWTH_MAX = 3 * MIB;
 
-test(`a cluster that was started and stopped ${TIMES} times leaves nothing in its process`, async () => {
+test(`a cluster that is started and stopped ${TIMES} times leaves nothing in its process`, async () => {
   const program = join(import.meta.dirname, 'cluster-process.ts');
   const args = ['--expose-gc', program, join(folder, 'left'), String(TIMES)];
   const { stdout } = await promisify(execFile)(process.execPath, args);
@@ -40,7 +40,7 @@ describe('two clusters of one process with the same seed', () => {
   const peersOf = async (net: Cluster) =>
     Promise.all(net.nodes.map(async ({ client }) => (await client.peers()).map(({ address }) => address)));
 
-  test('are the same network twice, and do not hear of each other', async () => {
+  test('are the same network twice, without any contact', async () => {
     const start = () => Cluster.start({ driver: 'embedded', nodes: 2, seed: 11, stateDir });
     const [one, other] = await Promise.all([start(), start()]);
     await using first = one;
@@ -73,7 +73,7 @@ describe('two clusters of one process with the same seed', () => {
     expect(await second.node(1).bytes.download(later.reference)).toEqual(data);
   });
 
-  test('cannot have the same ports: the second one is refused, and the first one goes on', async () => {
+  test('cannot have the same ports: the second is refused, and the first keeps running', async () => {
     const ports = await freeRange();
     const start = () =>
       Cluster.start({ driver: 'embedded', nodes: 2, seed: 11, ports, batches: false, stateDir });

@@ -51,7 +51,7 @@ export async function embedded(
   return { platform, node, api: `http://${node.addresses.main}`, lines, crashes };
 }
 
-/** Peers that the node is connected with. */
+/** Peers that the node is connected to. */
 export async function peersOf(api: string): Promise<string[]> {
   const answer = await fetch(`${api}/peers`);
   const { peers } = (await answer.json()) as { peers: { address: string }[] };

@@ -1,4 +1,4 @@
-/** Nodes of one process: what their owner can do to them from outside, and that they have nothing in common. */
+/** Nodes of one process: what their owner can do to them from outside, and that they share nothing. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -45,7 +45,7 @@ function sockets(): string[] {
 
 const UNDERLAY = '/ip4/127.0.0.1/tcp/16341';
 
-/** Two nodes that know each other, the second one as the platform says. */
+/** Two nodes that know each other, the second one on the given platform. */
 async function pair(around: Surroundings, second: Parameters<typeof embedded>[2] = {}) {
   const a = await start(1, around, {
     ...second,
@@ -62,7 +62,7 @@ async function pair(around: Surroundings, second: Parameters<typeof embedded>[2]
   return { a, b };
 }
 
-/** A node has its store for itself. */
+/** A node has its store to itself. */
 function ownFolder(
   platform: Partial<MemoryOptions> = {},
   name: string,
@@ -120,13 +120,13 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
     expect(timers.size).toBe(0);
   });
 
-  test('keeps its process alive by nothing', async () => {
+  test('does not keep its process alive', async () => {
     const program = join(import.meta.dirname, 'left-process.ts');
     const { stdout } = await promisify(execFile)(process.execPath, [program, name]);
     expect(JSON.parse(stdout)).toEqual([]);
   });
 
-  test('breaks its links at once, and its peer takes it back when it starts again', async () => {
+  test('breaks its links at once, and its peer accepts it again after a restart', async () => {
     const around = surroundings();
     const { a, b } = await pair(around, { platform: platform() });
     await b.platform.cut();
@@ -138,7 +138,7 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
     await vi.waitFor(async () => expect(await peersOf(again.api)).toHaveLength(1), WAIT);
   });
 
-  test('asks the chain nothing, and writes nothing into its log', async () => {
+  test('makes no calls to the chain and writes nothing to its log', async () => {
     const around = surroundings();
     const node = await start(1, around, { options: { verbosity: 'debug' }, platform: platform() });
     void fetch(`${node.api}/stamps/10000000/20`, { method: 'POST' }).catch(() => 'cut off');
@@ -150,7 +150,7 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
     expect(node.crashes).toEqual([]);
   });
 
-  test('has everything that it had acknowledged, and its port, at the next start', async () => {
+  test('has everything it acknowledged, and its port, at the next start', async () => {
     const around = surroundings();
     const port = name === 'memory' ? '127.0.0.1:17331' : '127.0.0.1:17332';
     const given = { options: { 'api-addr': port }, platform: platform(), disk: new MemoryDisk() };
@@ -169,7 +169,7 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
     expect(await upload(second.api, batch, bytes)).toBe(reference);
   });
 
-  test('is cut in the middle of a start, too', async () => {
+  test('can also be cut off in the middle of a start', async () => {
     const around = surroundings();
     const given = platform();
     let asked = 0;
@@ -192,7 +192,7 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
   });
 });
 
-test('no write of a node that is off reaches its disk', async () => {
+test('no write of a node without power reaches its disk', async () => {
   const disk = new MemoryDisk();
   const node = await start(1, surroundings(), { disk });
   const batch = await batchOf(node.api);
@@ -205,14 +205,14 @@ test('no write of a node that is off reaches its disk', async () => {
   expect(disk.transactions).toBe(transactions);
 });
 
-test('a disk is for one node at a time', async () => {
+test('a disk can be used by only one node at a time', async () => {
   const around = surroundings();
   const disk = new MemoryDisk();
   await start(1, around, { disk });
   await expect(embedded(1, around, { disk })).rejects.toMatchObject({ code: 'DATA_DIR_IN_USE' });
 });
 
-test('a node that is stopped gives its disk and its address back', async () => {
+test('a stopped node releases its disk and its address', async () => {
   const around = surroundings();
   const given = { disk: new MemoryDisk(), options: { 'p2p-addr': '127.0.0.1:16341' } };
   const first = await start(1, around, given);
@@ -223,11 +223,11 @@ test('a node that is stopped gives its disk and its address back', async () => {
 });
 
 describe.each(PLATFORMS)('a frozen node on %s', (_name, platform) => {
-  test('accepts connections, answers when it is thawed, and does nothing in between', async () => {
+  test('accepts connections, answers once it is thawed, and does nothing in between', async () => {
     const around = surroundings();
     const node = await start(1, around, { platform: platform() });
     node.platform.freeze();
-    // What was under way at that moment has come to its next wait.
+    // Work in progress at that moment has reached its next wait.
     await pause(20);
     const calls = new Map(around.chain.calls);
     let answered = false;
@@ -244,7 +244,7 @@ describe.each(PLATFORMS)('a frozen node on %s', (_name, platform) => {
     await vi.waitFor(() => expect(around.chain.calls).not.toEqual(calls), WAIT);
   });
 
-  test('goes on with an answer that had begun', async () => {
+  test('continues an answer that had begun', async () => {
     const node = await start(1, surroundings(), { platform: platform() });
     const bytes = distinct(6_000_000);
     const reference = await upload(node.api, await batchOf(node.api), bytes);
@@ -277,7 +277,7 @@ describe.each(PLATFORMS)('a frozen node on %s', (_name, platform) => {
     expect(await peersOf(a.api)).toEqual([peer]);
   });
 
-  test('can be cut', async () => {
+  test('can be cut off', async () => {
     const { a, b } = await pair(surroundings(), { platform: platform() });
     b.platform.freeze();
     const answer = fetch(`${b.api}/health`).catch(() => 'cut off');
@@ -288,8 +288,8 @@ describe.each(PLATFORMS)('a frozen node on %s', (_name, platform) => {
   });
 });
 
-describe('an error that a node does not catch', () => {
-  test('in a timer ends that node alone', async () => {
+describe('an uncaught error of a node', () => {
+  test('in a timer ends only that node', async () => {
     const around = surroundings();
     const { a, b } = await pair(around);
     const error = new Error('a fault in a timer');
@@ -302,7 +302,7 @@ describe('an error that a node does not catch', () => {
     await vi.waitFor(async () => expect(await peersOf(a.api)).toEqual([]), WAIT);
   });
 
-  test('in the answer to a peer ends that node alone', async () => {
+  test('in the answer to a peer ends only that node', async () => {
     const around = surroundings();
     const a = await start(1, around, { options: { 'p2p-addr': '127.0.0.1:16341' } });
     const error = new Error('a fault in the clock');
@@ -322,7 +322,7 @@ describe('an error that a node does not catch', () => {
     expect([a.platform.state, a.crashes]).toEqual(['on', []]);
   });
 
-  test('in a promise that nobody looks at ends that node alone, where crashes are contained', async () => {
+  test('in an unobserved promise ends only that node, where crashes are contained', async () => {
     const program = join(import.meta.dirname, 'contained-process.ts');
     const { stdout } = await promisify(execFile)(process.execPath, [program]);
     expect(JSON.parse(stdout)).toEqual({ crashes: ['of a promise', 'of an event'], other: 200 });
@@ -332,7 +332,7 @@ describe('an error that a node does not catch', () => {
 describe('two nodes of one process', () => {
   const get = async (api: string, path: string) => (await fetch(`${api}${path}`)).text();
 
-  test('have log levels of their own', async () => {
+  test('have their own log levels', async () => {
     const around = surroundings();
     const [a, b] = [await start(1, around), await start(2, around)];
     const before = await get(b.api, '/loggers');
@@ -342,7 +342,7 @@ describe('two nodes of one process', () => {
     expect(await get(b.api, '/loggers')).toBe(before);
   });
 
-  test('have metrics and tags of their own', async () => {
+  test('have their own metrics and tags', async () => {
     const around = surroundings();
     const [a, b] = [await start(1, around), await start(2, around)];
     for (let i = 0; i < 5; i++) await fetch(`${a.api}/tags`, { method: 'POST' });
@@ -353,7 +353,7 @@ describe('two nodes of one process', () => {
     expect(await get(a.api, '/metrics')).not.toMatch(/^(process|nodejs)_/m);
   });
 
-  test('have clocks of their own, in the log and in answers as well', async () => {
+  test('have their own clocks, in the log and in answers', async () => {
     const around = surroundings();
     const at = (ms: number) => ({ platform: { clock: { ...systemClock(), now: () => ms } } });
     const a = await start(1, around, at(Date.UTC(2030, 0, 1)));

@@ -1,4 +1,4 @@
-/** Messages of a host as they are, whatever carries them. */
+/** Messages of a host, independent of the transport. */
 import type { Host, MessageStream } from '../../../node/p2p/host.ts';
 import type { Platform } from '../../../node/platform/platform.ts';
 
@@ -65,7 +65,7 @@ function shown(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value;
 }
 
-/** What `own` does not have is done by `target`, which may have private fields. */
+/** What `own` does not have is delegated to `target`, which may have private fields. */
 function overriding<T extends object>(target: T, own: Partial<T>): T {
   return new Proxy(target, {
     get(_target, name) {

@@ -33,7 +33,7 @@ const OPTIONS = {
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-same-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Stands still, unless it is moved; timers run. */
+/** Stands still unless moved; timers run. */
 class StandingTime {
   ms = 1_700_000_000_000;
 
@@ -51,7 +51,7 @@ class StandingTime {
   }
 }
 
-/** What stays the same when the ground changes. */
+/** What stays the same on different platforms. */
 interface Given extends Pick<Platform, 'clock' | 'random'> {
   readonly n: number;
   readonly chain: MemoryChain;

@@ -100,11 +100,11 @@ const chunk = (text: string): Chunk => {
   return { address, data: new Uint8Array(8), kind: 'cac', identity: address };
 };
 
-/** Fails by the test's own deadline, saying what is still missing. */
+/** Fails at the deadline of the test, saying what is still missing. */
 const soon = { timeout: 30_000, interval: 20 };
 
 describe('a node on a real chain', () => {
-  test('buys a batch that others see, and stamps once it is old enough', async () => {
+  test('buys a batch that others see, and stamps with it once it is old enough', async () => {
     const own = await startNode(buyer);
     const other = await startNode(observer);
     await Promise.all([own.postage.start(), other.postage.start()]);
@@ -126,7 +126,7 @@ describe('a node on a real chain', () => {
     expect(batch === undefined ? 0 : other.postage.batchTtl(batch)).toBeGreaterThan(86_000);
   });
 
-  test('adopts the batch that was made for it at the start of the chain', async () => {
+  test('adopts the batch made for it at the start of the chain', async () => {
     const { postage } = await startNode(buyer);
     await postage.start();
     const id = fromHex(chain.batches[0]?.id ?? '');
@@ -158,7 +158,7 @@ describe('a node on a real chain', () => {
     expect(await rpc.transactionCount(toAddress(signer.address))).toBe(nonce);
   });
 
-  test('tells why a transaction was reverted', async () => {
+  test('reports why a transaction was reverted', async () => {
     const { transactions } = await startNode(buyer);
     const terms = { amountPerChunk: request.amount, depth: 16, bucketDepth: 16, immutable: true };
     const data = encodeCreateBatch({ ...terms, owner: buyer.address, nonce: new Uint8Array(32) });
@@ -182,7 +182,7 @@ describe('a node on a real chain', () => {
 });
 
 describe('a chain that goes away', () => {
-  test('for a moment does not stop a node that follows it, nor one that waits for its purchase', async () => {
+  test('for a moment stops neither a node that follows it nor one that waits for its purchase', async () => {
     const relay = await startRelay(new URL(chain.rpc));
     onTestFinished(() => relay.cut());
     const own = await startNode(buyer, { endpoint: relay.url });

@@ -20,7 +20,7 @@ async function stampAndKill(path: string, atLeast: number): Promise<void> {
   expect(await exited).toEqual([null, 'SIGKILL']);
 }
 
-test('no slot is issued twice by a process that is killed again and again', async () => {
+test('no slot is issued twice by a process that is killed repeatedly', async () => {
   const path = await mkdtemp(join(tmpdir(), 'svc-kill-'));
   onTestFinished(() => rm(path, { recursive: true }));
   let kept = 0;

@@ -58,7 +58,7 @@ const json =
 const block = json({ jsonrpc: '2.0', id: 1, result: '0x10' });
 
 describe('an endpoint', () => {
-  test('is asked by POST, over one connection, and counted', async () => {
+  test('is called by POST, over one connection, and counted', async () => {
     const { rpc, bodies, sockets, metrics } = await endpoint(block);
     expect([await rpc.blockNumber(), await rpc.blockNumber()]).toEqual([16, 16]);
     expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([
@@ -69,7 +69,7 @@ describe('an endpoint', () => {
     expect(await metrics.expose()).toContain('svc_eth_backend_total_rpc_calls 2');
   });
 
-  test('is counted by what it is asked; the next nonce and a past one are two things', async () => {
+  test('is counted by method, with the next nonce and a past one counted separately', async () => {
     const { rpc, metrics } = await endpoint(block, block, block, block);
     await rpc.blockNumber();
     await rpc.transactionCount('0x00');
@@ -82,14 +82,14 @@ describe('an endpoint', () => {
     expect(counts).toEqual([1, 1, 2, 0]);
   });
 
-  test('that closed an idle connection is asked again', async () => {
+  test('that closed an idle connection is called again', async () => {
     const { rpc, bodies } = await endpoint(block, (_, request) => request.socket.destroy(), block);
     expect(await rpc.blockNumber()).toBe(16);
     expect(await rpc.blockNumber()).toBe(16);
     expect(bodies.length).toBe(3);
   });
 
-  test('whose idle connection brings something unasked for is asked over another one', async () => {
+  test('whose idle connection receives unsolicited data is called over another one', async () => {
     const { rpc, sockets } = await endpoint(block);
     await rpc.blockNumber();
     for (const socket of sockets) socket.write('HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n');
@@ -98,7 +98,7 @@ describe('an endpoint', () => {
     expect(sockets.size).toBe(2);
   });
 
-  test('that closes each connection after its answer is asked over new ones', async () => {
+  test('that closes each connection after its answer is called over new ones', async () => {
     const { rpc, sockets } = await endpoint((answer, request) => {
       answer.setHeader('connection', 'close');
       block(answer, request);
@@ -107,7 +107,7 @@ describe('an endpoint', () => {
     expect(sockets.size).toBe(2);
   });
 
-  test('is asked over eight connections at most', async () => {
+  test('uses eight connections at most', async () => {
     const held: (() => void)[] = [];
     const { rpc, sockets } = await endpoint(
       (answer, request) => void held.push(() => block(answer, request)),
@@ -134,7 +134,7 @@ describe('an endpoint', () => {
     ['a code', json({ error: { code: -32_005, message: 'refused on purpose' } })],
     ['a text', json({ error: { code: -32_000, message: 'Too Many Requests' } })],
     ['a status', ((answer) => answer.writeHead(429).end('slow down')) satisfies Answer],
-  ])('that has no time for a call, and says so by %s, is asked again', async (_, busy) => {
+  ])('that has no time for a call, and says so by %s, is called again', async (_, busy) => {
     const { rpc, bodies } = await endpoint(busy, busy, block);
     expect(await rpc.blockNumber()).toBe(16);
     expect(bodies.length).toBe(3);
@@ -154,13 +154,13 @@ describe('an endpoint', () => {
     await expect(asking).rejects.toThrow('client left');
   });
 
-  test('that refuses for another reason is not asked again', async () => {
+  test('that refuses for another reason is not called again', async () => {
     const { rpc, bodies } = await endpoint(json({ error: { code: -32_000, message: 'unknown block' } }));
     await expect(rpc.blockNumber()).rejects.toMatchObject({ code: 'RPC_ERROR' });
     expect(bodies.length).toBe(1);
   });
 
-  test('that is a broken proxy is unreachable', async () => {
+  test('behind a broken proxy is unreachable', async () => {
     const { rpc, url } = await endpoint((answer) => answer.writeHead(502).end('<html>bad gateway</html>'));
     await expect(rpc.blockNumber()).rejects.toMatchObject({
       code: 'RPC_UNREACHABLE',
@@ -168,13 +168,13 @@ describe('an endpoint', () => {
     });
   });
 
-  test('that talks no JSON gives a malformed answer', async () => {
+  test('that does not speak JSON gives a malformed answer', async () => {
     const { rpc, metrics } = await endpoint((answer) => answer.end('hello'));
     await expect(rpc.blockNumber()).rejects.toMatchObject({ code: 'RPC_ERROR' });
     expect(await metrics.expose()).toContain('svc_eth_backend_total_rpc_errors 1');
   });
 
-  test('that hangs up in the middle is unreachable, by name', async () => {
+  test('that hangs up in the middle is reported as unreachable by name', async () => {
     const { rpc, url } = await endpoint((answer) => {
       answer.writeHead(200, { 'content-length': 1000 }).write('{"result":');
       answer.socket?.destroySoon();
@@ -185,7 +185,7 @@ describe('an endpoint', () => {
     });
   });
 
-  test('that is not there is unreachable, by name', async () => {
+  test('that is missing is reported as unreachable by name', async () => {
     const { rpc, url } = await endpoint(block);
     await new Promise((resolve) => open.server?.close(resolve));
     await expect(rpc.blockNumber()).rejects.toMatchObject({
@@ -194,7 +194,7 @@ describe('an endpoint', () => {
     });
   });
 
-  test('that does not answer is given up with the caller', async () => {
+  test('that does not answer is given up when the caller aborts', async () => {
     const { rpc } = await endpoint(() => undefined);
     const leaving = new AbortController();
     const asking = rpc.blockNumber(leaving.signal);
@@ -216,14 +216,14 @@ describe('an endpoint', () => {
 });
 
 test.each(['', 'localhost:8545', 'ftp://127.0.0.1', 'ws://127.0.0.1:8546', 'http://'])(
-  '%j is no endpoint',
+  '%j is not an endpoint',
   (url) => {
     const deps = { clock: systemClock(), log: silentLogger() };
     expect(() => createRpc(httpEndpoint(url), deps)).toThrow(TypeError);
   },
 );
 
-test('user and password are sent, never shown', async () => {
+test('user and password are sent but never shown', async () => {
   const seen: (string | undefined)[] = [];
   const { url } = await endpoint((answer, request) => {
     seen.push(request.headers.authorization);

@@ -1,4 +1,4 @@
-/** Stamps chunks without end and keeps them; says on standard output how many are kept. Meant to be killed. */
+/** Stamps chunks without end and keeps them; reports on standard output how many are kept. Meant to be killed. */
 import { toHex } from '../../../node/crypto/hex.ts';
 import { chunkOf, openIssuer } from './stamping.ts';
 
@@ -12,7 +12,7 @@ for (let n = 1; ; n++) {
   const chunk = chunkOf(`${process.pid} ${n}`);
   const stamp = issuer.stamp(chunk);
   await session.put(chunk, stamp);
-  // Commits after the chunk: what is in here was kept.
+  // Commits after the chunk: everything in here was kept.
   const kept = store.state('kept').put(toHex(chunk.identity), stamp.index);
   if (n % GROUP === 0) {
     await kept;

@@ -1,4 +1,4 @@
-/** All planted bugs have their places in the sources; `npm run planted` finds, replays and minimises them. */
+/** All planted bugs apply to the sources; `npm run planted` finds, replays and minimises them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -7,14 +7,14 @@ import { edited } from '../../planted/plant.ts';
 
 const NODE = join(import.meta.dirname, '../../../node');
 
-test.each(BUGS)('$name has its places in the sources: $about', ({ edits }) => {
+test.each(BUGS)('$name can be applied to the sources: $about', ({ edits }) => {
   for (const edit of edits) {
     const source = readFileSync(join(NODE, edit.file), 'utf8');
     expect(edited(source, edit)).not.toBe(source);
   }
 });
 
-test('an edit whose place is gone, or is there twice, is an error', () => {
+test('an edit whose place is missing or ambiguous is an error', () => {
   const edit = { file: 'x.ts', from: 'one', to: 'two' };
   expect(() => edited('', edit)).toThrow('0 places');
   expect(() => edited('one one', edit)).toThrow('2 places');

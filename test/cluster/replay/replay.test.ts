@@ -1,4 +1,4 @@
-/** Runs that are run again from their folders, and made smaller: on embedded clusters, with a scenario from a file. */
+/** Runs repeated from their folders, and minimised: on embedded clusters, with a scenario from a file. */
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,7 +57,7 @@ beforeAll(async () => {
   );
   await made(failed, {});
   await made(passed, { count: '1' });
-  // Neither where it was made nor the files it was made of are there any more.
+  // Neither its original folder nor its input files exist any longer.
   const moved = join(stateDir, 'moved');
   cpSync(failed, moved, { recursive: true });
   rmSync(failed, { recursive: true });
@@ -65,7 +65,7 @@ beforeAll(async () => {
   rmSync(home, { recursive: true });
 }, 120_000);
 
-test("a run's folder says everything that was asked for", () => {
+test('the folder of a run contains everything that was requested', () => {
   const recipe = readRecipe(failed);
   expect(recipe).toMatchObject({
     seed: '5',
@@ -85,7 +85,7 @@ test("a run's folder says everything that was asked for", () => {
   expect(kept).not.toContain(import.meta.dirname.slice(0, 8 + 1));
 });
 
-test('a run that failed fails the same way again, from its folder alone', async () => {
+test('a failed run fails the same way again, from its folder alone', async () => {
   const endings: string[] = [];
   const document = await replay({
     folder: failed,
@@ -102,11 +102,11 @@ test('a run that failed fails the same way again, from its folder alone', async 
   });
   expect(endings).toEqual(['same', 'same']);
   expect(replayLines(document)).toContain('  failed the same way 2 of 2 times, passed 0');
-  // What it has made is a run like any other.
+  // The result is a run like any other.
   expect(readRecipe(join(stateDir, 'again/1')).scenarios).toEqual(readRecipe(failed).scenarios);
 });
 
-test('a run that passed passes again, with exit code 0; one that cannot be run has 2', async () => {
+test('a passed run passes again with exit code 0, and one that cannot be run gives 2', async () => {
   expect(await svcnet('replay', passed, '--json')).toMatchObject({ code: 0 });
   const strange = join(stateDir, 'strange');
   cpSync(passed, strange, { recursive: true });
@@ -124,7 +124,7 @@ test('a run that passed passes again, with exit code 0; one that cannot be run h
   expect((await svcnet('replay', stateDir)).code).toBe(2);
 });
 
-test('the smallest run that fails is a folder and a file', async () => {
+test('the smallest failing run is a folder and a file', async () => {
   const progress: Progress[] = [];
   const out = join(stateDir, 'smallest');
   const document = await minimise({
@@ -156,7 +156,7 @@ test('the smallest run that fails is a folder and a file', async () => {
   );
 }, 120_000);
 
-test('attempts and interruptions keep the smallest run so far', async () => {
+test('the smallest run so far is kept at a limit of attempts and at an interruption', async () => {
   const limited = await minimise({
     folder: failed,
     out: join(stateDir, 'limited'),
@@ -180,7 +180,7 @@ test('attempts and interruptions keep the smallest run so far', async () => {
   expect(readRecipeFile(interrupted.scenario)).toMatchObject({ seed: '5' });
 }, 120_000);
 
-test('what passed cannot be made smaller', async () => {
+test('a run that passed cannot be minimised', async () => {
   const request = {
     folder: passed,
     out: join(stateDir, 'none'),
@@ -192,7 +192,7 @@ test('what passed cannot be made smaller', async () => {
   await expect(minimise(request)).rejects.toMatchObject({ code: 'RUN_INVALID' });
 });
 
-test('a scenario that only a program has is named as such', async () => {
+test('a scenario that exists only in a program is reported as such', async () => {
   const recipe = readRecipe(passed);
   const alone = {
     ...recipe,

@@ -1,5 +1,5 @@
 /**
- * Every scenario of the package passes on a driver, with little data. One that is added is in the table by itself. Each
+ * Every scenario of the package passes on a driver, with little data. New ones are added to the table automatically. Each
  * driver has a file, so that they run side by side.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ import type { Scenario } from '../../../harness/run/scenario.ts';
 
 type LocalDriver = (typeof LOCAL_DRIVERS)[number];
 
-/** What a run takes instead of the defaults. */
+/** Parameters of a run instead of the defaults. */
 interface Small {
   readonly set?: Readonly<Record<string, string>>;
   /** Options of the nodes, instead of those that the scenario asks for. */
@@ -81,7 +81,7 @@ const SMALL: Readonly<Record<string, Small>> = {
   },
 };
 
-/** Those that need a program which is not of this package. */
+/** Those that need a program outside this package. */
 const SKIPPED: Readonly<Record<string, string>> = {
   mixed:
     'needs a node of flavour bee: --with bee=2 --bee-binary PATH, or name the program in SVCNET_BEE_BINARY',
@@ -108,7 +108,7 @@ const rows = Array.from(
 );
 
 export function everyScenarioPasses(driver: LocalDriver): void {
-  test('the table names no scenario that there is not', () => {
+  test('the table names no unknown scenario', () => {
     expect([...Object.keys(SMALL), ...Object.keys(SKIPPED)].filter((name) => !names.includes(name))).toEqual(
       [],
     );

@@ -1,4 +1,4 @@
-/** Scenarios on a running cluster: what a run leaves behind, and that its checks can fail. */
+/** Scenarios on a running cluster: the results of a run, and that its checks can fail. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ function expectReport(result: RunResult, nodes: number): void {
   expect(cluster.nodes).toHaveLength(nodes);
 }
 
-/** The shape that scripts rely on. */
+/** The format that scripts rely on. */
 function expectShape(result: RunResult): void {
   const number = expect.any(Number) as number;
   expect(result).toMatchObject({
@@ -82,7 +82,7 @@ function expectShape(result: RunResult): void {
   }
 }
 
-/** The cluster as it were on a driver that can do only this. */
+/** The cluster as it would be on a driver with only these capabilities. */
 function capableOf(...capabilities: Capability[]): Disposable {
   const spy = vi.spyOn(Cluster.prototype, 'capabilities', 'get').mockReturnValue(new Set(capabilities));
   return { [Symbol.dispose]: () => spy.mockRestore() };
@@ -114,7 +114,7 @@ function run(
   });
 }
 
-/** A scenario that uploads, and then does something to what it was promised. */
+/** A scenario that uploads, and then tampers with what it was promised. */
 function uploading(name: string, then: (context: Parameters<Scenario['run']>[0]) => Promise<void>): Scenario {
   return defineScenario({
     name,
@@ -142,7 +142,7 @@ function uploading(name: string, then: (context: Parameters<Scenario['run']>[0])
   });
 }
 
-test('upload and retrieval pass, deferred and direct, and the cluster stays', async () => {
+test('upload and retrieval pass, deferred and direct, and the cluster stays up', async () => {
   const parameters = { sizes: '1,4096,100KiB', count: '2', concurrency: '2' };
   const both = await run([upload, retrieval], parameters);
   expectShape(both);
@@ -158,7 +158,7 @@ test('upload and retrieval pass, deferred and direct, and the cluster stays', as
   await net.ready();
 });
 
-/** What a subscription says that it has heard, instead of what it has. */
+/** What a subscription claims to have received. */
 function mishear(said: (texts: string[]) => string[]): Disposable {
   const spy = vi.spyOn(Subscription.prototype, 'texts', 'get').mockImplementation(function (
     this: Subscription,
@@ -193,7 +193,7 @@ test('the same seed uploads the same bytes', async () => {
   expect(await references()).toEqual(await references());
 });
 
-test('a scenario that needs more nodes than there are is skipped with its reason', async () => {
+test('a scenario that needs more nodes than there are is skipped with the reason', async () => {
   const greedy = { ...uploading('greedy', async () => undefined), needs: { nodes: 4 } };
   const { passed, scenarios } = await run([greedy]);
   expect(passed).toBe(true);
@@ -204,7 +204,7 @@ test('a scenario that needs more nodes than there are is skipped with its reason
   });
 });
 
-test('a scenario that needs what the cluster cannot do is skipped with how to get it, also when a parameter asks for it', async () => {
+test('a scenario that needs a missing capability is skipped with how to get it, also when a parameter requires it', async () => {
   const needing = {
     ...uploading('needing', async () => undefined),
     needs: { nodes: 3, capabilities: ['clock'] },
@@ -225,7 +225,7 @@ test('a scenario that needs what the cluster cannot do is skipped with how to ge
   ]);
 });
 
-test('radius-growth is skipped where nodes cannot be killed, when it is to kill some', async () => {
+test('radius-growth is skipped where nodes cannot be killed but some should be', async () => {
   using _unkillable = capableOf('pause');
   const scenario = { ...radiusGrowth, needs: { nodes: 3 } } as Scenario;
   const { scenarios } = await run([scenario], { kills: '1' });
@@ -236,7 +236,7 @@ test('radius-growth is skipped where nodes cannot be killed, when it is to kill 
   });
 });
 
-test('a condition that was false stays so when the scenario is skipped afterwards', async () => {
+test('a false condition stays false when the scenario is skipped afterwards', async () => {
   const late = uploading('late', async (context) => {
     context.expect('one is two', false, { observed: 1, expected: 2 });
     context.requires('disk');
@@ -254,7 +254,7 @@ test('a scenario that asserts nothing is an error', async () => {
 });
 
 test('a scenario that does not end is an error that names its limit', async () => {
-  // Not even its signal interests it.
+  // It ignores even its signal.
   const endless = { ...uploading('endless', () => new Promise(() => undefined)), timeoutMs: 3000 };
   const { scenarios } = await run([endless]);
   expect(scenarios[0]).toMatchObject({
@@ -263,7 +263,7 @@ test('a scenario that does not end is an error that names its limit', async () =
   });
 });
 
-test('bytes that are not the expected ones fail the download, and say from where on', async () => {
+test('wrong bytes fail the download, with their position', async () => {
   const tampered = uploading('tampered', async (context) => {
     const data = context.random('data').bytes(200_000);
     const { reference } = await expectBytes(data);
@@ -291,11 +291,11 @@ test('bytes that are not the expected ones fail the download, and say from where
   expectReport(result, 3);
 });
 
-describe('what nobody of the run has done to its cluster', () => {
-  /** What a person does with the process of a node. */
+describe('changes to the cluster from outside the run', () => {
+  /** What a person does to the process of a node. */
   const signal = (name: NodeJS.Signals, which = 1) => process.kill(net.node(which).pid ?? 0, name);
 
-  test('a node that dies while nobody talks to it fails the scenario that all else says has passed', async () => {
+  test('a node that dies while idle fails a scenario that otherwise passed', async () => {
     const unaware = uploading('unaware', async () => {
       signal('SIGKILL', 2);
       await until(
@@ -319,7 +319,7 @@ describe('what nobody of the run has done to its cluster', () => {
     await net.meshed();
   });
 
-  test('an uploader that dies ends a scenario that would wait for it, within seconds', async () => {
+  test('an uploader that dies ends within seconds a scenario that would wait for it', async () => {
     const waiting = uploading('waiting', async ({ cluster }) => {
       signal('SIGKILL');
       await cluster.node(1).bytes.upload('nobody is there');
@@ -352,7 +352,7 @@ describe('what nobody of the run has done to its cluster', () => {
           .then(() => net.node(1).start()),
       () => undefined,
     ],
-  ])('a node that is %s from outside fails it as well', async (_how, what, harm, mend) => {
+  ])('a node that is %s from outside also fails it', async (_how, what, harm, mend) => {
     const harmed = uploading('harmed', async () => {
       await harm();
       await new Promise(() => undefined);
@@ -364,7 +364,7 @@ describe('what nobody of the run has done to its cluster', () => {
     await net.meshed();
   });
 
-  test('what the scenario itself does to a node is no incident', async () => {
+  test('what the scenario itself does to a node is not an incident', async () => {
     const rough = uploading('rough', async (context) => {
       const { cluster } = context;
       const node = cluster.node(1);
@@ -382,7 +382,7 @@ describe('what nobody of the run has done to its cluster', () => {
   });
 });
 
-test('a lost store fails the ledger, and each chunk is named with who had it', async () => {
+test('a lost store fails the ledger, and each chunk is listed with the node that had it', async () => {
   const wiping = uploading('wiping', async (context) => {
     const { cluster } = context;
     for (const node of cluster.nodes) {

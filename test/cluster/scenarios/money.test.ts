@@ -1,4 +1,4 @@
-/** Scenarios of the money on a cluster whose nodes pay by cheque: they pass, and their checks can fail. */
+/** Money scenarios on a cluster whose nodes pay by cheque: they pass, and their checks can fail. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,7 +60,7 @@ function only({ scenarios }: RunResult): ScenarioResult {
   return scenario;
 }
 
-/** Replaces what a method of a class answers by what `lie` makes of it. */
+/** Replaces the result of a method by what `lie` makes of it. */
 function lying(prototype: object, method: string, lie: (truth: never) => unknown): Disposable {
   const methods = prototype as Record<string, (...given: unknown[]) => Promise<unknown>>;
   const original = methods[method];
@@ -75,7 +75,7 @@ function lying(prototype: object, method: string, lie: (truth: never) => unknown
   };
 }
 
-test('balances, settlements and cheques pass, with their amounts', async () => {
+test('balances, settlements and cheques pass with their amounts', async () => {
   for (const scenario of [balances, settlements]) {
     const result = only(await run(scenario, { size: '400000' }));
     expect(result).toMatchObject({ result: 'passed' });
@@ -97,7 +97,7 @@ test('a node that counts one unit too much turns balances red', async () => {
   expect(seen).toContain('nothing is lost or made: balances, cheques and tokens add up');
 });
 
-test('a settlement that only one end knows of turns settlements red', async () => {
+test('a settlement known to only one end turns settlements red', async () => {
   type Rows = { settlements: { peer: string; sent: bigint; received: bigint }[] };
   using _lie = lying(NodeClient.prototype, 'settlements', (rows: Rows) => ({
     ...rows,
@@ -118,7 +118,7 @@ test('a balance above its threshold turns settlements red', async () => {
   );
 });
 
-test('traffic that costs nothing turns balances red', async () => {
+test('traffic without cost turns balances red', async () => {
   using _lie = lying(NodeClient.prototype, 'balances', () => []);
   using _time = lying(NodeClient.prototype, 'timeSettlements', () => ({ settlements: [] }));
   using _cheques = lying(NodeClient.prototype, 'settlements', () => ({ settlements: [] }));
@@ -127,7 +127,7 @@ test('traffic that costs nothing turns balances red', async () => {
   expect(seen).toContain('a download costs something');
 });
 
-test('a cheque that is late, or not the one that was sent, turns cheques red', async () => {
+test('a cheque that is late, or differs from the one sent, turns cheques red', async () => {
   type Held = { received?: { payout: bigint } };
   using _lie = lying(ChequebookClient.prototype, 'cheque', (held: Held) => ({
     ...held,
@@ -175,14 +175,14 @@ test('a stake that is one unit short turns stake red', async () => {
   expect(seen).toContain('stake: stake and account change by the same amount');
 });
 
-test('a batch that does not become what it should turns postage red', async () => {
+test('a batch without the expected change turns postage red', async () => {
   type Stamp = { depth: number; amount: bigint; utilization: number };
   using _lie = lying(StampsClient.prototype, 'get', (truth: Stamp) => ({ ...truth, utilization: 0 }));
   const seen = failures(await run(postage));
   expect(seen).toContain('chunk is refused: the batch is used up to its bucket');
 });
 
-test('a bounced cheque that nobody tells of turns bounced-cheque red', async () => {
+test('a bounced cheque that is never reported turns bounced-cheque red', async () => {
   type Status = { result?: { bounced: boolean } };
   using _lie = lying(ChequebookClient.prototype, 'cashout', (truth: Status) => ({
     ...truth,

@@ -1,4 +1,4 @@
-/** The checks of scenarios can fail: each is shown something wrong by the client that it asks, and turns red. */
+/** The checks of scenarios can fail: each gets a wrong answer from its client, and turns red. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-test.each(MUTATIONS)('%s with %j is red when it is lied to', async (name, set, lie, ...conditions) => {
+test.each(MUTATIONS)('%s with %j turns red when it is lied to', async (name, set, lie, ...conditions) => {
   const scenario = await loadScenario(name);
   lie();
   const { scenarios } = await run(name, [{ ...scenario, needs: { ...scenario.needs } }], set);

@@ -23,7 +23,7 @@ const stranger: Lie = () => {
     return [...(await peers.call(this, signal)), { address: 'ab'.repeat(32), fullNode: true }];
   });
 };
-/** A routing table of depth 3 with nobody in it. */
+/** An empty routing table of depth 3. */
 const emptyTable: Lie = () => {
   const topology = Reflect.get<NodeClient, 'topology'>(NodeClient.prototype, 'topology');
   vi.spyOn(NodeClient.prototype, 'topology').mockImplementation(async function (this: NodeClient, signal) {

@@ -9,7 +9,7 @@ import radiusGrowth from '../../../scenarios/radius-growth.ts';
 
 const CAPACITY = 600;
 
-/** Of one run, with all that it reads. */
+/** Limit of one run, including everything that it reads. */
 const RUN_MS = 240_000;
 
 let folder: string;
@@ -18,7 +18,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** @param seed decides the overlays, and so how many nodes each neighbourhood has */
+/** @param seed determines the overlays, and so the number of nodes in each neighbourhood */
 async function run(
   name: string,
   { seed, nodes, capacity = CAPACITY }: { seed: bigint; nodes: number; capacity?: number },
@@ -67,7 +67,7 @@ test(
 );
 
 test(
-  'kills, restarts, a join, a departure and a batch that expires lose nothing',
+  'kills, restarts, a join, a departure and an expiring batch lose nothing',
   async () => {
     const faults = { kills: '3', restarts: '2', joins: '1', leaves: '1', expiring: '2' };
     // Fewer chunks than the neighbourhood with one node has places.
@@ -81,7 +81,7 @@ test(
 );
 
 test(
-  'what has no room is not reported as synced, and its neighbourhood is named',
+  'chunks without room are not reported as synced, and their neighbourhood is named',
   async () => {
     // Four nodes of 300 chunks each cannot hold two copies of 1,500, and nowhere all of them.
     const result = await run(

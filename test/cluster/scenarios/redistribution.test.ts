@@ -46,7 +46,7 @@ test('redistribution-round passes', async () => {
   expect(await play()).toEqual({ result: 'passed', error: undefined, failed: [] });
 });
 
-test('samples that differ, and a reveal of nobody, turn redistribution-round red', async () => {
+test('differing samples, and a round without reveals, turn redistribution-round red', async () => {
   let taken = 0;
   const proofs = { proof1: {}, proof2: {}, proofLast: {} };
   using _samples = vi

@@ -1,4 +1,4 @@
-/** `svcnet run` as a user has it: the command, its exit code, its JSON, the folder it leaves. */
+/** `svcnet run` as seen by a user: the command, its exit code, its JSON, the folder it leaves. */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ function svcnet(args: readonly string[], interruptAt?: string): Promise<Ended> {
   });
 }
 
-/** A scenario of the user's own, in a file. */
+/** A scenario of the user, in a file. */
 function scenarioFile(name: string, run: string): string {
   const path = join(folder, `${name}.ts`);
   const harness = join(ROOT, 'harness/scenario.ts');
@@ -69,7 +69,7 @@ function livingProcesses(): string[] {
     .filter((command) => command.includes(folder));
 }
 
-test('smoke passes: one JSON document on standard output, progress on standard error, a folder with everything', async () => {
+test('smoke passes: one JSON document on standard output, progress on standard error, and a complete folder', async () => {
   const report = join(folder, 'report');
   const tree = join(ROOT, 'scenarios');
   const sets = ['--set', 'size=300000', '--set', `dir=${tree}`];
@@ -118,7 +118,7 @@ test('smoke passes: one JSON document on standard output, progress on standard e
   expect(livingProcesses()).toEqual([]);
 });
 
-test('on the embedded driver the header, the report and the command that repeats the run say so', async () => {
+test('on the embedded driver the header, the report and the command to repeat the run name it', async () => {
   const report = join(folder, 'embedded');
   const flags = ['--driver', 'embedded', '-n', '2', '--seed', '7', '--report', report];
   const ended = await svcnet(['run', 'upload', ...flags, '--set', 'sizes=5000', '--set', 'count=1']);
@@ -133,7 +133,7 @@ test('on the embedded driver the header, the report and the command that repeats
   expect(livingProcesses()).toEqual([]);
 });
 
-test('scenarios that want different clusters run side by side, each in a folder that can be replayed', async () => {
+test('scenarios that want different clusters run side by side, each in a replayable folder', async () => {
   const report = join(folder, 'parallel');
   const flags = ['--driver', 'embedded', '--parallel', '2', '--seed', '7', '--report', report];
   const ended = await svcnet(['run', 'pingpong', 'kademlia', ...flags]);
@@ -158,7 +158,7 @@ test('Ctrl-C ends all clusters that run side by side', async () => {
   expect(existsSync(clusters) ? readdirSync(clusters) : []).toEqual([]);
 });
 
-test('on a running cluster the header names its driver, and a flag for another one is refused', async () => {
+test('on a running cluster the header names its driver, and a flag for another driver is refused', async () => {
   const up = ['up', '-n', '2', '--driver', 'embedded', '--name', 'apart', '--no-batches'];
   const started = await svcnet(up);
   expect(started.code, started.err).toBe(0);
@@ -176,7 +176,7 @@ test('on a running cluster the header names its driver, and a flag for another o
   expect(livingProcesses()).toEqual([]);
 });
 
-test('the list says of every scenario what it needs', async () => {
+test('the list shows what every scenario needs', async () => {
   const ended = await svcnet(['run', '--list', '--json']);
   expect(ended.code).toBe(0);
   const listed = JSON.parse(ended.out) as { name: string; needs: unknown }[];
@@ -187,7 +187,7 @@ test('the list says of every scenario what it needs', async () => {
   expect(needs.get('stake')).toEqual({ ...none, nodes: 1, control: true });
 });
 
-test('a false condition fails the run: exit code 1, and what was expected, seen and how to repeat it on the terminal', async () => {
+test('a false condition fails the run: exit code 1, and expectation, observation and the command to repeat it', async () => {
   const path = scenarioFile(
     'false',
     `expect('the answer is right', false, { observed: 41, expected: 42, evidence: 'node-1 said so' });`,
@@ -206,7 +206,7 @@ test('a false condition fails the run: exit code 1, and what was expected, seen 
   }
 });
 
-test('a run with several seeds goes on after a failure, and says which seeds failed', async () => {
+test('a run with several seeds continues after a failure, and says which seeds failed', async () => {
   const path = scenarioFile(
     'odd',
     `expect('the seed is odd', cluster.seed % 2n === 1n, { observed: cluster.seed, expected: 'odd' });`,
@@ -234,7 +234,7 @@ test('a run with several seeds goes on after a failure, and says which seeds fai
   expect(existsSync(join(report, 'seed-9', 'junit.xml'))).toBe(true);
 });
 
-test('a cluster file and flags say what the fresh cluster is, and it can be kept', async () => {
+test('a cluster file and flags define the fresh cluster, and it can be kept', async () => {
   const file = join(folder, 'cluster.yaml');
   writeFileSync(file, 'name: unused\nseed: 5\nnodes: [{ count: 2 }, { mode: light }]\nprofile: production\n');
   const path = scenarioFile(
@@ -257,13 +257,13 @@ test('a cluster file and flags say what the fresh cluster is, and it can be kept
   expect(livingProcesses()).toEqual([]);
 });
 
-test('Ctrl-C ends a cluster that was to be kept', async () => {
+test('Ctrl-C removes a cluster that was to be kept', async () => {
   const args = ['run', 'upload', '--nodes', '2', '--keep', '--set', 'sizes=20MiB'];
   expect((await svcnet(args, 'links')).code).toBe(130);
   expect(livingProcesses()).toEqual([]);
 });
 
-test('a chunk that was acknowledged and is nowhere turns the ledger red', async () => {
+test('an acknowledged chunk that is nowhere turns the ledger red', async () => {
   const path = scenarioFile(
     'lost',
     `const { reference } = await cluster.node(0).bytes.upload(Buffer.from('hello'), { deferred: false });
@@ -292,7 +292,7 @@ test.each([
   expect(scenario?.error).toContain(why);
 });
 
-test('Ctrl-C in the middle ends the run with 130 and leaves no process and no cluster', async () => {
+test('Ctrl-C in the middle ends the run with 130, and leaves no process and no cluster', async () => {
   const ended = await svcnet(['run', 'upload', '--nodes', '3', '--set', 'sizes=20MiB'], 'links');
   expect(ended.code).toBe(130);
   expect(livingProcesses()).toEqual([]);

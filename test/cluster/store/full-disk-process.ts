@@ -1,4 +1,4 @@
-/** Fills a store until the disk takes no more, with a size limit for files that its starter sets. */
+/** Fills a store until the disk is full, with a file size limit set by the process that starts it. */
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
@@ -6,7 +6,7 @@ import { numberedChunk, numberedStamp } from './workload.ts';
 
 const AT_ONCE = 50;
 const CHUNKS_MAX = 50_000;
-/** Longer than what is free in the index. */
+/** Longer than the free space in the index. */
 const LONG = new Uint8Array(64 * 2 ** 20);
 
 const path = process.argv[2]!;

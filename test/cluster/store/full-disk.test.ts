@@ -1,4 +1,4 @@
-/** A limit on the size of files is a full disk that any user can have: writes fail in the middle of a file that grows. */
+/** A limit on the size of files simulates a full disk without privileges: writes fail in the middle of a growing file. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ const LIMIT = 10_000;
 /** Entries of a batch that leave at a time. */
 const EVICTED = 64;
 
-test('what was acknowledged before the disk was full is there while it is, and afterwards', async () => {
+test('chunks acknowledged before the disk was full are there while it is full, and afterwards', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-full-'));
   try {
     const command = `ulimit -f ${LIMIT}; exec "$0" "$@"`;

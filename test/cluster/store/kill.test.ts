@@ -36,7 +36,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs one life of the writer and kills it as soon as it has told so many lines. @returns all it has told */
+/** Runs one life of the writer and kills it after that many lines. @returns all lines */
 async function live(life: number, lines: number): Promise<Line[]> {
   const child = spawn(process.execPath, [WRITER, folder, String(life)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -71,7 +71,7 @@ function checkUploads(store: LocalStore, lines: readonly Line[]): void {
     const counts = store.tags.get(tag)!;
     expect(counts).toMatchObject({ split: CHUNKS_PER_UPLOAD, seen: 0 });
     const left = pending.filter(({ tagUid }) => tagUid === tag).length;
-    // Whether or not the last report was told, it is counted and done, or neither.
+    // Whether or not the last report was printed, it is both counted and done, or neither.
     expect(counts.synced + left).toBe(CHUNKS_PER_UPLOAD);
     for (let number = first; number < first + CHUNKS_PER_UPLOAD; number++) {
       if (synced.has(number)) expect(waiting.has(number)).toBe(false);
@@ -104,7 +104,7 @@ function itemsOf({ reserve }: LocalStore): ReserveItem[][] {
   return Array.from({ length: BINS }, (_, bin) => reserve.items(bin, 1n, 1_000_000));
 }
 
-/** Counts, numbers, references and bytes agree, whatever the moment. */
+/** Counts, numbers, references and bytes agree at any moment. */
 function checkBooks(store: LocalStore, lastIds: readonly bigint[]): void {
   const { reserve } = store;
   const items = itemsOf(store);
@@ -177,7 +177,7 @@ async function checkExpiry(store: LocalStore, lines: readonly Line[]): Promise<v
 function checkReserve(store: LocalStore, lines: readonly Line[]): void {
   const newest = new Map(told(lines, 'reserve').map(({ place, number }) => [place, number]));
   for (const [place, number] of newest) {
-    // The one told of, or the next one for the same place, of which there was no time to tell.
+    // The reported one, or the next one for the same place, which could not be reported in time.
     const held = [number, number + RESERVE_PLACES].filter((candidate) => {
       const stamp = numberedStamp(candidate, place);
       return store.reserve.has(numberedChunk(candidate).address, stamp.batchId, stampHash(stamp));
@@ -190,7 +190,7 @@ function checkReserve(store: LocalStore, lines: readonly Line[]): void {
   expect(store.reserve.size()).toBe(newest.size);
 }
 
-/** A root told of is there in full, or was being unpinned; one that was unpinned is gone. */
+/** A reported root is complete, or was being unpinned; an unpinned one is gone. */
 async function checkPins(store: LocalStore, lines: readonly Line[]): Promise<void> {
   const unpinned = new Set(told(lines, 'unpinned').map(({ root }) => root));
   const roots = new Set(told(lines, 'pinned').map(({ root }) => root));
@@ -216,7 +216,7 @@ function checkState(store: LocalStore, lines: readonly Line[]): void {
   expect([last, last + 1]).toContain(a);
 }
 
-test('a killed store keeps every promise, takes back what was not done, and goes on', async () => {
+test('a killed store keeps every promise, rolls back what was unfinished, and continues', async () => {
   const lines: Line[] = [];
   let lastIds: readonly bigint[] = [];
   for (const [life, count] of [400, 1500, 2777].entries()) {

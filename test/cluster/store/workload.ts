@@ -1,4 +1,4 @@
-/** What the killed process does and the surviving one checks; both know every chunk by its number alone. */
+/** What the killed process does and the surviving one checks; both derive every chunk from its number. */
 import { makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import type { Stamp } from '../../../node/chunk/stamp.ts';
@@ -18,7 +18,7 @@ export const CHURN_NUMBERS = 2_500_000;
 /** Chunks of a batch that comes and goes: several transactions of an eviction. */
 export const CHUNKS_PER_BATCH = 150;
 
-/** Chunks of a pinned root: the first ten of them belong to every root of a life. */
+/** Chunks of a pinned root: the first ten of them belong to all roots of a life. */
 export const PIN_NUMBERS = 2_800_000;
 export const CHUNKS_PER_PIN = 40;
 export const CHUNKS_SHARED = 10;

@@ -1,4 +1,4 @@
-/** `node writer.ts FOLDER LIFE`: works on the store until it is killed and tells what has been promised. */
+/** `node writer.ts FOLDER LIFE`: works on the store until it is killed, and prints what has been promised. */
 import { toHex } from '../../../node/crypto/hex.ts';
 import {
   CHUNKS_PER_BATCH,
@@ -59,7 +59,7 @@ async function churn(): Promise<void> {
   for (let batch = base + CHURN_NUMBERS; ; batch += CHUNKS_PER_BATCH) {
     const batchId = numberedBatch(batch);
     const put = (n: number) =>
-      // Every third chunk is held by an upload or the cache as well.
+      // Every third chunk is also held by an upload or the cache.
       store.reserve.put(
         numberedChunk(n % 3 === 0 ? base + n : batch + n),
         numberedStamp(batch + n, n, batch),

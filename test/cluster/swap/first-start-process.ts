@@ -1,6 +1,6 @@
 /**
  * The first start of a node as far as its chequebook is concerned, in a process that kills itself right after a given
- * write to its state. Says the address on standard output when it comes to the end.
+ * write to its state. Prints the address on standard output when it reaches the end.
  */
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
@@ -24,7 +24,7 @@ export interface FirstStart {
   readonly key: string;
   /** Base units, decimal. */
   readonly deposit: string;
-  /** Writes until the end of the process; absent: it lives. */
+  /** Writes until the process kills itself; absent: it survives. */
   readonly diesAfter?: number;
 }
 

@@ -62,7 +62,7 @@ function startOf(path: string, writes: number): FirstStart {
   };
 }
 
-/** @returns what the process said, and whether it came to its end */
+/** @returns the output of the process, and whether it reached its end */
 function run(start: FirstStart): Promise<{ address: string; ended: boolean }> {
   const script = join(import.meta.dirname, 'first-start-process.ts');
   return new Promise((resolve) => {
@@ -88,7 +88,7 @@ function tokensOf(owner: Uint8Array): Promise<bigint> {
 }
 
 test.each(Array.from({ length: WRITES_MAX + 1 }, (_, writes) => writes))(
-  'killed after %i writes a node has one chequebook with one deposit at its next start',
+  'a node killed after %i writes has one chequebook with one deposit at its next start',
   async (writes) => {
     const path = await mkdtemp(join(tmpdir(), 'svc-first-start-'));
     onTestFinished(() => rm(path, { recursive: true }));
@@ -104,7 +104,7 @@ test.each(Array.from({ length: WRITES_MAX + 1 }, (_, writes) => writes))(
   PATIENCE_MS,
 );
 
-test('the steps are fewer than the places where it was killed', async () => {
+test('there are fewer steps than points at which it was killed', async () => {
   const path = await mkdtemp(join(tmpdir(), 'svc-first-start-'));
   onTestFinished(() => rm(path, { recursive: true }));
   const start = { ...startOf(path, 0), diesAfter: WRITES_MAX };

@@ -1,4 +1,4 @@
-/** The event stream of the live page, read as the page does it. */
+/** The event stream of the live page, read as by the page. */
 import type { Delta, Snapshot } from '../../../harness/picture/live.ts';
 import { Model } from '../../../harness/web/ui/model.ts';
 
@@ -25,7 +25,7 @@ export class EventReader implements AsyncDisposable {
     return this.#model;
   }
 
-  /** Waits until what the page knows is as wanted. */
+  /** Waits until the state of the page is as expected. */
   async until(what: string, isWanted: (model: Model) => boolean): Promise<Model> {
     const deadline = performance.now() + LIMIT_MS;
     while (this.#model === undefined || !isWanted(this.#model)) {

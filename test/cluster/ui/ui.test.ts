@@ -36,7 +36,7 @@ afterAll(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-/** As the command does it: with a cluster of its own, to which all that happens is news. */
+/** Like the command: with its own cluster object, to which everything that happens is new. */
 async function served(name = 'net'): Promise<Ui & AsyncDisposable> {
   const cluster = await Cluster.attach(name, { stateDir });
   const token = readRecord(stateDir, name)?.token;
@@ -51,7 +51,7 @@ async function served(name = 'net'): Promise<Ui & AsyncDisposable> {
   };
 }
 
-test('a page learns what nodes are, what they do, and which chunks go where', async () => {
+test('a page receives the nodes, their figures, and the routes of chunks', async () => {
   await using ui = await served();
   await using page = new EventReader(ui.url);
   const known = await page.until('all nodes have answered', ({ nodes }) =>
@@ -82,7 +82,7 @@ test('a page learns what nodes are, what they do, and which chunks go where', as
   expect(page.model.cluster.height).toBeGreaterThan(0);
 }, 120_000);
 
-test('a node that dies and comes back is told within the same stream', async () => {
+test('a node that dies and comes back is reported within the same stream', async () => {
   await using ui = await served();
   await using page = new EventReader(ui.url);
   await page.until('the first look', ({ rows }) => rows.length > 0);
@@ -104,7 +104,7 @@ test('a node that dies and comes back is told within the same stream', async () 
   expect(page.snapshots).toBe(1);
 }, 120_000);
 
-test('viewers share one loop, and without any nothing is asked', async () => {
+test('viewers share one loop, and nothing is asked without any', async () => {
   await using ui = await served();
   {
     await using first = new EventReader(ui.url);
@@ -112,7 +112,7 @@ test('viewers share one loop, and without any nothing is asked', async () => {
     await using second = new EventReader(ui.url);
     await second.until('three more looks', ({ rows }) => rows.length >= 4);
     await first.until('the same', ({ rows }) => rows.length >= 4);
-    // A loop each would have made more looks than either has been told of.
+    // Separate loops would have made more looks than either viewer received.
     expect(ui.watch.looks).toBe(ui.watch.snapshot.rows.length);
     expect(second.model.rows.slice(0, 4)).toEqual(first.model.rows.slice(0, 4));
   }
@@ -136,7 +136,7 @@ test('logs are read from their end and followed', async () => {
   expect((await fetch(`${ui.url}log/${encodeURIComponent('../../x')}`)).status).toBe(404);
 });
 
-test('without the token, with another host or another method, nothing is answered', async () => {
+test('nothing is answered without the token, for another host or for another method', async () => {
   await using ui = await served();
   const { origin, port, pathname } = new URL(ui.url);
   expect((await fetch(`${origin}/events`)).status).toBe(404);
@@ -158,7 +158,7 @@ test('without the token, with another host or another method, nothing is answere
   answer.resume();
 });
 
-/** Passes requests on and remembers them. */
+/** Forwards requests and records them. */
 async function recorder(target: string, seen: string[]): Promise<{ url: string; server: Server }> {
   const server = createServer((asked, response) => {
     seen.push(`${asked.method} ${asked.url}`);
@@ -220,7 +220,7 @@ test('closing ends open streams', async () => {
   await expect(fetch(ui.url)).rejects.toThrow();
 });
 
-test('the command prints the address of a page, and ends cleanly on Ctrl-C with a stream open', async () => {
+test('the command prints the address of a page, and ends cleanly on Ctrl-C with an open stream', async () => {
   const child = spawn(process.execPath, [CLI, 'ui', '--name', 'net', '--json'], {
     env: { ...process.env, SVCNET_STATE: stateDir },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -241,7 +241,7 @@ test('the command prints the address of a page, and ends cleanly on Ctrl-C with 
   await stream.end();
 }, 120_000);
 
-test('a cluster that is removed is said to be gone, and the page stays', async () => {
+test('a removed cluster is reported as gone, and the page stays', async () => {
   const brief = await Cluster.start({ name: 'brief', nodes: 2, seed: 8, driver: 'embedded', stateDir });
   await using ui = await served('brief');
   await using page = new EventReader(ui.url);

@@ -1,4 +1,4 @@
-/** What pages tell a person to type: every command exists with its options, and every scenario that is run. */
+/** Commands shown in pages: each exists with its options, and so does each scenario that is run. */
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { bundledScenarios } from '../../../harness/run/catalogue.ts';
@@ -20,7 +20,7 @@ const lines: readonly Line[] = PAGES.flatMap((page) =>
 );
 const program = wholeCommandLine();
 
-/** The command that words name, with those that are left for it. */
+/** The command named by the words, with the remaining words. */
 function resolved(
   words: readonly string[],
   at: Command = program,
@@ -31,7 +31,7 @@ function resolved(
 }
 
 describe('pages', () => {
-  test('every command is one, with the options that the page shows', () => {
+  test('every command exists, with the options that the page shows', () => {
     expect(lines.length).toBeGreaterThan(100);
     const wrong = lines.flatMap(({ page, words }) => {
       const { command, rest } = resolved(words);
@@ -45,7 +45,7 @@ describe('pages', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('a scenario that is run by its name is one', () => {
+  test('every scenario run by its name exists', () => {
     const scenarios = bundledScenarios();
     const unknown = lines
       .filter(({ words: [command] }) => command === 'run')
@@ -61,7 +61,7 @@ describe('pages', () => {
     expect(unknown).toEqual([]);
   });
 
-  test('every scenario has a row in docs/scenarios.md, and no row is without one', () => {
+  test('every scenario has a row in docs/scenarios.md, and every row has a scenario', () => {
     const rows = read('docs/scenarios.md').match(/^\| `[^|]+/gm) ?? [];
     const listed = rows.flatMap((row) => [...row.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name));
     expect(new Set(listed)).toEqual(new Set(bundledScenarios()));

@@ -46,7 +46,7 @@ describe('links', () => {
 });
 
 describe('citations', () => {
-  test('a page that a source cites exists, and so does the section', () => {
+  test('every page and section cited by a source exists', () => {
     const sections = new Map(
       CITED_PAGES.map((name) => [name, new Set(numbersOf(read(`${CITED}${name}.md`)))]),
     );
@@ -60,7 +60,7 @@ describe('citations', () => {
     expect(dead).toEqual([]);
   });
 
-  test('citations are read across lines of a comment, with several sections, and with a page of their own each', () => {
+  test('citations are read across lines of a comment, with several sections, and each with its own page', () => {
     const text = [
       '/**',
       ' * `p2p-protocols.md` 4.7,',
@@ -80,7 +80,7 @@ describe('citations', () => {
 });
 
 describe('the protocol reference', () => {
-  test('a source file, test or vector that a page names exists', () => {
+  test('every source file, test or vector named by a page exists', () => {
     const missing = pages
       .filter((page) => page.startsWith('docs/'))
       .flatMap((page) =>
@@ -92,7 +92,7 @@ describe('the protocol reference', () => {
     expect(missing).toEqual([]);
   });
 
-  test('sections ascend, none twice', () => {
+  test('sections are in ascending order, without duplicates', () => {
     for (const name of CITED_PAGES) {
       const numbers = numbersOf(read(`${CITED}${name}.md`));
       expect(numbers, name).toEqual(numbers.toSorted(byNumber));

@@ -1,4 +1,4 @@
-/** The rules of prose find what they are for, and nothing else. */
+/** The prose rules find their targets, and nothing else. */
 import { expect, test } from 'vitest';
 import { findings } from '../../prose/lint.ts';
 import { PHRASES, SENTENCE_WORDS_MAX } from '../../prose/rules.ts';
@@ -6,11 +6,11 @@ import { textsOf } from '../../prose/texts.ts';
 
 const page = (text: string) => findings({ where: 'page.md', text, ext: '.md' });
 
-test.each(PHRASES)('finds what is wrong in "$wrong" and says: $instead', async ({ wrong, instead }) => {
+test.each(PHRASES)('finds the mistake in "$wrong" and says: $instead', async ({ wrong, instead }) => {
   expect(await page(wrong)).toEqual([expect.stringContaining(instead)]);
 });
 
-test('finds a sentence that is too long, and not two that are each short enough', async () => {
+test('finds a sentence that is too long, but not two short ones', async () => {
   const words = (count: number) => `${'word '.repeat(count - 1)}word.`;
   expect(await page(words(SENTENCE_WORDS_MAX + 1))).toEqual([
     expect.stringMatching(/^page\.md:1: a sentence of 61 words/),
@@ -18,11 +18,11 @@ test('finds a sentence that is too long, and not two that are each short enough'
   expect(await page(`W${words(SENTENCE_WORDS_MAX)} W${words(SENTENCE_WORDS_MAX)}`)).toEqual([]);
 });
 
-test('code, and a quotation, are not read', async () => {
+test('code and quotations are ignored', async () => {
   expect(await page('`can not`\n\n```\ncan not\n```\n\n> can not')).toEqual([]);
 });
 
-test('takes the messages of errors out of a source, with values as an ellipsis', () => {
+test('extracts error messages from a source, with values as an ellipsis', () => {
   const source =
     "const a = 'not a message';\nthrow new HarnessError('USAGE', `got '${x}' here`, { hint: 'Try this one.' });";
   expect(textsOf('a.ts', source)).toEqual([

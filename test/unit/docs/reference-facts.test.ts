@@ -33,7 +33,7 @@ describe('http-api-completion.md', () => {
     expect(written.toSorted()).toEqual(coded.toSorted());
   });
 
-  test('the names of headers with a prefix are all there', () => {
+  test('all prefixed header names are listed', () => {
     const names = /Headers with the prefix: (.*)\. This page/.exec(section(text, '1.1'))?.[1] ?? '';
     const written = [...names.matchAll(/`([a-z-]+)`/g)].map(([, name]) => `svc-${name}`);
     expect(written.toSorted()).toEqual(ownHeaderNames(dialectOf('svc')).toSorted());
@@ -67,7 +67,7 @@ describe('scenarios.md', () => {
 describe('data-formats.md', () => {
   const text = page('data-formats');
 
-  test('the constants', () => {
+  test('the constants are those of the code', () => {
     expect(Object.fromEntries(rows(section(text, '0'), 'Constant', 'Value'))).toMatchObject({
       'Address, hash, segment': `${ADDRESS_SIZE} bytes`,
       Span: `${SPAN_SIZE} bytes`,
@@ -81,7 +81,7 @@ describe('data-formats.md', () => {
     });
   });
 
-  test('how many references and parities fill an intermediate chunk', () => {
+  test('the numbers of references and parities that fill an intermediate chunk are those of the code', () => {
     const filled = (level: RedundancyLevel, encrypted: boolean) => {
       const data = shardsMax({ level, encrypted });
       return [data, parityCount(data, { level, encrypted })];
@@ -93,7 +93,7 @@ describe('data-formats.md', () => {
     expect(written).toEqual(levels.map((level) => [level, ...filled(level, false), ...filled(level, true)]));
   });
 
-  test('the parities of every number of references', () => {
+  test('the parities for every number of references are those of the code', () => {
     const lists = [...section(text, '3.2').matchAll(/: ((?:\d+, ){17,}\d+)\./g)].map(([, list = '']) =>
       list.split(', ').map(Number),
     );
@@ -122,12 +122,12 @@ describe('data-formats.md', () => {
 describe('contracts.md', () => {
   const text = page('contracts').replaceAll('`', '');
 
-  test('events that nodes read are there as their contracts declare them', () => {
+  test('events read by nodes are listed as declared by their contracts', () => {
     const events = [...Object.values(EVENTS), SWAP_EVENTS.SimpleSwapDeployed, SWAP_EVENTS.ChequeCashed];
     expect(events.filter((signature) => !text.includes(signature))).toEqual([]);
   });
 
-  test('every function that a node calls is named, those that it sends with their parameters', () => {
+  test('every function called by a node is named, with parameters for transactions', () => {
     const sent = [
       FUNCTIONS.createBatch,
       FUNCTIONS.topUp,
@@ -152,7 +152,7 @@ describe('contracts.md', () => {
     expect(unnamed).toEqual([]);
   });
 
-  test('errors of PostageStamp are known to nodes by name', () => {
+  test('nodes know the errors of PostageStamp by name', () => {
     const known = new Set([...ERROR_OF_SELECTOR.values()].map((signature) => signature.split('(')[0]));
     const named = [...section(page('contracts'), '4.3').matchAll(/`([A-Z]\w+)`/g)].map(([, name]) => name);
     expect(named.length).toBeGreaterThan(15);

@@ -1,4 +1,4 @@
-/** The generated reference is what the tables of the code give. */
+/** The generated reference matches the tables in the code. */
 import { expect, test } from 'vitest';
 import { referencePages } from '../../reference/pages.ts';
 import { files, read } from './repository.ts';
@@ -9,7 +9,7 @@ test.each([...pages])('docs/reference/%s is up to date; npm run reference writes
   expect(read(`docs/reference/${name}`)).toBe(text);
 });
 
-test('no page is left of a table that is gone', () => {
+test('no page remains of a table that no longer exists', () => {
   const written = files()
     .filter((path) => path.startsWith('docs/reference/'))
     .map((path) => path.replace('docs/reference/', ''));

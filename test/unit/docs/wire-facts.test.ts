@@ -91,7 +91,7 @@ test('the table of versions has every protocol id that is served', () => {
 });
 
 describe('prices and terms', () => {
-  test('the price of a chunk at the least and the greatest proximity order', () => {
+  test('the price of a chunk at the lowest and the highest proximity order', () => {
     const prices = priceTable(BigInt(defaultOf('chunk-price')));
     expect(section(PAGE, '5.1')).toContain(`${figure(Number(prices[0]))} at PO 0`);
     expect(section(PAGE, '5.1')).toContain(`${figure(Number(prices.at(-1)))} at PO ${prices.length - 1}`);

@@ -1,4 +1,4 @@
-/** What the package offers to its users: nothing of it changes by accident, leaks, or lacks its words. */
+/** The public surface of the package: nothing changes by accident, leaks, or lacks documentation. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,15 +25,15 @@ beforeAll(() => {
   surface = readSurface();
 });
 
-test('the API report is what the entries export; npm run api writes it', () => {
+test('the API report matches the exports of the entries; npm run api writes it', () => {
   expect(reportOf(surface)).toBe(read(REPORT_FILE));
 });
 
-test('the declared options of nodes are those of the table; npm run api writes them', () => {
+test('the declared options of nodes match the table; npm run api writes them', () => {
   expect(nodeOptionsSource()).toBe(read(NODE_OPTIONS_FILE));
 });
 
-test('every declaration that an export refers to is exported as well', () => {
+test('every declaration that an export refers to is also exported', () => {
   const known = new Set(surface.exports.map(({ declaration }) => declaration.id));
   const missing = surface.exports.flatMap((one) =>
     surface.declarations
@@ -44,7 +44,7 @@ test('every declaration that an export refers to is exported as well', () => {
   expect(missing).toEqual([]);
 });
 
-test('no type of another package is part of the API, besides those of testcontainers in its entry', () => {
+test('no type of another package is part of the API, except those of testcontainers in its own entry', () => {
   const foreign = surface.exports.flatMap((one) =>
     surface.declarations.referencesOf(one).packages.map((name) => `${one.entry} ${name}`),
   );
@@ -56,14 +56,14 @@ test('every export has a docstring', () => {
   expect(silent.map(({ entry, name }) => `${entry} ${name}`)).toEqual([]);
 });
 
-test('a name means one thing in all entries', () => {
+test('a name has the same meaning in all entries', () => {
   const ids = new Map<string, Set<string>>();
   for (const { name, declaration } of surface.exports)
     ids.set(name, (ids.get(name) ?? new Set()).add(declaration.id));
   expect([...ids].filter(([, meanings]) => meanings.size > 1).map(([name]) => name)).toEqual([]);
 });
 
-test('documentation, examples or scenarios use every export, or one that refers to it', () => {
+test('every export, or one that refers to it, is used in documentation, examples or scenarios', () => {
   const text = usersText();
   const words = new Set(text.match(/[A-Za-z_]\w*/g));
   const byId = new Map(surface.exports.map((one) => [one.declaration.id, one]));
@@ -82,7 +82,7 @@ test('documentation, examples or scenarios use every export, or one that refers 
   expect(unused.map(({ entry, name }) => `${entry} ${name}`)).toEqual([]);
 });
 
-test('scenarios that ship import the public entries alone', () => {
+test('bundled scenarios import only the public entries', () => {
   const wrong = readSources()
     .filter(({ path }) => path.startsWith('scenarios/'))
     .flatMap(({ path, imports }) =>
@@ -93,7 +93,7 @@ test('scenarios that ship import the public entries alone', () => {
   expect(wrong).toEqual([]);
 });
 
-/** Without `readonly` at any depth, which the schemas do not know. */
+/** Removes `readonly` at any depth, which the schemas do not have. */
 type Plain<T> = T extends (infer E)[] | readonly (infer E)[]
   ? T extends readonly [infer A, infer B]
     ? [A, B]
@@ -102,7 +102,7 @@ type Plain<T> = T extends (infer E)[] | readonly (infer E)[]
     ? { -readonly [K in keyof T]: Plain<T[K]> }
     : T;
 
-test('the declared types are what the schemas read', () => {
+test('the declared types match the schemas', () => {
   type Read = Omit<z.input<typeof schema>, 'nodes'>;
   type Declared = Omit<DefinitionInput, 'nodes'>;
   expectTypeOf<keyof Declared>().toEqualTypeOf<keyof Read>();

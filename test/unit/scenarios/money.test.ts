@@ -6,7 +6,7 @@ function gapOf(gap: bigint, what: LinkGap['what'] = 'balance'): LinkGap {
   return { ends: ['node-0', 'node-1'], what, gap, total: 0n, text: `${gap} ${what}` };
 }
 
-test('what is under way is the credit of peers, in token units of cheques, and nothing without a fault', () => {
+test('a gap may be as large as the credit of peers, in accounting units or cheques, and zero without a fault', () => {
   const once = underWay((name) => (name === 'node-0' ? 1 : 0));
   expect(once(gapOf(13_500_000n))).toBe(true);
   expect(once(gapOf(13_500_001n))).toBe(false);

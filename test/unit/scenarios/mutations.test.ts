@@ -15,7 +15,7 @@ const OTHER_TESTS = ['money', 'checks', 'radius-growth', 'redistribution'];
 /** A condition is a name, or a variable that has it. */
 const CONDITION =
   /[^\w]expect\(\s*(?:(?<quote>['`])(?<text>(?:(?!\k<quote>)[^\\]|\\.)*)\k<quote>|(?<variable>\w+))/g;
-/** Shorter texts are in any source. */
+/** Shorter texts occur in any source. */
 const NAMED_MIN = 12;
 
 const conditions = readdirSync(SCENARIOS, { recursive: true, encoding: 'utf8' })
@@ -33,7 +33,7 @@ const others = OTHER_TESTS.map((name) =>
   readFileSync(join(ROOT, `test/cluster/scenarios/${name}.test.ts`), 'utf8'),
 ).join('\n');
 
-/** As the name is when the scenario runs, as far as the source tells. */
+/** The name at the time the scenario runs, as far as the source shows it. */
 function turnsRed({ file, name }: (typeof conditions)[number]): boolean {
   const shared = file.startsWith('steps/');
   const seen = name.replaceAll('…', 'abcdef12');
@@ -48,7 +48,7 @@ test('every condition has a mutation that turns it red, or is listed as one with
   expect([...new Set(without)].toSorted()).toEqual([...WITHOUT_MUTATION].toSorted());
 });
 
-test('every mutation is of a scenario that there is', () => {
+test('every mutation belongs to an existing scenario', () => {
   const files = new Set(conditions.map(({ file }) => file));
   expect(MUTATIONS.map(([scenario]) => scenario).filter((name) => !hasConditions(name, files))).toEqual([]);
 });

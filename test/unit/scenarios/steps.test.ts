@@ -8,11 +8,11 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('the next second has begun by the clock, also where a timer rings before it', async () => {
+test('the next second has begun by the clock, even when a timer fires before it', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: 41_999 });
   let isOver = false;
   const waiting = nextSecond(AbortSignal.timeout(60_000)).then(() => (isOver = true));
-  // Several rings of the timer, while the clock stands still.
+  // The timer fires several times while the clock stands still.
   for (let ring = 0; ring < 5; ring++) await setTimeout(2);
   expect(isOver).toBe(false);
   vi.setSystemTime(42_000);
@@ -22,7 +22,7 @@ test('the next second has begun by the clock, also where a timer rings before it
 const node = (name: string, mode: ClusterNode['mode'], running = true) =>
   ({ name, mode, running }) as unknown as ClusterNode;
 
-test('the node that acts, and those that read, are never boot nodes', () => {
+test('neither the acting node nor the reading nodes are ever boot nodes', () => {
   const [boot, stopped, one, light] = [
     node('node-0', 'boot'),
     node('node-1', 'full', false),

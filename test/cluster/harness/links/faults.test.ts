@@ -43,14 +43,14 @@ describe.each([
     }
   }
 
-  test('a link of 200 ms takes 200 ms for each round trip, the others take what they took', async () => {
+  test('a link of 200 ms takes 200 ms for each round trip, and the others are unchanged', async () => {
     const fault = await net.faults.link('node-0', 'node-1', { latency: '200ms' });
     expect(fault.text).toBe('adds 200 ms to each round trip between node-0 and node-1');
     const [slow, back] = [await ping(0, 1), await ping(1, 0)];
     for (const rtt of [slow, back]) expect(rtt).toBeGreaterThanOrEqual(ROUND_TRIPS * 199);
     const other = await ping(0, 2);
     expect(other).toBeLessThan(slow as number);
-    // Another process sees it, and ends it.
+    // Another process sees it and ends it.
     const elsewhere = await Cluster.attach(net.name, { stateDir });
     const [seen] = await elsewhere.faults.list();
     expect(seen).toMatchObject({ id: fault.id, kind: 'link' });
@@ -64,7 +64,7 @@ describe.each([
     expect(lines.map((line) => (JSON.parse(line) as { event: string }).event)).toEqual(['begin', 'end']);
   });
 
-  test('a partition separates its sides, and nothing else; when it ends they reach each other again', async () => {
+  test('a partition separates its sides and nothing else, and when it ends they reach each other again', async () => {
     const fault = await net.faults.partition([['node-0', 'node-1'], ['node-2']]);
     expect(await ping(0, 2, HELD_MS)).toBeUndefined();
     expect(await ping(0, 1)).toBeTypeOf('number');
@@ -73,17 +73,17 @@ describe.each([
     expect(await ping(0, 2)).toBeTypeOf('number');
   });
 
-  test('a node that is isolated by resets loses its peers, and finds them again', async () => {
+  test('a node isolated by resets loses its peers, and finds them again', async () => {
     await net.faults.isolate('node-1', { mode: 'reset' });
     const peers = async () => (await net.node(1).client.peers()).length;
     await expect.poll(peers, { timeout: 20_000 }).toBe(0);
     const [ended] = await net.faults.heal();
     expect(ended?.effect['connections reset']).toBeGreaterThanOrEqual(2);
-    // Whoever was refused waits before it dials again: the others find it here, too.
+    // A refused node waits before it dials again: here the others find it, too.
     if (driver === 'embedded') await expect.poll(peers, { timeout: 30_000 }).toBe(2);
   });
 
-  test('what a request lacks, or names wrongly, is said; nothing is broken then', async () => {
+  test('a request with missing or wrong names is refused, and nothing is broken', async () => {
     await expect(net.faults.link('node-0', 'node-1', {})).rejects.toThrow('at least one condition');
     await expect(net.faults.link('node-0', 'node-7', { stall: true })).rejects.toThrow("no node 'node-7'");
     await expect(net.faults.link('all', 'all', { latency: 'soon' })).rejects.toThrow(
@@ -109,7 +109,7 @@ describe.each([
   });
 });
 
-test('a cluster without a proxy says how to start one with it', async () => {
+test('a cluster without a proxy says how to start one', async () => {
   const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-links-'));
   try {
     await using net = await Cluster.start({ nodes: 1, batches: false, stateDir });

@@ -8,7 +8,7 @@ import type { LinkEffect } from '../../../../harness/links/rules.ts';
 import { pickFreePorts } from '../../../../harness/machine/ports.ts';
 
 const HOST = '127.0.0.1';
-/** What stalls for so long would have passed long ago. */
+/** Longer than data takes without the stall. */
 const STALL_MS = 300;
 
 let node: Server;
@@ -27,7 +27,7 @@ beforeEach(async () => {
   });
   node.listen({ host: HOST, port: inside });
   await once(node, 'listening');
-  // Both nodes are this process, which therefore is the dialler as well.
+  // Both nodes are this process, which is therefore also the dialler.
   const second = createServer().listen({ host: HOST, port: otherInside });
   await once(second, 'listening');
   node.once('close', () => second.close());
@@ -78,7 +78,7 @@ async function open(): Promise<{ here: Socket; there: Socket }> {
   return { here, there };
 }
 
-/** However it ends. */
+/** Resolves however it ends. */
 function closed(...sockets: readonly Socket[]): Promise<unknown> {
   return Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve))));
 }
@@ -94,7 +94,7 @@ function received(socket: Socket): { text: string } {
 
 const effect = (id: string): Promise<LinkEffect> => proxy.effect(id);
 
-test('bytes and the ends of both directions pass, each by itself', async () => {
+test('bytes and ends pass in both directions, independently of each other', async () => {
   const { here, there } = await open();
   const [atHere, atThere] = [received(here), received(there)];
   here.end('question');
@@ -106,7 +106,7 @@ test('bytes and the ends of both directions pass, each by itself', async () => {
   await expect.poll(() => proxy.size, { timeout: 10_000 }).toBe(0);
 });
 
-test('a large transfer arrives whole and in order, also when conditions come and go', async () => {
+test('a large transfer arrives whole and in order, even when conditions come and go', async () => {
   const { here, there } = await open();
   const sent = Buffer.from(Uint8Array.from({ length: 4_000_000 }, (_, i) => (i * 31 + (i >> 8)) & 0xff));
   const parts: Buffer[] = [];
@@ -124,7 +124,7 @@ test('a large transfer arrives whole and in order, also when conditions come and
   expect(Buffer.concat(parts).equals(sent)).toBe(true);
 });
 
-test('latency is added to a round trip, of connections that were there before as well, and of load', async () => {
+test('latency is added to a round trip, also of existing connections and under load', async () => {
   const { here, there } = await open();
   const id = await begin({ latencyMs: 200 });
   there.on('data', (bytes: Buffer) => there.write(bytes));
@@ -136,11 +136,11 @@ test('latency is added to a round trip, of connections that were there before as
     size += bytes.length;
     if (size === 500_000) break;
   }
-  // The delays of its pieces run at the same time: one after the other they would take seconds.
+  // The delays of its pieces run in parallel: in sequence they would take seconds.
   expect(await effect(id)).toMatchObject({ 'bytes delayed': 1_000_000, 'connections delayed': 1 });
 });
 
-test('a line of one direction leaves the other one alone', async () => {
+test('conditions for one direction do not affect the other', async () => {
   const { here, there } = await open();
   const id = await begin({ stall: true }, true);
   const [atHere, atThere] = [received(here), received(there)];
@@ -155,7 +155,7 @@ test('a line of one direction leaves the other one alone', async () => {
   expect(await effect(id)).toMatchObject({ 'bytes held back': 2 });
 });
 
-test('a bandwidth lets so many bytes pass, and does not read ahead what it cannot send', async () => {
+test('a bandwidth lets that many bytes pass, and does not read ahead what it cannot send', async () => {
   const { here, there } = await open();
   const id = await begin({ bytesPerSecond: 1_000_000 });
   const startedAt = performance.now();
@@ -171,7 +171,7 @@ test('a bandwidth lets so many bytes pass, and does not read ahead what it canno
   expect(await effect(id)).toMatchObject({ 'bytes delayed': 1_000_000 });
 });
 
-test('while nothing passes a new connection waits, and goes on when it ends; one that was given up does not', async () => {
+test('a new connection waits while nothing passes, and continues afterwards unless it was given up', async () => {
   const id = await begin({ stall: true });
   const waiting = connect({ host: HOST, port });
   const givenUp = connect({ host: HOST, port });
@@ -192,7 +192,7 @@ test('while nothing passes a new connection waits, and goes on when it ends; one
   waiting.destroy();
 });
 
-test('a new connection goes on as well when only the way back was held back', async () => {
+test('a new connection also continues when only the way back was held back', async () => {
   await proxy.begin('way back', {
     between: [[['node-0'], ['node-1']]],
     oneWay: true,
@@ -209,7 +209,7 @@ test('a new connection goes on as well when only the way back was held back', as
   waiting.destroy();
 });
 
-test('connections are reset when it begins, and refused as long as it lasts', async () => {
+test('connections are reset at the beginning, and refused while it lasts', async () => {
   const { here, there } = await open();
   const over = closed(here, there);
   const id = await begin({ reset: true, refuse: true });
@@ -225,7 +225,7 @@ test('connections are reset when it begins, and refused as long as it lasts', as
 test.each([
   ['linux', 0],
   ['darwin', 1],
-])('on %s a rule for another dialler of the node meets %i of its connections', async (platform, met) => {
+])('on %s a rule for another dialler of the node affects %i of its connections', async (platform, met) => {
   const here = Object.getOwnPropertyDescriptor(process, 'platform') as PropertyDescriptor;
   proxy.close();
   Object.defineProperty(process, 'platform', { ...here, value: platform });
@@ -245,7 +245,7 @@ test.each([
   expect(await effect('of others')).toMatchObject({ 'connections delayed': 0 });
 });
 
-test('what is swallowed never arrives, and the connection breaks when it ends', async () => {
+test('swallowed data never arrives, and the connection breaks at the end', async () => {
   const { here, there } = await open();
   const atThere = received(there);
   const id = await begin({ halfOpen: true }, true);
@@ -259,7 +259,7 @@ test('what is swallowed never arrives, and the connection breaks when it ends', 
   expect(atThere.text).toBe('');
 });
 
-test('a connection is cut after so many bytes, and not before', async () => {
+test('a connection is cut after that many bytes, and not before', async () => {
   const { here, there } = await open();
   const id = await begin({ cutAfterBytes: 100 });
   const atThere = received(there);
@@ -273,7 +273,7 @@ test('a connection is cut after so many bytes, and not before', async () => {
   expect(await effect(id)).toMatchObject({ 'connections cut': 1 });
 });
 
-test('the end of a connection arrives later, its bytes do not', async () => {
+test('the end of a connection is delayed, its bytes are not', async () => {
   const { here, there } = await open();
   const id = await begin({ slowCloseMs: STALL_MS });
   const startedAt = performance.now();
@@ -285,7 +285,7 @@ test('the end of a connection arrives later, its bytes do not', async () => {
   expect(await effect(id)).toMatchObject({ 'closes delayed': 1 });
 });
 
-test('a dialler hears that the node behind the proxy is not there', async () => {
+test('a dialler is told when the node behind the proxy is not there', async () => {
   node.close();
   const here = connect({ host: HOST, port });
   here.on('error', () => undefined);

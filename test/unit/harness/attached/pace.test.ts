@@ -12,6 +12,6 @@ test.each([
   ['a stall', [100, 101, 102, 160, 161], 1000],
   ['blocks at the same second only', [100, 100, 100], 0],
   ['one block', [100], 0],
-] as const)('the pace of %s is what is usual', (_, times, expected) => {
+] as const)('the pace for %s is the usual one', (_, times, expected) => {
   expect(paceBetween(times)).toBe(expected);
 });

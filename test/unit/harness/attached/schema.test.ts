@@ -21,7 +21,7 @@ function mistakesOf(input: unknown): string[] {
   return [];
 }
 
-test('nodes have names by their place, and their API as debug API', () => {
+test('nodes are named by their position, and their API serves as debug API', () => {
   const { name, chain, nodes, batches } = parseNetwork(
     {
       nodes: [{ api: `${API}/` }, { api: 'https://node.example', debug: 'http://127.0.0.1:2', name: 'far' }],
@@ -54,7 +54,7 @@ test('an unquoted address or key of a file keeps its digits', async () => {
   expect((await readNetworkFile(path, 'other')).name).toBe('other');
 });
 
-test('every mistake is named in a line of its own, with key, value and what was expected', () => {
+test('reports every mistake on its own line, with key, value and what was expected', () => {
   const mistakes = mistakesOf({
     name: 'No Name',
     chain: { rpc: 'localhost:8545', contracts: { token: '0x12', tokn: '0x12' } },
@@ -76,7 +76,7 @@ test('every mistake is named in a line of its own, with key, value and what was 
   ]);
 });
 
-test('a token is that of the network, unless a node has one, and its file is beside the network file', async () => {
+test('a node uses the token of the network unless it has its own, and token files are relative to the network file', async () => {
   const path = join(folder, 'locked.yaml');
   const nodes = [
     `{ api: '${API}' }`,
@@ -93,7 +93,7 @@ test('a token is that of the network, unless a node has one, and its file is bes
   expect(network).not.toHaveProperty('tokenFile');
 });
 
-test('a token twice is a contradiction', () => {
+test('a token given twice is a contradiction', () => {
   const both = { token: 'a', tokenFile: 'b' };
   expect(mistakesOf({ ...both, nodes: [{ api: API, ...both }] })).toEqual([
     'network.yaml: token: expected either token or tokenFile, got both',
@@ -101,7 +101,7 @@ test('a token twice is a contradiction', () => {
   ]);
 });
 
-test('neither a key nor a token stands in a message', async () => {
+test('neither a key nor a token appears in a message', async () => {
   const key = 'ab'.repeat(31).concat('a');
   const token = 'a secret with spaces';
   const mistakes = mistakesOf({ token, nodes: [{ api: API, key, token }] });
@@ -116,7 +116,7 @@ test('neither a key nor a token stands in a message', async () => {
   await expect(readNetworkFile(path)).rejects.not.toThrow(key);
 });
 
-test('a document without nodes is told what it lacks', () => {
+test('a document without nodes is refused with what it lacks', () => {
   expect(mistakesOf({})).toEqual([
     'network.yaml: nodes: got nothing, expected a list of nodes, each with its api',
   ]);
@@ -124,7 +124,7 @@ test('a document without nodes is told what it lacks', () => {
   expect(mistakesOf('nodes')).toEqual(["network.yaml: document: got 'nodes', expected a map with nodes"]);
 });
 
-test('one API or name for two nodes, and a batch of nobody, are contradictions', () => {
+test('an API or name shared by two nodes, and a batch of an unknown node, are contradictions', () => {
   const id = 'ab'.repeat(32);
   expect(
     mistakesOf({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { allAtMost } from '../../../../harness/base/all-at-most.ts';
 
-test('results are in the order of the works, whatever their order of ending, and never too many are under way', async () => {
+test('results are in the order of the tasks, whichever ends first, and no more run at once than allowed', async () => {
   let under = 0;
   let most = 0;
   const works = [3, 1, 2, 0].map((turns) => async () => {
@@ -15,7 +15,7 @@ test('results are in the order of the works, whatever their order of ending, and
   expect(await allAtMost(2, [])).toEqual([]);
 });
 
-test('after a failure none is begun', async () => {
+test('after a failure no further task is begun', async () => {
   const begun: number[] = [];
   const works = [0, 1, 2, 3].map((n) => () => {
     begun.push(n);

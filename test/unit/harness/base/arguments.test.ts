@@ -1,4 +1,4 @@
-/** What a person reads who gives a method of the library something that it cannot take. */
+/** What the caller of a library method reads when an argument is not accepted. */
 import { expect, test } from 'vitest';
 import {
   DIGITS,
@@ -15,7 +15,7 @@ test.each([
   ['AB'.repeat(32), DIGITS.reference],
   ['ab'.repeat(64), DIGITS.reference],
   ['02'.padEnd(66, 'a'), DIGITS.publicKey],
-])('%s is taken', (value, digits) => {
+])('%s is accepted', (value, digits) => {
   expect(() => expectHex('door', value, digits)).not.toThrow();
 });
 

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { awaitAll } from '../../../../harness/base/await-all.ts';
 
-test('what all works give comes in their order', async () => {
+test('results come in the order of the tasks', async () => {
   expect(await awaitAll([sleep(5, 'late'), Promise.resolve('soon')])).toEqual(['late', 'soon']);
 });
 
-test('a failure is told when nothing is under way any more, the first of several', async () => {
+test('the first of several failures is thrown once no task is under way', async () => {
   let ended = false;
   const slow = async () => {
     await sleep(20);

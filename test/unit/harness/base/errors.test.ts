@@ -41,11 +41,11 @@ test.each([
   systemError('EACCES', 'open', '/elsewhere/bee'),
   systemError('ECONNREFUSED', 'connect'),
   new Error('broken'),
-])('what is about something else stays what it is: %s', (error) => {
+])('errors of another kind stay as they are: %s', (error) => {
   expect(cannotWrite('/state', error)).toBe(error);
 });
 
-test('a folder below a file cannot be', () => {
+test('explains that a folder cannot be created below a file', () => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
   const state = join(file, 'state');

@@ -26,7 +26,7 @@ test('equal folders give equal archives', async () => {
   expect(Buffer.compare(one, two)).toBe(0);
 });
 
-test('a folder without files, and one that is not there, are refused by name', async () => {
+test('a folder without files and a missing one are refused by name', async () => {
   const refused = { code: 'USAGE' };
   await expect(readTree(join(folder, 'b', 'empty'))).rejects.toMatchObject({
     ...refused,

@@ -9,17 +9,17 @@ test.each([
   [{ npm_lifecycle_event: 'test' }, 'svcnet down --all'],
   [SCRIPT, 'npm run svcnet -- down --all'],
   [NPX, 'npx svcnet down --all'],
-])('a command is named as it is typed with %o', (env, text) => {
+])('a command is named the way it is typed with %o', (env, text) => {
   expect(typed('down --all', env)).toBe(text);
 });
 
-test('commands within a text are replaced, and nothing else that has the name', () => {
+test('replaces commands within a text, and nothing else that contains the name', () => {
   const text =
     'Start one with: svcnet up; see .svcnet logs, /bin/svcnet up, svcnet 0.1.0 and svcnet: a network';
   expect(asTyped(text, SCRIPT)).toBe(text.replace(': svcnet up', ': npm run svcnet -- up'));
 });
 
-test('a command whose output is kept says nothing else', () => {
+test('a command whose output is kept is typed so that it prints nothing else', () => {
   expect(typedForOutput('schema', SCRIPT)).toBe('npm run -s svcnet -- schema');
   expect(typedForOutput('schema', NPX)).toBe('npx svcnet schema');
 });

@@ -22,7 +22,7 @@ test.each([
   expect(nearest(given, COMMANDS)).toBe(word);
 });
 
-test('a word that is like none is not corrected', () => {
+test('a word that resembles none is not corrected', () => {
   expect(nearest('conformance', COMMANDS)).toBeUndefined();
   expect(suggestion('conformance', COMMANDS)).toBe('');
 });
@@ -76,7 +76,7 @@ test.each([
   expect(plural(count, noun)).toBe(text);
 });
 
-test('digits are grouped by three, also beyond what a number holds', () => {
+test('digits are grouped by three, even beyond the range of a number', () => {
   expect([grouped(999), grouped(1234.5678), grouped(10n ** 21n)]).toEqual([
     '999',
     '1,234.5678',
@@ -84,7 +84,7 @@ test('digits are grouped by three, also beyond what a number holds', () => {
   ]);
 });
 
-test('base units become whole ones without losing a digit', () => {
+test('base units are converted to tokens without losing a digit', () => {
   expect([inUnits(0n, 16), inUnits(1n, 16), inUnits(15n, 1), inUnits(500n * 10n ** 18n, 18)]).toEqual([
     '0',
     '0.0000000000000001',

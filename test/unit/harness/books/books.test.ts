@@ -60,7 +60,7 @@ function books(more: { nodes?: NodeBooks[]; chain?: Partial<Books['chain']> } = 
   };
 }
 
-test('books in which nothing is lost or made have no violation', () => {
+test('consistent books have no violation', () => {
   expect(violations(books())).toEqual([]);
   expect(violations(books(), books())).toEqual([]);
 });
@@ -84,12 +84,12 @@ test.each([
   expect(violations(books({ nodes }))).toEqual([message]);
 });
 
-test('a peer that the other end does not know is owed nothing', () => {
+test('a peer unknown to the other end is owed nothing', () => {
   const nodes = [node('a', link('c', { balance: 3n })), node('c')];
   expect(violations({ ...books(), nodes })).toContain('a says 3 of c, which says 0');
 });
 
-test('a debt above the limit of a connected peer is named, of one that has gone it is not', () => {
+test('a debt above the limit is reported while the peer is connected, not once it has gone', () => {
   const pair = (limit: bigint | undefined) => [
     node('b', link('c', { balance: 1001n, limit })),
     node('c', link('b', { balance: -1001n, limit })),
@@ -100,7 +100,7 @@ test('a debt above the limit of a connected peer is named, of one that has gone 
   expect(found(undefined)).toEqual([]);
 });
 
-test('whoever cashes more than was promised, or is not known, is named', () => {
+test('reports a beneficiary that cashes more than was promised, or that is unknown', () => {
   const paying = (total: bigint, paid: bigint) =>
     violations(
       books({
@@ -134,7 +134,7 @@ test.each([
   expect(violations(books({ chain }))).toEqual([message]);
 });
 
-test('a dilution leaves less than one unit of each chunk behind, and not more', () => {
+test('a dilution leaves less than one unit of each chunk behind', () => {
   const diluted = (pot: bigint) => violations(books({ chain: { pot, dilutions: [1] } }));
   expect(diluted(1n)).toEqual([]);
   expect(diluted(0n)).toHaveLength(1);
@@ -155,7 +155,7 @@ test('a cheque that promises less than the one before is named at either end', (
   expect(violations(forgotten, books())).toEqual([]);
 });
 
-test('a gap that a fault explains is no violation, any other one is', () => {
+test('a gap explained by a fault is no violation, any other gap is', () => {
   const nodes = [
     node('a', link('b', { balance: -5n, timeSent: 8n, chequeSent: 70n })),
     node('b', link('a', { balance: 5n, timeReceived: 12n, chequeReceived: 70n }), link('c')),

@@ -10,14 +10,14 @@ function books(said: Record<string, Record<string, bigint>>) {
   );
 }
 
-test('a debt that both ends count alike is one row, the largest first', () => {
+test('a debt on which both ends agree is one row, and the largest comes first', () => {
   expect(debtsOf(books({ a: { b: -5n, c: 7n }, b: { a: 5n, c: 0n }, c: { a: -7n, b: 0n } }))).toEqual([
     { debtor: 'c', creditor: 'a', units: 7n },
     { debtor: 'a', creditor: 'b', units: 5n },
   ]);
 });
 
-test('ends that differ are both shown', () => {
+test('where the ends differ, both counts are shown', () => {
   expect(debtsOf(books({ a: { b: -5n }, b: { a: 3n } }))).toEqual([
     { debtor: 'a', creditor: 'b', units: 5n, creditorCounts: 3n },
   ]);
@@ -26,14 +26,14 @@ test('ends that differ are both shown', () => {
   ]);
 });
 
-test('of a node that was not asked the other end’s count is taken', () => {
+test('for a node that was not asked, the count of the other end is used', () => {
   expect(debtsOf(books({ a: { gone: 4n, away: -2n } }))).toEqual([
     { debtor: 'gone', creditor: 'a', units: 4n },
     { debtor: 'a', creditor: 'away', units: 2n },
   ]);
 });
 
-test('two nodes that both say that the other owes are two rows, of which each is denied', () => {
+test('two nodes that each say that the other owes give two rows, each denied by the other end', () => {
   expect(debtsOf(books({ a: { b: 5n }, b: { a: 5n } }))).toEqual([
     { debtor: 'b', creditor: 'a', units: 0n, creditorCounts: 5n },
     { debtor: 'a', creditor: 'b', units: 0n, creditorCounts: 5n },

@@ -52,7 +52,7 @@ function node(name: string, told: Told | Error): BookKeeper {
   } as unknown as BookKeeper;
 }
 
-test('a node’s books have a row for each peer that it has any account with', async () => {
+test('a node’s books have a row for each peer with which it has an account', async () => {
   const paid = (peer: string, sent: bigint) => ({ peer: overlayOf(peer), sent, received: 2n });
   const books = await readNodeBooks(
     node('a', { balances: { b: 70n }, time: [paid('c', 5n)], cheques: [paid('d', 7n)], peers: ['b'] }),
@@ -78,13 +78,13 @@ test('a node’s books have a row for each peer that it has any account with', a
   });
 });
 
-test('a node with cheques off has no chequebook and no cheques, which is no failure', async () => {
+test('a node with cheques off has no chequebook and no cheques, and that is no failure', async () => {
   const books = await readNodeBooks(node('a', { balances: { b: 1n }, cheques: 'off' }));
   expect(books.chequebook).toBeUndefined();
   expect(books.links).toMatchObject([{ chequeSent: 0n, chequeReceived: 0n }]);
 });
 
-test('nodes that count the same have settled, and those that do not run are not asked', async () => {
+test('nodes whose counts agree have settled, and nodes that are not running are not asked', async () => {
   const nodes = [
     node('a', { balances: { b: 70n } }),
     node('b', { balances: { a: -70n } }),
@@ -93,13 +93,13 @@ test('nodes that count the same have settled, and those that do not run are not 
   expect(await lookAtLinks(nodes, SIGNAL)).toMatchObject({ done: [{ name: 'a' }, { name: 'b' }] });
 });
 
-test('a link whose ends differ is what is missing, as is a node that does not answer', async () => {
+test('reports a link whose ends differ, or a node that does not answer, as missing', async () => {
   const apart = [node('a', { balances: { b: 70n } }), node('b', { balances: { a: -60n } })];
   expect(await lookAtLinks(apart, SIGNAL)).toEqual({ missing: 'a says 70 of b, which says -60' });
   expect(await lookAtLinks([node('a', new Error('gone'))], SIGNAL)).toEqual({ missing: 'a: gone' });
 });
 
-test('of many links that differ only the first are told', async () => {
+test('of many links that differ, only the first are listed', async () => {
   const names = ['a', 'b', 'c', 'd', 'e'];
   const nodes = names.map((name) =>
     node(name, { balances: name === 'a' ? { b: 1n, c: 1n, d: 1n, e: 1n } : {} }),

@@ -13,7 +13,7 @@ const RECORD = {
   steady: true,
 };
 
-test('an address that is not known is asked for by name, and not listed', () => {
+test('reading an unknown address throws with the name of the contract, and it is not listed', () => {
   const contracts = knownContracts({ token: TOKEN });
   expect(contracts.token).toBe(TOKEN);
   expect(Object.entries(contracts)).toEqual([['token', TOKEN]]);
@@ -23,7 +23,7 @@ test('an address that is not known is asked for by name, and not listed', () => 
   }
 });
 
-test('a chain without control endpoint says what cannot be done', async () => {
+test('a chain without a control endpoint says what cannot be done', async () => {
   await using chain = Object.assign(new Chain(RECORD), {
     [Symbol.asyncDispose](this: Chain) {
       return this.close();
@@ -38,7 +38,7 @@ test('a chain without control endpoint says what cannot be done', async () => {
   await expect(chain.rpcCalls()).rejects.toMatchObject({ code: 'CHAIN_UNCONTROLLED' });
 });
 
-test('nodes without a chain have one that answers nothing', async () => {
+test('the chain of a network without one answers no call', async () => {
   const chain = new Chain({ ...RECORD, rpc: '' });
   await expect(chain.height()).rejects.toThrow('eth_blockNumber: the nodes have no chain');
   await chain.close();

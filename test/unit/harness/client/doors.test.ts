@@ -1,14 +1,14 @@
-/** Every method of a node's client says what it was given and what it takes, before anything is sent. */
+/** Every method of a node's client checks its arguments before it sends anything, and says what it got and what it accepts. */
 import { expect, test } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 
-/** Nobody listens there: a request that leaves would fail in another way. */
+/** Nothing listens there: a request that is sent would fail in another way. */
 const client = new NodeClient({ node: 'node-0', api: 'http://127.0.0.1:1' });
 const HASH = 'ab'.repeat(32);
 const ID = new Uint8Array(32);
 const OWNER = 'ab'.repeat(20);
-/** What a test without types may do. */
+/** Calls that the types would not allow. */
 const wrong = (value: unknown) => value as never;
 const DATA = 'a Uint8Array, a string, a Readable or an async iterable of Uint8Arrays';
 const REFERENCE = '64 or 128 hex digits';

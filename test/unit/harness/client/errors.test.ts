@@ -11,7 +11,7 @@ test.each([
   [404, 'chunk not found', 'retr.not_found'],
   [404, 'Not Found', 'http.404'],
   [500, 'done split failed', 'http.500'],
-])('%i "%s" is of class %s', (status, message, wanted) => {
+])('%i "%s" has class %s', (status, message, wanted) => {
   expect(classOfAnswer(status, message)).toBe(wanted);
 });
 
@@ -23,15 +23,15 @@ test.each([
   ['UND_ERR_HEADERS_TIMEOUT', 'client.timeout'],
   ['ECONNRESET', 'client.reset'],
   ['UND_ERR_SOCKET', 'client.reset'],
-])('%s before an answer is of class %s', (code, wanted) => {
+])('%s before an answer has class %s', (code, wanted) => {
   expect(classOfFailure(coded(code), false)).toBe(wanted);
 });
 
-test('a connection lost inside the body is a short body', () => {
+test('a connection lost within the body is a short body', () => {
   expect(classOfFailure(coded('ECONNRESET'), true)).toBe('client.short_body');
 });
 
-test('a deadline is a timeout wherever it strikes', () => {
+test('a deadline is a timeout wherever it expires', () => {
   const deadline = new DOMException('too late', 'TimeoutError');
   expect(classOfFailure(deadline, false)).toBe('client.timeout');
   expect(classOfFailure(new Error('aborted', { cause: deadline }), true)).toBe('client.timeout');
@@ -60,10 +60,10 @@ test('integers beyond 2^53 keep every digit', () => {
   });
 });
 
-test.each([12, 12n, '12'])('the amount %s is read in each of its spellings', (value) => {
+test.each([12, 12n, '12'])('the amount %s is accepted in each notation', (value) => {
   expect(amount(value)).toBe(12n);
 });
 
-test('an operation of two transactions is waited for until the node says which one is stuck', () => {
+test('an operation of two transactions is awaited until the node says which one is stuck', () => {
   expect(CHAIN_TIMEOUT_MS).toBeGreaterThan(2 * MINED_WITHIN_MS);
 });

@@ -1,4 +1,4 @@
-/** Removing many clusters, some of which cannot be removed. */
+/** Removing many clusters when some cannot be removed. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

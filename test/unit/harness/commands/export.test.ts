@@ -99,7 +99,7 @@ test('refuses a stack without a folder, a machine for another engine and an impo
   await expect(run('compose', { output: file })).rejects.toMatchObject({ code: 'CANNOT_WRITE' });
 });
 
-test('lists everything that cannot be exported at once, with its file', async () => {
+test('lists at once everything that cannot be exported, with its file', async () => {
   const file = join(folder, 'cluster.yaml');
   writeFileSync(file, 'nodes: 3\ntopology: ring\ndriver: embedded\n');
   await expect(run('stack', { file, output: join(folder, 'out') })).rejects.toMatchObject({

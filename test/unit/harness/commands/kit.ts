@@ -1,4 +1,4 @@
-/** What commands are given in tests, and what they have said. */
+/** Input of commands in tests, and what they have printed. */
 import type { CommandContext } from '../../../../harness/commands/context.ts';
 
 export function contextOf(stateDir: string, json = false): CommandContext & { readonly said: () => string } {

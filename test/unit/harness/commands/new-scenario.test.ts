@@ -11,7 +11,7 @@ import { contextOf } from './kit.ts';
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-new-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('writes the template and says how it is run', async () => {
+test('writes the template and says how to run it', async () => {
   const context = contextOf(folder);
   await newScenario('two-readers', { folder: join(folder, 'deep', 'er') }, context);
   const path = join(folder, 'deep', 'er', 'two-readers.ts');
@@ -28,7 +28,7 @@ test('leaves an existing file alone', async () => {
   expect(readFileSync(path, 'utf8')).toBe('mine');
 });
 
-test('the template is a scenario of this name with its parameters', async () => {
+test('the template is a scenario with the given name and its parameters', async () => {
   // The package is installed where the file is.
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(join(import.meta.dirname, '../../../..'), join(folder, 'node_modules', 'svcnet'));

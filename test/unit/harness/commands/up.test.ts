@@ -1,4 +1,4 @@
-/** What cannot be chosen for a network that goes on from a snapshot. */
+/** What cannot be chosen for a network that continues from a snapshot. */
 import { expect, test } from 'vitest';
 import { type UpFlags, up } from '../../../../harness/commands/up.ts';
 import { contextOf } from './kit.ts';

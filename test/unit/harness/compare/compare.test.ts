@@ -6,10 +6,10 @@ import { turnsOf } from '../../../../harness/compare/turns.ts';
 import { TOLERANCE_DEFAULT } from '../../../../harness/compare/verdict.ts';
 import { type Made, madeRun } from './made-runs.ts';
 
-/** How the machine was at each pair of runs. */
+/** The state of the machine at each pair of runs. */
 const WEATHER = [1, 1.4, 0.9, 1.2, 1.05, 2.2, 1.1, 0.95];
 
-/** Repeats that take turns; `factor` is what makes one side slower in every pair. */
+/** Repeats that take turns; `factor` makes one side slower in every pair. */
 function repeats(name: string, first: number, factor: number, made: Made = {}): Side {
   const runs = WEATHER.map((weather, pair) =>
     madeRun({
@@ -30,7 +30,7 @@ function verdictOf({ figures }: Comparison, figure: string, of?: string) {
   return found?.compared[0]?.verdict;
 }
 
-test('a fifth slower in every pair is worse, whatever the machine did from pair to pair', () => {
+test('being a fifth slower in every pair is worse, however much the machine varies between pairs', () => {
   const comparison = compareTwo(repeats('a', 0, 1), repeats('b', 50, 1.2));
   expect(comparison.verdict).toBe('worse');
   expect([verdictOf(comparison, 'p50'), verdictOf(comparison, 'p50', 'node-0')]).toEqual(['worse', 'worse']);
@@ -39,13 +39,13 @@ test('a fifth slower in every pair is worse, whatever the machine did from pair 
   expect([verdictOf(comparison, 'throughput'), verdictOf(comparison, 'errors')]).toEqual(['same', 'same']);
 });
 
-test('the same the other way around is better', () => {
+test('being faster in every pair is better', () => {
   const comparison = compareTwo(repeats('a', 0, 1.2), repeats('b', 50, 1));
   expect(comparison.verdict).toBe('better');
   expect(verdictOf(comparison, 'p90')).toBe('better');
 });
 
-test('repeats of the same are the same', () => {
+test('repeats of the same thing are the same', () => {
   const comparison = compareTwo(repeats('a', 0, 1), repeats('b', 50, 1.01));
   expect(comparison.verdict).toBe('same');
   expect(comparison.figures.map(({ compared }) => compared[0]?.verdict)).toEqual(
@@ -53,31 +53,31 @@ test('repeats of the same are the same', () => {
   );
 });
 
-test('runs that did not take turns say less: the machine may have changed between the sides', () => {
+test('runs that did not take turns say less: the machine may have changed in between', () => {
   const comparison = compareTwo(repeats('a', 0, 1), repeats('b', 5000, 1.2));
   expect(verdictOf(comparison, 'p50')).toBe('too few samples');
 });
 
-test('less throughput is worse', () => {
+test('lower throughput is worse', () => {
   const comparison = compareTwo(repeats('a', 0, 1), repeats('b', 50, 1, { rate: 15 }));
   expect(verdictOf(comparison, 'throughput')).toBe('worse');
 });
 
-test('errors that were not there before are worse, and no ratio', () => {
+test('errors that did not occur before are worse, and no ratio is given', () => {
   const comparison = compareTwo(repeats('a', 0, 1), repeats('b', 50, 1, { failing: 50 }));
   const errors = comparison.figures.find(({ figure }) => figure === 'errors');
   expect(errors?.compared[0]).toMatchObject({ ratio: null, verdict: 'worse' });
   expect(errors?.compared[0]?.difference).toBeCloseTo(2, 1);
 });
 
-test('two single runs of a minute that are alike are the same', () => {
+test('two similar single runs of a minute are the same', () => {
   const one = (at: number): Side => ({ name: `${at}`, runs: [madeRun({ at, seconds: 60 })] });
   const comparison = compareTwo(one(0), one(100));
   expect(verdictOf(comparison, 'p50')).toBe('same');
   expect(comparison.verdict).toBe('same');
 });
 
-test('between two single runs a tenth is nothing, and a half is worse', () => {
+test('between two single runs, a difference of a tenth counts as none and a half as worse', () => {
   const one = (at: number, factor: number): Side => ({
     name: `${at}`,
     runs: [madeRun({ at, seconds: 60, latencyMs: (n) => factor * (10 + (n % 7)) })],
@@ -86,13 +86,13 @@ test('between two single runs a tenth is nothing, and a half is worse', () => {
   expect(verdictOf(compareTwo(one(0, 1), one(100, 1.5)), 'p50')).toBe('worse');
 });
 
-test('runs of a few seconds tell nothing', () => {
+test('runs of a few seconds give no verdict', () => {
   const one = (at: number): Side => ({ name: `${at}`, runs: [madeRun({ at, seconds: 5 })] });
   const comparison = compareTwo(one(0), one(100));
   expect(verdictOf(comparison, 'p50')).toBe('too few samples');
 });
 
-test('what runs cost is judged like their other figures', () => {
+test('costs of runs are judged like their other figures', () => {
   const side = (first: number, factor: number): Side => ({
     name: `${first}`,
     runs: WEATHER.map((_, i) =>
@@ -113,7 +113,7 @@ test('what runs cost is judged like their other figures', () => {
   expect(verdict).toBe('worse');
 });
 
-test('what runs cost is not compared when one of them did more than the other', () => {
+test('costs are not compared when one run did more than the other', () => {
   const one = madeRun({ costs: { cpuSecondsPerGb: 100 } });
   const [scenario] = one.scenarios;
   const two = { ...one, scenarios: [...one.scenarios, { ...scenario, name: 'more' } as typeof scenario] };
@@ -121,7 +121,7 @@ test('what runs cost is not compared when one of them did more than the other', 
   expect(figures.map(({ figure }) => figure)).not.toContain('value');
 });
 
-test('of many figures none is worse by chance alone', () => {
+test('among many figures, none is worse by chance alone', () => {
   // Twenty operations that vary by a third from run to run, and differ by nothing.
   let state = 11;
   const random = () => (state = (state * 48_271) % 0x7fffffff) / 0x7fffffff;
@@ -145,7 +145,7 @@ test('of many figures none is worse by chance alone', () => {
   expect(figures.filter(({ compared }) => compared[0]?.verdict === 'worse')).toEqual([]);
 });
 
-test('a third side is compared with the first one as well', () => {
+test('a third side is also compared with the first', () => {
   const { figures, sides } = compareSides(
     [repeats('a', 0, 1), repeats('b', 30, 1), repeats('c', 60, 1.3)],
     TOLERANCE_DEFAULT,
@@ -158,7 +158,7 @@ test('a third side is compared with the first one as well', () => {
   ]);
 });
 
-test('what else is different is said by name, and what did not run', () => {
+test('other differences are listed by name, and so is what did not run', () => {
   const { differences } = compareTwo(
     { name: 'a', runs: [madeRun({ parameters: { count: 8, mode: 'direct' } })] },
     { name: 'b', runs: [madeRun({ parameters: { count: 9, mode: 'direct' }, result: 'error' })] },
@@ -166,14 +166,14 @@ test('what else is different is said by name, and what did not run', () => {
   expect(differences).toEqual(['a, b: upload: count is 8 and 9', 'b: upload of run-0: error']);
 });
 
-test('sides that ran nothing in common are refused', () => {
+test('sides with nothing in common are refused', () => {
   const side = (scenario: string): Side => ({ name: scenario, runs: [madeRun({ scenario })] });
   expect(() => compareTwo(side('upload'), side('retrieval'))).toThrow(
     'nothing to compare: upload ran upload, retrieval ran retrieval',
   );
 });
 
-test('turns go back and forth', () => {
+test('the order of the sides alternates from round to round', () => {
   expect(turnsOf(['a', 'b'], 3).map(({ side, round }) => `${side}${round}`)).toEqual([
     'a0',
     'b0',
@@ -191,7 +191,7 @@ test('turns go back and forth', () => {
   expect(turnsTaken(side('a', 0, 3), side('b', 1))).toBeUndefined();
 });
 
-test('people see sides, figures with verdicts, and what it comes to', () => {
+test('the text shows sides, figures with verdicts, and the overall verdict', () => {
   const comparison = compareTwo(repeats('before', 0, 1), repeats('after', 50, 1.2));
   const style = { width: 100, colour: false, live: false };
   const text = renderComparison(comparison, { style, width: 120, wide: false }).join('\n');

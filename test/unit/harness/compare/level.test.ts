@@ -42,7 +42,7 @@ function compared(rounds: number, effect: number, draw: Draws): Verdict[] {
 }
 
 test.each([4, 6, 12])(
-  'of comparisons of the same with the same, %d rounds each, no more than one in twenty sees a difference in any figure',
+  'when a thing is compared with itself in %d rounds, at most one comparison in twenty sees a difference in any figure',
   (rounds) => {
     const draw = new Draws(rounds);
     const wrong = Array.from({ length: TRIALS }, () => compared(rounds, 0, draw)).filter(
@@ -52,7 +52,7 @@ test.each([4, 6, 12])(
   },
 );
 
-test('a fifth slower on one node is found nine times of ten in twelve rounds, and on no other node', () => {
+test('a slowdown by a fifth on one node is found nine times out of ten in twelve rounds, and on no other node', () => {
   const draw = new Draws(99);
   const trials = Array.from({ length: TRIALS }, () => compared(12, Math.log(1.2), draw));
   const found = trials.filter(([throughput, p50]) => throughput === 'worse' || p50 === 'worse');

@@ -1,4 +1,4 @@
-/** Runs as their reports have them, with made numbers. */
+/** Runs as in their reports, with made-up numbers. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
@@ -14,7 +14,7 @@ export interface Made {
   readonly seconds?: number;
   /** Of the n-th operation, ms. */
   readonly latencyMs?: (n: number) => number;
-  /** Every so-many-th operation fails; default: none. */
+  /** Every n-th operation fails; default: none. */
   readonly failing?: number;
   readonly scenario?: string;
   readonly parameters?: ScenarioResult['parameters'];

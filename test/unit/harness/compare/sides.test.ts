@@ -20,19 +20,19 @@ test('a run is found by its folder and by its name', () => {
   expect(byName).toEqual({ name: 'first', runs: byFolder?.runs });
 });
 
-test('a folder of repeats is one side, its runs in the order of time', () => {
+test('a folder of repeats is one side, with its runs in order of time', () => {
   writeRun(join(state, 'many', 'round-10'), document(10));
   writeRun(join(state, 'many', 'round-2'), document(2));
   const [side] = readSides([join(state, 'many')], state);
   expect(side?.runs.map(({ run }) => run)).toEqual(['run-2', 'run-10']);
 });
 
-test('a name that is none has the nearest one as a hint, and those there are', () => {
+test('an unknown name is refused with the nearest one as a hint', () => {
   writeRun(join(state, 'runs', 'upload-1'), document(0));
   expect(() => readSides(['uplaod-1'], state)).toThrow("no run 'uplaod-1', did you mean 'upload-1'?");
 });
 
-test('a folder without a report is none of a run', () => {
+test('a folder without a report holds no run', () => {
   expect(() => readSides([state], state)).toThrow(`${state}: no run is in it, expected report.json`);
 });
 
@@ -43,13 +43,13 @@ test.each([
   ['scenarios that are no list', { ...document(0), scenarios: 7 }, 'no list of scenarios, expected a report'],
   ['a number', 7, 'got 7, expected a report'],
   ['no JSON', '{', 'report.json: '],
-])('a report of %s is refused and named', (_, content, message) => {
+])('refuses and names a report with %s', (_, content, message) => {
   const folder = writeRun(join(state, 'runs', 'odd'), content);
   expect(() => readSides([folder], state)).toThrow(message);
   expect(() => readSides([folder], state)).toThrow(expect.objectContaining({ code: 'RUN_INVALID' }));
 });
 
-test('runs with other parameters are no repeats', () => {
+test('runs with different parameters are not repeats', () => {
   writeRun(join(state, 'mixed', 'a'), document(0));
   writeRun(join(state, 'mixed', 'b'), {
     schema: 2,

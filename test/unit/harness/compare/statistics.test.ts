@@ -19,13 +19,13 @@ test.each([
   [0.975, Number.POSITIVE_INFINITY, 1.95996],
   [0.99995, Number.POSITIVE_INFINITY, 3.89059],
 ])(
-  "the quantile of Student's t at %d with %d degrees of freedom is that of published tables",
+  "the quantile of Student's t at %d with %d degrees of freedom agrees with published tables",
   (share, freedom, t) => {
     expect(quantileOfT(share, freedom)).toBeCloseTo(t, 3);
   },
 );
 
-test('a mean of few values has the interval of Student', () => {
+test("the mean of a few values has Student's interval", () => {
   const { value, interval } = trimmedMean([1, 2, 3, 4, 5]);
   expect(value).toBe(3);
   const half = (2.7764 * Math.sqrt(2.5)) / Math.sqrt(5);
@@ -33,7 +33,7 @@ test('a mean of few values has the interval of Student', () => {
   expect(interval(0.95)[1]).toBeCloseTo(3 + half, 3);
 });
 
-test('one value far away among ten does not move the mean', () => {
+test('one outlier among ten values does not move the mean', () => {
   const usual = [0.01, -0.02, 0, 0.01, -0.01, 0.02, -0.01, 0, 0.01];
   const { value, interval } = trimmedMean([...usual, 5]);
   expect(Math.abs(value)).toBeLessThan(0.01);
@@ -52,7 +52,7 @@ test('the interval covers the truth about as often as it says', () => {
   expect(covered).toBeLessThan(970);
 });
 
-test('what coming second costs is no difference between the sides', () => {
+test('the cost of running second is not a difference between the sides', () => {
   const turned = [false, true, false, true, false, true];
   const noise = [0.01, -0.01, 0, 0.01, -0.01, 0];
   const differences = noise.map((value, i) => value + 0.05 + (turned[i] === true ? -0.3 : 0.3));
@@ -63,13 +63,13 @@ test('what coming second costs is no difference between the sides', () => {
   expect(trimmedMean(differences).interval(0.95)[1]).toBeGreaterThan(0.3);
 });
 
-test('pairs that all began with the same side say nothing about their order', () => {
+test('pairs that all began with the same side say nothing about the effect of order', () => {
   const differences = [0.1, 0.2, 0.3, 0.4];
   const same = [false, false, false, true];
   expect(crossoverMean(differences, same).interval(0.95)).toEqual(trimmedMean(differences).interval(0.95));
 });
 
-test('means of sides with unlike spread are compared as Welch does', () => {
+test("means of sides with unequal spread are compared by Welch's method", () => {
   const { value, interval } = differenceOfMeans([20, 22, 24, 26], [30, 40, 50, 60]);
   expect(value).toBe(22);
   // Standard error 6.583, 3.240 degrees of freedom, quantile 3.052.
@@ -77,7 +77,7 @@ test('means of sides with unlike spread are compared as Welch does', () => {
   expect(interval(0.95)[1]).toBeCloseTo(42.09, 1);
 });
 
-test('sides without any spread differ for sure', () => {
+test('sides without any spread differ with certainty', () => {
   expect(differenceOfMeans([1, 1, 1], [2, 2, 2]).interval(0.95)).toEqual([1, 1]);
 });
 
@@ -88,7 +88,7 @@ test("the difference of shares has Newcombe's interval", () => {
   expect(high).toBeCloseTo(-0.0524, 4);
 });
 
-test('no error in either side leaves as much open as there were too few to see one', () => {
+test('with no errors on either side, the interval is wide when there were few operations', () => {
   const none = (total: number) =>
     differenceOfShares({ count: 0, total }, { count: 0, total }).interval(0.95)[1];
   expect(none(20)).toBeGreaterThan(0.1);
@@ -100,7 +100,7 @@ test('a known error gives the interval of a normal distribution', () => {
   expect([low, high]).toEqual([expect.closeTo(0.02, 2), expect.closeTo(1.98, 2)]);
 });
 
-test('windows that depend on each other leave more open than as many that do not', () => {
+test('windows that depend on each other give a wider interval than independent ones', () => {
   const random = congruential(3);
   const alone = Array.from({ length: 200 }, () => 100 + 10 * normal(random));
   let drift = 0;

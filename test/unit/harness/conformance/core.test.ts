@@ -51,7 +51,7 @@ function graded(
   return grade({ kind: 'http', rows, open }, { level, signal }).then((report) => ({ report, closed }));
 }
 
-test('each row ends with a verdict of its own, with why and what was said', async () => {
+test('each row ends with its own verdict, the reason and the exchange', async () => {
   const { report, closed } = await graded(ROWS);
   expect(report.rows.map(({ id, verdict, reason }) => [id, verdict, reason])).toEqual([
     ['good', 'passed', undefined],
@@ -67,7 +67,7 @@ test('each row ends with a verdict of its own, with why and what was said', asyn
   expect(closed).toEqual(['closed']);
 });
 
-test('a row that is out of time says what it was still waiting for', async () => {
+test('a row that runs out of time says what it was still waiting for', async () => {
   const waits = row(
     'waits',
     async (_, { signal }) => {
@@ -91,7 +91,7 @@ test('an interrupted run keeps its results and skips the rest', async () => {
   expect(closed).toEqual(['closed']);
 });
 
-test('a long exchange is cut, and a row keeps its last ones', async () => {
+test('long messages are truncated, and a row keeps its last exchanges', async () => {
   const talkative = row('talkative', (_, { record }) => {
     for (let i = 0; i < 100; i++) record({ sent: String(i), received: 'x'.repeat(100_000) });
     return Promise.resolve();
@@ -113,7 +113,7 @@ test('the matrix counts by group and names every red row', async () => {
   expect(text).toMatch(/1 passed, 2 failed, 1 error, 2 skipped in/);
 });
 
-test('the files have every row, and nothing that a node said becomes markup', async () => {
+test('the files contain every row, and nothing that a node said becomes markup', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-conformance-'));
   try {
     const { report } = await graded(ROWS);
@@ -134,7 +134,7 @@ test('the files have every row, and nothing that a node said becomes markup', as
   }
 });
 
-test('rows are chosen by a part of their name or group', () => {
+test('rows are selected by part of their name or group', () => {
   const graded = { kind: 'http', rows: ROWS } as const;
   expect(chosenRows(graded, 'H d').map(({ id }) => id)).toEqual(['dear']);
   expect(chosenRows(graded, undefined)).toHaveLength(ROWS.length);
@@ -146,7 +146,7 @@ test('rows are chosen by a part of their name or group', () => {
   );
 });
 
-test('reports stand side by side, each red row with what is known of it', async () => {
+test('reports are shown side by side, each red row with what is known about it', async () => {
   const { report } = await graded(ROWS);
   const known = {
     ...report,
@@ -168,7 +168,7 @@ test('reports stand side by side, each red row with what is known of it', async 
   expect(conformancePage(known)).toContain('Known bug: answers 412');
 });
 
-test('a red row of a version in use says what is known of it', async () => {
+test('a red row of a released version says what is known about it', async () => {
   const deadly = row('14 no address', () => Promise.reject(new Mismatch('gone')));
   const told = async (implementation: string) =>
     (await graded([deadly], 'read', undefined, { implementation })).report.rows[0]?.known;
@@ -181,7 +181,7 @@ test('a red row of a version in use says what is known of it', async () => {
   expect(await overHttp('version 2.8.1-svcnet')).toBeUndefined();
 });
 
-test('no secret is in a report, wherever a row has put it', async () => {
+test('no secret is in a report, wherever a row has recorded it', async () => {
   const url = 'https://me:p%40ss@rpc.example/v3/0123456789abcdef0123?key=hush';
   expect(secretsOf(url)).toEqual(['me', 'p%40ss', 'p@ss', 'hush', '0123456789abcdef0123']);
   expect(secretsOf('http://127.0.0.1:8545/rpc')).toEqual([]);
@@ -194,7 +194,7 @@ test('no secret is in a report, wherever a row has put it', async () => {
   expect(report.rows[0]?.reason).toContain('[redacted]');
 });
 
-test('an interruption ends a run whose subject is still being opened, and closes what is opened late', async () => {
+test('an interruption ends a run while its subject is being opened, and closes a subject opened late', async () => {
   const interruption = new AbortController();
   const late = Promise.withResolvers<Opened<string>>();
   const closed = Promise.withResolvers<string>();
@@ -217,6 +217,6 @@ test('an interruption ends a run whose subject is still being opened, and closes
   expect(await closed.promise).toBe('closed');
 });
 
-test('a file that is no report is refused by name', () => {
+test('a file that is not a report is refused by name', () => {
   expect(() => readReport(join(import.meta.dirname, 'core.test.ts'))).toThrow(/core\.test\.ts: /);
 });

@@ -1,4 +1,4 @@
-/** What is said before a node is graded, of servers that are one and of others. */
+/** What is reported before grading, for storage nodes and for other servers. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import { spokenDialect } from '../../../../harness/conformance/http/first-look.t
 
 const GOOD = 'ab'.repeat(32);
 const signal = new AbortController().signal;
-/** What the server answers, by path; 404 in HTML for every other one. */
+/** What the server answers, by path; 404 in HTML for every other path. */
 let answers: Readonly<Record<string, readonly [status: number, body: object]>>;
 let server: Server;
 let target: string;
@@ -35,7 +35,7 @@ async function open(more: { debugTarget?: string; second?: string; batch?: strin
   return opened.implementation;
 }
 
-test('a node says its version; one without health is known by its mode', async () => {
+test('a node reports its version; one without a health endpoint is recognised by its mode', async () => {
   answers = NODE;
   expect(await open()).toBe('version 1.2');
   answers = { '/node': [200, { beeMode: 'full' }] };
@@ -55,7 +55,7 @@ test.each([
   await expect(open()).rejects.toThrow(message);
 });
 
-test('what is named beside the node must be there', async () => {
+test('everything named beside the node must be there', async () => {
   answers = { ...NODE, [`/stamps/${GOOD}`]: [200, { usable: true }] };
   expect(await open({ batch: GOOD, second: target })).toBe('version 1.2');
   await expect(open({ second: GONE })).rejects.toMatchObject({ hint: expect.stringContaining('--second') });
@@ -70,11 +70,11 @@ test.each([
   ['svc', { svcMode: 'full' }],
   ['swarm', { beeMode: 'light' }],
   ['svc', { mode: 'full' }],
-] as const)('the dialect %s is that of %j', async (dialect, node) => {
+] as const)('the dialect %s is recognised from %j', async (dialect, node) => {
   answers = { ...NODE, '/node': [200, node] };
   expect(await spokenDialect({ target }, signal)).toBe(dialect);
 });
 
-test('nobody speaks no dialect', async () => {
+test('a server that does not answer has no dialect', async () => {
   await expect(spokenDialect({ target: GONE }, signal)).rejects.toThrow(/does not answer/);
 });

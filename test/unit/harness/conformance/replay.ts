@@ -1,4 +1,4 @@
-/** Answers of a node that were kept, given again to the same rows: as they were, or with one claim broken. */
+/** Recorded answers of a node, replayed to the same rows: unchanged, or with one claim broken. */
 import {
   differences,
   type Expectation,

@@ -6,7 +6,7 @@ const LOCK = JSON.parse(
   readFileSync(new URL('../../../../package-lock.json', import.meta.url), 'utf8'),
 ) as Parameters<typeof neededPackages>[0];
 
-test('what is needed is what dependencies reach, each from the nearest place', () => {
+test('the packages needed are those that dependencies reach, each resolved from the nearest place', () => {
   const needed = neededPackages({
     packages: {
       '': { dependencies: { a: '1', dockerode: '1' } },
@@ -23,7 +23,7 @@ test('what is needed is what dependencies reach, each from the nearest place', (
   expect([...needed].sort()).toEqual(['node_modules/a', 'node_modules/a/node_modules/b', 'node_modules/c']);
 });
 
-test('of this package all that runs is needed, nothing of development and nothing of engines', () => {
+test('the image needs all packages used at runtime, none for development or for container engines', () => {
   const needed = neededPackages(LOCK);
   for (const name of ['lmdb', '@foundry-rs/anvil', 'secp256k1', 'zod', 'commander', 'yaml', 'ws'])
     expect(needed).toContain(`node_modules/${name}`);

@@ -25,7 +25,7 @@ async function defined(argv: string[], environment: Record<string, string> = {})
   return parseDefinition(found.input, found.source);
 }
 
-test('without anything it is five embedded nodes that listen on all addresses of the container', async () => {
+test('the default is five embedded nodes that listen on all addresses of the container', async () => {
   expect(await defined([])).toMatchObject({
     name: 'network',
     driver: 'embedded',
@@ -35,7 +35,7 @@ test('without anything it is five embedded nodes that listen on all addresses of
   });
 });
 
-test('the host names that it answers to are those of the variable, or of the flag', async () => {
+test('the host names it answers to come from the variable or the flag', async () => {
   const environment = { SVCNET_ALLOWED_HOSTS: 'docker, storage.example' };
   expect((await defined([], environment)).allowedHosts).toEqual(['docker', 'storage.example']);
   expect((await defined(['--allowed-hosts', 'other'], environment)).allowedHosts).toEqual(['other']);
@@ -43,12 +43,12 @@ test('the host names that it answers to are those of the variable, or of the fla
   await expect(defined(['--allowed-hosts', 'a:80'])).rejects.toThrow("allowedHosts[0]: got 'a:80'");
 });
 
-test('nodes are at 1633 and every ten above, with p2p and debug API behind, the chain at 8545', async () => {
+test('nodes use port 1633 and every tenth port above it, followed by p2p and debug API; the chain uses 8545', async () => {
   const ports = wantedPorts(await defined(['--nodes', '2'])).map(({ port }) => port);
   expect(ports).toEqual([8545, 1633, 1634, 1635, 1643, 1644, 1645]);
 });
 
-test('variables are taken, flags win over them, and empty variables are none', async () => {
+test('variables are read, flags win over them, and empty variables count as unset', async () => {
   const environment = { SVCNET_NODES: '3', SVCNET_SEED: '9', SVCNET_DIALECT: 'swarm' };
   const seen = ({ nodes, seed, dialect }: Definition) => [nodes[0]?.count, seed, dialect];
   expect(seen(await defined([], environment))).toEqual([3, 9n, 'swarm']);
@@ -57,7 +57,7 @@ test('variables are taken, flags win over them, and empty variables are none', a
   expect(seen(await defined([], { SVCNET_NODES: '', SVCNET_SEED: '' }))).toEqual([5, undefined, 'svc']);
 });
 
-test('a file is taken with all it says, flags and variables win over it', async () => {
+test('a file is read as a whole, and flags and variables win over it', async () => {
   const file = written(
     'seed: 1\nname: mine\nnodes: [{ count: 4 }]\nchain: { blockTime: 2s }\nlisten: 127.0.0.1\n',
   );
@@ -82,7 +82,7 @@ test.each([
   });
 });
 
-test('a file that there is not, and one that wants containers, are refused', async () => {
+test('a missing file, and one that asks for containers, are refused', async () => {
   await expect(networkDefinition(['-f', '/nowhere.yaml'], {})).rejects.toThrow("-f: no file '/nowhere.yaml'");
   const file = written('driver: docker\n');
   await expect(networkDefinition(['-f', file], {})).rejects.toThrow(
@@ -90,7 +90,7 @@ test('a file that there is not, and one that wants containers, are refused', asy
   );
 });
 
-test('help is asked for, and names every flag and its variable', async () => {
+test('help is printed on request, and names every flag with its variable', async () => {
   expect(await networkDefinition(['--help'], {})).toBeUndefined();
   for (const word of [
     '--nodes',

@@ -14,7 +14,7 @@ function files(): Map<string, string> {
   return new Map(dashboardFiles(given).map(({ path, content }) => [path, content]));
 }
 
-test('a node is scraped at its debug API, with its name and its group', () => {
+test('a node is scraped at its debug API, with the labels of its name and its group', () => {
   expect(JSON.parse(nodeTargets([node]))).toEqual([
     {
       targets: ['127.0.0.1:1635'],
@@ -30,7 +30,7 @@ test('an attached node may be behind HTTPS and below a path', () => {
   ]);
 });
 
-test('series of the harness keep the labels that they have', () => {
+test('series of the harness keep their own labels', () => {
   expect(JSON.parse(testbedTargets('http://127.0.0.1:5/metrics'))).toEqual([
     { targets: ['127.0.0.1:5'], labels: { __scheme__: 'http', __metrics_path__: '/metrics' } },
   ]);
@@ -40,7 +40,7 @@ test('series of the harness keep the labels that they have', () => {
   );
 });
 
-test('Prometheus scrapes as often as it was asked to, and reads the rules beside its file', () => {
+test('Prometheus scrapes at the requested interval, and reads the rules beside its file', () => {
   expect(parse(files().get('prometheus/prometheus.yml') ?? '')).toMatchObject({
     global: { scrape_interval: '1500ms', scrape_timeout: '1500ms' },
     rule_files: ['rules.yml'],
@@ -48,7 +48,7 @@ test('Prometheus scrapes as often as it was asked to, and reads the rules beside
   expect(files().get('prometheus/rules.yml')).toContain('alert: NodeDown');
 });
 
-test('Grafana finds Prometheus and all nine boards, and nobody can change them', () => {
+test('Grafana finds Prometheus and all nine boards, and no user can change them', () => {
   const found = files();
   const source = parse(found.get('grafana/provisioning/datasources/prometheus.yml') ?? '') as object;
   expect(source).toMatchObject({

@@ -26,12 +26,12 @@ test('a flag wins over the variable, and the variable over the path', () => {
   expect(findProgram('prometheus', onPath, { PATH: '', SVCNET_PROMETHEUS: named })).toBe(onPath);
 });
 
-test('an empty variable names nothing, and without a program there is none', () => {
+test('an empty variable names nothing, and without a program the result is undefined', () => {
   expect(findProgram('prometheus', undefined, { PATH: '/nowhere', SVCNET_PROMETHEUS: '' })).toBeUndefined();
   expect(findProgram('grafana', undefined, {})).toBeUndefined();
 });
 
-test('a program that is named and cannot be run is an error that says where it is named', () => {
+test('a named program that cannot be run is an error that says where it was named', () => {
   const plain = program('named/plain', 0o644);
   expect(() => findProgram('prometheus', '/nowhere/prometheus', {})).toThrow(
     "--prometheus: no such file '/nowhere/prometheus'",
@@ -42,7 +42,7 @@ test('a program that is named and cannot be run is an error that says where it i
   expect(() => findProgram('grafana', folder, {})).toThrow('is not a program that can be run');
 });
 
-test("Grafana's own files are beside its program, also behind a link, or where packages put them", () => {
+test("Grafana's own files are found beside its program, also behind a link, or where packages put them", () => {
   const grafana = program('grafana-12/bin/grafana');
   expect(() => grafanaHome(grafana, '/nowhere')).toThrow("found no folder 'public'");
   mkdirSync(join(folder, 'grafana-12', 'public'));
@@ -65,7 +65,7 @@ test('Prometheus listens on loopback and keeps its data in the folder', () => {
   });
 });
 
-test('Grafana listens on loopback, needs no login and lets nobody change anything', () => {
+test('Grafana listens on loopback, needs no login and lets no user change anything', () => {
   const { args, env } = serverCommand({ ...plan, name: 'grafana' }, join(folder, 'grafana-12/bin/grafana'));
   expect(args).toEqual(['server', '--homepath', join(folder, 'grafana-12')]);
   expect(env).toMatchObject({
@@ -79,7 +79,7 @@ test('Grafana listens on loopback, needs no login and lets nobody change anythin
   expect(serverCommand({ ...plan, name: 'grafana' }, server).args[0]).toBe('--homepath');
 });
 
-test('a container shares the network and the folder of its machine, and goes when it stops', () => {
+test('a container shares the network and the folder of its machine, and is removed when it stops', () => {
   const owner = { token: 'a-token', name: 'local' };
   for (const name of ['prometheus', 'grafana'] as const) {
     expect(serverContainer({ ...plan, name }, { owner, user: '1000:100' })).toMatchObject({

@@ -20,7 +20,7 @@ function composeOf(...given: Parameters<typeof requestFor>) {
   };
 }
 
-/** What the file's first container writes, with the variables that it is given. */
+/** What the first container of the file writes, given these variables. */
 async function prepared(environment: Record<string, string>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-export-'));
   folders.push(folder);
@@ -33,7 +33,7 @@ test("the repository's compose file is what an export with the defaults writes",
   expect(readFileSync('docker-compose.yml', 'utf8')).toBe(file?.content);
 });
 
-test('the first container prepares the network that the file describes, of the seed that it is given', async () => {
+test('the first container prepares the network that the file describes, from the seed it is given', async () => {
   const input = {
     name: 'demo',
     nodes: [{ count: 2, options: { 'welcome-message': 'a $HOME of one' } }, { mode: 'light' as const }],
@@ -59,7 +59,7 @@ test('the first container prepares the network that the file describes, of the s
   expect(readFileSync(join(other, 'env'), 'utf8')).not.toBe(readFileSync(join(folder, 'env'), 'utf8'));
 });
 
-test('each node has its batches, and a boot node none', () => {
+test('each node has its batches, and a boot node has none', () => {
   const input = { nodes: [{ mode: 'boot' as const }, { count: 2 }], batches: [{ depth: 18 }, { depth: 17 }] };
   const [, file] = exportCompose(requestFor(input)).files;
   const { batches } = parse(file?.content ?? '') as { batches: { id: string; node: string }[] };
@@ -67,7 +67,7 @@ test('each node has its batches, and a boot node none', () => {
   expect(new Set(batches.map(({ id }) => id)).size).toBe(4);
 });
 
-test('published ports, the address they are published at, limits and images are those of the definition', () => {
+test('published ports and their address, limits and images are those of the definition', () => {
   const { services } = composeOf({
     nodes: [{ resources: { cpus: 0.25, memory: '128MiB' }, image: 'other:1' }, { count: 1 }],
     ports: { first: 17_000, stride: 3 },
@@ -88,14 +88,14 @@ test('published ports, the address they are published at, limits and images are 
   expect(services['chain']?.['ports']).toEqual(['0.0.0.0:18000:8545', '127.0.0.1:18001:8546']);
 });
 
-test('the control endpoint of the chain is on loopback alone, and the network file knows it there', () => {
+test('the control endpoint of the chain is on loopback only, and the network file lists it there', () => {
   const [, file] = exportCompose(requestFor({ nodes: 1, listen: '10.0.0.7' })).files;
   const { chain, nodes } = parse(file?.content ?? '') as { chain: object; nodes: { api: string }[] };
   expect(chain).toEqual({ rpc: 'http://10.0.0.7:8545', control: 'http://127.0.0.1:8546' });
   expect(nodes[0]?.api).toBe('http://10.0.0.7:1633');
 });
 
-test('an image that was chosen is not built', () => {
+test('a chosen image is not built', () => {
   const { services } = composeOf({ nodes: 1 }, { image: 'registry.test/svcnet:1' });
   for (const service of Object.values(services).filter(({ profiles }) => profiles === undefined)) {
     expect(service['image']).toBe('registry.test/svcnet:1');
@@ -106,7 +106,7 @@ test('an image that was chosen is not built', () => {
   });
 });
 
-test('a preparation without a definition, with a wrong one or with a wrong seed says so', async () => {
+test('preparing without a definition, or with a wrong definition or seed, says so', async () => {
   await expect(prepared({ SVCNET_DEFINITION: 'nodes: 0' })).rejects.toThrow(
     /SVCNET_DEFINITION: nodes: got 0/,
   );
@@ -115,7 +115,7 @@ test('a preparation without a definition, with a wrong one or with a wrong seed 
   );
 });
 
-test('the profile has Prometheus and Grafana, which read what the first container has written and no keys', async () => {
+test('the profile has Prometheus and Grafana, which read what the first container wrote, but no keys', async () => {
   const { services } = composeOf({ nodes: 2 });
   const inProfile = Object.entries(services).filter(([, { profiles }]) => profiles !== undefined);
   expect(inProfile.map(([name]) => name)).toEqual(['prometheus', 'grafana']);

@@ -1,4 +1,4 @@
-/** No API server is asked: the manifests are compared with the client's models, and with each other. */
+/** No API server is involved: the manifests are compared with the client's models, and with each other. */
 import * as kubernetes from '@kubernetes/client-node';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -78,13 +78,13 @@ function strangers(value: unknown, type: string, at: string): string[] {
   });
 }
 
-test('every field is one of the API, and of its type', () => {
+test('every field is part of the API and has its type', () => {
   expect(
     manifests.flatMap((one) => strangers(one, `V1${one.kind}`, `${one.kind} ${one.metadata.name}`)),
   ).toEqual([]);
 });
 
-test('a field that the API does not have is found', () => {
+test('a field that is not part of the API is found', () => {
   const wrong = { apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: '80', prot: 'TCP' }] } };
   expect(strangers(wrong, 'V1Service', 'it')).toEqual([
     'it.spec.ports[0].port is string, not number',
@@ -92,7 +92,7 @@ test('a field that the API does not have is found', () => {
   ]);
 });
 
-test('all is in one namespace, which comes first, and no name is taken twice', () => {
+test('everything is in one namespace, which comes first, and no name is used twice', () => {
   const [namespace, ...rest] = manifests;
   expect(namespace).toMatchObject({ kind: 'Namespace', metadata: { name: 'demo' } });
   expect(rest.every(({ metadata }) => metadata.namespace === 'demo')).toBe(true);
@@ -100,7 +100,7 @@ test('all is in one namespace, which comes first, and no name is taken twice', (
   expect(new Set(names).size).toBe(names.length);
 });
 
-test('every pod has a configuration and the keys that its set mounts for it', () => {
+test('every pod has a configuration and the keys that its set mounts', () => {
   for (const { name, set } of pods.filter(({ set: { metadata } }) => metadata?.name !== 'chain')) {
     const volumes = set.spec?.template.spec?.volumes ?? [];
     const config = volumes.find(({ configMap }) => configMap !== undefined)?.configMap?.name;
@@ -124,7 +124,7 @@ test('no key is mounted by a set whose pod does not own it', () => {
   expect(mounted.map(({ key }) => key).sort()).toEqual(Object.keys(secrets[0]?.stringData ?? {}).sort());
 });
 
-test('what a container mounts is a volume or a claim of its set, and every volume is mounted', () => {
+test('every mount of a container is a volume or a claim of its set, and every volume is mounted', () => {
   for (const set of sets) {
     const claims = (set.spec?.volumeClaimTemplates ?? []).map(({ metadata }) => metadata?.name);
     const volumes = (set.spec?.template.spec?.volumes ?? []).map(({ name }) => name);
@@ -139,7 +139,7 @@ test('what a container mounts is a volume or a claim of its set, and every volum
   }
 });
 
-test('a set finds its pods and names a service that selects them', () => {
+test('a set selects its pods and names a service that selects them too', () => {
   for (const set of sets) {
     expect(selects(set.spec?.selector.matchLabels, labelsOf(set))).toBe(true);
     const others = sets.filter((other) => other !== set);
@@ -159,7 +159,7 @@ test('a service selects pods, and its ports are those of their containers', () =
   }
 });
 
-test('each node of the network file has a service that leads to one pod, whose configuration has its name', () => {
+test('each node of the network file has a service that leads to one pod, whose configuration holds its name', () => {
   const { network } = exported();
   expect(network.nodes).toHaveLength(5);
   for (const { name } of network.nodes) {
@@ -182,7 +182,7 @@ test('each node of the network file has a service that leads to one pod, whose c
   }
 });
 
-test('probes ask ports that their container has', () => {
+test('probes use ports of their container', () => {
   for (const set of sets) {
     for (const { ports = [], startupProbe, readinessProbe, livenessProbe } of set.spec?.template.spec
       ?.containers ?? []) {
@@ -193,7 +193,7 @@ test('probes ask ports that their container has', () => {
   }
 });
 
-test('pods have what the restricted standard wants, and requests and limits', () => {
+test('pods meet the restricted standard, and have requests and limits', () => {
   for (const set of sets) {
     expect(set.spec?.template.spec?.securityContext).toMatchObject({
       runAsNonRoot: true,
@@ -215,7 +215,7 @@ test('pods have what the restricted standard wants, and requests and limits', ()
   });
 });
 
-test('each set of nodes has a disruption budget that selects it alone', () => {
+test('each set of nodes has a disruption budget that selects only this set', () => {
   const budgets = ofKind<kubernetes.V1PodDisruptionBudget>('PodDisruptionBudget');
   const selected = budgets.map(({ spec }) =>
     sets
@@ -225,7 +225,7 @@ test('each set of nodes has a disruption budget that selects it alone', () => {
   expect(selected).toEqual([['group-0'], ['group-1']]);
 });
 
-test('nodes of one group have their own names as pods', () => {
+test('nodes of one group have their own names as pod names', () => {
   const [one] = ofKind<kubernetes.V1StatefulSet>('StatefulSet', exported({ nodes: 3 }).manifests).slice(1);
   expect(one).toMatchObject({
     metadata: { name: 'node' },

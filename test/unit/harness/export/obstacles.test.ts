@@ -71,7 +71,7 @@ test('an interface can be chosen where the file is for one machine', () => {
   }
 });
 
-test('a name that no namespace can have is refused for kubernetes alone', () => {
+test('a name that is invalid for a namespace is refused for kubernetes only', () => {
   expect(found({ name: 'a-' }, 'kubernetes')).toEqual([expect.stringMatching(/^name: got 'a-'/)]);
   expect(found({ name: 'a-' }, 'stack')).toEqual([]);
 });

@@ -34,7 +34,7 @@ function exported(input: DefinitionInput = MIXED, machines: readonly Machine[] =
   return { stack, contents, network: parse(contents.get('network.yaml')?.content ?? '') as unknown };
 }
 
-test('everything that a service names is declared, and everything declared is used and comes from a file', () => {
+test('everything a service refers to is declared, and everything declared is used and comes from a file', () => {
   const { stack, contents } = exported();
   const services = Object.values(stack.services);
   const used = (pick: (service: Service) => string[]) => services.flatMap(pick).sort();
@@ -54,7 +54,7 @@ test('everything that a service names is declared, and everything declared is us
   expect(contents.size).toBe(declared.length + 2);
 });
 
-test('a node sees its own keys and no others, readable by its user alone', () => {
+test('a node sees only its own keys, readable only by its user', () => {
   const { stack, contents } = exported();
   const nodes = Object.entries(stack.services).filter(([name]) => name !== 'chain');
   expect(nodes).toHaveLength(5);
@@ -69,7 +69,7 @@ test('a node sees its own keys and no others, readable by its user alone', () =>
   expect(secret.every((path) => path.startsWith('secrets/'))).toBe(true);
 });
 
-test('no two services are published at the same port, and the control endpoint of the chain at none', () => {
+test('no two services are published at the same port, and the control endpoint of the chain is not published', () => {
   const { stack } = exported({ nodes: 120 });
   const published = Object.values(stack.services).flatMap(({ ports }) => ports);
   expect(new Set(published.map(({ published: port }) => port)).size).toBe(published.length);
@@ -77,14 +77,14 @@ test('no two services are published at the same port, and the control endpoint o
   expect(stack.services['chain']?.ports.map(({ target }) => target)).toEqual([8545]);
 });
 
-test('ports are those of the machine, and names lead to containers: neither needs a balancer in the kernel', () => {
+test('ports are those of the machine and names lead to containers: neither needs a load balancer in the kernel', () => {
   for (const { ports, deploy } of Object.values(exported().stack.services)) {
     expect(ports.every(({ mode }) => mode === 'host')).toBe(true);
     expect(deploy.endpoint_mode).toBe('dnsrr');
   }
 });
 
-test('the nodes are dealt out to the machines, and the network file knows where each is', () => {
+test('nodes are distributed over the machines, and the network file knows where each one is', () => {
   const machines = [
     { name: 'a', address: '10.0.0.1' },
     { name: 'b', address: '10.0.0.2' },
@@ -107,13 +107,13 @@ test('the nodes are dealt out to the machines, and the network file knows where 
   });
 });
 
-test('without machines the swarm chooses those of the nodes, and the chain stays on a manager', () => {
+test('without machines the swarm places the nodes, and the chain stays on a manager', () => {
   const { stack } = exported();
   expect(stack.services['node-0']?.deploy).not.toHaveProperty('placement');
   expect(stack.services['chain']?.deploy.placement?.constraints).toEqual(['node.role == manager']);
 });
 
-test('limits of a group are those of its containers alone', () => {
+test('the limits of a group apply only to its containers', () => {
   const { stack } = exported();
   expect(stack.services['node-2']?.deploy.resources).toEqual({
     limits: { cpus: '0.5', memory: '268435456b' },
@@ -127,11 +127,11 @@ test('the same seed is exported byte for byte the same, so that deploying it aga
   const names = (input: DefinitionInput) =>
     Object.values(exported(input).stack.configs).map(({ name }) => name);
   const changed = names({ ...MIXED, credit: 'low' });
-  // The chain's is the same, those of the nodes have another content and so other names.
+  // That of the chain stays the same; those of the nodes have different content and so different names.
   expect(names(MIXED).filter((name) => changed.includes(name))).toHaveLength(1);
 });
 
-test('a node answers to its service and to the name of its machine, which other machines reach', () => {
+test('a node answers to the name of its service and to that of its machine, which other machines can reach', () => {
   const machines = [
     { name: 'one', address: 'one.example' },
     { name: 'two', address: '10.0.0.2' },
@@ -147,7 +147,7 @@ test('a node answers to its service and to the name of its machine, which other 
   expect(second).toMatchObject({ 'api-open': true, 'allowed-hosts': ['node-1', 'storage.example'] });
 });
 
-test('a node is told its name in the network, and the configuration of a node names the chain and the bootnodes', () => {
+test('a node is given its name in the network, and its configuration names the chain and the bootnodes', () => {
   const { contents } = exported();
   expect(JSON.parse(contents.get('configs/node-4.yaml')?.content ?? '')).toMatchObject({
     'nat-addr': 'node-4:1634',

@@ -49,7 +49,7 @@ const blink: FaultKind<{ node: string }> = {
   text: ({ node }) => `makes ${node} blink`,
   begin: (_ground, { node }) => Promise.resolve({ node }),
 };
-/** Takes three nodes away, one after the other; `stop` is called when the second one is away. */
+/** Takes three nodes away, one after another; `stop` is called when the second one is away. */
 let stop: () => void = () => undefined;
 const tour: FaultKind<{ node: string }> = {
   ...blink,
@@ -103,7 +103,7 @@ function journal(): FaultLine[] {
 }
 
 describe('faults of a cluster', () => {
-  it('are listed and healed by another process than the one that began them', async () => {
+  it('are listed and healed by a process other than the one that began them', async () => {
     const began = await open().begin({ kind: 'slow', node: 'node-0' });
     expect(began).toMatchObject({
       id: 'f1',
@@ -120,7 +120,7 @@ describe('faults of a cluster', () => {
     expect(journal().map(({ event, id }) => `${event} ${id}`)).toEqual(['begin f1', 'end f1']);
   });
 
-  it('are healed one by one, or all, the latest first', async () => {
+  it('are healed one by one or all at once, the latest first', async () => {
     const faults = open();
     await faults.begin({ kind: 'slow', node: 'node-0' });
     await faults.begin({ kind: 'slow', node: 'node-3' });
@@ -131,7 +131,7 @@ describe('faults of a cluster', () => {
     await expect(faults.heal('f1')).rejects.toThrow("no fault 'f1' is active (none is)");
   });
 
-  it('that cannot be ended stay active, and the others are ended', async () => {
+  it('stay active when they cannot be ended, while the others are ended', async () => {
     const faults = open();
     await faults.begin({ kind: 'slow', node: 'node-0' });
     await faults.begin({ kind: 'slow', node: 'node-1' });
@@ -139,7 +139,7 @@ describe('faults of a cluster', () => {
     expect((await faults.list()).map(({ id }) => id)).toEqual(['f2']);
   });
 
-  it('are listed and healed also when nobody can tell their effect', async () => {
+  it('are listed and healed even when their effect is unknown', async () => {
     const faults = open();
     await faults.begin({ kind: 'slow', node: 'node-4' });
     expect((await faults.list()).map(({ effect }) => effect)).toEqual([{}]);
@@ -147,7 +147,7 @@ describe('faults of a cluster', () => {
     expect(await faults.list()).toEqual([]);
   });
 
-  it('that are being begun while those of this process are healed are ended as well', async () => {
+  it('are ended when they are just being begun while those of this process are healed', async () => {
     const faults = open();
     const beginning = faults.begin({ kind: 'slow', node: 'node-0' });
     expect((await faults.healOwn()).map(({ id }) => id)).toEqual(['f1']);
@@ -155,7 +155,7 @@ describe('faults of a cluster', () => {
     expect(await faults.list()).toEqual([]);
   });
 
-  it('are ended once when two ask for it at the same time', async () => {
+  it('are ended once when two calls ask for it at the same time', async () => {
     const faults = open();
     await faults.begin({ kind: 'slow', node: 'node-0' });
     const [one, other] = await Promise.all([faults.heal(), faults.heal()]);
@@ -163,7 +163,7 @@ describe('faults of a cluster', () => {
     expect(done).toEqual(['begin node-0', 'end node-0']);
   });
 
-  it('that end as they begin are not active afterwards', async () => {
+  it('are not active afterwards when they end as they begin', async () => {
     const faults = open();
     const blinked = await faults.begin({ kind: 'blink', node: 'node-0' });
     expect(blinked.endAt).toBeDefined();
@@ -171,14 +171,14 @@ describe('faults of a cluster', () => {
     expect(faults.history).toEqual([blinked]);
   });
 
-  it('leave nothing when they cannot be begun', async () => {
+  it('leave nothing behind when they cannot be begun', async () => {
     const faults = open();
     await expect(faults.begin({ kind: 'slow', node: 'node-2' })).rejects.toThrow('it is too fast');
     expect(await faults.list()).toEqual([]);
     expect(journal()).toEqual([]);
   });
 
-  it('that are stopped half-way undo what they have begun, and say what stays', async () => {
+  it('undo what they have begun when stopped half-way, and say what remains', async () => {
     const faults = open();
     const interruption = new AbortController();
     stop = () => interruption.abort(new HarnessError('INTERRUPTED', 'interrupted by SIGINT'));
@@ -192,7 +192,7 @@ describe('faults of a cluster', () => {
     expect(journal().map(({ event, id }) => `${event} ${id}`)).toEqual(['begin f1', 'end f1']);
   });
 
-  it('that have just begun when they are interrupted are undone', async () => {
+  it('are undone when interrupted just as they have begun', async () => {
     const faults = open();
     const interruption = new AbortController();
     const begun = faults.begin({ kind: 'slow', node: 'node-0' }, { signal: interruption.signal });
@@ -202,7 +202,7 @@ describe('faults of a cluster', () => {
     expect(await faults.list()).toEqual([]);
   });
 
-  it('that are being begun are stopped when those of this process are healed', async () => {
+  it('are stopped while they are being begun when those of this process are healed', async () => {
     const faults = open();
     let healed: Promise<unknown> = Promise.resolve();
     stop = () => void (healed = faults.healOwn());
@@ -211,7 +211,7 @@ describe('faults of a cluster', () => {
     expect(done.at(-1)).toBe('end node-0');
   });
 
-  it('that fail half-way and cannot be undone stay, with the command that undoes them', async () => {
+  it('stay when they fail half-way and cannot be undone, with the command that undoes them', async () => {
     const faults = open();
     await expect(faults.begin({ kind: 'stuck', node: 'node-1' })).rejects.toMatchObject({
       code: 'FAULT_REFUSED',
@@ -221,7 +221,7 @@ describe('faults of a cluster', () => {
     expect((await faults.list()).map(({ id }) => id)).toEqual(['f1']);
   });
 
-  it('of a process that has died half-way are undone by another one', async () => {
+  it('are undone by another process when theirs has died half-way', async () => {
     const faults = open();
     const dead = new Promise<never>(() => undefined);
     stop = () => undefined;
@@ -238,7 +238,7 @@ describe('faults of a cluster', () => {
     expect(done).toEqual(['end node-0']);
   });
 
-  it('refuse a request by what is wrong with it', async () => {
+  it('refuse a request and say what is wrong with it', async () => {
     const faults = open();
     await expect(faults.begin({ kind: 'slw', node: 'node-0' })).rejects.toThrow(
       "no fault 'slw', did you mean 'slow'? (known: slow, blink, tour, stuck, impossible)",
@@ -257,7 +257,7 @@ describe('a fault of links', () => {
   it.each([
     [true, undefined],
     [false, expect.stringContaining('not known here which node opened a connection')],
-  ])('says where it is not known who dials (known: %s)', (knowsDiallers, note) => {
+  ])('says where it is unknown which node dials (known: %s)', (knowsDiallers, note) => {
     const driver = { links: () => ({ knowsDiallers }) };
     const ground = { driver, linkProxy: () => undefined } as unknown as FaultGround;
     for (const kind of [LINK, PARTITION, ISOLATE]) expect(kind.note?.(ground)).toEqual(note);
@@ -265,7 +265,7 @@ describe('a fault of links', () => {
 });
 
 describe('the effect of a fault', () => {
-  it('is told by its counters', () => {
+  it('is reported by its counters', () => {
     expect(effectText({ 'bytes delayed': 4096, 'connections cut': 0 })).toBe('4,096 bytes delayed');
     expect(effectText({ 'bytes delayed': 0 })).toBe('no effect');
     expect(hadEffect({ effect: { 'bytes delayed': 1 } })).toBe(true);

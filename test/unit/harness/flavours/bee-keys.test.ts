@@ -11,7 +11,7 @@ test('the peer id is that of a real node with the same key', () => {
   expect(p256Identity(scalar(1n)).peerId).toBe(vectors.identities[0]?.peerId);
 });
 
-test('the key file holds the private key as a SEC1 structure, and names it by the uncompressed point', () => {
+test('the key file holds the private key as a SEC1 structure, and is named by the uncompressed point', () => {
   const { secret, address } = p256Identity(scalar(12_345n));
   const key = createPrivateKey({ key: Buffer.from(secret), format: 'der', type: 'sec1' });
   const { d = '', x = '', y = '' } = key.export({ format: 'jwk' });
@@ -23,8 +23,11 @@ test('the key file holds the private key as a SEC1 structure, and names it by th
   expect(createPublicKey(key).asymmetricKeyDetails?.namedCurve).toBe('prime256v1');
 });
 
-test.each([0n, ORDER, ORDER + 1n])('what is no private key (%s) becomes one, always the same', (value) => {
-  const identity = p256Identity(scalar(value));
-  expect(identity.peerId).toMatch(/^Qm[1-9A-HJ-NP-Za-km-z]{44}$/);
-  expect(p256Identity(scalar(value))).toEqual(identity);
-});
+test.each([0n, ORDER, ORDER + 1n])(
+  'an invalid private key (%s) is mapped to a valid one, always the same',
+  (value) => {
+    const identity = p256Identity(scalar(value));
+    expect(identity.peerId).toMatch(/^Qm[1-9A-HJ-NP-Za-km-z]{44}$/);
+    expect(p256Identity(scalar(value))).toEqual(identity);
+  },
+);

@@ -4,7 +4,7 @@ import { NODE_FLAGS, svcContainer } from '../../../../harness/flavours/svc-progr
 
 const DOCKERFILE = readFileSync(new URL('../../../../node/Dockerfile', import.meta.url), 'utf8');
 
-test('the image compiles the node under the flags of its containers: code compiled under others is not used', () => {
+test('the image compiles the node with the flags of its containers: code compiled with other flags is not used', () => {
   expect(svcContainer('start').entrypoint).toEqual(['node', ...NODE_FLAGS, 'node/main.ts']);
   expect(DOCKERFILE).toContain(`\nRUN node ${NODE_FLAGS.join(' ')} node/main.ts compile\n`);
   const entrypoint = ['node', ...NODE_FLAGS, 'harness/containers.ts'].map((word) => JSON.stringify(word));

@@ -13,7 +13,7 @@ async function* piece(data: Uint8Array): AsyncGenerator<Uint8Array> {
   yield data;
 }
 
-test('a tree as a form has every file under its whole path, with its bytes', async () => {
+test('a tree as a form has every file under its full path, with its bytes', async () => {
   const { body, contentType } = formOf(TREE);
   const seen: { path: string; data: Uint8Array }[] = [];
   for await (const entry of multipartEntries(piece(body), contentType)) {
@@ -23,7 +23,7 @@ test('a tree as a form has every file under its whole path, with its bytes', asy
   expect(seen).toEqual(TREE);
 });
 
-test('archive and form of a tree hold the same data in manifests of their own', async () => {
+test('archive and form of a tree hold the same data in different manifests', async () => {
   const archive = await expectTar(await tarOf(TREE));
   const form = await expectForm(formOf(TREE));
   expect(form.reference).not.toBe(archive.reference);

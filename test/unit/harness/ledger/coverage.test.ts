@@ -11,7 +11,7 @@ test('with radius 0 one node covers everything', () => {
   expect(uncovered([storer('1011', 0)])).toEqual([]);
 });
 
-test('every part without a node is named once, as large as it is', () => {
+test('every part without a node is named once, at its full size', () => {
   expect(uncovered([storer('00', 2), storer('111', 3)])).toEqual(['01', '10', '110']);
 });
 
@@ -19,6 +19,6 @@ test('a node with a smaller radius covers what a deeper one beside it does not',
   expect(uncovered([storer('000', 3), storer('01', 1), storer('10', 1)])).toEqual([]);
 });
 
-test('of a network without an answer nothing is said', () => {
+test('a network that gave no answer has no uncovered parts', () => {
   expect(uncovered([])).toEqual([]);
 });

@@ -40,7 +40,7 @@ test('a chunk that any node holds is found', async () => {
   expect(verdict).toEqual({ acknowledged: 2, found: 2, missing: 0, losses: [] });
 });
 
-test('a chunk that nobody holds is a loss, with the node that should have it', async () => {
+test('a chunk that no node holds is a loss, reported with the node that should have it', async () => {
   const ledger = new Ledger();
   await ledger.add(entry([hex(0x1f), hex(0x2f)]));
   const verdict = await ledger.verify(
@@ -54,7 +54,7 @@ test('a chunk that nobody holds is a loss, with the node that should have it', a
   expect(ledger.result()).toEqual(verdict);
 });
 
-test('nodes are asked closest first, so a healthy network costs one request a chunk', async () => {
+test('nodes are asked closest first, so a healthy network costs one request per chunk', async () => {
   const ledger = new Ledger();
   await ledger.add(entry([hex(0x2f)]));
   const askedFar: string[] = [];
@@ -65,7 +65,7 @@ test('nodes are asked closest first, so a healthy network costs one request a ch
   expect(askedFar).toEqual([]);
 });
 
-test('a chunk of two uploads counts once', async () => {
+test('a chunk that belongs to two uploads counts once', async () => {
   const ledger = new Ledger();
   await ledger.add(entry([hex(1), hex(2)]));
   await ledger.add(entry([hex(2), hex(3)]));

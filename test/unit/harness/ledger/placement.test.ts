@@ -30,7 +30,7 @@ function node(fake: Fake): ClusterNode {
 const LOW = address(0x01);
 const HIGH = address(0x81);
 
-test('a chunk belongs to every node whose radius takes it in', async () => {
+test('a chunk belongs to every node whose radius covers it', async () => {
   const near = { name: 'near', overlay: 0x00, radius: 1, holds: new Set([LOW]) };
   const all = { name: 'all', overlay: 0xc0, radius: 0, holds: new Set<string>() };
   const far = { name: 'far', overlay: 0xf0, radius: 1, holds: new Set<string>() };
@@ -42,7 +42,7 @@ test('a chunk belongs to every node whose radius takes it in', async () => {
   expect(await watch.look(SIGNAL)).toMatchObject({ done: [{ chunk: LOW, lacking: [] }] });
 });
 
-test('the closest node has to hold a chunk that no radius takes in', async () => {
+test('the closest node has to hold a chunk that no radius covers', async () => {
   const low = { name: 'low', overlay: 0x00, radius: 8, holds: new Set<string>() };
   const high = { name: 'high', overlay: 0x80, radius: 8, holds: new Set([LOW]) };
   const watch = new PlacementWatch([LOW], [low, high].map(node));
@@ -61,7 +61,7 @@ test('chunks that have arrived are not asked for again', async () => {
   expect(only.asked).toBe(3);
 });
 
-test('a node that does not answer is what is missing', async () => {
+test('a node that does not answer is reported as missing', async () => {
   const broken = {
     overlay: address(0),
     client: { status: () => Promise.reject(new Error('no answer')) },

@@ -9,7 +9,7 @@ const rule: LinkRule = {
   conditions: { latencyMs: 10 },
 };
 
-test('a rule meets both directions of its links, and no other link', () => {
+test('a rule applies to both directions of its links, and to no other link', () => {
   const active = new ActiveRule(rule);
   expect(active.meets(['node-0'], ['node-2'])).toBe(true);
   expect(active.meets(['node-2'], ['node-0'])).toBe(true);
@@ -17,13 +17,13 @@ test('a rule meets both directions of its links, and no other link', () => {
   expect(active.meets(['node-0'], ['node-0'])).toBe(false);
 });
 
-test('a rule for one direction leaves the other alone', () => {
+test('a rule for one direction does not apply to the other', () => {
   const active = new ActiveRule({ ...rule, oneWay: true });
   expect(active.meets(['node-0'], ['node-1'])).toBe(true);
   expect(active.meets(['node-1'], ['node-0'])).toBe(false);
 });
 
-test('who is unknown may be any node; a stranger is none', () => {
+test('an unknown end may be any node, a stranger is none', () => {
   const active = new ActiveRule(rule);
   expect(active.meets(undefined, ['node-0'])).toBe(true);
   expect(active.meets(['node-1'], undefined)).toBe(true);
@@ -33,7 +33,7 @@ test('who is unknown may be any node; a stranger is none', () => {
   expect(active.meets(['node-1', 'node-3'], ['node-0'])).toBe(true);
 });
 
-test('a share of the links follows from the seed, and is the same in both directions', () => {
+test('a share of the links is drawn from the seed, and is the same in both directions', () => {
   const names = Array.from({ length: 60 }, (_, i) => `node-${i}`);
   const pairs = names.flatMap((a, i) => names.slice(i + 1).map((b) => [a, b] as const));
   const chosen = (seed: string) => {
@@ -48,7 +48,7 @@ test('a share of the links follows from the seed, and is the same in both direct
   expect(chosen('6')).not.toEqual(links);
 });
 
-test('each rule counts what it has done, also when it is over', () => {
+test('each rule counts what it has done, and keeps the count when it is over', () => {
   const rules = new Rules();
   rules.begin('slow', rule);
   rules.begin('stalled', { ...rule, conditions: { stall: true } });

@@ -13,7 +13,7 @@ test.each([1000, 65_536, 2_000_000])('no bucket of a batch for %i chunks overflo
   expect(fullest).toBeLessThanOrEqual(2 ** (depthFor(chunks) - 16));
 });
 
-test('more chunks take a deeper batch', () => {
+test('more chunks need a deeper batch', () => {
   expect(depthFor(1000)).toBe(20);
   expect(depthFor(10_000_000)).toBeGreaterThan(depthFor(1_000_000));
 });

@@ -15,7 +15,7 @@ const scenario = defineScenario({
 const planOf = (given: Record<string, string>) =>
   loadPlan(resolveParameters(scenario, new Map(Object.entries(given))), 7n);
 
-test('a load without options starts ten uploads a second, for a minute after a warm-up', () => {
+test('a load without options starts ten uploads a second for a minute, after a warm-up', () => {
   expect(planOf({})).toMatchObject({
     script: 'upload',
     profile: 'constant',
@@ -26,16 +26,16 @@ test('a load without options starts ten uploads a second, for a minute after a w
   });
 });
 
-test('users make it a closed model', () => {
+test('giving users makes it a closed model', () => {
   expect(planOf({ vus: '8' }).model).toEqual({ model: 'closed', vus: 8 });
 });
 
-test('a soak lasts for half an hour unless said otherwise', () => {
+test('a soak lasts half an hour unless specified otherwise', () => {
   expect(planOf({ profile: 'soak' }).durationMs).toBe(1_800_000);
   expect(planOf({ profile: 'soak', duration: '5s' }).durationMs).toBe(5000);
 });
 
-test('errors are limited unless a threshold does', () => {
+test('errors are limited by default unless a threshold limits them', () => {
   const texts = (thresholds: string) => planOf({ thresholds }).thresholds.map(({ text }) => text);
   expect(texts('p95<1s')).toEqual(['p95<1s', 'errors<1%']);
   expect(texts('errors<5%')).toEqual(['errors<5%']);

@@ -15,11 +15,11 @@ function counts(text: string): number[] {
   return seen;
 }
 
-test('cold reads take all things equally often', () => {
+test('cold reads pick all items equally often', () => {
   for (const count of counts('cold')) expect(count).toBeGreaterThan(800);
 });
 
-test('the n-th most popular thing is read 1/n as often as the first with exponent 1', () => {
+test('with exponent 1 the n-th most popular item is read 1/n as often as the first', () => {
   const [first = 0, second = 0, , fourth = 0, , , , , , last = 0] = counts('zipf:1');
   expect(first / second).toBeGreaterThan(1.7);
   expect(first / second).toBeLessThan(2.3);

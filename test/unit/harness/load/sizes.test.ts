@@ -10,15 +10,15 @@ const draws = (text: string, count = 4000) => {
   return Array.from({ length: count }, () => sizeOf(sizes, draw()));
 };
 
-test('one size is always that size', () => {
+test('a fixed size is always that size', () => {
   expect(new Set(draws('4KiB', 20))).toEqual(new Set([4096]));
 });
 
-test('a range gives every size in it, and none beside it', () => {
+test('a range gives every size in it, and none outside', () => {
   expect([...new Set(draws('7B..9B', 200))].sort((a, b) => a - b)).toEqual([7, 8, 9]);
 });
 
-test('half of a lognormal distribution is below its median, and nothing above 64 of them', () => {
+test('half of a lognormal distribution is below its median, and nothing exceeds 64 times the median', () => {
   const all = draws('lognormal:64KiB').toSorted((a, b) => a - b);
   const below = all.filter((size) => size <= 65_536).length / all.length;
   expect(below).toBeGreaterThan(0.45);
@@ -27,18 +27,18 @@ test('half of a lognormal distribution is below its median, and nothing above 64
   expect(all.at(-1)).toBeLessThanOrEqual(64 * 65_536);
 });
 
-test('the spread of a lognormal distribution is chosen', () => {
+test('the spread of a lognormal distribution can be chosen', () => {
   const within = (text: string) => draws(text).filter((size) => size > 32_768 && size < 131_072).length;
   expect(within('lognormal:64KiB:0.2')).toBeGreaterThan(within('lognormal:64KiB:2'));
 });
 
-test('weights say how often each part is drawn', () => {
+test('weights determine how often each part is drawn', () => {
   const all = draws('1B*9,2B');
   expect(all.filter((size) => size === 1).length / all.length).toBeGreaterThan(0.86);
   expect(all.filter((size) => size === 2).length).toBeGreaterThan(0);
 });
 
-test('the mean is that of all parts by their weights', () => {
+test('the mean covers all parts by their weights', () => {
   expect(meanSize(parseSizes('1KiB*3,5KiB'))).toBe(2048);
   expect(meanSize(parseSizes('1B..3B'))).toBe(2);
 });

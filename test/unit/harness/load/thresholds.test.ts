@@ -21,7 +21,7 @@ test.each([
   expect(toK6(parseThreshold(text), helper)).toEqual({ metric, expression });
 });
 
-test('without the helper library the figures are those of k6 itself', () => {
+test('without the helper library the metrics are those of k6 itself', () => {
   const own = { seconds: 10, helper: false };
   expect(toK6(parseThreshold('p95<500ms'), own).metric).toBe('http_req_duration');
   expect(toK6(parseThreshold('errors<1%'), own).metric).toBe('http_req_failed');
@@ -43,11 +43,11 @@ test.each([
   expect(() => parseThreshold(text)).toThrow(why);
 });
 
-test('k6 is asked for the figures that thresholds need', () => {
+test('k6 is asked for the statistics that thresholds need', () => {
   expect(statsOf([parseThreshold('p99.9<1s'), parseThreshold('errors<1%')])).toContain('p(99.9)');
 });
 
-test('a verdict is that of k6, with what was seen and what was expected', () => {
+test('a verdict is that of k6, with the observed and the expected value', () => {
   const threshold = parseThreshold('p95<500ms');
   const metrics = {
     svcnet_latency: { values: { 'p(95)': 612.34, count: 100 }, thresholds: { 'p(95)<500': { ok: false } } },
@@ -60,7 +60,7 @@ test('a verdict is that of k6, with what was seen and what was expected', () => 
   });
 });
 
-test('what no sample tells has not held, whatever k6 says', () => {
+test('a threshold without enough samples has not held, whatever k6 says', () => {
   const ok = { 'p(95)<500': { ok: true } };
   const seen = (count: number) =>
     verdictOf(
@@ -75,7 +75,7 @@ test('what no sample tells has not held, whatever k6 says', () => {
   expect(of).toMatchObject({ passed: false, observed: "no operation 'read'" });
 });
 
-test('errors and rates are shown as such', () => {
+test('errors and rates are shown in their own units', () => {
   const errors = {
     svcnet_errors: {
       values: { rate: 0.0234, passes: 1, fails: 41 },
@@ -90,7 +90,7 @@ test('errors and rates are shown as such', () => {
   });
 });
 
-test('rates are per second, minute or hour', () => {
+test('rates are given per second, minute or hour', () => {
   expect([parseRate('20/s'), parseRate('90/m'), parseRate('1800/h'), parseRate('20')]).toEqual([
     20,
     1.5,
@@ -99,7 +99,7 @@ test('rates are per second, minute or hour', () => {
   ]);
 });
 
-test('thresholds of a script count as well, those that it was given only once', () => {
+test('thresholds of a script count too, and those it was given count only once', () => {
   const metrics = {
     checks: { values: { rate: 0.5 }, thresholds: { 'rate>0.9': { ok: false } } },
     svcnet_errors: { values: { rate: 0 }, thresholds: { 'rate<0.01': { ok: true } } },

@@ -26,7 +26,7 @@ test('a line of a bee is the same kind of entry', () => {
   });
 });
 
-test('the first entry of a bee stands behind its greeting', () => {
+test('the first entry of a bee follows its greeting', () => {
   expect(logEntry(`or its software."${BEE.slice(1)}`)?.message).toBe('peer "x" is gone');
 });
 
@@ -37,7 +37,7 @@ test.each(['', 'panic: runtime error', '{"msg":"cut o', 'Welcome', '{"level":"in
   },
 );
 
-test('a program gets the fields under their own names, and all else as text', () => {
+test('a program gets the fields under their own names, and everything else as text', () => {
   expect(logValue(OWN)).toMatchObject({ module: 'pushsync', node: 'node-0' });
   expect(logValue(BEE)).toMatchObject({ logger: 'node/kademlia', bin: '3' });
   expect(logValue('panic')).toBe('panic');

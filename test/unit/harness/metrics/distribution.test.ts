@@ -8,7 +8,7 @@ function of(...samples: readonly number[]): Distribution {
   return distribution;
 }
 
-test('no percentile lies outside the smallest and the largest sample', () => {
+test('no percentile lies outside the range of the samples', () => {
   // 1234.567 ms lies in a bucket whose upper edge is 1235.
   const { p50Ms, p95Ms, p99Ms, minMs, maxMs } = of(...Array.from({ length: 100 }, () => 1234.567)).summary();
   expect([p50Ms, p95Ms, p99Ms, minMs, maxMs]).toEqual([1234.567, 1234.567, 1234.567, 1234.567, 1234.567]);
@@ -26,7 +26,7 @@ test.each([
   expect(enoughFor(percent, samples - 1)).toBe(false);
 });
 
-test('no sample gives no figure at all', () => {
+test('without samples there are no figures at all', () => {
   expect(of().summary()).toEqual({
     p50Ms: null,
     p75Ms: null,
@@ -41,7 +41,7 @@ test('no sample gives no figure at all', () => {
   });
 });
 
-test('a summary holds the whole distribution: read again and merged it gives the percentiles of all samples', () => {
+test('a summary holds the whole distribution: read back and merged, it gives the percentiles of all samples', () => {
   const fast = Array.from({ length: 990 }, (_, i) => 1 + i / 100);
   const slow = Array.from({ length: 20 }, (_, i) => 1000 + i);
   const parts = [of(...fast), of(...slow)].map((part) => Distribution.of(part.summary()));
@@ -51,7 +51,7 @@ test('a summary holds the whole distribution: read again and merged it gives the
   expect(merged.percentileMs(99)).toBeGreaterThan(1000);
 });
 
-test('what takes longer than an hour keeps its true maximum', () => {
+test('anything longer than an hour keeps its true maximum', () => {
   expect(of(5_000_000).summary().maxMs).toBe(5_000_000);
 });
 

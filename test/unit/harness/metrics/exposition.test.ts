@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseExposition, seriesKey } from '../../../../harness/metrics/exposition.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
 
-test('what a node exposes is read back: kinds, help, labels with quotes and line breaks, and infinity', async () => {
+test('reads back what a node exposes: kinds, help, labels with quotes and line breaks, and infinity', async () => {
   const metrics = createMetrics({ prefix: 'svc' });
   const live = metrics.register({
     sent: { kind: 'counter', name: 'sent', help: 'Chunks\nsent \\ all.' },
@@ -33,7 +33,7 @@ test('a series has one key, whatever the order of its labels', () => {
   expect(seriesKey({ name: 'up', labels: { b: '2', a: '1' } })).toBe('up{a="1",b="2"}');
 });
 
-test('a page that is no exposition is refused with its line', () => {
+test('a page that is not an exposition is refused with its line number', () => {
   expect(() => parseExposition('svc_a 1\n<html>no</html>')).toThrow(
     "line 2: got '<html>no</html>', expected 'name{labels} value'",
   );

@@ -4,14 +4,14 @@ import type { SeriesColumns } from '../../../../harness/metrics/series.ts';
 import { SeriesRing } from '../../../../harness/metrics/series-ring.ts';
 import { TestbedMetrics } from '../../../../harness/metrics/testbed.ts';
 
-/** Short: the tests wait for readings. */
+/** Short, as the tests wait for readings. */
 const INTERVAL_MS = 5;
 
 interface Fake extends ScrapedNode {
   state: string;
   running: boolean;
   pid: number | undefined;
-  /** What it answers; an error: that it fails with. */
+  /** What it answers; an error: what it fails with. */
   text: string | Error;
 }
 
@@ -36,7 +36,7 @@ function fakeNode(name: string, text: string, about: Partial<Fake> = {}): Fake {
 const counter = (name: string, value: number, labels = '') =>
   `# TYPE ${name} counter\n${name}${labels} ${value}\n`;
 
-/** A scraper, what it has read, and readings to wait for. */
+/** A scraper, what it has read, and a way to wait for readings. */
 function watching(nodes: readonly ScrapedNode[]) {
   const ring = new SeriesRing(1000);
   let readings = 0;
@@ -54,7 +54,7 @@ function watching(nodes: readonly ScrapedNode[]) {
     scraper,
     testbed,
     ring,
-    /** A reading that has begun from here on has ended. */
+    /** Waits for the end of a reading that began after the call. */
     read: async () => {
       const wanted = readings + 2;
       await vi.waitUntil(() => readings >= wanted, { interval: 1 });
@@ -89,7 +89,7 @@ test('nodes of both dialects share the names of their series, and buckets are le
   expect(valuesOf(columns, 'pushsync_total_sent', 'node-1').at(-1)).toBe(9);
 });
 
-test('a node that does not answer is a gap, is down, and has a reason', async () => {
+test('a node that does not answer leaves a gap, is down, and has a reason', async () => {
   const node = fakeNode('node-0', counter('svc_pusher_total_synced', 1));
   const { scraper, read, ring, testbed } = watching([node]);
   await read();
@@ -106,14 +106,14 @@ test('a node that does not answer is a gap, is down, and has a reason', async ()
   expect(scraper.failures.get('node-0')).toBe('connection reset');
 });
 
-test('a node whose answer is none of the format is a gap', async () => {
+test('a node whose answer is not an exposition leaves a gap', async () => {
   const { scraper, read } = watching([fakeNode('node-0', '<html>\n')]);
   await read();
   await scraper.release();
   expect(scraper.failures.get('node-0')).toContain("got '<html>', expected 'name{labels} value'");
 });
 
-test('what was done to a node shows as a fault, and it is not asked', async () => {
+test('a node stopped on purpose shows as a fault and is not asked', async () => {
   const node = fakeNode('node-0', 'never', { running: false, state: 'killed' });
   const { scraper, read, testbed } = watching([node]);
   await read();
@@ -122,7 +122,7 @@ test('what was done to a node shows as a fault, and it is not asked', async () =
   expect(scraper.failures.size).toBe(0);
 });
 
-test('what nodes count is summed over the cluster and never falls when one is restarted', async () => {
+test('cluster sums of node counters never fall when a node is restarted', async () => {
   const bytes = (value: number) =>
     counter('svc_libp2p_protocol_bytes_total', value, '{protocol="pushsync",direction="sent"}');
   const restarted = fakeNode('node-0', counter('svc_swap_cheques_sent', 100) + bytes(1000));
@@ -137,12 +137,12 @@ test('what nodes count is summed over the cluster and never falls when one is re
   restarted.text = counter('svc_swap_cheques_sent', 3) + bytes(7);
   await scraper.release();
   const text = await testbed.expose();
-  // 4 and, after the restart, 3; 1 of the other one.
+  // 4 and, after the restart, 3; 1 from the other node.
   expect(text).toContain('testbed_cheque_total{kind="sent",run="test"} 8');
   expect(text).toContain('testbed_network_bytes_total{protocol="pushsync",direction="sent",run="test"} 507');
 });
 
-test('the release reads once more', async () => {
+test('release takes one last reading', async () => {
   const node = fakeNode('node-0', counter('svc_pusher_total_synced', 1));
   const { scraper, read, ring } = watching([node]);
   await read();
@@ -163,7 +163,7 @@ test('one process of several nodes is counted once', async () => {
   expect(Number(cpu?.[0]?.split(' ').at(-1))).toBeGreaterThan(0);
 });
 
-test('where no process is seen, the driver tells what a node uses', async () => {
+test('where no process is visible, the driver reports the usage of a node', async () => {
   const node = fakeNode('node-0', '', { stats: () => Promise.resolve({ cpuMs: 2500, memoryBytes: 4096 }) });
   const { scraper, read, testbed } = watching([node]);
   await read();
@@ -173,7 +173,7 @@ test('where no process is seen, the driver tells what a node uses', async () => 
   expect(text).toContain('testbed_node_rss_bytes{node="node-0",group="svc-full",run="test"} 4096');
 });
 
-test('a failure of the receiver ends the watch, and the release throws it', async () => {
+test('a failure of the receiver ends the watch, and release throws it', async () => {
   const scraper = new Scraper({
     testbed: new TestbedMetrics('test'),
     intervalMs: INTERVAL_MS,
@@ -183,7 +183,7 @@ test('a failure of the receiver ends the watch, and the release throws it', asyn
   await expect(scraper.release()).rejects.toThrow('disk full');
 });
 
-test('two clusters are watched one after the other, never at once', async () => {
+test('two clusters are watched one after another, never at once', async () => {
   const { scraper } = watching([fakeNode('node-0', '')]);
   expect(() => scraper.watch([])).toThrow('watched already');
   await scraper.release();
@@ -191,6 +191,6 @@ test('two clusters are watched one after the other, never at once', async () => 
   await scraper.release();
 });
 
-test('the more nodes, the rarer they are read', () => {
+test('the more nodes, the less often they are read', () => {
   expect([1, 10, 50, 200].map(scrapeIntervalMs)).toEqual([1000, 1000, 5000, 20_000]);
 });

@@ -17,7 +17,7 @@ async function folder(): Promise<string> {
 
 const scrape = (at: number, values: readonly [number, number][]) => ({ at, values: new Map(values) });
 
-test('what is written is read back in columns, gaps included', async () => {
+test('what is written is read back in columns, including gaps', async () => {
   const run = await folder();
   const file = new SeriesFile(run);
   await file.append(scrape(1000, [[0, 5]]), [SENT]);
@@ -58,7 +58,7 @@ test('an hour of fifty busy nodes is some tens of megabytes', async () => {
   }));
   const scrapes = 20;
   for (let n = 0; n < scrapes; n++) {
-    // Under load a good half of a node's series change from one reading to the next.
+    // Under load, more than half of the series of a node change between readings.
     const values = ids.map((_, i): [number, number] => [
       i,
       i % 2 === 0 ? i : 1_000_000 + n * (i + 1) + n / 7,
@@ -84,14 +84,14 @@ test('only the wanted series are read', async () => {
   expect(read?.series.map(({ name }) => name)).toEqual(['testbed_node_up']);
 });
 
-test('a line that was cut off by the end of the run is left out', async () => {
+test('a line cut off by the end of the run is skipped', async () => {
   const run = await folder();
   await new SeriesFile(run).append(scrape(1, [[0, 1]]), [SENT]);
   await appendFile(join(run, METRICS_FILE), '{"at":2,"val');
   expect((await readSeries(run))?.times).toEqual(Float64Array.of(1));
 });
 
-test('a run without series has none, and a foreign file is refused by line', async () => {
+test('a run without series has none, and a foreign file is refused with the line number', async () => {
   const run = await folder();
   expect(await readSeries(run)).toBeUndefined();
   await writeFile(join(run, METRICS_FILE), '{"schema":1}\nhello\n');

@@ -6,7 +6,7 @@ const SENT: SeriesId = { node: 'node-0', name: 'pushsync_total_sent', labels: {}
 const HEAP: SeriesId = { node: 'node-0', name: 'nodejs_heap_size_used_bytes', labels: {}, kind: 'gauge' };
 const GAP = Number.NaN;
 
-test('the latest readings are there, oldest first, and older ones are not', () => {
+test('holds the latest readings, oldest first, and drops older ones', () => {
   const ring = new SeriesRing(3);
   for (let at = 1; at <= 5; at++) ring.append({ at, values: new Map([[0, at * 10]]) }, [SENT]);
   expect(ring.columns()).toEqual({
@@ -15,7 +15,7 @@ test('the latest readings are there, oldest first, and older ones are not', () =
   });
 });
 
-test('a series that comes later, and one that is gone, has gaps', () => {
+test('a series that appears later or disappears has gaps', () => {
   const ring = new SeriesRing(4);
   ring.append({ at: 1, values: new Map([[0, 1]]) }, [SENT]);
   ring.append({ at: 2, values: new Map([[1, 2]]) }, [SENT, HEAP]);

@@ -29,7 +29,7 @@ test('counters are summed over the nodes', () => {
   ]);
 });
 
-test('gauges have no sum, but a smallest, a median and a largest', () => {
+test('gauges have no sum, but a minimum, a median and a maximum', () => {
   const rows = summarise([
     look('a', gauge(10)),
     look('b', gauge(30)),
@@ -39,7 +39,7 @@ test('gauges have no sum, but a smallest, a median and a largest', () => {
   expect(rows).toMatchObject([{ total: null, min: 10, median: 16, max: 30, perSecond: null }]);
 });
 
-test('a histogram is one row: how many values it holds, and their mean over all nodes', () => {
+test('a histogram is one row: the number of its values, and their mean over all nodes', () => {
   const rows = summarise([look('a', histogram(1, 4)), look('b', histogram(3, 0.8))]);
   expect(rows).toMatchObject([
     { name: 'pusher_sync_time', kind: 'histogram', unit: 's', total: 4, mean: 1.2 },
@@ -52,13 +52,13 @@ test('nodes of both dialects are counted together', () => {
   expect(rows).toMatchObject([{ name: 'pusher_sync_time', nodes: 2, total: 3 }]);
 });
 
-test('growth per second is that of all nodes, also of one that was started again', () => {
+test('growth per second covers all nodes, including one that was restarted', () => {
   const before = { looks: [look('a', counter(10)), look('b', counter(100))], seconds: 2 };
   const rows = summarise([look('a', counter(16)), look('b', counter(4)), look('c', counter(2))], before);
   expect(rows).toMatchObject([{ total: 22, perSecond: 6 }]);
 });
 
-test('series that differ in their labels are rows of their own', () => {
+test('series with different labels have separate rows', () => {
   const text =
     '# TYPE svc_pushsync_receipt_depth counter\nsvc_pushsync_receipt_depth{depth="2"} 1\nsvc_pushsync_receipt_depth{depth="1"} 5\n';
   expect(summarise([look('a', text)]).map(({ labels, total }) => [labels['depth'], total])).toEqual([
@@ -67,7 +67,7 @@ test('series that differ in their labels are rows of their own', () => {
   ]);
 });
 
-test('units follow from the names', () => {
+test('units are derived from the names', () => {
   const units = Object.fromEntries(
     [
       'process_resident_memory_bytes',

@@ -25,7 +25,7 @@ test('every series has the run as a label', async () => {
   expect(new Set(samples.map(({ labels }) => labels['run']))).toEqual(new Set(['run-1']));
 });
 
-test('a run tells its scenarios, steps, conditions and operations', async () => {
+test('a run exposes its scenarios, steps, conditions and operations', async () => {
   const testbed = new TestbedMetrics('run-1');
   testbed.scenario('smoke', '42');
   testbed.phase('smoke', 'upload', 1.5);
@@ -50,7 +50,7 @@ test('a run tells its scenarios, steps, conditions and operations', async () => 
   });
 });
 
-test('ledgers are counted together, as they are at the moment of a look', async () => {
+test('ledgers are counted together, with their values at the time of the scrape', async () => {
   const testbed = new TestbedMetrics('run-1');
   const ledger = { acknowledged: 10, found: 10, missing: 0 };
   testbed.ledger({ result: () => ledger });
@@ -63,7 +63,7 @@ test('ledgers are counted together, as they are at the moment of a look', async 
   expect(await samplesOf(testbed)).toMatchObject({ testbed_ledger_acked_total: 25 });
 });
 
-test('nodes and what is known of their processes are those of the last look', async () => {
+test('nodes and their processes are shown as of the last look', async () => {
   const testbed = new TestbedMetrics('run-1');
   const node = { node: 'node-0', group: 'svc-full' };
   testbed.nodes([{ ...node, up: false, fault: 'kill' }]);
@@ -84,14 +84,14 @@ test('nodes and what is known of their processes are those of the last look', as
   expect(Object.keys(later).filter((key) => /fault_active|rss_bytes/.test(key))).toEqual([]);
 });
 
-test('a cluster that somebody else has started has no time of its start', async () => {
+test('a cluster started elsewhere has no start time', async () => {
   const testbed = new TestbedMetrics('run-1');
   expect(await testbed.expose()).not.toMatch(/^testbed_cluster_ready_seconds/m);
   testbed.clusterReady(2.5);
   expect(await samplesOf(testbed)).toMatchObject({ testbed_cluster_ready_seconds: 2.5 });
 });
 
-test('the endpoint answers on loopback with the text, and names a port that is taken', async () => {
+test('the endpoint serves the text on loopback, and names a port that is taken', async () => {
   const testbed = new TestbedMetrics('run-1');
   testbed.assertion(true);
   await using endpoint = await serveTestbed(testbed, 0);

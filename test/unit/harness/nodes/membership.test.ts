@@ -3,7 +3,7 @@ import type { NodeSight, NodeState } from '../../../../harness/nodes/cluster-nod
 import { type Incident, incidentText, Membership } from '../../../../harness/nodes/membership.ts';
 import type { Exit, Observed } from '../../../../harness/places/driver.ts';
 
-/** A node that is what the test says, and wanted to be what it was when it was accepted. */
+/** A node in the state that the test sets; the state at its acceptance is the wanted one. */
 class FakeNode {
   readonly name = 'node-0';
   sight: NodeSight = { state: 'running', handle: { pid: 1 }, pid: 1, exit: undefined };
@@ -59,7 +59,7 @@ test.each<[string, NodeState, NodeState, string | undefined]>([
   ['is removed with its cluster', 'running', 'new', 'node-0 was removed'],
   ['does not answer any more', 'running', 'silent', 'node-0 stopped answering'],
   ['answers after a silence', 'silent', 'running', 'node-0 answers again'],
-])('a node that %s is told of once', async (_what, before, after, text) => {
+])('a node that %s is reported once', async (_what, before, after, text) => {
   const { node, look } = watched();
   node.become(before);
   node.accept();
@@ -74,7 +74,7 @@ test.each<[NodeState, string]>([
   ['paused', 'node-0 was restarted'],
   ['killed', 'node-0 was started'],
   ['stopped', 'node-0 was started'],
-])('a node that was %s and runs as another process is told of', async (before, text) => {
+])('a node that was %s and runs as another process is reported', async (before, text) => {
   const { node, look } = watched();
   node.become(before, 1);
   node.accept();
@@ -82,7 +82,7 @@ test.each<[NodeState, string]>([
   expect(await look()).toEqual([text]);
 });
 
-test('what the process itself does to a node is no incident', async () => {
+test('what the process itself does to a node is not an incident', async () => {
   const { node, look } = watched();
   node.wanted = undefined;
   node.become('killed');
@@ -91,7 +91,7 @@ test('what the process itself does to a node is no incident', async () => {
   expect(await look()).toEqual([]);
 });
 
-test('how a node has ended is told where it is known', async () => {
+test('the reason why a node has ended is reported when it is known', async () => {
   const { node, look } = watched();
   node.become('crashed', 1, { code: null, signal: 'SIGKILL' });
   expect(await look()).toEqual(['node-0 died (SIGKILL)']);
@@ -101,7 +101,7 @@ test('how a node has ended is told where it is known', async () => {
   expect(await look()).toEqual(['node-0 died (the disk is full)']);
 });
 
-test('a chain that ends is told of, a node that cannot be seen once', async () => {
+test('the end of a chain is reported, and a node that cannot be seen is reported once', async () => {
   const { node, chain, look } = watched();
   expect(await look()).toEqual([]);
   node.failure = new Error('no answer');
@@ -113,7 +113,7 @@ test('a chain that ends is told of, a node that cannot be seen once', async () =
   expect(await look()).toEqual(['chain was resumed']);
 });
 
-test('what happened while nobody listened is told to who listens next, once', async () => {
+test('incidents without a listener are delivered once, to the next listener', async () => {
   const node = new FakeNode();
   const membership = new Membership([node], {
     driver: { observe: () => Promise.resolve({ state: 'running' }) },

@@ -73,7 +73,7 @@ function node(fake: Fake): ClusterNode {
   } as unknown as ClusterNode;
 }
 
-test('nodes that all know each other are meshed', async () => {
+test('nodes that all know each other form a mesh', async () => {
   const [a, b, c] = [overlay(0), overlay(0x40), overlay(0x80)];
   const nodes = [
     node({ name: 'node-0', overlay: a, peers: [b, c] }),
@@ -83,7 +83,7 @@ test('nodes that all know each other are meshed', async () => {
   expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 6, expected: 6 } });
 });
 
-test('a missing link is told by node and peer', async () => {
+test('a missing link is reported by node and peer', async () => {
   const [a, b] = [overlay(0), overlay(0x80)];
   const nodes = [
     node({ name: 'node-0', overlay: a, peers: [b] }),
@@ -94,7 +94,7 @@ test('a missing link is told by node and peer', async () => {
   });
 });
 
-test('of a topology exactly its links are expected, those to nodes that run', async () => {
+test('with a topology exactly its links are expected, limited to nodes that run', async () => {
   const [a, b, c] = [overlay(0), overlay(0x40), overlay(0x80)];
   const line = (ofA: string[], ofC: string[], running = true) => [
     node({ name: 'node-0', overlay: a, linked: ['node-1'], peers: ofA }),
@@ -111,7 +111,7 @@ test('of a topology exactly its links are expected, those to nodes that run', as
   expect(await lookAtMesh(line([], [], false), SIGNAL)).toMatchObject({ done: { links: 0, expected: 0 } });
 });
 
-test('peers outside of the cluster do not count, and nodes that do not run are not missed', async () => {
+test('peers outside the cluster do not count, and links to nodes that do not run are not missing', async () => {
   const [a, b] = [overlay(0), overlay(0x80)];
   const nodes = [
     node({ name: 'node-0', overlay: a, peers: [overlay(0xff)] }),
@@ -120,7 +120,7 @@ test('peers outside of the cluster do not count, and nodes that do not run are n
   expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 0, expected: 0 } });
 });
 
-test('in a cluster of more than nine any four of a bin are enough, in a smaller one all are wanted', async () => {
+test('in a cluster of more than nine nodes any four of a bin suffice, in a smaller one all are required', async () => {
   const hub = (count: number, others: number) => {
     const far = Array.from({ length: others }, (_, i) => overlay(0x80, i));
     return [
@@ -144,7 +144,7 @@ test('in a cluster of more than nine any four of a bin are enough, in a smaller 
   });
 });
 
-test('a node that does not answer is what is missing', async () => {
+test('a node that does not answer is reported as missing', async () => {
   const nodes = [
     node({ name: 'node-0', overlay: overlay(0), peers: new Error('connection refused') }),
     node({ name: 'node-1', overlay: overlay(0x80), peers: [overlay(0)] }),
@@ -154,7 +154,7 @@ test('a node that does not answer is what is missing', async () => {
   });
 });
 
-test('a batch is usable only when every running node has read the block of its creation', async () => {
+test('a batch is usable only once every running node has read the block of its creation', async () => {
   const owner = node({
     name: 'node-0',
     overlay: overlay(0),
@@ -212,7 +212,7 @@ test('an interrupted wait says so', async () => {
   await expect(wait).rejects.toThrow(expect.objectContaining({ code: 'INTERRUPTED' }) as HarnessError);
 });
 
-test('the end of a wait tells what was missing, not that its last look was cut off', async () => {
+test('a wait that times out says what was missing, not that its last look was cut off', async () => {
   const looks = ['a link', 'GET /balances: the operation was aborted'];
   const probe = async (signal: AbortSignal) => {
     const [missing = '', ...more] = looks.splice(0, looks.length);
@@ -224,7 +224,7 @@ test('the end of a wait tells what was missing, not that its last look was cut o
   await expect(wait).rejects.toThrow(/^nothing is found within .*: a link$/);
 });
 
-test('a light node has links of its own, and nobody is expected to have one to it', async () => {
+test('a light node has its own links, and no node is expected to link to it', async () => {
   const [a, b, c] = [overlay(0), overlay(0x40), overlay(0x80)];
   const nodes = [
     node({ name: 'node-0', overlay: a, peers: [b] }),
@@ -234,7 +234,7 @@ test('a light node has links of its own, and nobody is expected to have one to i
   expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
 });
 
-test('bees of different programs need not be connected with each other', async () => {
+test('bees of different programs need not be connected to each other', async () => {
   const [a, b, c] = [overlay(0), overlay(0x40), overlay(0x80)];
   const nodes = [
     node({ name: 'node-0', overlay: a, peers: [b, c] }),
@@ -244,7 +244,7 @@ test('bees of different programs need not be connected with each other', async (
   expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
 });
 
-test('a node that is connected and not yet of use is told with what it lacks', async () => {
+test('a node that is connected but not yet usable is reported with what it lacks', async () => {
   const [a, b] = [overlay(0), overlay(0x80)];
   const nodes = [
     node({ name: 'node-0', overlay: a, peers: [b] }),
@@ -267,14 +267,14 @@ const REFERENCE = 'ab'.repeat(32);
 const named = (index: number, given: Partial<Fake> = {}) =>
   node({ name: `node-${index}`, overlay: overlay(index), ...given });
 
-test('an upload is found on the node that has a tag for its root, also by an encrypted reference', async () => {
+test('an upload is found on the node that has a tag for its root, even by an encrypted reference', async () => {
   const nodes = [named(0), named(1, { tags: [{ uid: 4, address: REFERENCE }] })];
   const found = { done: [{ node: nodes[1], tag: 4 }] };
   expect(await findTags(REFERENCE, nodes, SIGNAL)).toEqual(found);
   expect(await findTags(`${REFERENCE}${'cd'.repeat(32)}`.toUpperCase(), nodes, SIGNAL)).toEqual(found);
 });
 
-test('an upload that no running node knows is an error, not a wait, and names who was asked', async () => {
+test('an upload that no running node knows is an error, not a wait, and names the nodes asked', async () => {
   const nodes = [named(0), named(1), named(2, { running: false, state: 'paused' })];
   await expect(findTags(REFERENCE, nodes, SIGNAL)).rejects.toThrow(
     expect.objectContaining({
@@ -285,7 +285,7 @@ test('an upload that no running node knows is an error, not a wait, and names wh
   await expect(findTags(REFERENCE, nodes.slice(2), SIGNAL)).rejects.toThrow(/none runs; node-2 is paused/);
 });
 
-test('while a node cannot be asked an upload may still be found', async () => {
+test('an upload may still be found while a node cannot be asked', async () => {
   const nodes = [named(0), named(1, { tags: new Error('connection refused') })];
   expect(await findTags(REFERENCE, nodes, SIGNAL)).toEqual({
     missing:
@@ -308,7 +308,7 @@ test('a batch that no running node owns is an error, not a wait', async () => {
   });
 });
 
-test('each node is asked once about the blocks of all batches, and not before all are usable', async () => {
+test('each node is asked once for the blocks of all batches, and only when all are usable', async () => {
   const asked: string[] = [];
   const look = (usable: boolean, block: number) => {
     const nodes = [0, 1, 2].map((index) => {

@@ -8,10 +8,10 @@ function optionsOf(input: DefinitionInput): ClusterPlan['chain'] {
   return planCluster(parseDefinition(input, 'options'), 7n).chain;
 }
 
-/** Accounts of users, behind those of the nodes. */
+/** Accounts of users, after those of the nodes. */
 const SPARE = 3;
 
-test('the chain listens where the definition says, and is controlled on loopback', () => {
+test('the chain listens where the definition says, and its control endpoint is on loopback', () => {
   expect(optionsOf({ nodes: 1 })).toMatchObject({ host: '127.0.0.1', controlHost: '127.0.0.1' });
   expect(optionsOf({ nodes: 1, listen: '0.0.0.0' })).toMatchObject({
     host: '0.0.0.0',
@@ -27,7 +27,7 @@ test('every node has an account, a batch and a chequebook with its deposit', () 
   expect(chequebooks).toEqual(owners.map((issuer) => ({ issuer, deposit: '5' })));
 });
 
-test('a node that serves nobody gets no batch and no chequebook, and one that deploys its own no second one', () => {
+test('a boot node gets no batch and no chequebook, and a node that deploys its own chequebook gets no second one', () => {
   const { accounts, batches, chequebooks } = optionsOf({
     nodes: [{}, { mode: 'boot' }, { flavour: 'bee', binary: './bee' }, { mode: 'light' }],
   });
@@ -36,7 +36,7 @@ test('a node that serves nobody gets no batch and no chequebook, and one that de
   expect(chequebooks.map(({ issuer }) => issuer)).toEqual([owners[0], owners[3]]);
 });
 
-test('three more accounts have as much as those of nodes, and follow from the seed', () => {
+test('three more accounts are funded like those of nodes, and derived from the seed', () => {
   const { accounts } = optionsOf({ nodes: 1 });
   const [node, ...spare] = accounts;
   expect(spare.map(({ address }) => address)).toEqual(
@@ -51,7 +51,7 @@ test('without cheques there are no chequebooks', () => {
   expect(optionsOf({ nodes: 2, swap: false }).chequebooks).toEqual([]);
 });
 
-test('the amount of a batch follows the price and the block time of the chain', () => {
+test('the amount of a batch is derived from the price and the block time of the chain', () => {
   const { storagePrice, batches } = optionsOf({
     nodes: 1,
     batches: { ttl: '24h' },

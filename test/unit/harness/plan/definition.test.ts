@@ -16,7 +16,7 @@ function mistake(input: unknown): string {
   throw new Error('the definition was accepted');
 }
 
-test('an empty definition is five nodes of our own flavour in the fast profile', () => {
+test('an empty definition gives five nodes of our own flavour in the fast profile', () => {
   expect(parseDefinition(undefined, 'cluster.yaml')).toEqual({
     machineFaults: false,
     nodes: [{ flavour: 'svc', mode: 'full', count: 5, options: {} }],
@@ -39,7 +39,7 @@ test('an empty definition is five nodes of our own flavour in the fast profile',
   });
 });
 
-test('cheques are on, with a deposit of its own if it has one, or off', () => {
+test('cheques are on, with their own deposit if one is given, or off', () => {
   const swapOf = (swap: unknown) => parseDefinition({ swap }, 'options').swap;
   expect(swapOf(true)).toEqual({ deposit: 500_000_000_000_000_000n });
   expect(swapOf({})).toEqual({ deposit: 500_000_000_000_000_000n });
@@ -48,7 +48,7 @@ test('cheques are on, with a deposit of its own if it has one, or off', () => {
   expect(swapOf(false)).toBe(false);
 });
 
-test('credit is high for tests, the network’s in production, beside a Bee and for cheques, or what is asked for', () => {
+test('credit is high for tests, the network’s in production, beside a Bee and for cheques, or as requested', () => {
   const of = (input: object) => creditOf(parseDefinition(input, 'options'));
   expect(of({})).toBe('high');
   expect(of({ profile: 'production' })).toBe('network');
@@ -60,7 +60,7 @@ test('credit is high for tests, the network’s in production, beside a Bee and 
   );
 });
 
-test.each(['-5', 'abc', 1.5, 5e29])('%s is no deposit', (deposit) => {
+test.each(['-5', 'abc', 1.5, 5e29])('%s is not a deposit', (deposit) => {
   const given = typeof deposit === 'string' ? `'${deposit}'` : String(deposit);
   expect(mistake({ swap: { deposit } })).toBe(
     `cluster.yaml: swap.deposit: got ${given}, expected a whole number of token units, as text when above 2^53`,
@@ -82,7 +82,7 @@ test.each([
   expect(parseDefinition({ seed: given }, 'options').seed).toBe(seed);
 });
 
-test.each([-1, 1.5, '18446744073709551616', 'abc'])('%s is no seed', (seed) => {
+test.each([-1, 1.5, '18446744073709551616', 'abc'])('%s is not a seed', (seed) => {
   expect(mistake({ seed })).toContain('expected a whole number from 0 to 2^64 - 1');
 });
 
@@ -246,7 +246,7 @@ const INSIDE = {
   prepare: ['uploads', 'cheques', 'height'],
 };
 
-/** The mistakes of an input, or none. */
+/** The mistakes in an input, if any. */
 function mistakesOf(input: unknown): string {
   try {
     parseDefinition(input, 'options');
@@ -256,7 +256,7 @@ function mistakesOf(input: unknown): string {
   }
 }
 
-test('every mistake says in words what was expected', () => {
+test('every mistake states in words what was expected', () => {
   const inputs = [
     ...KEYS.flatMap((key) => ANYTHING.map((value) => ({ [key]: value }))),
     ...Object.entries(INSIDE).flatMap(([key, inner]) =>
@@ -270,7 +270,7 @@ test('every mistake says in words what was expected', () => {
   expect(messages.filter(([, text]) => /Invalid|undefined/.test(text ?? ''))).toEqual([]);
 });
 
-test('options of our own nodes are typed, and those of a Bee are its own', () => {
+test('options of our own nodes are typed, and those of a Bee are passed on', () => {
   const typed: DefinitionInput = {
     nodes: [
       {
@@ -290,7 +290,7 @@ test('options of our own nodes are typed, and those of a Bee are its own', () =>
   expect(mistakesOf(misspelt)).toContain("no option 'cache-capcity'");
 });
 
-test('what contradicts itself is told beside what is wrong in other keys', () => {
+test('contradictions are reported alongside mistakes in other keys', () => {
   const message = mistake({
     sead: 1,
     swap: 'x',
@@ -304,16 +304,16 @@ test('what contradicts itself is told beside what is wrong in other keys', () =>
   ]);
 });
 
-test('every mistake of a document is told at once', () => {
+test('all mistakes of a document are reported at once', () => {
   expect(mistake({ sead: 1, driver: 'x', nodes: 'many' }).split('\n')).toHaveLength(3);
 });
 
-test('a batch of a day costs the price of all blocks of a day', () => {
+test('a batch for a day costs the price of all blocks of a day', () => {
   expect(batchAmount(86_400_000, { blockTimeMs: 1000, storagePrice: 24_000n })).toBe(24_000n * 86_400n);
   expect(batchAmount(86_400_000, { blockTimeMs: 5000, storagePrice: 30_000n })).toBe(30_000n * 17_280n);
 });
 
-test('a bee has the program that its group names, as a whole path', () => {
+test('a bee uses the program that its group names, as an absolute path', () => {
   const { nodes } = parseDefinition({ nodes: [{}, { flavour: 'bee', binary: '/opt/bee' }] }, 'options');
   expect(nodes.map(({ flavour, mode, binary }) => [flavour, mode, binary])).toEqual([
     ['svc', 'full', undefined],
@@ -321,7 +321,7 @@ test('a bee has the program that its group names, as a whole path', () => {
   ]);
 });
 
-test('a bee without a program takes the first one of the environment', () => {
+test('a bee without a program uses the first one of the environment', () => {
   vi.stubEnv('SVCNET_BEE_BINARY', '/opt/bee-a,/opt/bee-b');
   try {
     expect(parseDefinition({ nodes: [{ flavour: 'bee' }] }, 'options').nodes[0]?.binary).toBe('/opt/bee-a');
@@ -330,7 +330,7 @@ test('a bee without a program takes the first one of the environment', () => {
   }
 });
 
-test('a container does not take the program of a bee from the environment', () => {
+test('a container ignores the bee program of the environment', () => {
   vi.stubEnv('SVCNET_BEE_BINARY', '/opt/bee-a');
   try {
     const input = { driver: 'docker', nodes: [{}, { flavour: 'bee', image: 'bee' }] };
@@ -398,7 +398,7 @@ test.each([
   }
 });
 
-test('a price that the oracle cannot hold is refused', () => {
+test('a price too large for the oracle is refused', () => {
   expect(mistake({ chain: { storagePrice: 2 ** 22 } })).toContain(
     'chain.storagePrice: got 4194304, expected a whole number from 24000 to 4194303',
   );
@@ -418,11 +418,11 @@ test.each([
     'expected a private key: above zero and below the order of the secp256k1 group',
   ],
   [['11'.repeat(32), 'f'.repeat(64)], 'expected a private key: above zero and below'],
-])('keys %j are no list of private keys for two nodes', (keys, text) => {
+])('keys %j are not a list of private keys for two nodes', (keys, text) => {
   expect(mistake({ nodes: [{ count: 2, keys }] })).toContain(text);
 });
 
-test('a key is given once in the whole cluster', () => {
+test('a key is used only once in the whole cluster', () => {
   const keys = ['11'.repeat(32)];
   expect(mistake({ nodes: [{ keys }, {}, { keys }] })).toBe(
     'cluster.yaml: nodes[2].keys[0]: got the key of nodes[0].keys[0] (…1111), expected one of its own',
@@ -446,7 +446,7 @@ test.each([
   expect(mistake({ nodes })).toBe(`cluster.yaml: ${text}`);
 });
 
-test('a topology is refused that cannot be, and beside nodes that cannot be told their peers', () => {
+test('refuses an impossible topology, and one with nodes that cannot be given their peers', () => {
   expect(mistake({ nodes: 2, topology: 'ring' })).toBe(
     'cluster.yaml: topology: ring: got 2 nodes, expected at least 3',
   );

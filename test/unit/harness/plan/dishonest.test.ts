@@ -5,7 +5,7 @@ import { plannedMembers } from '../../../../harness/plan/plan.ts';
 import { BEHAVIOURS } from '../../../../harness/tampered/conduct/table.ts';
 import { BEHAVIOUR_NAMES } from '../../../../harness/tampered/names.ts';
 
-test('behaviours make a group one of dishonest nodes, among others that nobody has tampered with', () => {
+test('behaviours make a group dishonest, and leave other groups untouched', () => {
   const definition = parseDefinition({ nodes: [{ count: 1 }, { dishonest: ['wrong-data'] }] }, 'options');
   expect(plannedMembers(definition)).toMatchObject([
     { flavour: 'svc', tampered: undefined },
@@ -13,7 +13,7 @@ test('behaviours make a group one of dishonest nodes, among others that nobody h
   ]);
 });
 
-test('with machine faults every node of our own is started for them, and the chain has a gate', () => {
+test('with machine faults every node of our own is started for them, and the Bee is not', () => {
   const nodes = [{ count: 1 }, { flavour: 'bee', binary: './bee' }];
   const definition = parseDefinition({ nodes, machineFaults: true }, 'options');
   expect(plannedMembers(definition).map(({ tampered }) => tampered)).toEqual([{ behaviours: [] }, undefined]);
@@ -33,12 +33,12 @@ test.each([
   expect('mistakes' in checked && checked.mistakes.join('\n')).toContain(text);
 });
 
-test('every behaviour that can be named is there, and says what it does', () => {
+test('every behaviour that can be named is listed, and says what it does', () => {
   expect(Object.keys(BEHAVIOURS)).toEqual([...BEHAVIOUR_NAMES]);
   for (const { about } of Object.values(BEHAVIOURS)) expect(about).toMatch(/^[a-z].{20}/);
 });
 
-test('the flags add one dishonest node, or as many as they say, and behaviours are not forgotten', () => {
+test('the flags add one dishonest node, or as many as requested, and require behaviours', () => {
   const dishonest = ['flood'] as const;
   expect(nodesWith({ with: [], dishonest }, 3, 5)).toEqual([
     { count: 3 },

@@ -15,12 +15,12 @@ function complete(): unknown {
   return parse(lines.join('\n'));
 }
 
-test('every key of the schema has a description, and no other', () => {
+test('the keys of the schema and the documented keys are the same', () => {
   expect(keyPaths().sort()).toEqual(Object.keys(DESCRIPTIONS).sort());
   expect(Object.keys(definitionSchema().properties ?? {}).sort()).toEqual(keysAt([]).sort());
 });
 
-test('an editor is told what a key means, what it may be and what it is by default', () => {
+test('an editor can show what a key means, what it may be and what its default is', () => {
   const { properties = {} } = definitionSchema();
   expect(properties['dialect']).toMatchObject({
     description: DESCRIPTIONS['dialect'],
@@ -41,7 +41,7 @@ test('an editor is told what a key means, what it may be and what it is by defau
   expect(Object.keys(options)).not.toContain('data-dir');
 });
 
-test('nothing in the schema allows everything', () => {
+test('nothing in the schema allows arbitrary values', () => {
   const walk = (at: JsonSchema): void => {
     for (const one of at.anyOf ?? []) {
       expect(Object.keys(one)).not.toEqual([]);
@@ -52,14 +52,14 @@ test('nothing in the schema allows everything', () => {
   walk(definitionSchema());
 });
 
-test('the file to begin with names every key, is valid, and shows the defaults', () => {
+test('the starter file names every key, is valid, and shows the defaults', () => {
   for (const path of keyPaths()) {
     const key = path.split('.').at(-1) ?? '';
     expect(CLUSTER_FILE, path).toMatch(new RegExp(`\\b${key}:|\\b${key}\\b.*\\(\\{`));
   }
   const defaults = parseDefinition({ name: 'local' }, 'options');
   expect(parseDefinition(parse(CLUSTER_FILE), 'cluster.yaml')).toEqual(defaults);
-  // Only containers have limits, and dishonest nodes are none.
+  // Only containers have limits, and dishonest nodes are not containers.
   const { nodes: groups, ...others } = complete() as { nodes: Record<string, unknown>[] };
   const { dishonest, ...honest } = groups[0] as Record<string, unknown>;
   expect(dishonest).toEqual(['wrong-data', 'forged-receipts']);

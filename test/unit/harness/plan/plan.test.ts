@@ -28,7 +28,7 @@ const FACTS = {
   chequebookOf: ({ name }: { name: string }) => (name === 'node-0' ? '0xaa' : undefined),
 };
 
-/** All nodes on one host, each with ports of its own. */
+/** All nodes on one host, each with its own ports. */
 function placed(input: DefinitionInput): NodePlan[] {
   const plan = planOf(input);
   const places = plan.nodes.map(({ name }, index) => ({
@@ -47,7 +47,7 @@ function optionsOf(node: NodePlan): Record<string, unknown> {
 const bootnodeHosts = ({ network }: NodePlan) =>
   network.bootnodes.map((underlay) => Number(/\/tcp\/20(\d\d)\//.exec(underlay)?.[1]));
 
-test('groups become a flat list of nodes in their order, each with the keys of its index', () => {
+test('groups become a flat list of nodes in order, each with the keys of its index', () => {
   const { nodes } = planOf({
     nodes: [
       { count: 2, options: { verbosity: 'debug' } },
@@ -67,7 +67,7 @@ test('groups become a flat list of nodes in their order, each with the keys of i
   );
 });
 
-test('nodes of our own speak the dialect of the definition, a Bee its own', () => {
+test('our own nodes speak the dialect of the definition, a Bee its own', () => {
   const nodes: DefinitionInput['nodes'] = [{}, { flavour: 'bee', binary: '/bee' }];
   const dialects = (input: DefinitionInput) => placed(input).map(({ dialect }) => dialect);
   expect(dialects({ nodes })).toEqual(['svc', 'swarm']);
@@ -76,7 +76,7 @@ test('nodes of our own speak the dialect of the definition, a Bee its own', () =
   expect(node && svcFlavour.embedded(node).options).toMatchObject({ 'api-dialect': 'swarm' });
 });
 
-test('accounts of a group have the keys that it names; all else still follows from the seed', () => {
+test('accounts of a group have the keys that it names; everything else is still derived from the seed', () => {
   const keys = ['0x' + 'AB'.repeat(32), '11'.repeat(32)];
   const given = planOf({ nodes: [{}, { count: 2, keys }] });
   const derived = planOf({ nodes: 3 });
@@ -87,7 +87,7 @@ test('accounts of a group have the keys that it names; all else still follows fr
     'ab'.repeat(32),
     '11'.repeat(32),
   ]);
-  // Of a private key of repeated 0x11, as every wallet shows it.
+  // The address for a private key of repeated 0x11, as every wallet shows it.
   expect(third?.ethereum).toBe('19e7e376e7c213b7e7e7e46cc70a5dd086daff2a');
   expect(third?.overlay).not.toBe(last?.overlay);
   expect([third?.peerId, third?.keys.pss, third?.keys.libp2p]).toEqual([
@@ -99,7 +99,7 @@ test('accounts of a group have the keys that it names; all else still follows fr
   expect(given.chain.batches[2]?.owner).toBe(`0x${third?.ethereum}`);
 });
 
-test('overlays of a group are mined into its neighbourhoods, one for all or one for each', () => {
+test('overlays of a group are mined into its neighbourhoods, one for all or one each', () => {
   const { nodes } = planOf({
     nodes: [{ count: 2, neighbourhoods: '01' }, { count: 2, neighbourhoods: ['100', '111'] }, {}],
   });
@@ -153,7 +153,7 @@ test('a placed node listens where its place says and knows its network', () => {
   });
 });
 
-test('the origins of the cluster are those of its nodes, unless a group names others', () => {
+test('the allowed origins of the cluster apply to its nodes, unless a group names others', () => {
   const cors = 'http://localhost:3000';
   const nodes = placed({ cors, nodes: [{}, { options: { 'cors-allowed-origins': '*' } }] });
   const configs = nodes.map((node) =>
@@ -179,7 +179,7 @@ test('a node answers to the names of its place, of the cluster and of its group'
   ]);
 });
 
-test('a node that other machines reach is told that it may be', () => {
+test('a node that other machines can reach has api-open set', () => {
   const [node] = placed({ nodes: 1 });
   if (node === undefined) throw new Error('there is no node');
   const opened = (listen: string) => optionsOf({ ...node, listen })['api-open'];
@@ -191,7 +191,7 @@ test('a node that other machines reach is told that it may be', () => {
   ]);
 });
 
-test('all nodes send their traces where the cluster says, unless a group says otherwise', () => {
+test('all nodes send their traces where the cluster says, unless a group specifies otherwise', () => {
   const nodes = placed({
     otlp: 'http://collector:4318',
     nodes: [{}, { options: { 'tracing-enable': false } }],
@@ -218,19 +218,19 @@ test('the first three full nodes are the bootnodes of all others', () => {
   expect(nodes.every(({ network }) => !network.dedicatedBootnodes)).toBe(true);
 });
 
-test('boot nodes are the bootnodes where there are some', () => {
+test('boot nodes, if any, are the bootnodes', () => {
   const nodes = placed({ nodes: [{ count: 2 }, { mode: 'boot' }] });
   expect(nodes.map(bootnodeHosts)).toEqual([[2], [2], []]);
   expect(nodes.every(({ network }) => network.dedicatedBootnodes)).toBe(true);
 });
 
-test('a boot Bee is a bootnode as well, a full one is not', () => {
+test('a boot Bee is also a bootnode, a full one is not', () => {
   const bee = { flavour: 'bee', binary: '/bee' } as const;
   expect(placed({ nodes: [{ ...bee, mode: 'boot' }, bee, {}] }).map(bootnodeHosts)).toEqual([[], [0], [0]]);
   expect(placed({ nodes: [bee, {}] }).map(bootnodeHosts)).toEqual([[1], []]);
 });
 
-test('a place is needed for every node', () => {
+test('every node needs a place', () => {
   const plan = planOf({ nodes: 2 });
   expect(() => placeNodes(plan, [], FACTS)).toThrow('no place for node-0: 0 are given');
 });

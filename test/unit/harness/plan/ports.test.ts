@@ -11,25 +11,25 @@ test('a node has the first three of its ten ports', () => {
   expect(fixedPorts(range, 3)).toEqual({ api: 17_030, p2p: 17_031, debug: 17_032 });
 });
 
-test('a narrow range has no port for the debug API, nor for the chain', () => {
+test('a narrow range has no port for the debug API or the chain', () => {
   const definition = definitionOf({ nodes: 2, ports: { first: 17_000, stride: 2, debug: 'free' } });
   expect(wantedPorts(definition).map(({ port }) => port)).toEqual([17_000, 17_001, 17_002, 17_003]);
   expect(chainPort(definition)).toBe(0);
 });
 
-test('a range too narrow for what is in it is a contradiction', () => {
+test('a range too narrow for its contents is a contradiction', () => {
   expect(() => definitionOf({ ports: { first: 17_000, stride: 2 } })).toThrow(
     'ports.stride: got 2, expected at least 3, or debug: free',
   );
 });
 
-test('the chain has the tenth port of a range, its own one, or any', () => {
+test('the chain has the tenth port of a range, its own port, or any', () => {
   expect(chainPort(definitionOf({ ports: 17_000 }))).toBe(17_009);
   expect(chainPort(definitionOf({ ports: 17_000, chain: { port: 8545 } }))).toBe(8545);
   expect(chainPort(definitionOf({}))).toBe(0);
 });
 
-test('every fixed port is wanted by a part', () => {
+test('every fixed port is listed with the part that needs it', () => {
   const nodes = [{}, { flavour: 'bee', binary: '/opt/bee' }] as const;
   expect(wantedPorts(definitionOf({ ports: 17_000, nodes })).map(({ port, by }) => `${port} ${by}`)).toEqual([
     '17009 the RPC endpoint of the chain',

@@ -25,7 +25,7 @@ const upload = (node: string): DefinitionInput => ({
   prepare: { uploads: [{ node, size: '1KiB' }] },
 });
 
-test('what can be prepared is accepted', () => {
+test('a valid preparation is accepted', () => {
   const prepare = {
     uploads: [
       { node: 'node-0', size: '1MiB' },
@@ -42,13 +42,13 @@ test('what can be prepared is accepted', () => {
   expect(mistakesOf({ nodes: NODES, prepare })).toEqual([]);
 });
 
-test('nodes that are linked, or drawn to be, can exchange cheques', () => {
+test('nodes that are linked, or may be by the draw, can exchange cheques', () => {
   const prepare = { cheques: [{ from: 'node-3', to: 'node-0' }] };
   for (const topology of ['mesh', 'ring', 'star', { random: 2 }] as const)
     expect(mistakesOf({ nodes: 4, topology, prepare })).toEqual([]);
 });
 
-test('nodes that the draw of links leaves apart are named as soon as the seed is known', () => {
+test('nodes left unconnected by the draw of links are named as soon as the seed is known', () => {
   const input = (to: string, seed?: number): DefinitionInput => ({
     nodes: 6,
     topology: { random: 1 },
@@ -73,7 +73,7 @@ test('nodes that the draw of links leaves apart are named as soon as the seed is
   );
 });
 
-test('a draw that cannot be is all that is said of it', () => {
+test('of an impossible draw only the draw itself is reported', () => {
   const prepare = { cheques: [{ from: 'node-0', to: 'node-1' }] };
   expect(mistakesOf({ nodes: 2, seed: 7, topology: { random: 2 }, prepare })).toEqual([
     expect.stringContaining('topology: random: got 2'),

@@ -48,7 +48,7 @@ test('the network id is part of the overlay and of nothing else', () => {
   expect(overlay).not.toBe(elsewhere);
 });
 
-test('an overlay is mined into a neighbourhood by the key of its account, always with the same result', () => {
+test('an overlay is mined into a neighbourhood with the key of its account, always with the same result', () => {
   const bits = (overlay: string) => BigInt(`0x${overlay}`).toString(2).padStart(256, '0');
   const plain = deriveNode({ seed: 7n, index: 0, networkId: NETWORK });
   for (const neighbourhood of ['0', '1', '0110', '11111111', '0000000000']) {
@@ -57,7 +57,7 @@ test('an overlay is mined into a neighbourhood by the key of its account, always
     expect(mined).toEqual(deriveNode({ seed: 7n, index: 0, networkId: NETWORK, neighbourhood }));
     expect([mined.peerId, mined.keys.pss]).toEqual([plain.peerId, plain.keys.pss]);
   }
-  // What it is in already without mining.
+  // It is there already, without mining.
   const own = bits(plain.overlay).slice(0, 16);
   expect(deriveNode({ seed: 7n, index: 0, networkId: NETWORK, neighbourhood: own })).toEqual(plain);
 });
@@ -91,7 +91,7 @@ test('every batch of every node has its own nonce', () => {
   for (const nonce of nonces) expect(nonce).toMatch(/^0x[0-9a-f]{64}$/);
 });
 
-test('a seed is read and written without loss', () => {
+test('a seed is written and read back without loss', () => {
   fc.assert(
     fc.property(SEED, (seed) => {
       expect(parseSeed(String(seedToJson(seed)))).toBe(seed);
@@ -104,7 +104,7 @@ test.each(['', '-1', '1.5', 'abc', '0x', '18446744073709551616'])("'%s' is refus
   expect(() => parseSeed(text)).toThrow(HarnessError);
 });
 
-test('as many bytes as wanted follow from seed and purpose, the first ones whatever their number', () => {
+test('any number of bytes can be derived from seed and purpose, and the first ones do not depend on the number', () => {
   const bytes = seededBytes(5000, 7n, 'purpose', 1);
   expect(bytes).toHaveLength(5000);
   expect(Buffer.compare(seededBytes(100, 7n, 'purpose', 1), bytes.subarray(0, 100))).toBe(0);

@@ -22,7 +22,7 @@ function reached(links: readonly Link[]): Set<number> {
 
 const full = (count: number): NodeMode[] => Array.from({ length: count }, () => 'full');
 
-test('a mesh names no links; a ring, a star and named links are what they say', () => {
+test('a mesh has no explicit links; a ring, a star and named links have the expected ones', () => {
   expect(linksOf('mesh', 4, 1n)).toBeUndefined();
   expect(linksOf('ring', 4, 1n)).toEqual([
     [0, 1],
@@ -52,7 +52,7 @@ test('a mesh names no links; a ring, a star and named links are what they say', 
   ]);
 });
 
-test('random links connect all nodes, give each its peers, and follow from the seed', () => {
+test('random links connect all nodes, give each its number of peers, and depend only on the seed', () => {
   fc.assert(
     fc.property(
       fc
@@ -118,7 +118,7 @@ test.each<[Parameters<typeof topologyMistakes>[0], NodeMode[], string]>([
     ['light', 'full', 'full'],
     'star: got no way from node-1 to node-2 through full nodes, expected one between all nodes',
   ],
-])('a topology that cannot be is refused: %j', (topology, modes, line) => {
+])('refuses an impossible topology: %j', (topology, modes, line) => {
   expect(topologyMistakes(topology, modes)).toEqual([line]);
 });
 
@@ -136,6 +136,6 @@ test.each<[Parameters<typeof topologyMistakes>[0], NodeMode[]]>([
     },
     ['full', 'full', 'light'],
   ],
-])('a topology that can be is taken: %j', (topology, modes) => {
+])('accepts a possible topology: %j', (topology, modes) => {
   expect(topologyMistakes(topology, modes)).toEqual([]);
 });

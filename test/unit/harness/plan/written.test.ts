@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseDefinition } from '../../../../harness/plan/definition.ts';
 import { readDefinition, writtenDefinition } from '../../../../harness/plan/written.ts';
 
-test('a definition is read back from JSON as it was, large numbers and lists with it', () => {
+test('a definition is read back from JSON unchanged, including large numbers and lists', () => {
   const definition = parseDefinition(
     {
       seed: '18446744073709551615',

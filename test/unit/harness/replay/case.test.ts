@@ -1,4 +1,4 @@
-/** A run that is made smaller still is a run. */
+/** A run that is made smaller is still a run. */
 import { expect, test } from 'vitest';
 import {
   amountsOf,
@@ -84,7 +84,7 @@ test('its size counts every group and the light nodes that the scenario adds', (
   expect(sizeOf(given, scenario)).toEqual({ nodes: 7, faults: 2, operations: 4, durationMs: 60_000 });
 });
 
-test('a node that is left out is another one wherever it was named', () => {
+test('a node that is left out is replaced by another one wherever it was named', () => {
   const smaller = withCount(given, scenario, 0, 2);
   expect(smaller.recipe.nodes).toEqual([
     { count: 2, neighbourhoods: ['00', '01'] },
@@ -96,12 +96,12 @@ test('a node that is left out is another one wherever it was named', () => {
     { kind: 'kill', node: 'node-0' },
     { kind: 'partition', groups: [['node-0', 'node-1'], ['node-1']] },
   ]);
-  // Its messages to itself are none; what it uploads is the same.
+  // Its messages to itself are dropped; what it uploads is the same.
   expect(smaller.schedule?.operations.map(({ node }) => node)).toEqual(['node-1', 'node-1', 'node-0']);
   expect(smaller.schedule?.operations[0]).toMatchObject({ lane: 'a', data: 'node-6/0, turn 0' });
 });
 
-test('our own nodes are as many as the scenario asks for, where the run left it to the scenarios', () => {
+test('the scenario decides the number of our own nodes where the run left it to the scenarios', () => {
   const nodes: Recipe['nodes'] = [{ count: 9 }, { flavour: 'bee', count: 2 }];
   const recipe: Recipe = { ...given.recipe, nodes, ownCounts: true };
   expect(sizeOf({ ...given, recipe }, scenario).nodes).toBe(6 + 2 + 1);
@@ -114,20 +114,20 @@ test('a group without nodes is no group', () => {
   expect(withCount(given, scenario, 1, 0).recipe.nodes).toHaveLength(2);
 });
 
-test('without an upload there is nothing to download, and what waits for uploads waits for less', () => {
+test('without an upload there is no download of it, and what waits for uploads waits for fewer', () => {
   const { operations, faults } = withOperations(given, given.schedule!.operations.slice(1)).schedule!;
   expect(operations.map(({ n }) => n)).toEqual([2, 3]);
   expect(faults[1]?.when).toMatchObject({ after: 25 });
 });
 
-test('everything comes sooner by the same share', () => {
+test('everything comes sooner by the same factor', () => {
   const { durationMs, faults, operations } = sooner(given, 0.5).schedule!;
   expect(durationMs).toBe(30_000);
   expect(faults[0]).toMatchObject({ when: { atMs: 500 }, forMs: 250 });
   expect(operations.map(({ atMs }) => atMs)).toEqual([0, 5000, 10_000, 15_000]);
 });
 
-test('amounts are lowered down to what the scenario allows; words stay', () => {
+test('amounts can be lowered to the minimum of the scenario; words stay', () => {
   expect(amountsOf(given, scenario)).toEqual([{ name: 'count', value: 8, least: 2 }]);
   expect(listsOf(given)).toEqual([{ name: 'what', items: ['a', 'b'] }]);
   const lower = withParameter(given, 'count', 2);

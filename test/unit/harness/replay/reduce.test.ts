@@ -21,11 +21,11 @@ test.each([[[]], [[0]], [[99]], [[3, 57]], [[10, 11, 12]], [[0, 50, 99]]])(
   },
 );
 
-test('nothing is left out where all are needed', async () => {
+test('nothing is left out when all items are needed', async () => {
   expect((await shortest([1, 2, 3], [1, 2, 3])).left).toEqual([1, 2, 3]);
 });
 
-test('a number is lowered to the smallest that does it', async () => {
+test('a number is lowered to the smallest that suffices', async () => {
   for (const least of [1, 7, 63, 64]) {
     const asked: number[] = [];
     const found = await lowered(64, 1, async (value) => {

@@ -8,11 +8,11 @@ const of = (...scenarios: Partial<ScenarioResult>[]) =>
     scenarios: scenarios.map((one) => ({ name: 's', assertions: [], ...one })) as ScenarioResult[],
   });
 
-test('a run that passed has none, a skipped scenario neither', () => {
+test('a run that passed has none, and neither has a skipped scenario', () => {
   expect(of({ result: 'passed', assertions: [assertion('a', true)] }, { result: 'skipped' })).toEqual([]);
 });
 
-test('conditions are told apart by their names, without nodes, chunks and numbers', () => {
+test('conditions are distinguished by their names, ignoring nodes, chunks and numbers', () => {
   const of1 = of({
     result: 'failed',
     assertions: [assertion('node-3 has chunk 00ff00ff00ff within 60 s'), assertion('b')],
@@ -28,7 +28,7 @@ test('conditions are told apart by their names, without nodes, chunks and number
   );
 });
 
-test('errors are told apart by their first line, and members that were lost by what became of them', () => {
+test('errors are distinguished by their first line, and lost members by what happened to them', () => {
   const timeout = (port: number) =>
     `node-1: GET http://127.0.0.1:${port}/health: no answer within 30 s\n  at /a/b/c.ts:1`;
   expect(of({ result: 'error', error: timeout(1) })).toEqual(of({ result: 'error', error: timeout(2) }));

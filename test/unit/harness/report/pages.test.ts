@@ -1,4 +1,4 @@
-/** What `report.html` and `report.md` are made of: figures, failures with their log lines, charts, markup. */
+/** The content of `report.html` and `report.md`: figures, failures with their log lines, charts, markup. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -90,7 +90,7 @@ describe('markup', () => {
     expect(JSON.parse(markup.replace(/^[^>]*>|<\/script>$/g, ''))).toEqual(value);
   });
 
-  test('a table has a name, headings of columns and rows, and a region that the keyboard can scroll', () => {
+  test('a table has a name, column and row headings, and a region that can be scrolled by keyboard', () => {
     const { markup } = table(
       'Nodes',
       [{ title: 'node' }, { title: 'peers', number: true }],
@@ -116,14 +116,14 @@ describe('figures', () => {
     expect(total?.p99Ms).toBeCloseTo(100, 0);
   });
 
-  test('what went wrong is the first headline', () => {
+  test('failures are the first headline', () => {
     const [first] = headlines(scenarioOf(measured()));
     expect(first).toMatchObject({ title: 'errors', value: 1, verdict: 'bad', detail: 'of 201 operations' });
     const lost = scenarioOf({ ledger: { acknowledged: 10, found: 8, missing: 2 } });
     expect(headlines(lost)).toMatchObject([{ title: 'chunks lost', value: 2, verdict: 'bad' }]);
   });
 
-  test('chunks that nobody has looked for are neither lost nor found', () => {
+  test('chunks that were not looked for are neither lost nor found', () => {
     const unknown = scenarioOf({ ledger: { acknowledged: 10, found: 0, missing: 0 } });
     const [headline] = headlines(unknown);
     expect(headline?.verdict).toBeUndefined();
@@ -136,7 +136,7 @@ describe('figures', () => {
     ]);
   });
 
-  test("Jain's index is 1 for equal loads and 1/n for one that does everything", () => {
+  test("Jain's index is 1 for equal loads and 1/n if one node does everything", () => {
     expect(fairness([5, 5, 5, 5])).toBe(1);
     expect(fairness([0, 0, 0, 8])).toBe(0.25);
     expect(fairness([0, 0])).toBeNull();
@@ -144,7 +144,7 @@ describe('figures', () => {
 });
 
 describe('charts', () => {
-  test('rates add up to what was done, latencies are those of the worst window', () => {
+  test('rates add up to the total, latencies are those of the worst window', () => {
     const charts = timelineCharts(scenarioOf(measured(1000)));
     const byTitle = new Map(charts.map((chart) => [chart.title, chart]));
     expect([...byTitle.keys()]).toEqual(['Throughput', 'Latency, p99', 'Latency, median', 'Errors']);
@@ -184,7 +184,7 @@ describe('failures', () => {
     ],
   });
 
-  test('log lines of that second come along: warnings of all nodes, everything of those that are named', async () => {
+  test('log lines around that second are included: warnings of all nodes, everything of the nodes named', async () => {
     mkdirSync(join(folder, 'logs'), { recursive: true });
     const log = (node: string, lines: string[]) =>
       writeFileSync(join(folder, 'logs', `${node}.log`), `${lines.join('\n')}\n`);
@@ -206,7 +206,7 @@ describe('failures', () => {
     expect(failure?.before).toEqual([event]);
   });
 
-  test('a scenario that could not go on is a failure with the rest of its error as evidence', async () => {
+  test('a scenario that could not continue is a failure with the rest of its error as evidence', async () => {
     const [failure] = await failuresOf(
       runOf([scenarioOf({ result: 'error', error: 'no answer\nat there' })]),
     );
@@ -217,7 +217,7 @@ describe('failures', () => {
     });
   });
 
-  test('the text version has verdict, command, what failed and where, and escapes what Markdown would take', async () => {
+  test('the text version has verdict, command, failures and their places, and escapes Markdown', async () => {
     const run = runOf([
       { ...failed, assertions: [{ name: 'a|b <i>', passed: false, expected: '1', observed: '2' }] },
     ]);
@@ -229,7 +229,7 @@ describe('failures', () => {
   });
 });
 
-test('resources are the highest values of each part, with gaps, by node', async () => {
+test('resources are given by node as the highest values of each interval, with gaps', async () => {
   const place = join(folder, 'series');
   const file = new SeriesFile(place);
   const id = (name: string, kind: 'counter' | 'gauge') => ({ name, labels: { node: 'node-0' }, kind });
@@ -248,7 +248,7 @@ test('resources are the highest values of each part, with gaps, by node', async 
   expect(node?.memory?.points.length).toBeLessThanOrEqual(120);
   expect(node?.memory?.points.at(-1)).toBeNull();
   expect(await readResources(join(folder, 'nothing'))).toBeUndefined();
-  // 200 MiB were moved.
+  // 200 MiB were transferred.
   const costs = used && costsOf([scenarioOf(measured())], used);
   expect(costs).toEqual({ cpuSecondsPerGb: expect.closeTo(149.5 / 0.2097152) as number, peakMemory: 1099 });
   expect(used && costsOf([scenarioOf()], used)).toEqual({ peakMemory: 1099 });
@@ -262,7 +262,7 @@ describe('the folder of a run', () => {
     return place;
   };
 
-  test('is found by name, by path and as the last one', () => {
+  test('is found by name, by path and as the latest one', () => {
     const first = report('2026-01-01-a', { schema: 2, ...runOf([]) });
     const last = report('2026-02-01-b', { schema: 2, ...runOf([]) });
     const state = join(folder, 'state');
@@ -275,13 +275,13 @@ describe('the folder of a run', () => {
     expect(readRun(first).report).toBe(first);
   });
 
-  test('of another version is refused by name', () => {
+  test('is refused by name when of another version', () => {
     const old = report('2025-01-01-old', { schema: 1, ...runOf([]) });
     expect(() => readRun(old)).toThrow(/report\.json: schema 1, expected 2/);
     expect(() => readRun(folder)).toThrow(/no run is in it, expected report\.json/);
   });
 
-  test('of a run before pictures and moments of assertions were kept is written all the same', async () => {
+  test('is written even for an early run without pictures and times of assertions', async () => {
     const { startedAt: _startedAt, ...scenario } = scenarioOf({
       result: 'failed',
       assertions: [{ name: 'held', passed: false, expected: '1', observed: '2' }],
@@ -289,7 +289,7 @@ describe('the folder of a run', () => {
     await writePages(runOf([scenario], { report: join(folder, 'early') }));
   });
 
-  test('whose page cannot be made keeps its result, and says why there is none', async () => {
+  test('keeps its result when its page cannot be made, and says why there is none', async () => {
     const place = join(folder, 'no-page');
     mkdirSync(place);
     writeFileSync(join(place, 'metrics.jsonl'), 'no JSON\n');
@@ -300,7 +300,7 @@ describe('the folder of a run', () => {
     expect(existsSync(join(place, 'report.html'))).toBe(false);
   });
 
-  test('that holds repeats names one of them', () => {
+  test('names one of its runs when it holds repeats', () => {
     const repeats = join(folder, 'repeats');
     mkdirSync(join(repeats, 'seed-1'), { recursive: true });
     writeFileSync(join(repeats, 'seed-1', 'report.json'), '{}');
@@ -312,7 +312,7 @@ describe('the folder of a run', () => {
   });
 });
 
-test('what could not be recorded stands in both pages, as text', async () => {
+test('both pages list as text what could not be recorded', async () => {
   const problem = 'no metrics of node-1: <b>it did not answer</b>';
   await writePages(runOf([scenarioOf()], { problems: [problem] }));
   const page = readFileSync(join(folder, 'report.html'), 'utf8');

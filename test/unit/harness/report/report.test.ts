@@ -44,14 +44,14 @@ const run = (...scenarios: ScenarioResult[]): RunResult => ({
 
 const PLAIN = { width: 80, colour: false, live: false };
 
-test('a cluster that is kept is named, with how to stop it', () => {
+test('a cluster that is kept is named, with the command that stops it', () => {
   const text = renderRun({ ...run(scenario()), kept: 'net-1' }, PLAIN);
   expect(text).toContain('cluster net-1 runs');
   expect(text).toContain('svcnet down --name net-1');
   expect(renderRun(run(scenario()), PLAIN)).not.toContain('kept');
 });
 
-test('the report is where its page is, or its folder where there is none', () => {
+test('the report points to its page, or to its folder if there is no page', () => {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-report-'));
   try {
     const one = { ...run(scenario()), report: folder };
@@ -63,7 +63,7 @@ test('the report is where its page is, or its folder where there is none', () =>
   }
 });
 
-test('runs with several seeds are a line each, with the seeds that failed and how often each scenario did', () => {
+test('runs with several seeds get one line each, with the failed seeds and how often each scenario failed', () => {
   const start = { seed: 44, passed: false, error: 'the chain is not ready\nits log' } as const;
   const runs = [run(scenario()), { ...run(scenario({ result: 'failed' })), seed: 43 }, start];
   const lines = renderRepeated({ passed: false, failedSeeds: [43, 44], failures: { smoke: 1 }, runs }, PLAIN)
@@ -79,7 +79,7 @@ test('runs with several seeds are a line each, with the seeds that failed and ho
   ]);
 });
 
-test('a failed scenario names what was expected, what was seen, the evidence and the command that repeats it', () => {
+test('a failed scenario shows the expected and observed values, the evidence and the command that repeats it', () => {
   const failed = scenario({
     result: 'failed',
     assertions: [
@@ -135,7 +135,7 @@ test.each([60, 80, 120])('no line of the operation table is wider than a termina
   for (const line of table) expect(line.length).toBeLessThanOrEqual(width);
 });
 
-test('amounts beyond what a number holds are shown to the last digit, with their units', () => {
+test('amounts beyond the range of a number are shown to the last digit, with their units', () => {
   const figures = [
     { name: 'promised', of: 'node-0 to node-1', value: '10000000000000000000001', unit: 'token units' },
     { name: 'time to symmetry', value: '0.250', unit: 's' },
@@ -191,7 +191,7 @@ test('a recorder keeps counts, bytes, percentiles and error classes per operatio
   });
   expect(row?.errorExamples).toEqual({ 'client.reset': 'no' });
   expect(row?.p50Ms).toBeLessThanOrEqual(row?.maxMs as number);
-  // Ten samples say nothing about the slowest hundredth.
+  // Ten samples say nothing about the slowest one per cent.
   expect(row?.p99Ms).toBeNull();
   const [timeline] = recorder.timelines();
   const sum = (numbers: readonly number[] = []) => numbers.reduce((a, b) => a + b, 0);
@@ -199,7 +199,7 @@ test('a recorder keeps counts, bytes, percentiles and error classes per operatio
   expect(recorder.slowest()).toHaveLength(10);
 });
 
-test('the times of steps stand below each other, however long their names are', () => {
+test('the times of steps are aligned, however long their names are', () => {
   const written: string[] = [];
   const display = new StepDisplay(consoleStyle({ isTTY: false }, {}), (text) => written.push(text));
   for (const name of ['upload', 'level 1 encrypted, within its strength']) {
@@ -212,7 +212,7 @@ test('the times of steps stand below each other, however long their names are', 
   expect(long).toMatch(/strength 1 of 98 chunks lost +1\.3 s$/);
 });
 
-test('elsewhere than on a terminal a step is one plain line without colour', () => {
+test('without a terminal a step is one plain line without colour', () => {
   const written: string[] = [];
   const display = new StepDisplay(consoleStyle({ isTTY: false }, {}), (text) => written.push(text));
   display.start('upload');
@@ -223,7 +223,7 @@ test('elsewhere than on a terminal a step is one plain line without colour', () 
   expect(written[0]).not.toContain('\u001b');
 });
 
-test('elsewhere than on a terminal a long step says every five seconds how far and how fast it is', () => {
+test('without a terminal a long step reports its progress and speed every five seconds', () => {
   vi.useFakeTimers();
   try {
     const written: string[] = [];
@@ -245,7 +245,7 @@ test('elsewhere than on a terminal a long step says every five seconds how far a
   }
 });
 
-test('a terminal shows the bar, the rate and the time left of the running step', () => {
+test('a terminal shows the bar, the rate and the remaining time of the running step', () => {
   vi.useFakeTimers();
   try {
     let shown = '';

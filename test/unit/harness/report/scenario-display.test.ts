@@ -19,7 +19,7 @@ const result = (name: string, more: Partial<ScenarioResult> = {}): ScenarioResul
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('each scenario has a line when it ends, and what still runs is named with its time', () => {
+test('each scenario gets a line when it ends, and those still running are named with their time', () => {
   const written: string[] = [];
   using display = new ScenarioDisplay(3, { width: 80, colour: false, live: false }, (text) =>
     written.push(text),

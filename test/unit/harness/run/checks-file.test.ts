@@ -25,7 +25,7 @@ test('a check becomes a scenario with its options and its timeout', async () => 
   expect(chosen[0]?.scenario.timeoutMs).toBe(300_000);
 });
 
-test('an option of theirs that has another name here, or is several, sets every one of ours', async () => {
+test('an option of theirs that has a different name here, or several, sets all of ours', async () => {
   const { chosen, unknown } = await read({
     a: { type: 'load', options: { 'content-size': 5_000_000 } },
     b: { type: 'feed-v1', options: { 'n-updates': 2 } },
@@ -51,7 +51,7 @@ test('every option of the example is known', async () => {
   expect(chosen.length).toBeGreaterThan(5);
 });
 
-test('what there is none of is named, and the rest is run', async () => {
+test('what does not exist here is named, and the rest is run', async () => {
   const { chosen, unknown } = await read({
     a: { type: 'pingpnog' },
     b: { type: 'pullsync', options: { 'chunks-per-node': 1, 'exclude-groups': ['light'] } },
@@ -71,6 +71,6 @@ test.each([
   [{ a: { type: 'pushsync', timeout: '5 minutes' } }, /a: timeout: got '5 minutes'/],
   [{ a: { options: {} } }, /checks\.a\.type/],
   [undefined, /checks/],
-])('%j is refused with its place', async (checks, message) => {
+])('%j is refused with its position', async (checks, message) => {
   await expect(read(checks)).rejects.toThrow(message);
 });

@@ -13,7 +13,7 @@ import {
   withoutBegun,
 } from '../../../../harness/run/faults.ts';
 
-test('a fault lasts until the node runs again, or has no end; what was done before is not of this scenario', () => {
+test('a fault lasts until the node runs again, or has no end; earlier ones are not part of the scenario', () => {
   const nodes = [
     {
       name: 'node-0',
@@ -38,7 +38,7 @@ test('a fault lasts until the node runs again, or has no end; what was done befo
   ]);
 });
 
-test('what is done to the chain lasts until it is over, and each thing by itself', () => {
+test('each fault of the chain lasts until its own end', () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   try {
     const faults = new ChainFaults();
@@ -63,7 +63,7 @@ test('what is done to the chain lasts until it is over, and each thing by itself
   }
 });
 
-/** A fault as `Faults` tells of it. */
+/** A fault as reported by `Faults`. */
 function fault(id: string, more: Partial<Fault> = {}): Fault {
   const about = { kind: 'link', request: { kind: 'link' }, text: `slows ${id}`, targets: ['node-0'] };
   return { id, ...about, at: 10, endAt: 20, effect: { 'bytes delayed': 5 }, ...more };
@@ -82,7 +82,7 @@ describe('when a scenario has ended', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { event: string; id: string; scenario: string });
 
-  test('what it has left broken is healed, and its faults are in the folder, in the order of time', async () => {
+  test('what it has left broken is healed, and its faults are listed in its folder in order of time', async () => {
     const history = [fault('f1', { endAt: 40 }), fault('f2', { at: 30, endAt: 50 }), fault('f0', { at: 1 })];
     let healed = 0;
     const healOwn = () => Promise.resolve([fault(`f${healed++}`)]);
@@ -96,9 +96,9 @@ describe('when a scenario has ended', () => {
     ]);
   });
 
-  test('a fault without effect is named, and what cannot be healed', async () => {
+  test('a fault without effect and a fault that cannot be healed are reported', async () => {
     const inert = fault('f1', { effect: { 'bytes delayed': 0 } });
-    // Somebody else has ended it: what it did since the last look is not known.
+    // Ended by another process: what it did since the last look is unknown.
     const { endAt: _, ...unknown } = fault('f2', { effect: {} });
     const healOwn = () => Promise.reject(new Error('cannot heal f3'));
     const wrong = await mend({ history: [inert, unknown], healOwn }, { name: 'smoke', fromMs: 0, folder });
@@ -106,7 +106,7 @@ describe('when a scenario has ended', () => {
   });
 });
 
-test('a fault is an event with its effect; what it does to its node is not told again', () => {
+test('a fault is an event with its effect, and its direct result for the node is not listed again', () => {
   const history = [fault('f1', { text: 'kills node-0', effect: { 'nodes killed': 1 } })];
   expect(begunFaultsOf(history, 5)).toEqual([
     { kind: 'fault', at: 10, endAt: 20, part: 'node-0', text: 'kills node-0 (1 nodes killed)' },

@@ -5,7 +5,7 @@ import { lackingCapability, type Present, unmetNeed } from '../../../../harness/
 
 const NODES: Present['nodes'] = [{ flavour: 'svc', mode: 'full' }];
 
-/** A driver that can do less than any there is. */
+/** A driver that can do less than any real one. */
 const driverWith = (...capabilities: Capability[]): Present['driver'] => ({
   name: 'embedded',
   capabilities: new Set(capabilities),
@@ -15,13 +15,13 @@ const chain = { controlled: true };
 
 const needing = (...capabilities: Capability[]) => ({ needs: { nodes: 1, capabilities } });
 
-test('a scenario whose driver can do all that it needs has no unmet need', () => {
+test('a scenario whose driver can do everything it needs has no unmet need', () => {
   const driver = driverWith('kill', 'pause');
   expect(unmetNeed(needing('kill', 'pause'), { nodes: NODES, driver, chain })).toBeUndefined();
   expect(unmetNeed({ needs: { nodes: 1 } }, { nodes: NODES, driver: driverWith(), chain })).toBeUndefined();
 });
 
-test('what a driver cannot do is named, with the driver', () => {
+test('a capability that the driver lacks is reported together with the driver', () => {
   const present = { nodes: NODES, driver: driverWith('pause'), chain };
   const reason = "needs the capability 'kill', which the embedded driver does not have";
   expect(unmetNeed(needing('pause', 'kill'), present)).toBe(reason);
@@ -29,7 +29,7 @@ test('what a driver cannot do is named, with the driver', () => {
   expect(lackingCapability(present.driver, 'pause')).toBeUndefined();
 });
 
-test('a missing capability is named before a missing node: another node would not help', () => {
+test('a missing capability is reported before a missing node, as another node would not help', () => {
   const scenario = { needs: { nodes: 1, capabilities: ['kill'], modes: ['light'] } } as const;
   expect(unmetNeed(scenario, { nodes: NODES, driver: driverWith(), chain })).toMatch(/capability 'kill'/);
   expect(unmetNeed(scenario, { nodes: NODES, driver: driverWith('kill'), chain })).toBe(
@@ -42,27 +42,24 @@ test.each([
   ['embedded', ['kill', 'pause', 'data', 'copy']],
   ['docker', ['kill', 'pause', 'memory']],
   ['attached', []],
-] as const)(
-  'the %s driver has the capabilities %j, and neither clock, disk nor links of its own',
-  (name, has) => {
-    expect([...capabilitiesOf(name)]).toEqual(has);
-  },
-);
+] as const)('the %s driver has the capabilities %j, but not its own clock, disk or links', (name, has) => {
+  expect([...capabilitiesOf(name)]).toEqual(has);
+});
 
-test('nodes that were started for it have clocks and disks that can fail, wherever they run', () => {
+test('nodes started for it have clocks and disks that can fail, wherever they run', () => {
   for (const name of ['process', 'embedded'] as const) {
     const capabilities = capabilitiesOf(name, { machineFaults: true });
     expect([...capabilities]).toEqual([...capabilitiesOf(name), 'clock', 'disk']);
   }
 });
 
-test('a scenario for wrong clocks or bad disks says how a cluster gets them', () => {
+test('a scenario that needs wrong clocks or bad disks says how to get such a cluster', () => {
   expect(unmetNeed(needing('disk'), { nodes: NODES, driver: driverWith('kill'), chain })).toMatch(
     /svcnet up --machine-faults/,
   );
 });
 
-test('a chain without control endpoint, and nodes that svcnet has not started, are reasons not to begin', () => {
+test('a scenario can require a chain with a control endpoint, and nodes started by svcnet', () => {
   const driver = { name: 'attached', capabilities: capabilitiesOf('attached') } as const;
   const present: Present = { nodes: NODES, driver, chain: { controlled: false } };
   expect(unmetNeed({ needs: { nodes: 1 } }, present)).toBeUndefined();

@@ -9,7 +9,7 @@ const planned = (await scenariosOfSuite('ci')).flatMap(({ scenario, set }) =>
 );
 const { together, alone } = partsOf(planned);
 
-test('every scenario is in one part, and those of a part want the same kind of cluster', () => {
+test('every scenario is in exactly one part, and those of a part want the same kind of cluster', () => {
   const all = [...together, ...alone].flat();
   expect(new Set(all)).toEqual(new Set(planned));
   expect(all).toHaveLength(planned.length);
@@ -19,7 +19,7 @@ test('every scenario is in one part, and those of a part want the same kind of c
   }
 });
 
-test('scenarios that many want to share a cluster with are divided into parts of about the same length', () => {
+test('scenarios that want the same kind of cluster are divided into parts of similar length when there are many', () => {
   const lengths = together.map(({ length }) => length);
   expect(Math.max(...lengths)).toBeLessThanOrEqual(6);
   const divided = together.filter(
@@ -36,6 +36,6 @@ test('scenarios that many want to share a cluster with are divided into parts of
   for (const { length } of divided) expect(length).toBeGreaterThan(2);
 });
 
-test('a scenario whose conditions depend on the rest of the machine has a part of its own, after the others', () => {
+test('a scenario that depends on the rest of the machine gets its own part, after the others', () => {
   expect(alone.map((part) => part.map(({ scenario }) => scenario.name))).toEqual([['slow-link'], ['storm']]);
 });

@@ -33,7 +33,7 @@ function open(report: string): Promise<RunMetrics> {
   return RunMetrics.open({ name: 'test', report, signal: new AbortController().signal } as RunOptions);
 }
 
-test('a run goes on when its series cannot be written, and says so', async () => {
+test('a run continues when its series cannot be written, and says so', async () => {
   const file = join(folder, 'file');
   await writeFile(file, '');
   await using metrics = await open(file);
@@ -43,7 +43,7 @@ test('a run goes on when its series cannot be written, and says so', async () =>
   expect(metrics.problems[0]).toContain(file);
 });
 
-test('nodes that never gave metrics are named, with the reason', async () => {
+test('nodes that never returned metrics are named, with the reason', async () => {
   await using metrics = await open(join(folder, 'run'));
   const names = ['node-0', 'node-1', 'node-2', 'node-3', 'node-4'];
   await metrics.watch(clusterOf(() => Promise.reject(new Error('answered with 404')), names));
@@ -51,7 +51,7 @@ test('nodes that never gave metrics are named, with the reason', async () => {
   expect(metrics.problems).toEqual(['no metrics of node-0, node-1, node-2 and 2 more: answered with 404']);
 });
 
-test('a run into the folder of an earlier one has its own series and ledger alone', async () => {
+test('a run into the folder of an earlier one keeps only its own series and ledger', async () => {
   createReport(folder);
   for (const name of ['metrics.jsonl', 'ledger.jsonl', 'report.json', 'report.html', 'notes.txt'])
     await writeFile(join(folder, name), 'earlier\n');

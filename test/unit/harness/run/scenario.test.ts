@@ -43,20 +43,20 @@ test('a parameter that is not given has its default', () => {
   });
 });
 
-test('sizes are bytes, with binary and decimal units', () => {
+test('sizes are given in bytes, with binary and decimal units', () => {
   expect(resolve({ size: '64KiB' }).size).toBe(65_536);
   expect(resolve({ size: '1.5MiB' }).size).toBe(1_572_864);
   expect(resolve({ size: '2MB' }).size).toBe(2_000_000);
   expect(resolve({ sizes: '1, 4KiB,1MiB' }).sizes).toEqual([1, 4096, 1_048_576]);
 });
 
-test('durations are milliseconds, and numbers have fractions', () => {
+test('durations become milliseconds, and numbers may have fractions', () => {
   expect(resolve({ wait: '1m30s' }).wait).toBe(90_000);
   expect(resolve({ wait: '500ms' }).wait).toBe(500);
   expect(resolve({ share: '0.95' }).share).toBe(0.95);
 });
 
-test('each word of a list is one that is allowed', () => {
+test('only allowed words are accepted in a list', () => {
   expect(resolve({ levels: 'two,one' }).levels).toEqual(['two', 'one']);
   expect(() => resolve({ levels: 'one,twwo' })).toThrow(
     "example: levels: got 'one,twwo', expected some of one, two, did you mean 'two'?",
@@ -88,14 +88,14 @@ test.each([
   expect(() => resolve(given as unknown as Record<string, string>)).toThrow(new ParameterError(message));
 });
 
-test('the same seed and stream give the same bytes, another stream gives others', () => {
+test('the same seed and stream give the same bytes, a different stream gives others', () => {
   const bytes = (...parts: string[]) => Buffer.from(seededRandom(...parts).bytes(100)).toString('hex');
   expect(bytes('7', 'smoke', 'file')).toBe(bytes('7', 'smoke', 'file'));
   expect(bytes('7', 'smoke', 'file')).not.toBe(bytes('7', 'smoke', 'tree'));
   expect(bytes('7', 'smoke', 'file')).not.toBe(bytes('8', 'smoke', 'file'));
 });
 
-test('a bounded number stays below its bound and a bound that is none is refused', () => {
+test('a bounded number stays below its bound, and an invalid bound is refused', () => {
   const random = seededRandom('7');
   for (let i = 0; i < 1000; i++) expect(random.below(7)).toBeLessThan(7);
   expect(() => random.below(0)).toThrow(RangeError);

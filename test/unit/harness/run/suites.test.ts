@@ -4,10 +4,10 @@ import { kindWanted } from '../../../../harness/run/kinds.ts';
 import { planScenarios } from '../../../../harness/run/runner.ts';
 import { SUITES, scenariosOfSuite, scenariosWithTag, tagsOf } from '../../../../harness/run/suites.ts';
 
-/** They need a program of somebody else, or run as the load that they are. */
+/** They need another program, or are run by the load command. */
 const ELSEWHERE = ['load', 'mixed'];
 
-test.each(Object.keys(SUITES))('every value of suite %s is one that its scenario takes', async (name) => {
+test.each(Object.keys(SUITES))('every value of suite %s is accepted by its scenario', async (name) => {
   for (const { scenario, set } of await scenariosOfSuite(name))
     expect(() => planScenarios([scenario], new Map(Object.entries(set)))).not.toThrow();
 });
@@ -17,13 +17,13 @@ test('the nightly suite has every scenario of the package', () => {
   expect(bundledScenarios().filter((name) => !names.has(name) && !ELSEWHERE.includes(name))).toEqual([]);
 });
 
-test('scenarios of a suite that want the same cluster follow each other', async () => {
+test('scenarios of a suite that want the same cluster run one after another', async () => {
   const options = (await scenariosOfSuite('ci')).map(({ scenario }) => kindWanted(scenario));
   const starts = options.filter((own, index) => own !== options[index - 1]);
   expect(starts.length).toBe(new Set(options).size);
 });
 
-test('a tag chooses scenarios, and so does a group', async () => {
+test('scenarios can be chosen by tag and by group', async () => {
   for (const tag of ['kill', 'chaos']) {
     const chosen = await scenariosWithTag(tag);
     expect(chosen.length).toBeGreaterThan(1);
@@ -31,7 +31,7 @@ test('a tag chooses scenarios, and so does a group', async () => {
   }
 });
 
-test('an unknown suite or tag is refused with those that there are', async () => {
+test('an unknown suite or tag is refused with the known ones', async () => {
   await expect(scenariosOfSuite('cii')).rejects.toThrow(
     /--suite: got 'cii', expected one of quick, ci, nightly/,
   );

@@ -6,7 +6,7 @@ import type { ScheduledFault } from '../../../../harness/schedule/schedule.ts';
 
 const NODES = ['node-0', 'node-1'];
 
-/** Faults that write down what is done, in its order. */
+/** Faults that record what is done, in order. */
 function recorder(refused?: string) {
   const log: string[] = [];
   const active = new Map<string, Fault>();
@@ -41,7 +41,7 @@ const fault = (when: ScheduledFault['when'], request: FaultRequest, forMs?: numb
 const NONE: Progress = { 'chunks acknowledged': 0, 'uploads acknowledged': 0, 'bytes acknowledged': 0 };
 const never = new AbortController().signal;
 
-test('faults of one node follow each other, also when their times overlap', async () => {
+test('faults of one node run one after another, even when their times overlap', async () => {
   const { log, faults } = recorder();
   const schedule = [
     fault({ atMs: 0 }, { kind: 'kill', node: 'node-0' }, 40),
@@ -58,7 +58,7 @@ test('faults of one node follow each other, also when their times overlap', asyn
   expect(log.indexOf('pause node-1')).toBeLessThan(log.indexOf('healed kill node-0'));
 });
 
-test('a fault whose time or event has not come holds up no other of its node', async () => {
+test('a fault whose time or event has not come does not hold up others of its node', async () => {
   const { log, faults } = recorder();
   const over = new AbortController();
   const schedule = [
@@ -73,7 +73,7 @@ test('a fault whose time or event has not come holds up no other of its node', a
   expect(log).toEqual(['kill node-0', 'healed kill node-0']);
 });
 
-test('an event is waited for, and one that does not come is not', async () => {
+test('waits for an event, but not for one that never comes', async () => {
   const { log, faults } = recorder();
   let chunks = 0;
   const over = new AbortController();
@@ -93,7 +93,7 @@ test('an event is waited for, and one that does not come is not', async () => {
   expect(log).toEqual(['kill node-0', 'healed kill node-0']);
 });
 
-test('what lasts is healed in the end, what is over by itself is not healed', async () => {
+test('lasting faults are healed at the end, faults that end by themselves are not', async () => {
   const { log, faults } = recorder();
   const over = new AbortController();
   const told: (number | undefined)[] = [];
@@ -122,7 +122,7 @@ test('a fault that cannot be begun ends the schedule, and the others are healed'
   expect(log).toEqual(['pause node-0', 'healed pause node-0']);
 });
 
-test('a request names nodes at any depth', () => {
+test('nodes are found at any depth of a request', () => {
   expect(namesIn({ kind: 'partition', groups: [['node-1'], ['node-0', 'node-1']] }, NODES)).toEqual([
     'node-1',
     'node-0',

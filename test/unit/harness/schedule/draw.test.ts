@@ -14,12 +14,12 @@ const BOUNDS = {
 const drawn = (seed: string, more: Partial<Parameters<typeof drawFaults>[0]> = {}) =>
   drawFaults({ ...BOUNDS, ...more }, seededRandom(seed, 'faults'));
 
-test('the same seed draws the same faults, another one draws others', () => {
+test('the same seed draws the same faults, a different one draws others', () => {
   expect(drawn('7')).toEqual(drawn('7'));
   expect(drawn('7')).not.toEqual(drawn('8'));
 });
 
-test('drawn faults are within their bounds, and of every kind', () => {
+test('drawn faults stay within their bounds, and every kind occurs', () => {
   const faults = drawn('7');
   expect(faults.length).toBeGreaterThan(20);
   expect(faults.length).toBeLessThan(60);
@@ -33,15 +33,15 @@ test('drawn faults are within their bounds, and of every kind', () => {
   expect(new Set(faults.map(({ id }) => id)).size).toBe(faults.length);
 });
 
-test('no fault is drawn from nothing', () => {
+test('no fault is drawn from an empty list', () => {
   expect(drawn('7', { faults: [] })).toEqual([]);
 });
 
-test('a word that cannot be drawn is named, with the nearest one', () => {
+test('a word that cannot be drawn is refused, with the nearest one', () => {
   expect(() => drawn('7', { faults: ['kil'] })).toThrow(/got 'kil', expected some of kill, pause.*kill/);
 });
 
-test('a drawn partition separates all nodes into two groups, and every word is a request of its kind', () => {
+test('a drawn partition separates all nodes into two groups, and every word gives a valid request', () => {
   const faults = drawn('7', { faults: ['partition', 'isolate', 'slow', 'reset'] });
   for (const { request } of faults) {
     const kind = FAULT_KINDS.find(({ name }) => name === request.kind);

@@ -37,7 +37,7 @@ const schedule: Schedule = {
   ],
 };
 
-test('a schedule is read as it was written', () => {
+test('a schedule is read back as it was written', () => {
   writeSchedule(folder, schedule);
   expect(readSchedule(join(folder, SCHEDULE_FILE))).toEqual(schedule);
 });
@@ -53,7 +53,7 @@ test.each([
   ],
   [{ ...schedule, operations: [{ ...schedule.operations[1], upload: -1 }] }, /operations\.0\.upload/],
   [{ ...schedule, schema: 2 }, /schema/],
-])('a schedule with a mistake is refused with its place', (document, message) => {
+])('a schedule with a mistake is refused with the position of the mistake', (document, message) => {
   const path = join(folder, 'wrong.json');
   writeFileSync(path, JSON.stringify(document));
   expect(() => readSchedule(path)).toThrow(message);

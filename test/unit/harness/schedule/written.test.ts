@@ -8,7 +8,7 @@ const parse = (faults: readonly unknown[], seed = '7') =>
     { source: 'storm.yaml', nodes: ['node-0', 'node-1'], dice: seededRandom(seed, 'faults') },
   );
 
-test('a fault comes at its time or after its event, and takes its own fields', () => {
+test('a fault starts at its time or after its event, and has its own fields', () => {
   const { durationMs, faults, operations } = parse([
     { at: '10s', for: '5s', kind: 'kill', node: 'node-1' },
     { after: '500 chunks acknowledged', kind: 'link', from: ['node-0'], latency: 200 },
@@ -24,7 +24,7 @@ test('a fault comes at its time or after its event, and takes its own fields', (
   ]);
 });
 
-test('drawn faults follow from the seed, within their bounds, beside others', () => {
+test('drawn faults depend on the seed, stay within their bounds, and may stand beside others', () => {
   const drawn = { draw: ['kill', 'pause'], every: '2s', shortest: '1s', longest: '2s' };
   const { faults } = parse([{ at: '1s', kind: 'reset' }, drawn]);
   expect(faults).toEqual(parse([{ at: '1s', kind: 'reset' }, drawn]).faults);
@@ -45,6 +45,6 @@ test.each([
   [{ draw: ['kill'], shortest: '5s', longest: '1s' }, /shortest is above longest/],
   [{ draw: ['kill'], every: '0s' }, /every: expected at least 1ms/],
   [{ draw: ['kil'] }, /got 'kil'/],
-])('%j is refused with its place', (fault, message) => {
+])('%j is refused with its position', (fault, message) => {
   expect(() => parse([fault])).toThrow(message);
 });

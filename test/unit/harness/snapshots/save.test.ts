@@ -1,4 +1,4 @@
-/** What cannot be saved is refused before anything is stopped. */
+/** A cluster that cannot be saved is refused before anything is stopped. */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 
-/** A cluster of which nothing may be touched. */
+/** A cluster that must not be touched. */
 function context({ copies = true, flavour = 'svc', ownerPid = process.pid, chainError = '' }): SaveContext {
   const untouched = () => {
     throw new Error('a node was touched');
@@ -54,7 +54,7 @@ test.each([
   expect(readdirSync(stateDir)).toEqual([]);
 });
 
-test('a chain that does not answer is found out before a node is stopped', async () => {
+test('a chain that does not answer is detected before any node is stopped', async () => {
   const saving = saveSnapshot(context({ chainError: 'nobody there' }), 'x', { force: false });
   await expect(saving).rejects.toMatchObject({ code: 'CHAIN_FAILED', message: 'nobody there' });
   expect(readdirSync(join(stateDir, 'snapshots'))).toEqual([]);

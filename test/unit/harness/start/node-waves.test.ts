@@ -55,7 +55,7 @@ async function start(modes: readonly ClusterNode['mode'][], { limitMs, nodeMs, b
   return { launched, most, told, starting, error: await ended };
 }
 
-test('few nodes start all at once', async () => {
+test('a few nodes are all started at once', async () => {
   const { launched, most, told, error } = await start(['full', 'light', 'boot'], {
     limitMs: 1,
     nodeMs: 1000,
@@ -70,7 +70,7 @@ test('few nodes start all at once', async () => {
   ]);
 });
 
-test('of many nodes as many start at once as keep the processors busy, those that the others begin with first', async () => {
+test('of many nodes, only as many start at once as keep the processors busy, beginning with those the others need', async () => {
   const modes = Array.from({ length: MANY }, (_, index) =>
     index === 0 ? 'light' : index === MANY - 1 ? 'boot' : 'full',
   );
@@ -81,7 +81,7 @@ test('of many nodes as many start at once as keep the processors busy, those tha
   expect(launched.toSorted()).toEqual(modes.map((_, index) => `node-${index}`).toSorted());
 });
 
-test('a start that cannot end in time ends after the first nodes, with their pace and what would fit', async () => {
+test('a start that cannot finish in time ends after the first nodes, with their pace and the number that would fit', async () => {
   const modes = Array.from({ length: MANY }, () => 'full' as const);
   const { launched, error } = await start(modes, { limitMs: 10_000, nodeMs: 1000 * PILOTS });
   expect(launched.length).toBeLessThan(2 * PILOTS);
@@ -93,7 +93,7 @@ test('a start that cannot end in time ends after the first nodes, with their pac
   expect(error?.hint).toBe('About 10 nodes would fit: start fewer, or give them more time with --timeout.');
 });
 
-test('after one that cannot be launched no other is, and nothing is waited for', async () => {
+test('after a node that cannot be launched no other is launched, and no start is left pending', async () => {
   const modes = Array.from({ length: MANY }, () => 'full' as const);
   const { launched, starting, error } = await start(modes, {
     limitMs: 10_000,

@@ -55,7 +55,7 @@ function written(nodes: ReturnType<typeof placed>) {
   }
 }
 
-test('records are those of our own full nodes, valid, with address, chequebook and the time of now', () => {
+test('records cover our own full nodes, and are valid, with address, chequebook and the current time', () => {
   const nodes = placed({ nodes: MIXED });
   const records = written(nodes);
   expect(records.map(({ overlay }) => toHex(overlay))).toEqual(
@@ -68,11 +68,11 @@ test('records are those of our own full nodes, valid, with address, chequebook a
   expect(records.map(({ timestamp }) => timestamp)).toEqual([1_750_000_000n, 1_750_000_000n]);
 });
 
-test('a node that listens everywhere tells addresses that are not known here: it is left out', () => {
+test('a node that listens on all interfaces is left out, as its addresses are not known here', () => {
   expect(written(placed({ nodes: 2 }, '0.0.0.0'))).toEqual([]);
 });
 
-test('our own nodes are told where the file is, others are not', () => {
+test('only our own nodes are given the path of the file', () => {
   const paths = placed({ nodes: MIXED }).placed.map(({ plan }) => plan.network.peerRecords);
   const file = '/cluster/peer-records';
   expect(paths).toEqual([file, file, undefined, file]);

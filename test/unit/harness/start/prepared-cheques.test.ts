@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { turns } from '../../../../harness/start/prepared-cheques.ts';
 
-test('the two directions of a link follow each other, and links do not wait for each other', () => {
+test('the two directions of a link run one after another, and links do not wait for each other', () => {
   const pairs = ['a-b', 'c-a', 'b-a', 'b-c', 'a-b'].map((text) => {
     const [from, to] = text.split('-').map((name) => ({ name }));
     return { from, to } as { from: { name: string }; to: { name: string } };

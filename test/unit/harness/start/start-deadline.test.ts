@@ -25,7 +25,7 @@ test('a start that takes too long says which steps were under way, and what was 
   expect(reason.hint).toContain('--timeout');
 });
 
-test('without a limit, and when the start is over, nothing expires', () => {
+test('nothing expires without a limit, or once the start is over', () => {
   const unlimited = deadlineOf(undefined);
   const over = deadlineOf(1000);
   over.end();
@@ -33,7 +33,7 @@ test('without a limit, and when the start is over, nothing expires', () => {
   expect([unlimited, over].map(({ signal }) => signal.aborted)).toEqual([false, false]);
 });
 
-test('a limit that no timer holds does not expire at once', () => {
+test('a limit too long for a timer does not expire at once', () => {
   const { signal, end } = deadlineOf(100 * 86_400_000);
   vi.advanceTimersByTime(1000);
   expect(signal.aborted).toBe(false);

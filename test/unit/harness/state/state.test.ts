@@ -28,7 +28,7 @@ afterEach(() => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-/** A process that cannot be: the pid is ours, the start time is not. */
+/** A process that cannot exist: the pid is ours, the start time is not. */
 const GONE = { pid: process.pid, startedAt: 'another boot/1' };
 
 function claim(name: string, ephemeral = false): Promise<ClusterRecord> {
@@ -45,7 +45,7 @@ async function code(work: () => unknown): Promise<string> {
   return 'nothing was thrown';
 }
 
-test('a name that is being started cannot be taken again, and the message says by whom', async () => {
+test('a name that is being started cannot be taken again, and the message says by which process', async () => {
   await claim('one');
   await expect(claim('one')).rejects.toThrow(
     `a cluster named 'one' is being started by process ${process.pid}`,
@@ -53,14 +53,14 @@ test('a name that is being started cannot be taken again, and the message says b
   expect(await code(() => claim('one'))).toBe('CLUSTER_EXISTS');
 });
 
-test('a name whose cluster runs cannot be taken, whoever started it', async () => {
+test('the name of a running cluster cannot be taken, whichever process started it', async () => {
   const record = await claim('one');
   writeRecord(stateDir, { ...record, phase: 'running', owner: GONE });
   writeRun(stateDir, 'one', 'node-0', { handle: { ...ownProcess() }, state: 'running' });
   await expect(claim('one')).rejects.toThrow("a cluster named 'one' is running already");
 });
 
-test('what a cluster that is gone has left is replaced', async () => {
+test('the remains of a cluster that is gone are replaced', async () => {
   const before = await claim('one');
   writeRecord(stateDir, { ...before, phase: 'running', owner: GONE });
   writeRun(stateDir, 'one', 'node-0', { handle: GONE, state: 'running' });
@@ -70,7 +70,7 @@ test('what a cluster that is gone has left is replaced', async () => {
   expect(existsSync(join(clusterFolder(stateDir, 'one').path, 'run'))).toBe(false);
 });
 
-test('a name is taken from a cluster that is gone only with all that its records do not name', async () => {
+test('taking the name of a cluster that is gone also ends processes that its records do not name', async () => {
   const before = await claim('one');
   writeRecord(stateDir, { ...before, phase: 'running', owner: GONE });
   const { id } = await spawnProgram({
@@ -90,7 +90,7 @@ test('a failed claim leaves nothing beside the cluster that has the name', async
   expect(listClusters(stateDir)).toEqual(['one']);
 });
 
-test('a recycled pid is not the process that had it before', async () => {
+test('a process with a recycled pid is not taken for the one before', async () => {
   const record = await claim('one');
   writeRecord(stateDir, { ...record, phase: 'running' });
   writeRun(stateDir, 'one', 'node-0', { handle: GONE, state: 'running' });
@@ -105,7 +105,7 @@ test('a removed cluster frees its name and leaves nothing', async () => {
   expect(existsSync(clusterFolder(stateDir, 'one').path)).toBe(false);
 });
 
-test('a cluster that has the name since is not removed in place of the one before it', async () => {
+test('a later cluster of the same name is not removed in place of the earlier one', async () => {
   const before = await claim('one');
   removeCluster(stateDir, before);
   const after = await claim('one');
@@ -113,7 +113,7 @@ test('a cluster that has the name since is not removed in place of the one befor
   expect(readRecord(stateDir, 'one')?.token).toBe(after.token);
 });
 
-test('folders that were on their way when their process was killed are removed, those of others are not', async () => {
+test('unfinished folders are removed when their process was killed, those of live processes are not', async () => {
   for (const [folder, owner] of [
     ['.dead', GONE],
     ['.alive', ownProcess()],
@@ -135,7 +135,7 @@ test('orphans of a process that died are removed, clusters that were meant to st
   expect(listClusters(stateDir)).toEqual(['kept', 'mine']);
 });
 
-test('the only cluster needs no name, of several one has to be named', async () => {
+test('a single cluster needs no name, of several one must be named', async () => {
   expect(await code(() => findCluster(stateDir, undefined))).toBe('CLUSTER_NOT_FOUND');
   await claim('one');
   expect(findCluster(stateDir, undefined).name).toBe('one');
@@ -144,7 +144,7 @@ test('the only cluster needs no name, of several one has to be named', async () 
   expect(() => findCluster(stateDir, 'ones')).toThrow("no cluster 'ones', did you mean 'one'?");
 });
 
-test('a record that cannot be read is named', async () => {
+test('an unreadable record is named', async () => {
   await claim('one');
   const file = join(clusterFolder(stateDir, 'one').path, 'cluster.json');
   writeFileSync(file, '{');

@@ -1,4 +1,4 @@
-/** How nodes are asked: side by side, each question alone, with a deadline. */
+/** How nodes are asked: in parallel, each question on its own, with a deadline. */
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { ClientError } from '../../../../harness/client/errors.ts';
@@ -7,7 +7,7 @@ import { askNodes } from '../../../../harness/status/ask.ts';
 
 const SIGNAL = new AbortController().signal;
 
-/** Answers as a frozen node does: never. */
+/** Never answers, like a frozen node. */
 async function hangs(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort');
   const request = { node: 'node', method: 'GET', path: '/' };
@@ -40,7 +40,7 @@ function node(
   } as unknown as ClusterNode;
 }
 
-test('a ping without an answer costs the ping alone', async () => {
+test('a ping without an answer leaves the other answers intact', async () => {
   const [asked] = await askNodes([node('a', { ping: hangs, peers: ['b'] }), node('b')], SIGNAL);
   expect(asked).toMatchObject({ unheard: ['b'], replies: { topology: { said: { connected: 1 } } } });
 });
@@ -62,7 +62,7 @@ test('peers that do not run are not pinged', async () => {
   });
 });
 
-test('nodes that hang are waited for together', async () => {
+test('nodes that hang are waited for in parallel', async () => {
   const hanging = Array.from({ length: 20 }, (_, i) => node(`node-${i}`, { status: hangs }));
   const startedAt = performance.now();
   const asked = await askNodes([...hanging, node('well')], SIGNAL);

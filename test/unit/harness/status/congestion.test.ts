@@ -1,4 +1,4 @@
-/** What a person reads about neighbourhoods that take nothing. */
+/** What is reported about neighbourhoods that accept nothing. */
 import { describe, expect, test } from 'vitest';
 import type { Backlog } from '../../../../harness/client/types.ts';
 import { congested } from '../../../../harness/status/congestion.ts';
@@ -49,12 +49,12 @@ const look = (...all: ReturnType<typeof said>[]) =>
     all.map(({ node }) => node),
   );
 
-describe('the neighbourhoods of a cluster that take nothing', () => {
-  test('a cluster with room everywhere has none', () => {
+describe('congested neighbourhoods of a cluster', () => {
+  test('there are none in a cluster with room everywhere', () => {
     expect(look(said('a', '00'), said('b', 'ff'))).toEqual([]);
   });
 
-  test('waiting uploads of all nodes are added up, and the full node is named with what would help', () => {
+  test('waiting uploads of all nodes are added up, and the full node is named with a remedy', () => {
     const congestion = look(
       said('a', '00', { uploads: { '01': 5 } }),
       said('b', '40', { full: true, missing: '011', uploads: { '01': 80 } }),
@@ -86,13 +86,13 @@ describe('the neighbourhoods of a cluster that take nothing', () => {
     );
   });
 
-  test('without a full node the reason of the last push is told', () => {
+  test('without a full node the reason of the last failed push is given', () => {
     const reason = 'could not push chunk: no result within 30000 ms';
     const [slow] = look(said('a', '00', { uploads: { '1': 3 }, reason }), said('b', 'c0'));
     expect(slow?.text).toBe(`neighbourhood 1: 3 chunks of a wait, ${reason}; see the logs of its nodes`);
   });
 
-  test('chunks that cannot be handed over belong to the neighbourhood that does not take them', () => {
+  test('chunks that cannot be handed over count for the neighbourhood that does not take them', () => {
     const [beside] = look(
       said('a', '00', { leftovers: [{ neighborhood: '1', chunks: 7 }] }),
       said('b', '80', { radius: 1, full: true }),
@@ -101,7 +101,7 @@ describe('the neighbourhoods of a cluster that take nothing', () => {
     expect(beside?.text).toContain('7 chunks cannot be handed over, b is full');
   });
 
-  test('a network of one neighbourhood is named as all addresses', () => {
+  test('a network of one neighbourhood is described as all addresses', () => {
     const [all] = look(said('a', '00', { radius: 0, full: true, missing: '1' }));
     expect(all?.text).toBe(
       'neighbourhood (all addresses): a is full (9,000 of 9,000 chunks); add a node whose overlay starts with 1, or raise reserve-capacity',

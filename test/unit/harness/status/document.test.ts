@@ -1,4 +1,4 @@
-/** What a look at a cluster says, from what the nodes have answered. */
+/** The status document of a cluster, made from the answers of its nodes. */
 import { expect, test } from 'vitest';
 import type { Topology } from '../../../../harness/client/types.ts';
 import type { NodeAnswers, Replies, Reply } from '../../../../harness/status/ask.ts';
@@ -52,7 +52,7 @@ function documentOf(nodes: readonly NodeAnswers[], height: LookAnswers['height']
   return statusDocument({ at: 'now', name: 'net', seed: 1, rpc: 'http://chain', height, nodes });
 }
 
-test('what all nodes said is one row each, with the slowest link by the name of its peer', () => {
+test('the answers of all nodes become one row each, with the slowest link by the name of its peer', () => {
   const { nodes, problems, chain } = documentOf([node(0), node(1)]);
   expect(problems).toEqual([]);
   expect(chain).toEqual({ rpc: 'http://chain', height: 20 });
@@ -66,7 +66,7 @@ test('what all nodes said is one row each, with the slowest link by the name of 
   });
 });
 
-test('a node that does not run has its state, no figures, and takes nothing from the others', () => {
+test('a node that is not running has its state and no figures, and does not affect the other rows', () => {
   const { nodes, problems } = documentOf([node(0), down(1, 'paused'), down(2, 'crashed')]);
   expect(nodes[0]).toMatchObject({ peers: 3, block: 20 });
   expect(nodes[1]).toEqual({
@@ -85,7 +85,7 @@ test('a node that does not run has its state, no figures, and takes nothing from
   expect(problems).toEqual(['node-1 is paused', 'node-2 has crashed; see its log: svcnet logs node-2']);
 });
 
-test('a question without an answer leaves the row what the others gave', () => {
+test('a question without an answer leaves the other answers in the row', () => {
   const { nodes, problems } = documentOf([
     node(0, { replies: replies({ chequebook: timeout('/chequebook/balance'), status: timeout('/status') }) }),
     node(1),
@@ -94,7 +94,7 @@ test('a question without an answer leaves the row what the others gave', () => {
   expect(problems).toEqual(['node-0: GET /status: no answer in time (and 1 more question)']);
 });
 
-test('a node that answers nothing says so in one line', () => {
+test('a node that answers nothing is reported in one line', () => {
   const silent = (reply: Reply<never>) =>
     node(0, {
       replies: {
@@ -123,13 +123,13 @@ test('a node whose disk is full is a problem', () => {
   ]);
 });
 
-test('a ping without an answer is told by the name of the peer, and is no verdict', () => {
+test('a ping without an answer is listed by the name of the peer, and is not a problem', () => {
   const { nodes, problems } = documentOf([node(0, { unheard: [overlay(1)] }), node(1)]);
   expect(nodes[0]?.unheard).toEqual(['node-1']);
   expect(problems).toEqual([]);
 });
 
-test('a chain that does not answer is told, and the rows stay', () => {
+test('a chain that does not answer is reported, and the rows stay', () => {
   const failure = { class: 'other', text: 'connect ECONNREFUSED' } as const;
   const { chain, nodes, problems } = documentOf([node(0), node(1)], { failure });
   expect(chain.height).toBeNull();
@@ -137,7 +137,7 @@ test('a chain that does not answer is told, and the rows stay', () => {
   expect(problems).toEqual(['chain: connect ECONNREFUSED']);
 });
 
-test('nodes far behind the chain and nodes without peers are not well', () => {
+test('nodes far behind the chain and nodes without peers are problems', () => {
   const alone = node(0, { replies: replies({ topology: { said: topology([]) } }) });
   expect(documentOf([alone, node(1)], { said: 31 }).problems).toEqual([
     'node-0 has read block 20, the chain is at 31',
@@ -146,13 +146,13 @@ test('nodes far behind the chain and nodes without peers are not well', () => {
   ]);
 });
 
-test('the books of a node that did not tell them are those of its peers', () => {
+test('the debts of a node that did not report them are taken from its peers', () => {
   const owed = node(1, { replies: replies({ balances: { said: [{ peer: overlay(0), balance: 5n }] } }) });
   const { debts } = documentOf([node(0, { replies: replies({ balances: timeout('/balances') }) }), owed]);
   expect(debts).toEqual([{ debtor: 'node-0', creditor: 'node-1', units: '5' }]);
 });
 
-test('a network without a chain has no height, which is no problem; a node that is silent is one', () => {
+test('a network without a chain has no height, which is no problem; a silent node is one', () => {
   const { chain, problems } = documentOf([node(0), down(1, 'silent')], { said: null });
   expect(chain.height).toBeNull();
   expect(problems).toEqual(['node-1 does not answer']);

@@ -1,4 +1,4 @@
-/** Why a node has no peers, from what all of them say. */
+/** Why a node has no peers, from the answers of all nodes. */
 import { expect, test } from 'vitest';
 import type { NodeAnswers } from '../../../../harness/status/ask.ts';
 import { coverageProblems } from '../../../../harness/status/coverage.ts';
@@ -49,7 +49,7 @@ const reasons = async (
   faults: Parameters<typeof isolationOf>[2]['faults'] = [],
 ) => Object.fromEntries(await isolationOf(told, nodes, { faults, signal: SIGNAL }));
 
-test('who blocks the node, and why', async () => {
+test('says which nodes block the node, and why', async () => {
   expect(
     await reasons(
       [answers('a', 1, { connected: 0 }), answers('b', 2), answers('c', 3)],
@@ -60,7 +60,7 @@ test('who blocks the node, and why', async () => {
   });
 });
 
-test('a fault that is active explains it', async () => {
+test('an active fault explains it', async () => {
   const fault = { id: 'f1', text: 'isolates a', targets: ['a'] };
   const told = [answers('a', 1, { connected: 0 }), answers('b', 2)];
   expect(await reasons(told, [node('a', 1), node('b', 2)], [fault])).toEqual({
@@ -68,7 +68,7 @@ test('a fault that is active explains it', async () => {
   });
 });
 
-test('a node that knows nobody, has just started, or reaches none says which', async () => {
+test('tells apart a node that knows no other, one that has just started, and one that reaches none', async () => {
   const of = async (given: Parameters<typeof answers>[2]) =>
     (
       await reasons(
@@ -81,7 +81,7 @@ test('a node that knows nobody, has just started, or reaches none says which', a
   expect(await of({})).toBe('it knows 3 of them and has reached none: see svcnet logs a');
 });
 
-test('nobody is asked while all have peers, or where there is one node', async () => {
+test('no node is asked while all have peers, or when there is only one', async () => {
   const failing: Asked = {
     name: 'a',
     overlay: overlay(1),
@@ -91,7 +91,7 @@ test('nobody is asked while all have peers, or where there is one node', async (
   expect(await reasons([answers('a', 1, { connected: 0 })], [failing])).toEqual({});
 });
 
-test('a neighbourhood without a node is a problem, unless a node that is not listed covers it', () => {
+test('a neighbourhood without a node is a problem, unless an unlisted node covers it', () => {
   const here = [answers('a', 0x00, { radius: 1 }), answers('b', 0x40, { radius: 1 })];
   expect(coverageProblems(here)).toEqual([
     'neighbourhood 1: no running node covers it at the present radius (1), so no node has to keep its chunks; add a node whose overlay starts with 1, or raise reserve-capacity',
@@ -100,7 +100,7 @@ test('a neighbourhood without a node is a problem, unless a node that is not lis
   expect(coverageProblems([...here, answers('c', 0x10, { radius: 1, peers: [0x80] })])).toEqual([]);
 });
 
-test('many of them are a list', () => {
+test('many of them become a list', () => {
   const problems = coverageProblems([answers('a', 0x00, { radius: 6 })]);
   expect(problems).toHaveLength(5);
   expect(problems.at(-1)).toMatch(/^2 more neighbourhoods without a node: /);

@@ -1,4 +1,4 @@
-/** The page of `status` fits the terminal that it is shown on. */
+/** The page of `status` fits its terminal. */
 import { expect, test } from 'vitest';
 import type { NodeStatus, StatusDocument } from '../../../../harness/status/document.ts';
 import { fitted, pageLines, statusPage } from '../../../../harness/status/page.ts';
@@ -23,7 +23,7 @@ function page(nodes: readonly NodeStatus[], problems: readonly string[] = [], wi
   return statusPage(document, { style: STYLE, width });
 }
 
-test('a row says what is not known with a dash, and names a silent node', () => {
+test('a row shows unknown values as a dash, and names a silent node', () => {
   const silence = { peers: null, depth: null, reserve: null, block: null, balances: null, answers: false };
   const lines = pageLines(page([node(0), node(1, silence)]));
   expect(lines[2]).toMatch(/^ {2}node-0 +svc +running +4 +1 +12 chunks +20 +-$/);
@@ -31,7 +31,7 @@ test('a row says what is not known with a dash, and names a silent node', () => 
   expect(lines.at(-1)).toBe('  all is well');
 });
 
-test('the slowest link is the one that does not answer', () => {
+test('the slowest link is one that does not answer, if any', () => {
   const slowest = { peer: 'node-2', latencyMs: 1.26 };
   const lines = pageLines(page([node(0, { slowest }), node(1, { slowest, unheard: ['node-3'] })]));
   expect(lines[2]).toMatch(/node-2 1\.3 ms$/);
@@ -49,11 +49,11 @@ test('no line is longer than the terminal is wide, and no word of a problem is l
 const NODES = Array.from({ length: 20 }, (_, index) => node(index));
 const PROBLEMS = Array.from({ length: 12 }, (_, index) => `node-${index} is killed`);
 
-test.each([1, 2, 3, 5, 10, 24, 40])('a page has no more than %d lines when there are no more', (rows) => {
+test.each([1, 2, 3, 5, 10, 24, 40])('a page has at most %d lines when the terminal has no more', (rows) => {
   expect(fitted(page(NODES, PROBLEMS), rows).length).toBeLessThanOrEqual(rows);
 });
 
-test('when the height does not suffice, nodes give way to problems', () => {
+test('when there is not enough height, nodes give way to problems', () => {
   const lines = fitted(page(NODES, PROBLEMS.slice(0, 2)), 10);
   expect(lines).toHaveLength(10);
   expect(lines.slice(-3)).toEqual(['  … 15 more lines', '  ✖ node-0 is killed', '  ✖ node-1 is killed']);

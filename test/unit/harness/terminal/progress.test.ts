@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { paceText } from '../../../../harness/terminal/pace.ts';
 import { lineProgress } from '../../../../harness/terminal/progress.ts';
 
-test('a start without a terminal has a line per finished step, and says every five seconds what is under way', async () => {
+test('without a terminal a start prints a line per finished step, and every five seconds what is under way', async () => {
   vi.useFakeTimers();
   try {
     const written: string[] = [];

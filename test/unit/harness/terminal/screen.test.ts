@@ -1,4 +1,4 @@
-/** What a picture writes to the terminal. */
+/** What drawing a picture writes to the terminal. */
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import { Screen } from '../../../../harness/terminal/screen.ts';
@@ -26,14 +26,14 @@ test('the cursor is hidden while there is a picture, and shown again afterwards'
   expect(terminal.listenerCount('resize')).toBe(0);
 });
 
-test('each line and what is below is cleared, and nothing scrolls', () => {
+test('each line and everything below is cleared, and nothing scrolls', () => {
   const terminal = new FakeTerminal();
   using screen = new Screen(terminal);
   screen.draw(() => ['one', 'two']);
   expect(terminal.written.at(-1)).toBe('\u001b[Hone\u001b[K\r\ntwo\u001b[K\u001b[J');
 });
 
-test('a new size of the terminal draws the same again', () => {
+test('resizing the terminal redraws the same picture', () => {
   const terminal = new FakeTerminal();
   using screen = new Screen(terminal);
   screen.draw(({ width, rows }) => [`${width} x ${rows}`]);

@@ -25,19 +25,19 @@ test.each([
   [80, ['p2p', 'account']],
   [120, []],
   [Number.POSITIVE_INFINITY, []],
-])('at %d columns whole columns leave, the least important first', (width, hidden) => {
+])('at %d columns whole columns are dropped, the least important first', (width, hidden) => {
   const table = renderTable(COLUMNS, [ROW], width);
   expect(table.hidden).toEqual(hidden);
   for (const line of table.lines) expect(line.length).toBeLessThanOrEqual(width);
 });
 
-test('values that stay are whole: a person copies them', () => {
+test('remaining values are shown in full, so that they can be copied', () => {
   const [, row = ''] = renderTable(COLUMNS, [ROW], 60).lines;
   for (const value of ['node-0', 'http://127.0.0.1:28460', '4f1e48eb', '339b1540'])
     expect(row).toContain(value);
 });
 
-test('columns are as wide as their widest value and numbers end in one line', () => {
+test('columns are as wide as their widest value, and numbers are right-aligned', () => {
   const { lines } = renderTable(
     [
       { title: 'name', rank: 0 },
@@ -52,19 +52,19 @@ test('columns are as wide as their widest value and numbers end in one line', ()
   expect(lines).toEqual(['  name     peers', '  node-0       4', '  node-10     12']);
 });
 
-test('only columns that must stay are cut', () => {
+test('only columns that must stay are truncated', () => {
   const { lines, hidden } = renderTable([{ title: 'only', rank: 0 }], [['x'.repeat(100)]], 60);
   expect(hidden).toEqual([]);
   expect(lines[1]).toHaveLength(60);
   expect(lines[1]?.endsWith('…')).toBe(true);
 });
 
-test('a text that fits is not cut', () => {
+test('a text that fits is not truncated', () => {
   expect(clip('abc', 3)).toBe('abc');
   expect(clip('abcd', 3)).toBe('ab…');
 });
 
-test('a text is broken at spaces, and none of its words is lost', () => {
+test('a text is wrapped at spaces, and none of its words is lost', () => {
   expect(wrap('  ✖ node-2 is full, add a node', 16, '    ')).toEqual([
     '  ✖ node-2 is',
     '    full, add a',
@@ -74,7 +74,7 @@ test('a text is broken at spaces, and none of its words is lost', () => {
   expect(wrap('as wide as it is', Number.POSITIVE_INFINITY, '')).toEqual(['as wide as it is']);
 });
 
-test('a word that is longer than a line is cut, not lost', () => {
+test('a word longer than a line is split, not lost', () => {
   expect(wrap(`long ${'x'.repeat(20)}`, 10, '  ').map((line) => line.trim())).toEqual([
     'long',
     'x'.repeat(8),

@@ -1,4 +1,4 @@
-/** Why chunks are missing, from what nodes tell. */
+/** Why chunks are missing, from the events of nodes. */
 import { expect, test } from 'vitest';
 import { type Diagnosis, diagnosisLines, diagnosisOf } from '../../../../harness/trace/diagnosis.ts';
 import type { Testimony } from '../../../../harness/trace/story.ts';
@@ -52,7 +52,7 @@ function diagnosed(given: readonly Given[]): Diagnosis {
   return diagnosisOf(LOSS, witnesses, told);
 }
 
-test('a chunk of a neighbourhood without a node has no place in the network', () => {
+test('a chunk in a neighbourhood without a node has no place in the network', () => {
   const diagnosis = diagnosed([
     { name: 'a', overlay: 0x80, radius: 1, events: [['synced', 2, { peer: overlayOf(0x00) }]] },
     {
@@ -80,7 +80,7 @@ test('a chunk of a neighbourhood without a node has no place in the network', ()
   );
 });
 
-test('who evicted the last copy, and why, is named', () => {
+test('names the node that evicted the last copy, and why', () => {
   const diagnosis = diagnosed([
     { name: 'a', overlay: 0x80 },
     {
@@ -99,7 +99,7 @@ test('who evicted the last copy, and why, is named', () => {
   ]);
 });
 
-test('a stamp index that was used again is a cause of its own', () => {
+test('the reuse of a stamp index is a separate cause', () => {
   expect(
     diagnosed([
       {
@@ -122,7 +122,7 @@ test('a node that had the chunk and cannot be asked may still have it', () => {
   expect(away).toMatchObject({ cause: 'away', silent: [{ node: 'b', why: 'it is killed' }] });
 });
 
-test('where all nodes tell everything and none stored it, none ever did; else it is not known', () => {
+test('a chunk was never stored if all nodes keep all events and none stored it; otherwise the cause is unknown', () => {
   const refused: Given = {
     name: 'b',
     overlay: 0x40,
@@ -139,7 +139,7 @@ test('where all nodes tell everything and none stored it, none ever did; else it
   expect(diagnosed([refused, { name: 'a', overlay: 0x80, events: 'lost' }]).cause).toBe('untold');
 });
 
-test('losses of one cause are one line with their number, the most first', () => {
+test('losses with the same cause share one line with their number, the most frequent first', () => {
   const evicted = diagnosed([
     {
       name: 'b',

@@ -89,7 +89,7 @@ function traced(reference: string, fakes: readonly Fake[], chunks = 1): Promise<
   return trace({ name: 'net', reference, nodes: fakes.map(node), chunks, signal: SIGNAL });
 }
 
-test('copies are counted per chunk, and what nobody has is named with those who should have it', async () => {
+test('copies are counted per chunk, and chunks that no node has are listed with the nodes that should have them', async () => {
   const { reference, chunks } = await chunksOf(3 * 4096);
   const [lost, some, ...all] = chunks as [Chunk, Chunk, ...Chunk[]];
   const document = await traced(
@@ -121,7 +121,7 @@ test('copies are counted per chunk, and what nobody has is named with those who 
   expect(page).toContain(`missing     ${toHex(lost.address)}`);
 });
 
-test('a lost intermediate chunk leaves the chunks below the others', async () => {
+test('a lost intermediate chunk hides the chunks below it', async () => {
   const { reference, chunks } = await chunksOf(130 * 4096);
   // Two levels: 128 leaves under one intermediate chunk, and two beside it under another.
   const intermediate = chunks.filter(({ data }) => data.length === 4104 && data[2]! >= 8)[0]!;
@@ -167,7 +167,7 @@ test('nodes that are down, silent, without events, forgetful or foreign are name
   }
 });
 
-test('the slowest pushes are those of the longest time to a receipt that counted, tries included', async () => {
+test('the slowest pushes are those with the longest time to a valid receipt, attempts included', async () => {
   const { reference, chunks } = await chunksOf(3 * 4096);
   const events = ring(1000);
   for (const [i, { address }] of chunks.entries()) {

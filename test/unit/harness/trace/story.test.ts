@@ -56,7 +56,7 @@ describe('a push', () => {
     [14, 'synced', { of: 2, peer: 'c', ms: 13 }],
   );
 
-  test('goes from the uploader over a forwarder to the storer, no matter who is asked first', () => {
+  test('goes from the uploader over a forwarder to the storer, whichever node is asked first', () => {
     for (const order of [
       [origin, forwarder, storer],
       [storer, forwarder, origin],
@@ -74,18 +74,18 @@ describe('a push', () => {
     }
   });
 
-  test('is told by cause, also where the clock of a peer is behind', () => {
+  test('is ordered by cause, even when the clock of a peer is behind', () => {
     const late = { ...storer, events: storer.events.map((event) => ({ ...event, at: event.at - 20 })) };
     const { pushes } = tell(origin, forwarder, late);
     expect(pushes.map(shape)).toEqual(['a:synced[1-done-b:forwarded[1-done-c:signed]]']);
   });
 
-  test('goes through a node that tells nothing, by what others tell of it meanwhile', () => {
+  test('passes through a node without events, by the events of the others', () => {
     const { pushes } = tell(origin, storer);
     expect(pushes.map(shape)).toEqual(['a:synced[1-done-b:silent[1-open-c:signed]]']);
   });
 
-  test('from a node that tells nothing begins with what is known', () => {
+  test('that begins at a node without events starts with what is known', () => {
     const { pushes } = tell(storer);
     expect(pushes.map(shape)).toEqual(['c:signed']);
     expect(pushes[0]).toMatchObject({ node: 'c', from: 'b' });
@@ -93,13 +93,13 @@ describe('a push', () => {
     expect(tell(origin, later).pushes.map(shape)).toEqual(['a:synced[1-done-b]', 'c:signed']);
   });
 
-  test('shows peers that are not of the cluster by the beginning of their overlay', () => {
+  test('shows peers outside the cluster by the beginning of their overlay', () => {
     const { pushes } = tell(told('a', [1, 'pushing'], [2, 'push', { peer: 'z', of: 1, attempt: 1 }]));
     expect(pushes[0]?.attempts[0]).toMatchObject({ peer: '7a000000', outcome: 'open' });
     expect(pushes[0]?.outcome).toBe('open');
   });
 
-  test('that fails with one peer goes on with the next', () => {
+  test('continues with the next peer after one fails', () => {
     const { pushes } = tell(
       told(
         'a',
@@ -118,7 +118,7 @@ describe('a push', () => {
     expect(pushes[0]).toMatchObject({ noCredit: ['d'], attempts: [{ detail: 'no room' }, {}] });
   });
 
-  test('that asks several peers at once has each of them below it, also one that answers after the end', () => {
+  test('to several peers at once has each of them below it, including one that answers after the end', () => {
     const { pushes } = tell(
       told(
         'a',
@@ -136,7 +136,7 @@ describe('a push', () => {
     expect(pushes.map(shape)).toEqual(['a:synced[1-done-b:signed 2-done-c:signed 3-open-d]']);
   });
 
-  test('that is tried again is told again, each with its own deliveries', () => {
+  test('is listed again when it is tried again, each time with its own deliveries', () => {
     const once = (from: number, of: number, end: Row): Row[] => [
       [from, 'pushing'],
       [from + 1, 'push', { peer: 'b', of, attempt: 1 }],
@@ -164,7 +164,7 @@ describe('a push', () => {
     expect(pushes.map(({ attempts }) => attempts[0]?.hop?.at)).toEqual([4, 1004]);
   });
 
-  test('never leads in a circle, and every delivery is told once', () => {
+  test('never forms a circle, and every delivery is listed once', () => {
     const { pushes } = tell(
       told('a', [1, 'received', { peer: 'b' }], [2, 'push', { peer: 'b', of: 1, attempt: 1 }]),
       told('b', [3, 'received', { peer: 'a' }], [4, 'push', { peer: 'a', of: 1, attempt: 1 }]),
@@ -173,7 +173,7 @@ describe('a push', () => {
     expect(text).toBe('a:open[1-open-b:open[1-open-a]]');
   });
 
-  test('that nobody else takes is kept by its node', () => {
+  test('is kept by its node when no other node takes it', () => {
     const { pushes, kept } = tell(
       told('a', [1, 'pushing'], [2, 'kept', { of: 1 }], [3, 'stored', { detail: 'no other node takes it' }]),
     );
@@ -182,7 +182,7 @@ describe('a push', () => {
   });
 });
 
-test('a request goes from the node that reads to the one that has the chunk', () => {
+test('a request goes from the reading node to the one that has the chunk', () => {
   const { requests } = tell(
     told(
       'a',
@@ -208,7 +208,7 @@ test('a request goes from the node that reads to the one that has the chunk', ()
   ]);
 });
 
-test('what else happened is in the order of the clocks', () => {
+test('other events are in the order of the clocks', () => {
   const { pulls, kept } = tell(
     told(
       'c',
@@ -222,6 +222,6 @@ test('what else happened is in the order of the clocks', () => {
   expect(kept.map(({ node, kind }) => `${node} ${kind}`)).toEqual(['d cached', 'c evicted', 'c deleted']);
 });
 
-test('nothing is told of a chunk that nobody has seen', () => {
+test('a chunk that no node has seen has no story', () => {
   expect(tell(told('a'))).toEqual({ uploads: [], pushes: [], pulls: [], kept: [], requests: [] });
 });

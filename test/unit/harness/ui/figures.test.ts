@@ -40,18 +40,18 @@ test('there are no rates before the second reading', () => {
   expect(figure('requests', now)).toBeNull();
 });
 
-test('a counter of a node that was started anew goes on from zero', () => {
+test('a counter of a restarted node continues from zero', () => {
   const before = reading(['svc_pusher_sync_time_count 1000'], 0);
   expect(figure('pushed', reading(['svc_pusher_sync_time_count 4'], 2000), before)).toBe(2);
 });
 
-test('requests of the look itself are not counted', () => {
+test('requests made by the look itself are not counted', () => {
   const before = reading(['svc_api_request_count 100'], 0, 20);
   expect(figure('requests', reading(['svc_api_request_count 110'], 2000, 26), before)).toBe(2);
   expect(figure('requests', reading(['svc_api_request_count 104'], 2000, 26), before)).toBe(0);
 });
 
-test('chunks that are being pushed and those that wait are the queue', () => {
+test('chunks being pushed and chunks waiting make up the queue', () => {
   const now = reading(['svc_pusher_total_to_push 30', 'svc_pusher_total_synced 20'], 0);
   expect(figure('queue', now)).toBe(10);
   expect(figure('queue', now, undefined, 5)).toBe(15);
@@ -70,7 +70,7 @@ test('processor, memory and event loop are those of the process', () => {
   expect(figure('delay', now)).toBe(12);
 });
 
-test('percentiles are over all nodes and only of what was finished between their readings', () => {
+test('percentiles cover all nodes, and only what finished between their readings', () => {
   const buckets = (fast: number, slow: number) => [
     `svc_pusher_sync_time_bucket{le="0.1"} ${fast}`,
     `svc_pusher_sync_time_bucket{le="0.2"} ${fast + slow}`,
@@ -87,7 +87,7 @@ test('percentiles are over all nodes and only of what was finished between their
   expect(latencyOf(pairs, 'retrieval', 0.5)).toBeNull();
 });
 
-test('what is slower than the last bound is told as that bound', () => {
+test('anything slower than the last bound is reported as that bound', () => {
   const lines = (count: number) => [
     'svc_pusher_sync_time_bucket{le="30"} 0',
     `svc_pusher_sync_time_bucket{le="+Inf"} ${count}`,
@@ -97,13 +97,13 @@ test('what is slower than the last bound is told as that bound', () => {
   );
 });
 
-test('a process with several nodes has figures of its own', () => {
+test('a process with several nodes has its own figures', () => {
   const before = { at: 0, cpuSeconds: 10, residentBytes: 1 };
   const now = { at: 2000, cpuSeconds: 11, residentBytes: 5 };
   expect(sharedFigures(now, undefined)).toEqual({ cpu: null, memory: 5 });
   expect(sharedFigures(now, before)).toEqual({ cpu: 50, memory: 5 });
 });
 
-test('what is no exposition is an error that names the line', () => {
+test('an invalid exposition is an error that names the line', () => {
   expect(() => reading(['svc_pusher_sync_time_count 1', '<html>'], 0)).toThrow(/line 2/);
 });

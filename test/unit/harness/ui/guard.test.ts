@@ -1,4 +1,4 @@
-/** Who may look at the live page. */
+/** Access to the live page. */
 import { expect, test } from 'vitest';
 import { judge, SECURITY_HEADERS } from '../../../../harness/ui/guard.ts';
 
@@ -29,7 +29,7 @@ test.each([
   ['another port', '127.0.0.1:80'],
   ['no port', '127.0.0.1'],
   ['a name that begins like ours', '127.0.0.1:4711.evil.example'],
-])('a Host with %s is refused before the token is looked at', (_, host) => {
+])('a Host with %s is refused before the token is checked', (_, host) => {
   expect(asked({ host })).toMatchObject({ refused: 421 });
   expect(asked({ host, url: '/' })).toMatchObject({ refused: 421 });
 });
@@ -47,11 +47,11 @@ test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', undefined])(
   },
 );
 
-test('what is no path is refused with 400', () => {
+test('an invalid path is refused with 400', () => {
   expect(asked({ url: '//[' })).toMatchObject({ refused: 400 });
 });
 
-test('the policy allows nothing inline and nothing from elsewhere, and no other origin may read', () => {
+test('the policy allows nothing inline and nothing from other origins, and no other origin may read', () => {
   const policy = SECURITY_HEADERS['content-security-policy'] ?? '';
   expect(policy).toContain("default-src 'none'");
   expect(policy).not.toContain('unsafe');

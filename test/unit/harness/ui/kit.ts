@@ -1,4 +1,4 @@
-/** Nodes and links as the live page is told of them. */
+/** Nodes and links in the form that the live page receives. */
 import type { ClusterView, LinkView, NodeView, Row } from '../../../../harness/picture/live.ts';
 
 export function clusterView(changes: Partial<ClusterView> = {}): ClusterView {

@@ -1,4 +1,4 @@
-/** Chunks on their way, as events of nodes tell of them. */
+/** Chunks on their way, from the events of nodes. */
 import { expect, test } from 'vitest';
 import type { ChunkEvents } from '../../../../harness/client/types.ts';
 import { type LookedAt } from '../../../../harness/ui/look.ts';
@@ -12,7 +12,7 @@ function event(seq: number, kind: Event['kind'], peer?: string): Event {
   return { seq, at: seq, address: 'f00d'.repeat(16), kind, ...(peer === undefined ? {} : { peer }) };
 }
 
-test('a hop goes from who had the chunk to who has it then', () => {
+test('a hop goes from the previous holder of the chunk to the next', () => {
   const [, b, c] = OVERLAYS as [string, string, string];
   const events = [event(1, 'push-accepted', b), event(2, 'ask-delivered', c), event(3, 'pulled', b)];
   expect(movesOf(events, 0, places)).toEqual([
@@ -22,7 +22,7 @@ test('a hop goes from who had the chunk to who has it then', () => {
   ]);
 });
 
-test('what is no hop, or has a peer that is none of the cluster, is left out', () => {
+test('events that are not hops, or whose peer is outside the cluster, are left out', () => {
   const events = [
     event(1, 'stored'),
     event(2, 'push-failed', OVERLAYS[1]),
@@ -31,12 +31,12 @@ test('what is no hop, or has a peer that is none of the cluster, is left out', (
   expect(movesOf(events, 0, places)).toEqual([]);
 });
 
-test('a sample is taken evenly', () => {
+test('a sample is drawn evenly', () => {
   expect(sample([1, 2, 3], 5)).toEqual([1, 2, 3]);
   expect(sample([0, 1, 2, 3, 4, 5, 6, 7], 4)).toEqual([0, 2, 4, 6]);
 });
 
-/** A node with a ring that can be filled; counts what it is asked. */
+/** A node with a ring that can be filled; counts its requests. */
 class RingNode {
   events: Event[] = [];
   capacity = 1000;
@@ -64,7 +64,7 @@ class RingNode {
 
 const signal = new AbortController().signal;
 
-test('what happened before the first look is not shown, and all that is new after it', async () => {
+test('events before the first look are not shown, all new ones after it are', async () => {
   const node = new RingNode(0);
   node.events = [event(1, 'pulled', OVERLAYS[1])];
   const look = new MoveLook([node.looked, new RingNode(1).looked], () => undefined);
@@ -75,7 +75,7 @@ test('what happened before the first look is not shown, and all that is new afte
   expect(await look.look(signal)).toEqual([]);
 });
 
-test('of a node that is far ahead the newest events are read', async () => {
+test('of a node that is far ahead, the newest events are read', async () => {
   const node = new RingNode(0);
   const look = new MoveLook([node.looked, new RingNode(1).looked], () => undefined);
   await look.look(signal);
@@ -86,7 +86,7 @@ test('of a node that is far ahead the newest events are read', async () => {
   expect(await look.look(signal)).toEqual([]);
 });
 
-test('a node that begins to count anew is followed', async () => {
+test('a node that restarts its numbering is followed', async () => {
   const node = new RingNode(0);
   node.events = [event(70, 'stored')];
   const look = new MoveLook([node.looked, new RingNode(1).looked], () => undefined);
@@ -97,7 +97,7 @@ test('a node that begins to count anew is followed', async () => {
   expect(await look.look(signal)).toHaveLength(1);
 });
 
-test('nodes that keep no events are not asked each time, and every request is told', async () => {
+test('nodes that keep no events are not asked every time, and every request is counted', async () => {
   const node = new RingNode(0);
   node.capacity = 0;
   let told = 0;

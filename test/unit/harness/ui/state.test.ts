@@ -1,4 +1,4 @@
-/** Snapshot and deltas: a page that applies what it is told knows what the server knows. */
+/** Snapshot and deltas: a page that applies every delta has the state of the server. */
 import { expect, test } from 'vitest';
 import { FIGURES, type Snapshot } from '../../../../harness/picture/live.ts';
 import { type Findings, UiState } from '../../../../harness/ui/state.ts';
@@ -16,7 +16,7 @@ function shownBy({ cluster, nodes, links, rows, events }: Model): Snapshot {
   return { cluster, nodes, links: [...links.values()], rows, events };
 }
 
-test('a page that began at any moment ends with the state of the server', () => {
+test('a page opened at any moment ends with the state of the server', () => {
   const state = new UiState(clusterView(), nodes);
   const pages = [new Model(sent(state.snapshot()))];
   const steps: Findings[] = [
@@ -37,7 +37,7 @@ test('a page that began at any moment ends with the state of the server', () => 
   for (const page of pages) expect(shownBy(page)).toEqual(sent(state.snapshot()));
 });
 
-test('a page whose connection came back shows the new snapshot', () => {
+test('a page that reconnects shows the new snapshot', () => {
   const page = new Model(sent(new UiState(clusterView(), nodes).snapshot()));
   page.apply({ links: [linkView(0, 2)] });
   const later = new UiState(clusterView({ height: 99 }), [
@@ -51,7 +51,7 @@ test('a page whose connection came back shows the new snapshot', () => {
   expect(page.node('node-1')?.state).toBe('paused');
 });
 
-test('only what has changed is told', () => {
+test('only changes are sent', () => {
   const state = new UiState(clusterView(), nodes);
   state.put({ links: [linkView(0, 1), linkView(0, 2)] });
   const changed = nodeView(1, { reserve: 101 });
@@ -64,14 +64,14 @@ test('only what has changed is told', () => {
   expect(state.put({ nodes: [changed], links: [] })).toBeUndefined();
 });
 
-test('chunks on their way are told and not kept', () => {
+test('chunks on their way are sent but not kept', () => {
   const state = new UiState(clusterView(), nodes);
   const moves = [{ kind: 'push', from: 0, to: 1, chunk: 'aabbccdd' }] as const;
   expect(state.put({ moves })).toEqual({ moves });
   expect(JSON.stringify(state.snapshot())).not.toContain('aabbccdd');
 });
 
-test('rows and events are bounded, the more nodes the fewer rows', () => {
+test('rows and events are limited, with fewer rows for more nodes', () => {
   const many = Array.from({ length: 100 }, (_, i) => nodeView(i));
   const figures = many.map(() => FIGURES.map(() => 1));
   const state = new UiState(clusterView(), many);

@@ -1,10 +1,10 @@
-/** Event streams: what a reader is sent that keeps up, one that does not, and one that is gone. */
+/** Event streams: what is sent to a reader that keeps up, to a slow one, and to one that is gone. */
 import { PassThrough, Writable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { Viewers } from '../../../../harness/ui/viewers.ts';
 
-/** Takes one message, and the next one when it is told to. */
+/** Takes one message, and the next one on request. */
 class SlowReader extends Writable {
   readonly messages: string[] = [];
   #done: (() => void) | undefined;
@@ -47,7 +47,7 @@ test('a connection begins with a snapshot, and gets every delta after it', () =>
   expect(stream.read()).toBe(`${snapshot(0)}event: delta\ndata: {"a":1}\n\nevent: delta\ndata: {"a":2}\n\n`);
 });
 
-test('nothing is kept for a slow reader: it gets the state as it is by the time that it reads', async () => {
+test('nothing is queued for a slow reader: it gets the current state when it reads', async () => {
   const { viewers, state } = opened();
   const reader = new SlowReader();
   viewers.add(reader);
@@ -71,7 +71,7 @@ test('a slow reader that has missed nothing gets nothing twice', async () => {
   expect(reader.messages).toEqual([snapshot(0)]);
 });
 
-test('a slow reader delays nobody else', () => {
+test('a slow reader does not delay others', () => {
   const { viewers } = opened();
   viewers.add(new SlowReader());
   const stream = new PassThrough({ encoding: 'utf8' });
@@ -80,7 +80,7 @@ test('a slow reader delays nobody else', () => {
   expect(stream.read()).toContain('"a":1');
 });
 
-test('a heartbeat tells a reader that the server is there', () => {
+test('a heartbeat shows a reader that the server is there', () => {
   const { viewers } = opened(() => 1234);
   const stream = new PassThrough({ encoding: 'utf8' });
   viewers.add(stream);
@@ -88,7 +88,7 @@ test('a heartbeat tells a reader that the server is there', () => {
   expect(stream.read()).toContain('event: beat\ndata: 1234\n\n');
 });
 
-test('a reader that takes nothing for a minute is let go', async () => {
+test('a reader that takes nothing for a minute is disconnected', async () => {
   let now = 0;
   const { viewers } = opened(() => now);
   const reader = new SlowReader();

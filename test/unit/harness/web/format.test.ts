@@ -19,17 +19,17 @@ test.each<[number | null, Unit, string]>([
   expect(quantity(value, unit)).toBe(text);
 });
 
-test('time since the beginning is a clock, also before it', () => {
+test('time since the beginning is shown as a clock, also before it', () => {
   expect([0, 7000, 750_000, 3_723_000].map((ms) => clock(ms))).toEqual(['0:00', '0:07', '12:30', '1:02:03']);
   expect(clock(2250, true)).toBe('0:02.2');
   expect(clock(-500, true)).toBe('-0:00.5');
 });
 
-test('amounts that a number cannot hold keep all their digits', () => {
+test('amounts too large for a number keep all their digits', () => {
   expect(groupedDigits('12345678901234567890')).toBe('12,345,678,901,234,567,890');
 });
 
-test('a chart in words has the range of each series', () => {
+test('the description of a chart has the range of each series', () => {
   const series = [
     { label: 'upload', values: [1, null, 3] },
     { label: 'download', values: [null] },

@@ -40,7 +40,7 @@ test('addresses ascend clockwise from the top', () => {
   expect(place('c0')).toEqual([-10, 0]);
 });
 
-test('nodes with the same first bits, as many as their storage radius, are one neighbourhood', () => {
+test('nodes with equal leading bits, as many as their storage radius, form one neighbourhood', () => {
   const nodes = [
     node('a', '00'),
     node('b', '70'),
@@ -57,7 +57,7 @@ test('nodes with the same first bits, as many as their storage radius, are one n
   ]);
 });
 
-test('labels are moved apart, keep their order, and stay where they are when there is room', () => {
+test('labels that overlap are moved apart in order, and others stay where they are', () => {
   expect(spreadLabels([0.1, 0.5, 0.9], 0.05)).toEqual([0.1, 0.5, 0.9]);
   const spread = spreadLabels([0.5, 0.501, 0.502, 0.999, 0.0005], 0.02);
   const sorted = spread.slice(0, 3);

@@ -6,7 +6,7 @@ test('a constant rate starts iterations at equal distances', () => {
   expect([0, 1, 20].map((n) => intendedStartMs(scenario, n))).toEqual([0, 50, 1000]);
 });
 
-test('a rising rate starts them closer and closer, as many as the area below it', () => {
+test('a rising rate starts them closer and closer, as many as the area below the rate', () => {
   const scenario = {
     executor: 'ramping-arrival-rate',
     startRate: 0,
@@ -32,15 +32,15 @@ test('a stage without length changes the rate at once', () => {
   expect(intendedStartMs(scenario, 109)).toBeCloseTo(2000, 5);
 });
 
-test('closed models have no intended start', () => {
+test('closed models have no intended start times', () => {
   expect(intendedStartMs({ executor: 'constant-vus' }, 3)).toBeUndefined();
 });
 
-test('durations are those of k6', () => {
+test('durations are parsed like those of k6', () => {
   expect([durationMs('1m30s'), durationMs('250ms'), durationMs(7)]).toEqual([90_000, 250, 7]);
 });
 
-test('what k6 has null for is what it has by default', () => {
+test('null values of k6 mean its defaults', () => {
   const scenario = {
     executor: 'constant-arrival-rate',
     rate: 20,

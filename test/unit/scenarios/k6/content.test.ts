@@ -8,12 +8,15 @@ import { tarOf } from '../../../../scenarios/k6/lib/tar.js';
 
 const source = { seed: '7', label: 'load' };
 
-test.each([0, 1, 16, 4097, 100_000])('%i bytes made in k6 are those that the harness makes', async (size) => {
-  const seen = await contentOf(source, 'bytes load 3', size);
-  expect(seen).toEqual(loadContent({ seed: 7n, label: 'load' }, 'bytes load 3', size));
-});
+test.each([0, 1, 16, 4097, 100_000])(
+  '%i bytes generated in k6 are the same as those of the harness',
+  async (size) => {
+    const seen = await contentOf(source, 'bytes load 3', size);
+    expect(seen).toEqual(loadContent({ seed: 7n, label: 'load' }, 'bytes load 3', size));
+  },
+);
 
-test('another seed, label or index gives other bytes', async () => {
+test('a different seed, label or index gives different bytes', async () => {
   const variants = [
     await contentOf(source, 'a', 32),
     await contentOf({ ...source, seed: '8' }, 'a', 32),
@@ -23,7 +26,7 @@ test('another seed, label or index gives other bytes', async () => {
   expect(new Set(variants.map((bytes) => Buffer.from(bytes).toString('hex'))).size).toBe(4);
 });
 
-test('draws are numbers from 0 to 1, spread over all of it', async () => {
+test('draws are numbers from 0 to 1, spread over the whole range', async () => {
   const draws = (await Promise.all(Array.from({ length: 250 }, (_, i) => drawsOf(source, String(i))))).flat();
   expect(draws).toHaveLength(1000);
   expect(draws.every((draw) => draw >= 0 && draw < 1)).toBe(true);

@@ -12,7 +12,7 @@ const base = loadPlan(
 );
 const plan = (more: Partial<LoadPlan>): LoadPlan => ({ ...base, durationMs: 10_000, warmupMs: 0, ...more });
 
-test('a constant rate is one executor, and users are ready for five seconds of it', () => {
+test('a constant rate is one executor, with users ready for five seconds of it', () => {
   expect(scenariosOf(plan({ model: { model: 'open', rate: 20 } }))).toEqual({
     load: {
       executor: 'constant-arrival-rate',
@@ -26,7 +26,7 @@ test('a constant rate is one executor, and users are ready for five seconds of i
   });
 });
 
-test('a warm-up comes before it, in a scenario of its own', () => {
+test('a warm-up runs first, in its own scenario', () => {
   const { warmup, load } = scenariosOf(plan({ warmupMs: 2000, profile: 'ramp' }));
   expect(warmup).toMatchObject({ executor: 'constant-arrival-rate', rate: 60, duration: '2000ms' });
   expect(load).toMatchObject({
@@ -36,7 +36,7 @@ test('a warm-up comes before it, in a scenario of its own', () => {
   });
 });
 
-test('a spike rises at once, and falls back', () => {
+test('a spike rises at once and falls back', () => {
   const { load } = scenariosOf(plan({ profile: 'spike', model: { model: 'open', rate: 100 } }));
   expect(load?.['stages']).toEqual([
     { duration: '4000ms', target: 600 },
@@ -58,7 +58,7 @@ test('closed models have users instead of rates', () => {
 });
 
 test.each(['constant', 'ramp', 'spike', 'soak'] as const)(
-  'as many iterations are expected of %s as k6 starts',
+  'as many iterations of %s are expected as k6 starts',
   (profile) => {
     const shaped = plan({ profile, model: { model: 'open', rate: 20 } });
     const { load } = scenariosOf(shaped);

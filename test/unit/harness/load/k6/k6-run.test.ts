@@ -1,4 +1,4 @@
-/** k6 as a child, with a small program in its place. */
+/** k6 as a child process, replaced by a small program. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,10 +33,10 @@ async function run(work: string, signal: AbortSignal = new AbortController().sig
   return lines;
 }
 
-test('lines and words of an earlier load into the same folder are none of this one', async () => {
+test('lines and words of an earlier load into the same folder do not count for this one', async () => {
   writeFileSync(join(folder, 'console.log'), 'earlier\n');
   writeFileSync(join(folder, 'k6.log'), 'earlier words\n');
-  // A process that is alive, and must not be ended.
+  // A process that is alive and must not be ended.
   writeFileSync(join(folder, 'k6.pid'), `${process.ppid}\n`);
   expect(await run('echo first >>"$out"; echo words; sleep 0.5; echo last >>"$out"; exit 99')).toEqual([
     'first',
@@ -45,7 +45,7 @@ test('lines and words of an earlier load into the same folder are none of this o
   expect(readFileSync(join(folder, 'k6.log'), 'utf8')).toBe('words\n');
 });
 
-test('what lets it in is in its environment alone', async () => {
+test('credentials are passed in its environment only', async () => {
   const [environment, ...line] = await run(
     'echo "$SVCNET_LOAD_AUTHORIZATION" >>"$out"; tr "\\0" "\\n" </proc/$PPID/cmdline >>"$out"; exit 0',
   );
@@ -54,7 +54,7 @@ test('what lets it in is in its environment alone', async () => {
   expect(line.join('\n')).not.toContain(TOKEN);
 });
 
-test('an end that is none of a load is told with the last words', async () => {
+test('an exit that is not the end of a load is reported with the last output', async () => {
   await expect(run('echo broken; exit 107')).rejects.toMatchObject({
     code: 'LOAD_FAILED',
     message: expect.stringContaining('k6 has ended with code 107 (the script threw an error)'),
@@ -62,7 +62,7 @@ test('an end that is none of a load is told with the last words', async () => {
   });
 });
 
-test('an interrupted load leaves no process', async () => {
+test('an interrupted load leaves no process behind', async () => {
   const interruption = new AbortController();
   const ended = run('while [ ! -e "$out.stop" ]; do sleep 0.05; done', interruption.signal);
   setTimeout(() => interruption.abort(), 400);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { classOfFailure, recordOf, requestOf } from '../../../../../harness/load/k6/records.ts';
 
-test('a line of the helper library is an operation, a line of the script is none', () => {
+test('a line of the helper library is an operation, a line of the script is not', () => {
   expect(recordOf('svcnet {"operation":"upload","node":"node-0"}')).toEqual({
     operation: 'upload',
     node: 'node-0',
@@ -18,7 +18,7 @@ test.each([
   [{ status: 0, code: 1212, message: '' }, 'client.connect'],
   [{ status: 0, code: 1220, message: '' }, 'client.reset'],
   [{ status: 0, code: 9999, message: '' }, 'client.reset'],
-])('%j is of class %s', (failure, expected) => {
+])('%j has class %s', (failure, expected) => {
   expect(classOfFailure(failure)).toBe(expected);
 });
 
@@ -48,7 +48,7 @@ test('a request of any script is an operation of the node that it was sent to', 
   expect(requestOf(point({ url }, 'http_reqs'), nodes)).toBeUndefined();
 });
 
-test('a request that was not answered as expected has failed', () => {
+test('a request without the expected answer has failed', () => {
   const url = 'http://elsewhere:80/x';
   const seen = requestOf(
     point({

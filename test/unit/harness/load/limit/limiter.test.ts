@@ -26,16 +26,16 @@ const look = (more: Partial<LoadLook> = {}): LoadLook => ({
 });
 const kinds = (seen: LoadLook) => limitersOf(seen).map(({ kind, nodes }) => [kind, ...nodes]);
 
-test('where nothing is short, nothing is named', () => {
+test('names nothing when nothing is short', () => {
   expect(limitersOf(look())).toEqual([]);
 });
 
-test('nodes that use their core are named with how much of it', () => {
+test('names nodes that use up their core, with the share used', () => {
   const [cpu] = limitersOf(look({ nodes: [node('node-0'), node('node-1', { cores: 0.97 })] }));
   expect(cpu).toEqual({ kind: 'cpu', nodes: ['node-1'], text: 'processors: node-1 uses 0.97 cores' });
 });
 
-test('a machine without anything left is named where its nodes are not', () => {
+test('names the machine when it is fully busy, or a process of several nodes that uses up its thread', () => {
   expect(kinds(look({ machineBusy: 0.97 }))).toEqual([['cpu']]);
   const shared = [{ nodes: ['node-0', 'node-1'], cores: 0.97 }];
   expect(limitersOf(look({ shared }))).toEqual([
@@ -53,29 +53,29 @@ test.each([
   ['queue', { queueGrowth: 200 }],
   ['chain', { chainErrors: 2 }],
   ['store', { full: true }],
-] as const)('%s is named with its nodes', (kind, short) => {
+] as const)('names %s with its nodes', (kind, short) => {
   expect(kinds(look({ nodes: [node('node-0'), node('node-1', short)] }))).toEqual([[kind, 'node-1']]);
 });
 
-test('a chain that answers late or never is named', () => {
+test('names a chain that answers late or never', () => {
   expect(kinds(look({ chainMs: 2500 }))).toEqual([['chain']]);
   expect(kinds(look({ chainMs: undefined }))).toEqual([['chain']]);
 });
 
-test('k6 is named first when it has the machine for itself, or more of a busy one than all nodes', () => {
+test('names k6 first when it has the machine to itself, or more of a busy machine than all nodes', () => {
   expect(kinds(look({ k6Cores: 3.8 }))).toEqual([['generator']]);
   expect(kinds(look({ k6Cores: 2, machineBusy: 0.95 }))[0]).toEqual(['generator']);
   expect(kinds(look({ k6Cores: 0.5, machineBusy: 0.95 }))).toEqual([['cpu']]);
 });
 
-test('other programs are named when they had a part of a machine of which nothing was left', () => {
+test('names other programs when they used part of a fully busy machine', () => {
   expect(kinds(look({ othersCores: 0.6, machineBusy: 0.97 }))).toEqual([['others'], ['cpu']]);
   expect(kinds(look({ othersCores: 0.3, machineBusy: 0.97 }))).toEqual([['cpu']]);
   expect(kinds(look({ othersCores: 2, machineBusy: 0.7 }))).toEqual([]);
   expect(kinds(look({ othersCores: undefined, machineBusy: 0.97 }))).toEqual([['cpu']]);
 });
 
-test('a load that failed beside other programs is made again, as long as that is allowed; one that held is not', () => {
+test('repeats a load that failed beside other programs as long as that is allowed, but not one that held', () => {
   const load = (passed: boolean) =>
     ({
       thresholds: [{ passed }],
@@ -93,7 +93,7 @@ test('a load that failed beside other programs is made again, as long as that is
   expect(outcomeOf(load(false), { ...disturbed, k6Cores: 3.9 }, true)).toBe('generator');
 });
 
-test('what other programs use is the rest of what the machine did', async () => {
+test('attributes the rest of the machine’s work to other programs', async () => {
   const cluster = {
     nodes: [],
     chain: { height: () => Promise.resolve(1) },
@@ -116,7 +116,7 @@ test('what other programs use is the rest of what the machine did', async () => 
     ]),
     shared: [
       { pid: 1, nodes: ['held-0', 'held-1'], cpuMs: of.processMs },
-      // In this process, which is counted already.
+      // In this process, which has already been counted.
       { pid: process.pid, nodes: ['here-0', 'here-1'], cpuMs: of.ownMs },
     ],
   });
@@ -133,7 +133,7 @@ test('what other programs use is the rest of what the machine did', async () => 
   expect(unknown.othersCores).toBeUndefined();
 });
 
-test('counters are found whatever the dialect calls them', () => {
+test('finds counters whatever the dialect calls them', () => {
   const page = (prefix: string) =>
     [
       `${prefix}_accounting_accounting_blocks_count 3`,
@@ -147,13 +147,13 @@ test('counters are found whatever the dialect calls them', () => {
   expect([countersIn(page('svc')), countersIn(page('bee'))]).toEqual([counters, counters]);
 });
 
-test('a load is long enough for the percentile of its objective', () => {
+test('makes a load long enough for the percentile of its objective', () => {
   expect(stepMs(100, [parseThreshold('p95<500ms')])).toBe(5000);
   expect(stepMs(10, [parseThreshold('p95<500ms')])).toBe(10_000);
   expect(stepMs(10, [parseThreshold('p99<500ms')])).toBe(50_000);
 });
 
-test('what was found is one line', () => {
+test('reports the findings in one line', () => {
   const limiters = [{ kind: 'cpu', nodes: ['node-1'], text: 'processors: node-1 uses 0.97 cores' }] as const;
   const limit = { rate: 40, failedRate: 44, end: 'found', steps: [] } as const;
   expect(limitText({ limit, limiters })).toBe(

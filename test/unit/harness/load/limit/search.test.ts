@@ -3,14 +3,14 @@ import { findLimit, type StepOutcome } from '../../../../../harness/load/limit/s
 
 const RANGE = { first: 10, min: 1, max: 1000 } as const;
 
-/** Holds up to a rate. */
+/** Holds up to a given rate. */
 const upTo =
   (capacity: number) =>
   (rate: number): Promise<StepOutcome> =>
     Promise.resolve(rate <= capacity ? 'holds' : 'fails');
 
 test.each([1.5, 9, 10, 43, 333])(
-  'a capacity of %d is found within a tenth, and confirmed twice',
+  'a capacity of %d is found to within a tenth, and confirmed twice',
   async (capacity) => {
     const { rate, failedRate, end, steps } = await findLimit(RANGE, upTo(capacity));
     expect(end).toBe('found');
@@ -21,7 +21,7 @@ test.each([1.5, 9, 10, 43, 333])(
   },
 );
 
-test('the rate is doubled first, then the gap is halved', async () => {
+test('the rate is doubled first, then the interval is halved', async () => {
   const { steps } = await findLimit(RANGE, upTo(43));
   expect(steps.slice(0, 5).map(({ rate, stage }) => [Math.round(rate), stage])).toEqual([
     [10, 'double'],
@@ -32,7 +32,7 @@ test('the rate is doubled first, then the gap is halved', async () => {
   ]);
 });
 
-test('one failure at a rate that holds does not decide', async () => {
+test('one failure at a sustainable rate does not decide', async () => {
   let disturbed = false;
   const { rate } = await findLimit(RANGE, (at) => {
     if (at !== 20 || disturbed) return upTo(43)(at);
@@ -42,7 +42,7 @@ test('one failure at a rate that holds does not decide', async () => {
   expect(rate).toBeGreaterThan(38);
 });
 
-test('a rate that is not confirmed gives way to a lower one', async () => {
+test('a rate that is not confirmed is replaced by a lower one', async () => {
   const seen = new Map<number, number>();
   const { rate, end } = await findLimit(RANGE, (at) => {
     const times = (seen.get(at) ?? 0) + 1;
@@ -55,7 +55,7 @@ test('a rate that is not confirmed gives way to a lower one', async () => {
   expect(rate).toBeGreaterThan(30);
 });
 
-test('two searches of a capacity that varies by a tenth agree within a fifth, and err to neither side', async () => {
+test('two searches of a capacity that varies by a tenth agree to within a fifth, without bias to either side', async () => {
   const random = congruential(5);
   const rates: number[] = [];
   for (let search = 0; search < 600; search++) {
@@ -74,12 +74,12 @@ test('two searches of a capacity that varies by a tenth agree within a fifth, an
   expect((sorted[rates.length / 2] ?? 0) * Math.sqrt(1.1)).toBeLessThan(42);
 });
 
-test('a load that k6 could not make ends the search, with what held until then', async () => {
+test('a load that k6 could not generate ends the search, with what held until then', async () => {
   const found = await findLimit(RANGE, (at) => Promise.resolve(at > 50 ? 'generator' : 'holds'));
   expect(found).toMatchObject({ end: 'generator', rate: 40, failedRate: undefined });
 });
 
-test('where nothing holds, and where everything does, there is no limit', async () => {
+test('there is no limit where nothing holds, or where everything does', async () => {
   expect(await findLimit(RANGE, upTo(0.5))).toMatchObject({ end: 'none', rate: undefined });
   expect(await findLimit(RANGE, upTo(5000))).toMatchObject({
     end: 'open',

@@ -1,4 +1,4 @@
-/** What goes to an engine and what comes from it, without one. */
+/** What is sent to an engine and what comes back, without an engine. */
 import { extract } from 'tar-stream';
 import { expect, test } from 'vitest';
 import { archiveOf } from '../../../../../harness/places/docker/archive.ts';
@@ -26,7 +26,7 @@ function specOf(given: Partial<Parameters<typeof containerSpec>[0]> = {}): Retur
   });
 }
 
-test('a port is published at an address of its own, where it has one', () => {
+test('a port is published at its own address if it has one', () => {
   const ports = [
     { inside: 8545, outside: 20_000 },
     { inside: 8546, outside: 20_001, at: '127.0.0.1' },
@@ -37,7 +37,7 @@ test('a port is published at an address of its own, where it has one', () => {
   });
 });
 
-test('container, volume and network bear the token, and are named after cluster and node', () => {
+test('containers, volumes and networks carry the token, and are named after cluster and node', () => {
   const spec = specOf();
   const labels = { 'svcnet.cluster': OWNER.token, 'svcnet.name': 'net', 'svcnet.node': 'node-1' };
   expect(spec.name).toBe('svcnet-net-01234567-node-1');
@@ -50,14 +50,14 @@ test('container, volume and network bear the token, and are named after cluster 
   expect(spec.HostConfig?.NetworkMode).toBe('svcnet-net-01234567');
 });
 
-test('nothing of this machine is mounted, and ports are published at the given address alone', () => {
+test('nothing of this machine is mounted, and ports are published only at the given address', () => {
   const { HostConfig } = specOf({ listen: '10.0.0.7' });
   expect(HostConfig?.Binds).toBeUndefined();
   expect(HostConfig?.Mounts?.map(({ Type }) => Type)).toEqual(['volume']);
   expect(HostConfig?.PortBindings).toEqual({ '1633/tcp': [{ HostIp: '10.0.0.7', HostPort: '20000' }] });
 });
 
-test('limits become those of the container, without room in a swap file', () => {
+test('limits become those of the container, without any swap', () => {
   expect(specOf({ resources: { cpus: 0.5, memory: 2 ** 28 } }).HostConfig).toMatchObject({
     NanoCpus: 500_000_000,
     Memory: 2 ** 28,
@@ -66,13 +66,13 @@ test('limits become those of the container, without room in a swap file', () => 
   expect(specOf().HostConfig).not.toHaveProperty('Memory');
 });
 
-test('an image that somebody else has made keeps its own entry point and health check', () => {
+test('a foreign image keeps its own entry point and health check', () => {
   const spec = specOf({ command: { args: ['start'], env: {} } });
   expect(spec).not.toHaveProperty('Entrypoint');
   expect(spec).not.toHaveProperty('Healthcheck');
 });
 
-test('files arrive in folders of their own, which belong to the node', async () => {
+test('files arrive in their own folders, owned by the node', async () => {
   const archive = await archiveOf('node', [
     { path: 'config.yaml', content: '{}' },
     { path: 'keys/swarm.key', content: 'secret' },
@@ -102,7 +102,7 @@ function frame(stream: number, text: string): Buffer {
   return Buffer.concat([header, Buffer.from(text)]);
 }
 
-test('a log is put together from frames, however they are cut', () => {
+test('a log is assembled from frames, however they are split', () => {
   const raw = Buffer.concat([
     frame(1, `${T(1)} one\n`),
     frame(2, `${T(2)} be`),
@@ -134,7 +134,7 @@ test.each([
     { ExitCode: 127, Error: 'no such file' },
     { code: 127, signal: null, reason: 'no such file' },
   ],
-])('a container with %j has ended like %j', (state, exit) => {
+])('a container with %j has ended as %j', (state, exit) => {
   const State = { OOMKilled: false, Error: '', ...state };
   expect(exitOf({ State, HostConfig: { Memory: 2 ** 28 } })).toEqual(exit);
 });
@@ -156,6 +156,6 @@ test.each([
   });
 });
 
-test('what has ended has used nothing that anybody knows', () => {
+test('the usage of an ended container is unknown', () => {
   expect(usageOf({ cpu_stats: { cpu_usage: { total_usage: 0 } }, memory_stats: {} } as never)).toEqual({});
 });

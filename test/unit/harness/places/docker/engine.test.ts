@@ -20,7 +20,7 @@ test.each([
   expect(remoteEngine(dockerHost)).toBe(machine);
 });
 
-test('an engine that is not there is named, with what to do', () => {
+test('a missing engine is named, with what to do', () => {
   vi.stubEnv('DOCKER_HOST', 'tcp://10.0.0.7:2375');
   const error = engineError(systemError('ECONNREFUSED'));
   expect(error.code).toBe('ENGINE_FAILED');
@@ -28,14 +28,14 @@ test('an engine that is not there is named, with what to do', () => {
   expect(error.hint).toContain('--driver process');
 });
 
-test('a socket that may not be used says so, and how it may be', () => {
+test('a socket without access permission says so, and how to get access', () => {
   vi.stubEnv('DOCKER_HOST', '');
   const { message, hint } = engineError(systemError('EACCES'));
   expect(message).toBe('the Docker engine of this machine: permission denied (EACCES)');
   expect(hint).toContain('usermod -aG docker');
 });
 
-test('what an engine refuses is told in its own words, and keeps its status', () => {
+test('a refusal of the engine is reported in its own words, and keeps its status', () => {
   const refused = Object.assign(new Error('(HTTP code 404) no such container'), {
     statusCode: 404,
     json: { message: 'No such container: x' },
@@ -45,7 +45,7 @@ test('what an engine refuses is told in its own words, and keeps its status', ()
   expect([statusOf(error), statusOf(refused), statusOf(new Error('no'))]).toEqual([404, 404, undefined]);
 });
 
-test('an error that is one of ours already stays as it is', () => {
+test('an error of ours is passed on unchanged', () => {
   const ours = new HarnessError('PORT_IN_USE', 'taken');
   expect(engineError(ours)).toBe(ours);
 });

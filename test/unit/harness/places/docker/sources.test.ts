@@ -57,11 +57,11 @@ async function namesIn(dependencies: Dependencies): Promise<string[]> {
   return names.toSorted();
 }
 
-test('a build that installs packages is sent the sources alone', async () => {
+test('a build that installs packages is sent only the sources', async () => {
   expect(await namesIn('install')).toEqual(SOURCES);
 });
 
-test('one that copies them is sent those of production too, each once and without links', async () => {
+test('a build that copies packages is also sent those of production, each once and without links', async () => {
   expect(await namesIn('copied')).toEqual(
     [
       ...SOURCES,
@@ -72,7 +72,7 @@ test('one that copies them is sent those of production too, each once and withou
   );
 });
 
-test('the hash changes with a source file, not with what the image does not hold', () => {
+test('the hash changes with a source file, but not with files that the image does not contain', () => {
   const before = sourcesHash(root);
   write('test/a.test.ts', 'another');
   write('node_modules/lmdb/index.js', 'another');
@@ -84,11 +84,11 @@ test('the hash changes with a source file, not with what the image does not hold
   expect(sourcesHash(root)).toBe(before);
 });
 
-test('a package without Dockerfile cannot be built from', () => {
+test('a package without a Dockerfile cannot be built from', () => {
   expect([canBuild(root), canBuild(join(root, 'node'))]).toEqual([true, false]);
 });
 
-test('packages of another system are not copied', () => {
+test('packages for other systems are not copied', () => {
   expect(dependenciesFor({ os: 'linux', arch: 's390x' }, root)).toBe('install');
   expect(dependenciesFor({ os: 'windows', arch: 'amd64' }, root)).toBe('install');
   const arch = process.arch === 'x64' ? 'amd64' : process.arch;

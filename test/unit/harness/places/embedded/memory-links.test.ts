@@ -26,7 +26,7 @@ function pair() {
   return { time, arrived, links, send, begin, resets: () => resets };
 }
 
-test('what two nodes send each other arrives half a round trip later, in order, on their clock', async () => {
+test('data between two nodes arrives half a round trip later, in order, on their clock', async () => {
   const { time, arrived, links, send, begin } = pair();
   await begin({ latencyMs: 200 });
   send('a');
@@ -44,7 +44,7 @@ test('what two nodes send each other arrives half a round trip later, in order, 
   expect(arrived.at(-1)).toBe('119 d');
 });
 
-test('a link that is opened takes a round trip', async () => {
+test('opening a link takes a round trip', async () => {
   const { time, arrived, send, begin } = pair();
   await begin({ latencyMs: 200 });
   send('', { kind: 'dial' });
@@ -54,7 +54,7 @@ test('a link that is opened takes a round trip', async () => {
   expect(arrived).toEqual(['200 ']);
 });
 
-test('what is held back arrives when the fault ends, before anything else', async () => {
+test('data held back arrives when the fault ends, before anything else', async () => {
   const { time, arrived, links, send, begin } = pair();
   await begin({ stall: true });
   send('a');
@@ -68,7 +68,7 @@ test('what is held back arrives when the fault ends, before anything else', asyn
   expect(await links.effect('rule')).toMatchObject({ 'bytes held back': 2, 'connections held back': 1 });
 });
 
-test('what is swallowed is gone, and the link with it when the fault ends; the other direction goes on', async () => {
+test('swallowed data is lost, and so is the link when the fault ends; the other direction goes on', async () => {
   const { arrived, links, send, begin, resets } = pair();
   await begin({ halfOpen: true }, true);
   send('a');
@@ -103,7 +103,7 @@ test('links are reset, refused and cut', async () => {
   expect(await links.effect('cut')).toMatchObject({ 'connections cut': 1 });
 });
 
-test('writers wait while four megabytes are on their way, and no longer', async () => {
+test('writers wait while four megabytes are in flight, and no longer', async () => {
   const { links, send, begin } = pair();
   await begin({ stall: true });
   send('a'.repeat(2 ** 22 - 256));
@@ -117,14 +117,14 @@ test('writers wait while four megabytes are on their way, and no longer', async 
   expect(links.room('node-0', 'node-1')).toBeUndefined();
 });
 
-test('a link that holds back too much breaks, and what waited is gone: memory stays bounded', async () => {
+test('a link that holds back too much breaks and loses its data: memory stays bounded', async () => {
   const { arrived, links, send, begin, resets } = pair();
   await begin({ stall: true }, true);
   send('a'.repeat(2 ** 23));
   expect(resets()).toBe(0);
   send('b'.repeat(2 ** 23));
   expect(resets()).toBe(1);
-  // Frames without bytes take room as well.
+  // Frames without bytes take room too.
   for (let i = 0; i < 2 ** 16; i++) send('', { kind: 'reset' });
   expect(resets()).toBe(1);
   send('', { kind: 'reset' });

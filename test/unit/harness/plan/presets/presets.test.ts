@@ -10,7 +10,7 @@ import { PRESET_ACCOUNT_KEYS, withPreset } from '../../../../../harness/plan/pre
 const parse = (input: DefinitionInput) => parseDefinition(input, 'options');
 const factory = (input: DefinitionInput = {}) => parse({ preset: 'factory', ...input });
 
-test('factory has the ports of the five-node stack, and none between them', () => {
+test('factory has the ports of the five-node stack, and no others', () => {
   expect(wantedPorts(factory()).map(({ port }) => port)).toEqual([
     8545,
     ...[1633, 1635, 1637, 1639, 1641].flatMap((api) => [api, api + 1]),
@@ -46,19 +46,19 @@ test('factory has the chain and the money of the stack', () => {
   expect([definition.dialect, creditOf(definition), definition.cors]).toEqual(['swarm', 'network', ['*']]);
 });
 
-test('keys beside a preset win over it, of the chain each one inside', () => {
+test('keys beside a preset win over it, for the chain key by key', () => {
   const definition = factory({ seed: 7, driver: 'embedded', chain: { blockTime: '5s' } });
   expect([definition.seed, definition.driver, definition.dialect]).toEqual([7n, 'embedded', 'swarm']);
   expect(definition.chain).toMatchObject({ blockTime: 5000, chainId: 1337, port: 8545 });
 });
 
-test('other ports for the nodes are other ports for the chain, unless it has one of its own', () => {
+test('different ports for the nodes also move the chain, unless it has its own port', () => {
   expect(chainPort(factory({ ports: 'free' }))).toBe(0);
   expect(chainPort(factory({ ports: 17_000 }))).toBe(17_009);
   expect(chainPort(factory({ ports: 17_000, chain: { port: 8545 } }))).toBe(8545);
 });
 
-test('an input with its preset filled in stays as it is', () => {
+test('an input whose preset is filled in already stays the same', () => {
   const once = withPreset({ preset: 'factory', ports: 17_000, seed: undefined });
   expect(once).toMatchObject({ ports: 17_000, seed: 1337, chain: { chainId: 1337 } });
   expect(withPreset(once)).toEqual(once);
@@ -70,7 +70,7 @@ test('an unknown preset is refused with the nearest one', () => {
   );
 });
 
-test('what is wrong beside a preset is told as without', () => {
+test('mistakes beside a preset are reported as without one', () => {
   expect(() => parse({ preset: 'factory', chain: 5 } as unknown as DefinitionInput)).toThrow(
     'options: chain: got 5, expected a map',
   );

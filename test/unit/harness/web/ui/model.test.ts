@@ -1,4 +1,4 @@
-/** What the page makes of what it knows: bands for faults, figures, words. */
+/** What the page derives from its state: bands for faults, figures, words. */
 import { expect, test } from 'vitest';
 import type { UiEvent } from '../../../../../harness/picture/live.ts';
 import { Model, marksOf, troubleOf } from '../../../../../harness/web/ui/model.ts';
@@ -10,7 +10,7 @@ function event(at: number, kind: UiEvent['kind'], part: string | null, text = ''
   return { number: at, at, kind, part, text };
 }
 
-test('an outage is a band from its fault to its recovery, and without an end while it lasts', () => {
+test('an outage is a band from its fault to its recovery, and has no end while it lasts', () => {
   const events = [
     event(1, 'fault', 'node-1', 'node-1 died'),
     event(2, 'change', 'node-0'),
@@ -30,14 +30,14 @@ test('a restart without a fault before it is a mark', () => {
   ]);
 });
 
-test('a second fault of a part that is down already begins no second band', () => {
+test('a second fault of a part that is already down begins no second band', () => {
   const events = [event(1, 'fault', 'node-1'), event(2, 'fault', 'node-1'), event(3, 'recovery', 'node-1')];
   expect(marksOf(events)).toHaveLength(1);
 });
 
 const FIGURES_OF_ONE = [10, 0, 5, 1, 3, 50, 1000, 7];
 
-test('charts have the sum over nodes, the highest node, and gaps for who has not said', () => {
+test('charts show the sum over nodes, the highest node, and gaps for missing values', () => {
   const rows = [
     row(1000, [FIGURES_OF_ONE, null]),
     row(2000, [FIGURES_OF_ONE, [2, null, 1, 0, 0, 70, 500, 9]], { latencies: [1, 2, 3, 4] }),
@@ -53,25 +53,25 @@ test('charts have the sum over nodes, the highest node, and gaps for who has not
   expect(nodeCharts(rows, 1)[0]?.series[0]?.values).toEqual([null, 2]);
 });
 
-test('a process with all nodes stands for them where they say nothing of their own', () => {
+test('a process that holds all nodes stands in for them where they have no figures of their own', () => {
   const rows = [row(1000, [null], { shared: { cpu: 80, memory: 9 } })];
   const [processor] = clusterCharts(rows).filter(({ title }) => title.startsWith('Processor'));
   expect(processor?.series[0]?.values).toEqual([80]);
 });
 
-test('the axis ends with the last look and is a minute long at least', () => {
+test('the axis ends with the last look and is at least a minute long', () => {
   expect(frameOf([row(100_000, []), row(101_000, [])], [])).toMatchObject({ fromMs: 41_000, toMs: 101_000 });
   expect(frameOf([], [])).toMatchObject({ toMs: 0 });
 });
 
-test('a node that runs and does not answer, or does not run, is in trouble', () => {
+test('a node is in trouble when it does not answer or is not running', () => {
   expect(troubleOf(nodeView(0))).toBeUndefined();
   expect(troubleOf(nodeView(0, { problem: 'timeout' }))).toBe('does not answer');
   expect(troubleOf(nodeView(0, { state: 'crashed' }))).toBe('crashed');
   expect(troubleOf(nodeView(0, { warmingUp: true }))).toBe('warming up');
 });
 
-test('the network is told in sentences that name the nodes in trouble', () => {
+test('the network is described in sentences that name the nodes in trouble', () => {
   const nodes = [nodeView(0), nodeView(1, { state: 'killed' }), nodeView(5)];
   const model = new Model({
     cluster: clusterView(),
@@ -85,7 +85,7 @@ test('the network is told in sentences that name the nodes in trouble', () => {
   );
 });
 
-test('a debt names the debtor, whichever end has it', () => {
+test('a debt names the debtor, whichever end reports it', () => {
   const nodes = [nodeView(0), nodeView(1)];
   expect(debtText(linkView(0, 1, { balance: '1200' }), nodes)).toBe('node-1 owes node-0 1,200');
   expect(debtText(linkView(0, 1, { balance: '-7' }), nodes)).toBe('node-0 owes node-1 7');

@@ -44,14 +44,17 @@ afterAll(async () => {
   expect(await leftOf(name)).toEqual([]);
 }, 60_000);
 
-/** The address of this machine as reached from containers. */
+/**
+ * The address of this machine as reached from containers. An engine that has just been set up does not name it; then it
+ * is the first one of the subnet.
+ */
 async function hostAddress(): Promise<string> {
   const { IPAM } = (await docker.getNetwork('bridge').inspect()) as {
-    IPAM: { Config: { Gateway?: string }[] };
+    IPAM: { Config: { Gateway?: string; Subnet: string }[] };
   };
-  const gateway = IPAM.Config[0]?.Gateway;
-  if (gateway === undefined) throw new Error('the bridge of containers has no gateway');
-  return gateway;
+  const [config] = IPAM.Config;
+  if (config === undefined) throw new Error('the bridge of containers has no subnet');
+  return config.Gateway ?? config.Subnet.replace(/\.0\/\d+$/, '.1');
 }
 
 const inspect = (container = '') => docker.getContainer(container).inspect();

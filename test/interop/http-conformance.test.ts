@@ -1,0 +1,39 @@
+/**
+ * A real Bee has no red row over HTTP except known bugs and what its version lacks: any other disagreement between the
+ * rows and a Bee means that the rows are wrong.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
+import { grade } from '../../harness/conformance/grade.ts';
+import { httpConformance } from '../../harness/conformance/http/conformance.ts';
+import { BEES, of, startMixed } from './kit.ts';
+
+/** Blocks come every second, and each purchase waits for some. */
+const RUN_MS = 600_000;
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  beforeAll(async () => {
+    net = await startMixed({ binary, own: 1, bees: 2, seed: 63 });
+  }, RUN_MS);
+  afterAll(() => net.stop());
+
+  test('every red row is a known one', { timeout: RUN_MS }, async () => {
+    const [graded, second] = of('bee', net);
+    const conformance = httpConformance({
+      target: graded?.api ?? '',
+      second: second?.api ?? '',
+      dialect: 'swarm',
+    });
+    const { rows, totals, implementation } = await grade(conformance, {
+      level: 'money',
+      signal: AbortSignal.timeout(RUN_MS),
+    });
+    const red = rows.filter(({ verdict }) => verdict === 'failed' || verdict === 'error');
+    expect(
+      red.filter(({ known }) => known === undefined).map(({ id, reason }) => `${id}: ${reason}`),
+    ).toEqual([]);
+    expect(totals.passed).toBeGreaterThan(900);
+    console.log(`${implementation}: ${totals.passed} rows passed, ${red.length} red and known`);
+  });
+});

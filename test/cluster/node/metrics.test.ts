@@ -17,6 +17,8 @@ const RESERVE_CHUNKS = 150;
 const FILE_CHUNKS = 150;
 const FILES = 4;
 const WAIT = { timeoutMs: 120_000 };
+/** Times that the last events are repeated before a metric counts as one that does not move. */
+const ROUNDS = 4;
 
 /** `scenarios.md` 8.5: names without the prefix, by kind; labels behind a colon. */
 const RELIED_ON: Readonly<Record<'counter' | 'gauge' | 'histogram' | 'summary', string>> = {
@@ -214,22 +216,28 @@ test('every metric of a node moves when its event happens', { timeout: 400_000 }
     async () => ((await evicted()) > 0 ? { done: true } : { missing: 'an eviction' }),
     WAIT,
   );
-  // What it has missed is history to be pulled.
-  await d.kill();
-  await a.bytes.upload(bytesOf('metrics last', FILE_CHUNKS * CHUNK));
-  await d.start();
   const unmoved = async () =>
     [...(await largest())]
       .filter(([name, value]) => value === 0 && reasonOf(name) === undefined)
       .map(([name]) => name);
-  await until(
-    'metrics have not moved',
-    async () => {
-      const names = await unmoved();
-      return names.length === 0 ? { done: true } : { missing: names.join(', ') };
-    },
-    WAIT,
-  );
+  // On a busy machine what happens once may happen too early or too late to be counted: then it happens again.
+  for (let round = 1; ; round++) {
+    // What it has missed is history to be pulled.
+    await d.kill();
+    const { reference } = await a.bytes.upload(bytesOf(`metrics last ${round}`, FILE_CHUNKS * CHUNK));
+    await d.start();
+    const missing = await until(
+      'metrics have not moved',
+      async () => {
+        const names = await unmoved();
+        return names.length === 0 ? { done: [] } : { missing: names.join(', ') };
+      },
+      { timeoutMs: 40_000 },
+    ).catch(unmoved);
+    if (missing.length === 0) return;
+    expect(round, `metrics that have not moved: ${missing.join(', ')}`).toBeLessThan(ROUNDS);
+    await net.node(LIGHT).bytes.download(reference);
+  }
 });
 
 test('every name used by dashboards exists, with its kind and labels', async () => {

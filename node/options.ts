@@ -372,7 +372,7 @@ export const OPTIONS = {
   'warmup-time': duration('maximum duration of the warm-up after the first peer connects', 300_000),
   'pull-rate-window': duration('window over which the pull syncing rate is measured', 900_000),
   'salud-pause': duration(
-    'pause after the first health rating of all peers; it doubles up to thirtyfold',
+    'pause after the first health rating of all peers; it doubles up to sixtyfold, at most to 5 minutes',
     10_000,
   ),
   'minimum-storage-radius': whole('smallest storage radius', 0, { min: 0, max: 31 }, 'bits'),

@@ -71,7 +71,7 @@ export interface NodeOptionsInput {
   readonly 'warmup-time'?: number | string;
   /** Window over which the pull syncing rate is measured. A duration, for example 500ms, 5s or 2m; default: 900000 ms. */
   readonly 'pull-rate-window'?: number | string;
-  /** Pause after the first health rating of all peers; it doubles up to thirtyfold. A duration, for example 500ms, 5s or 2m; default: 10000 ms. */
+  /** Pause after the first health rating of all peers; it doubles up to sixtyfold, at most to 5 minutes. A duration, for example 500ms, 5s or 2m; default: 10000 ms. */
   readonly 'salud-pause'?: number | string;
   /** Smallest storage radius. A whole number from 0 to 31 (bits); default: 0. */
   readonly 'minimum-storage-radius'?: number | string;

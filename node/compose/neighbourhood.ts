@@ -111,6 +111,7 @@ export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps)
       metrics,
     },
   );
+  deps.parts.defer(reserve.onRadius(() => salud.radiusChanged()));
   salud.onNetworkRadius((radius) =>
     serving ? reserveWorker.networkRadius(radius) : topology.radiusChanged(),
   );

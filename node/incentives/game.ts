@@ -332,8 +332,7 @@ class ContractPlayer implements Player {
 
   async #commit(round: number, signal: AbortSignal): Promise<Progress> {
     const sample = this.#store.sample(round - 1);
-    // The sample may still be in progress.
-    if (sample === undefined) return 'again';
+    if (sample === undefined) return this.#running.has('sample') ? 'again' : 'over';
     const key = await this.#keyOf(round);
     const hash = obfuscated({ ...sample, overlay: this.#options.overlay, key });
     const call = { data: encodeCommit(hash, round), description: 'commit transaction' };

@@ -6,7 +6,8 @@
  * peer that connects in between is asked at once and judged by the norms of the last round, so that a
  * returning node is not avoided for minutes; as long as there are no norms, it starts a round.
  */
-import type { Clock } from '../env/clock.ts';
+import { abortable } from '../env/abortable.ts';
+import { type Clock, TimeoutError } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { Host, Peer } from '../p2p/host.ts';
@@ -15,8 +16,10 @@ import type { Topology } from '../topology/topology.ts';
 import { SALUD_METRICS } from './metrics.ts';
 import { faultOf, type Norms, normsOf, type PeerReport } from './salud-rules.ts';
 
-/** The pause between rounds doubles up to this multiple of the first one. */
-const PAUSE_GROWTH_MAX = 30;
+/** The pause between rounds doubles up to this multiple of the first one… */
+const PAUSE_GROWTH_MAX = 60;
+/** … and no further than this, milliseconds. */
+const PAUSE_MAX_MS = 300_000;
 /** Peers count as no longer arriving after this many first pauses without one. */
 const QUIET_PAUSES = 5;
 /** A round waits for that at most this many first pauses. */
@@ -52,6 +55,8 @@ export interface Salud {
   isHealthy(): boolean;
   /** Called when the radius first becomes known, and when it changes. */
   onNetworkRadius(listener: (radius: number) => void): void;
+  /** The radius of this node has changed, so that of its peers is about to change: rounds follow closely again. */
+  radiusChanged(): void;
 }
 
 export function createSalud(options: SaludOptions, deps: SaludDeps): Salud {
@@ -69,6 +74,7 @@ class PeerHealth implements Salud {
   readonly #metrics: MetricsOf<typeof SALUD_METRICS>;
   readonly #listeners: ((radius: number) => void)[] = [];
   readonly #stopped = new AbortController();
+  #radiusChange = Promise.withResolvers<void>();
   #norms: Norms | undefined;
   #selfHealthy = true;
   /** Arrival of the last full peer, monotonic. */
@@ -110,18 +116,39 @@ class PeerHealth implements Salud {
     this.#listeners.push(listener);
   }
 
+  radiusChanged(): void {
+    this.#radiusChange.resolve();
+    this.#radiusChange = Promise.withResolvers();
+  }
+
   async #rounds(): Promise<void> {
     const { signal } = this.#stopped;
     const { pauseMs } = this.#options;
+    const most = Math.max(pauseMs, Math.min(pauseMs * PAUSE_GROWTH_MAX, PAUSE_MAX_MS));
     try {
-      for (let pause = pauseMs; !signal.aborted; pause = Math.min(pause * 2, pauseMs * PAUSE_GROWTH_MAX)) {
+      for (let pause = pauseMs; !signal.aborted; pause = Math.min(pause * 2, most)) {
+        const before = this.#norms?.networkRadius;
+        const changed = this.#radiusChange.promise;
         await this.#inTurn(() => this.#round());
-        await this.#deps.clock.sleep(pause, signal);
+        if (this.#norms?.networkRadius !== before) pause = pauseMs;
+        if (await this.#interrupted(pause, changed, signal)) pause = pauseMs / 2;
         await this.#arrivals(signal);
       }
     } catch (error) {
       if (!signal.aborted) throw error;
     }
+  }
+
+  /** @returns whether the radius of this node has changed, which ends the pause */
+  async #interrupted(pauseMs: number, changed: Promise<void>, signal: AbortSignal): Promise<boolean> {
+    using pause = this.#deps.clock.deadline(pauseMs, signal);
+    return await abortable(changed, pause.signal).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof TimeoutError) return false;
+        throw error;
+      },
+    );
   }
 
   /**

@@ -2,24 +2,31 @@
  * The result of the last look at the head of the chain, for callers that need not look again: its height, and
  * whether anything can have changed. Blocks without transactions change no contract state.
  */
-import type { Clock } from '../env/clock.ts';
+import { abortable } from '../env/abortable.ts';
+import { type Clock, TimeoutError } from '../env/clock.ts';
 import type { BlockHeader } from './ports.ts';
 
+/** Who waits for a change checks after this many times the age of a recent look that there still are looks. */
+const RECHECK_AGES = 5;
+
 export class Head {
-  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #clock: Pick<Clock, 'monotonic' | 'deadline'>;
   #last: { readonly header: BlockHeader; readonly at: number } | undefined;
   #changes = 0;
+  #nextChange = Promise.withResolvers<void>();
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
+  constructor(clock: Pick<Clock, 'monotonic' | 'deadline'>) {
     this.#clock = clock;
   }
 
   /** @param header of the newest block */
   seen(header: BlockHeader): void {
     const before = this.#last?.header;
-    if (header.hash !== before?.hash && !(before !== undefined && isEmptyAfter(header, before)))
-      this.#changes++;
     this.#last = { header, at: this.#clock.monotonic() };
+    if (header.hash === before?.hash || (before !== undefined && isEmptyAfter(header, before))) return;
+    this.#changes++;
+    this.#nextChange.resolve();
+    this.#nextChange = Promise.withResolvers();
   }
 
   /** Undefined when the last look is older than `ageMs`. */
@@ -33,6 +40,19 @@ export class Head {
    */
   changes(ageMs: number): number | undefined {
     return this.#within(ageMs) === undefined ? undefined : this.#changes;
+  }
+
+  /**
+   * Waits until `changes` differs from a number that it told before, or until nobody has looked for a while. A timer of
+   * one's own would wake an idle node for nothing. @throws the signal's reason
+   */
+  async changed(since: number | undefined, ageMs: number, signal: AbortSignal): Promise<void> {
+    while (since !== undefined && this.changes(ageMs) === since) {
+      using recheck = this.#clock.deadline(RECHECK_AGES * ageMs, signal);
+      await abortable(this.#nextChange.promise, recheck.signal).catch((error: unknown) => {
+        if (!(error instanceof TimeoutError)) throw error;
+      });
+    }
   }
 
   #within(ageMs: number) {

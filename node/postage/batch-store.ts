@@ -57,6 +57,7 @@ export class BatchMirror implements BatchStore {
   #lowestValue: bigint | undefined;
   /** Record key → current content of records that the open page changed. */
   readonly #changed = new Map<string, KeyValueChange>();
+  #chainChanged = false;
   #expired: string[] = [];
 
   constructor(options: BatchMirrorOptions, records: Records) {
@@ -68,6 +69,7 @@ export class BatchMirror implements BatchStore {
   load(records: Records): void {
     this.#batches.clear();
     this.#changed.clear();
+    this.#chainChanged = false;
     this.#expired = [];
     this.#commitment = 0n;
     this.#lowestValue = undefined;
@@ -118,7 +120,8 @@ export class BatchMirror implements BatchStore {
       throw inconsistent(`batch service: block number moved backwards from ${before} to ${block}`);
     }
     if (block === before) return;
-    this.#setChain({ block, totalAmount: totalAmount + BigInt(block - before) * currentPrice, currentPrice });
+    this.#chain = { block, totalAmount: totalAmount + BigInt(block - before) * currentPrice, currentPrice };
+    this.#chainChanged = true;
     this.#expire();
   }
 
@@ -126,7 +129,12 @@ export class BatchMirror implements BatchStore {
   close(anchor: Anchor): void {
     this.advance(anchor.block);
     this.#anchor = anchor;
-    this.#setChain(this.#chain);
+    this.#chainChanged = true;
+  }
+
+  /** Whether batches have expired since changes were last taken. */
+  hasExpired(): boolean {
+    return this.#expired.length > 0;
   }
 
   /** @returns false when the batch is too small to outlast the next block and was left out */
@@ -150,13 +158,20 @@ export class BatchMirror implements BatchStore {
   }
 
   setPrice(price: bigint): void {
-    this.#setChain({ ...this.#chain, currentPrice: price });
+    this.#chain = { ...this.#chain, currentPrice: price };
+    this.#chainChanged = true;
   }
 
   /** Changes since the last call, to be written as one batch, and the batches that expired (hex). */
   takeChanges(): { changes: KeyValueChange[]; expired: string[] } {
-    const taken = { changes: [...this.#changed.values()], expired: this.#expired };
+    const changes = [...this.#changed.values()];
+    if (this.#chainChanged) {
+      const value = encodeChainState(this.#chain, this.#anchor ?? { block: 0, hash: '0x' });
+      changes.push({ put: CHAIN_STATE, value });
+    }
+    const taken = { changes, expired: this.#expired };
     this.#changed.clear();
+    this.#chainChanged = false;
     this.#expired = [];
     return taken;
   }
@@ -196,12 +211,6 @@ export class BatchMirror implements BatchStore {
     this.#insert(batch);
     this.#changed.set(BATCH + toHex(batch.id), putBatch(batch));
     this.#expire();
-  }
-
-  #setChain(chain: ChainState): void {
-    this.#chain = chain;
-    const value = encodeChainState(chain, this.#anchor ?? { block: 0, hash: '0x' });
-    this.#changed.set(CHAIN_STATE, { put: CHAIN_STATE, value });
   }
 
   #expire(): void {

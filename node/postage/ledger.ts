@@ -27,8 +27,16 @@ interface LedgerOptions {
   readonly reserveCapacity: number;
 }
 
+/**
+ * Pages in a row without events that are kept in memory and become one: most blocks of a test chain are empty. What a
+ * crash takes of them is read from the chain again.
+ */
+export const QUIET_PAGES = 8;
+
 interface LedgerDeps {
   readonly state: KeyValueStore;
+  /** Whether records wait for the disk to accept them, so that even a page without events has to try. */
+  readonly mustWrite: () => boolean;
   readonly isOwn: (batch: MirroredBatch) => boolean;
   /**
    * Called with the changed own batches in their new state. @returns changes to write in the same transaction
@@ -52,6 +60,8 @@ export class Ledger {
   readonly #history: PageHistory;
   /** Batch id → height of the state that last had the batch. */
   readonly #vanished = new Map<string, number>();
+  /** Pages that are only in memory, and the end of the state on disk before them. */
+  #quiet: { readonly pages: number; readonly saved: Anchor | undefined } | undefined;
   /**
    * Set while everything is read again: the result so far. `own`: batches of this node, including used-up
    * ones.
@@ -92,7 +102,9 @@ export class Ledger {
    */
   anchors(): (Anchor | undefined)[] {
     const open = this.#open();
-    return open === this.#mirror ? [open.anchor(), ...this.#history.anchors()] : [open.anchor()];
+    if (open !== this.#mirror) return [open.anchor()];
+    const saved = this.#quiet === undefined ? [] : [this.#quiet.saved];
+    return [open.anchor(), ...saved, ...this.#history.anchors()];
   }
 
   /** @returns batches that no longer exist, used up or waited for in vain, hex */
@@ -106,23 +118,43 @@ export class Ledger {
       if (batch !== undefined && this.#deps.isOwn(batch)) own.set(toHex(batch.id), batch);
     }
     mirror.close({ block: end.block, hash: end.hash });
-    const { changes, expired } = mirror.takeChanges();
     if (this.#rebuilt !== undefined) {
+      mirror.takeChanges();
       if (!end.full) await this.#replace(mirror, [...own.values()]);
       return [];
     }
-    const undo = end.full ? this.#history.clear() : this.#history.record(end.block, changes, before);
     const review = this.#review();
-    const followed = this.#deps.follow([...own.values()]);
-    await this.#deps.state.batch([...changes, ...undo, ...review.changes, ...followed]);
+    const { pages = 0, saved = before } = this.#quiet ?? {};
+    this.#quiet = { pages: pages + 1, saved };
+    const isQuiet = events.length === 0 && review.changes.length === 0 && !mirror.hasExpired();
+    if (isQuiet && !end.full && pages + 1 < QUIET_PAGES && !this.#deps.mustWrite()) return review.givenUp;
+    const expired = await this.#write(end, [...review.changes, ...this.#deps.follow([...own.values()])]);
     return [...expired, ...review.givenUp];
+  }
+
+  /** Writes what is only in memory. */
+  async save(): Promise<void> {
+    const end = this.#mirror.anchor();
+    if (this.#quiet !== undefined && end !== undefined) await this.#write({ ...end, full: false }, []);
+  }
+
+  /** Everything since the last write becomes one page. @returns batches that have expired, hex */
+  async #write(end: PageEnd, also: readonly KeyValueChange[]): Promise<string[]> {
+    const { changes, expired } = this.#mirror.takeChanges();
+    const undo = end.full
+      ? this.#history.clear()
+      : this.#history.record(end.block, changes, this.#quiet?.saved);
+    this.#quiet = undefined;
+    await this.#deps.state.batch([...changes, ...undo, ...also]);
+    return expired;
   }
 
   /** Undoes this many pages. */
   async takeBack(pages: number): Promise<void> {
     const before = this.#mirror.all();
     const height = this.#mirror.chainState().block;
-    const restored = this.#history.takeBack(pages);
+    const restored = this.#history.takeBack(pages - (this.#quiet === undefined ? 0 : 1));
+    this.#quiet = undefined;
     this.#mirror.load(overlaid(this.#deps.state, restored));
     const after = this.#mirror.all();
     const missing = this.#missing({ before, after, height });
@@ -159,6 +191,7 @@ export class Ledger {
     const missing = this.#missing({ before: this.#mirror.all(), after, height });
     await state.batch([...rebuilt.difference(state), ...this.#history.clear(), ...missing, ...follow(own)]);
     this.#rebuilt = undefined;
+    this.#quiet = undefined;
     this.#mirror.load(state);
   }
 

@@ -112,13 +112,14 @@ class ContractPostage implements PostageService {
   constructor(options: PostageOptions, deps: PostageDeps) {
     this.#options = options;
     this.#deps = deps;
-    const { patient, strict } = patientState(deps.state(SUBSYSTEM), (err) => this.#noteUnwritten(err));
-    this.#state = strict;
+    const state = patientState(deps.state(SUBSYSTEM), (err) => this.#noteUnwritten(err));
+    this.#state = state.strict;
     const intents = new Intents({ transactions: deps.transactions, state: this.#state });
     this.#intents = intents;
     this.#issuers = new Issuers({ ...deps, intents, state: this.#state });
     this.#ledger = new Ledger(options, {
-      state: patient,
+      state: state.patient,
+      mustWrite: state.waits,
       isOwn: (batch) => this.#issuers.isOwn(batch),
       follow: (batches) => this.#issuers.follow(batches),
       clock: deps.clock,
@@ -260,6 +261,12 @@ class ContractPostage implements PostageService {
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('postage service is stopping'));
     await this.#following;
+    await this.#ledger.save().catch((error: unknown) => {
+      this.#deps.log.warn(
+        { err: error },
+        'the last blocks are not saved: they are read again at the next start',
+      );
+    });
   }
 
   async #follow(): Promise<void> {

@@ -32,7 +32,7 @@ export interface PriceOracle {
 interface PriceOracleDeps {
   readonly chain: Pick<Chain, 'call'>;
   /** Tells whether the chain may have changed since the last read of the oracle. */
-  readonly head?: Pick<Head, 'changes'> | undefined;
+  readonly head?: Pick<Head, 'changes' | 'changed'> | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -61,12 +61,20 @@ export function createPriceOracle(
 
   async function poll(): Promise<void> {
     while (!stopped.signal.aborted) {
+      if (rates !== undefined) await quiet();
       const untilNext = intervalMs - (clock.now() % intervalMs);
       await pause(rates === undefined ? Math.min(FIRST_RETRY_MS, untilNext) : untilNext);
       if (stopped.signal.aborted) return;
       const changes = head?.changes(intervalMs);
       if (changes === undefined || changes !== changesSeen) await read();
     }
+  }
+
+  /** Until a change of the chain that is not known yet. */
+  async function quiet(): Promise<void> {
+    await head?.changed(changesSeen, intervalMs, stopped.signal).catch((error: unknown) => {
+      if (!stopped.signal.aborted) throw error;
+    });
   }
 
   async function pause(ms: number): Promise<void> {

@@ -11,6 +11,8 @@ interface PatientState {
   readonly patient: KeyValueStore;
   /** Holds the same records; its writes fail when the disk does. Waiting writes go before them. */
   readonly strict: KeyValueStore;
+  /** Whether writes wait that the disk has refused. */
+  waits(): boolean;
 }
 
 /** @param onKept called with the reason each time something is kept in memory only */
@@ -71,7 +73,7 @@ export function patientState(base: KeyValueStore, onKept: (error: unknown) => vo
     put: (key, value) => batch([{ put: key, value }]),
     remove: (key) => batch([{ remove: key }]),
   });
-  return { patient: store(patiently), strict: store(strictly) };
+  return { patient: store(patiently), strict: store(strictly), waits: () => waiting.size > 0 };
 }
 
 function keyOf(change: KeyValueChange): string {

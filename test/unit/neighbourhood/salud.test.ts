@@ -248,6 +248,33 @@ test('a round waits until no peer has arrived for five pauses, at most thirty', 
   await health.stop();
 });
 
+/** Seconds at which rounds take place, counted in tens. */
+async function roundsIn({ clock, asked }: ReturnType<typeof salud>, seconds: number): Promise<number[]> {
+  const rounds: number[] = [];
+  for (let second = 10; second <= seconds; second += 10) {
+    await clock.advance(10_000);
+    if (asked().length > 0) rounds.push(second);
+  }
+  return rounds;
+}
+
+test('the pause doubles up to five minutes, and starts small again when a radius changes', async () => {
+  const own = salud();
+  let committedDepth = 4;
+  own.join('80', async () => ({ committedDepth }));
+  own.health.start();
+  await own.clock.settle();
+  own.asked();
+  expect(await roundsIn(own, 1520)).toEqual([10, 30, 70, 150, 310, 610, 910, 1210, 1510]);
+  own.health.radiusChanged();
+  await own.clock.settle();
+  expect(own.asked()).toEqual(['80']);
+  expect(await roundsIn(own, 80)).toEqual([10, 30, 70]);
+  committedDepth = 5;
+  expect(await roundsIn(own, 150)).toEqual([70, 80, 100, 140]);
+  await own.health.stop();
+});
+
 test('no peer is asked after the stop', async () => {
   const { health, clock, join, asked } = salud();
   join('80');

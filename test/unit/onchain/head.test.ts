@@ -50,3 +50,35 @@ test('a head without a recent look is not known', async () => {
   await clock.advance(1001);
   expect(head.changes(1000)).toBeUndefined();
 });
+
+test('whoever waits for a change is woken by it, not by empty blocks, and at last when nobody looks', async () => {
+  const { clock, head } = watched();
+  const { signal } = new AbortController();
+  let woken = 0;
+  const wait = () => head.changed(head.changes(1000), 1000, signal).then(() => woken++);
+  head.seen(block(7, 0));
+  let waiting = wait();
+  for (const number of [8, 9, 10]) {
+    await clock.advance(1000);
+    head.seen(block(number, 0));
+  }
+  expect(woken).toBe(0);
+  head.seen(block(11, 1));
+  await waiting;
+  expect(woken).toBe(1);
+  waiting = wait();
+  await clock.advance(5000);
+  await waiting;
+  expect(woken).toBe(2);
+  expect(clock.running).toBe(0);
+});
+
+test('waiting for a change ends with the reason of its signal', async () => {
+  const { clock, head } = watched();
+  head.seen(block(7, 0));
+  const ending = new AbortController();
+  const waiting = head.changed(head.changes(1000), 1000, ending.signal);
+  ending.abort(new Error('the node stops'));
+  await expect(waiting).rejects.toThrow('the node stops');
+  expect(clock.running).toBe(0);
+});

@@ -1,6 +1,7 @@
 /** A process that dies in the middle of spending tokens: what was paid for is there after the restart, once. */
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
+import { QUIET_PAGES } from '../../../node/postage/ledger.ts';
 import { CrashError } from '../onchain/memory-state.ts';
 import { id32, OTHER } from './fake-chain.ts';
 import { chunk, forever, type Node, node, pricedChain, request, running, signer, upToDate } from './kit.ts';
@@ -186,4 +187,26 @@ describe('a purchase', () => {
     await expect(own.postage.buy(request, forever)).rejects.toThrow(CrashError);
     expect(own.chain.batches.size).toBe(0);
   });
+});
+
+test('blocks without events are written together; a crash between forgets some, which are read again', async () => {
+  const { chain } = chainWithHistory();
+  const own = node({ usableBlocks: 3 }, chain);
+  await running(own, async () => {
+    await upToDate(own);
+    const before = own.state.writes;
+    for (let block = 0; block < 5 * QUIET_PAGES + 3; block++) {
+      chain.mine(1);
+      await upToDate(own);
+    }
+    expect(own.state.writes - before).toBe(5);
+    const died = new Map(own.state.disk);
+    const height = own.postage.batches.chainState().block;
+    const restarted = node({ usableBlocks: 3 }, chain, died);
+    expect(height - restarted.postage.batches.chainState().block).toBeGreaterThan(0);
+    await running(restarted, () => upToDate(restarted));
+    expect(restarted.postage.batches.chainState()).toEqual(own.postage.batches.chainState());
+  });
+  const stopped = node({ usableBlocks: 3 }, chain, new Map(own.state.disk));
+  expect(stopped.postage.batches.chainState()).toEqual(own.postage.batches.chainState());
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { PostageSyncError } from '../../../node/postage/errors.ts';
-import { VANISHED_GRACE_BLOCKS } from '../../../node/postage/ledger.ts';
+import { QUIET_PAGES, VANISHED_GRACE_BLOCKS } from '../../../node/postage/ledger.ts';
 import { UNDO_BLOCKS } from '../../../node/postage/page-history.ts';
 import { CrashError } from '../onchain/memory-state.ts';
 import { FakeChain, id32, OTHER } from './fake-chain.ts';
@@ -270,7 +270,7 @@ describe('a reorganisation deeper than what is remembered', () => {
       await upToDate(own);
       await mineSlowly(own, 3 * UNDO_BLOCKS);
       const records = [...own.state.disk.keys()].filter((key) => key.startsWith('undo/'));
-      expect(records).toHaveLength(UNDO_BLOCKS);
+      expect(records).toHaveLength(UNDO_BLOCKS / QUIET_PAGES);
     });
   });
 });

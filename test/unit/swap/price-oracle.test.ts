@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../../node/env/logger.ts';
+import { Head } from '../../../node/onchain/head.ts';
 import { createPriceOracle } from '../../../node/swap/price-oracle.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 import { ORACLE, SwapChain } from './swap-chain.ts';
@@ -37,23 +38,30 @@ test('the rates are there after the start and follow the chain at multiples of t
 test('the oracle is not asked again while the chain has only had empty blocks', async () => {
   const clock = new ManualClock();
   const chain = new SwapChain();
-  const head: { changes: number | undefined } = { changes: 1 };
+  const head = new Head(clock);
+  const block = (number: number, transactions: number) =>
+    head.seen({ number, hash: `0x${number}`, parentHash: `0x${number - 1}`, transactions });
+  block(1, 0);
   const read = createPriceOracle(
     { contract: ORACLE, intervalMs: INTERVAL_MS },
-    { chain, head: { changes: () => head.changes }, clock, log: silentLogger() },
+    { chain, head, clock, log: silentLogger() },
   );
   await read.start();
   chain.rates = { exchangeRate: 7n, deduction: 0n };
-  await clock.advance(3 * INTERVAL_MS);
+  for (const number of [2, 3, 4]) {
+    await clock.advance(INTERVAL_MS);
+    block(number, 0);
+  }
   expect(read.rates()?.exchangeRate).toBe(100_000n);
-  head.changes = 2;
+  block(5, 1);
   await clock.advance(INTERVAL_MS);
   expect(read.rates()?.exchangeRate).toBe(7n);
   chain.rates = { exchangeRate: 8n, deduction: 0n };
-  head.changes = undefined;
-  await clock.advance(INTERVAL_MS);
+  // Nobody looks at the chain any more, so nobody would notice a change.
+  await clock.advance(7 * INTERVAL_MS);
   expect(read.rates()?.exchangeRate).toBe(8n);
   await read.stop();
+  expect(clock.running).toBe(0);
 });
 
 test('old rates stay while the chain is away, and while it has no price', async () => {

@@ -28,6 +28,8 @@ const LABEL = 'SVCNET_LABEL';
 const LOG_ROTATE_BYTES = 32 * 1024 * 1024;
 /** How often to check for an exit; a loopback node takes some tens of milliseconds to stop. */
 const EXIT_POLL_MS = 5;
+/** A stopped process may first have to finish what it asked of its disk. */
+const STANDSTILL_MS = 10_000;
 
 export interface SpawnOptions {
   readonly command: Command;
@@ -218,9 +220,23 @@ export async function killProcess(id: ProcessId): Promise<void> {
   await gone(id, Number.POSITIVE_INFINITY);
 }
 
-async function gone(id: ProcessId, withinMs: number): Promise<boolean> {
+/**
+ * Freezes the process with all it started. Resolves when it stands still: a process on another core, or one that waits
+ * for its disk, goes on for a moment. @returns false when it was gone
+ */
+export async function pauseProcess(id: ProcessId): Promise<boolean> {
+  if (!signalGroup(id, 'SIGSTOP')) return false;
+  await holds(() => stateOf(id) !== 'running', STANDSTILL_MS);
+  return isAlive(id);
+}
+
+function gone(id: ProcessId, withinMs: number): Promise<boolean> {
+  return holds(() => !isAlive(id), withinMs);
+}
+
+async function holds(condition: () => boolean, withinMs: number): Promise<boolean> {
   const startedAt = performance.now();
-  while (isAlive(id)) {
+  while (!condition()) {
     if (performance.now() - startedAt > withinMs) return false;
     await sleep(EXIT_POLL_MS);
   }

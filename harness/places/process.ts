@@ -16,6 +16,7 @@ import {
   killProcess,
   labelled,
   type ProcessId,
+  pauseProcess,
   type Spawned,
   signalGroup,
   spawnProgram,
@@ -168,7 +169,7 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
 
     async pause(handle) {
       const id = processOfHandle(handle);
-      if (!signalGroup(id, 'SIGSTOP')) return false;
+      if (!(await pauseProcess(id))) return false;
       if (options.stopWithParent) guards.set(id.pid, guardPaused(id));
       return true;
     },

@@ -119,7 +119,7 @@ class ContractPostage implements PostageService {
     this.#issuers = new Issuers({ ...deps, intents, state: this.#state });
     this.#ledger = new Ledger(options, {
       state: state.patient,
-      mustWrite: state.waits,
+      mustWrite: () => state.waits(),
       isOwn: (batch) => this.#issuers.isOwn(batch),
       follow: (batches) => this.#issuers.follow(batches),
       clock: deps.clock,

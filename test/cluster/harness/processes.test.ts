@@ -27,9 +27,11 @@ import {
   killProcess,
   labelled,
   type ProcessId,
+  pauseProcess,
   processOf,
   signalGroup,
   spawnProgram,
+  stateOf,
 } from '../../../harness/machine/processes.ts';
 import type { Driver, Handle } from '../../../harness/places/driver.ts';
 import { createProcessDriver } from '../../../harness/places/process.ts';
@@ -116,6 +118,21 @@ test('a paused program can be asked to stop', async () => {
   const id = await start(PROGRAM.patient);
   signalGroup(id, 'SIGSTOP');
   expect(await endProcess(id, 5000)).toEqual({ forced: false });
+});
+
+test('a program stands still as soon as it counts as paused, even one that is busy with its disk', async () => {
+  const file = join(folder, 'written');
+  const id = await start(
+    `console.log('up ' + process.pid); const { writeSync, openSync, fsyncSync } = require('node:fs');
+    const file = openSync(${JSON.stringify(file)}, 'w'); for (;;) { writeSync(file, Buffer.alloc(1e6), 0, 1e6, 0); fsyncSync(file); }`,
+  );
+  for (let time = 0; time < 50; time++) {
+    expect(await pauseProcess(id)).toBe(true);
+    expect(stateOf(id)).toBe('paused');
+    signalGroup(id, 'SIGCONT');
+  }
+  await killProcess(id);
+  expect(await pauseProcess(id)).toBe(false);
 });
 
 test('ending a program ends the processes that it has started', async () => {

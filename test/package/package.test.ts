@@ -169,6 +169,17 @@ test('the matchers are typed for vitest and for jest', () => {
   );
 }, 120_000);
 
+test('publishing, as a dry run, takes the package as it is', () => {
+  const { status, stderr } = spawnSync('npm', ['publish', '--dry-run', '--provenance=false', '--json'], {
+    cwd: join(ROOT, 'dist'),
+    encoding: 'utf8',
+  });
+  expect({ status, stderr }).toMatchObject({
+    status: 0,
+    stderr: expect.not.stringContaining('auto-corrected'),
+  });
+}, 60_000);
+
 test('the package is smaller than 3 MB', () => {
   expect(statSync(tarball).size).toBeLessThan(3_000_000);
 });

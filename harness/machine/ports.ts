@@ -7,6 +7,7 @@ import { randomInt } from 'node:crypto';
 import { createServer, type Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
+import { claimPort, isClaimed } from './port-claims.ts';
 import { portHolder } from './port-holder.ts';
 
 const LOOPBACK = '127.0.0.1';
@@ -15,11 +16,24 @@ const PORTS_END = 32_000;
 /** With a range this wide, this many failures in a row mean that something else is wrong. */
 const TRIES_PER_PORT = 50;
 
-/** @returns `count` different ports of the address, none of them in use now. All are held until all are found. */
-export async function pickFreePorts(count: number, host: string = LOOPBACK): Promise<number[]> {
+interface PickOptions {
+  /** Address to listen on. */
+  readonly host?: string;
+  /** Folder of the cluster that keeps the ports, absolute; absent: they are only used now. */
+  readonly folder?: string;
+}
+
+/**
+ * @returns `count` different ports of the address, none of them in use now or kept by a cluster whose node is down. All
+ * are held until all are found.
+ */
+export async function pickFreePorts(
+  count: number,
+  { host = LOOPBACK, folder }: PickOptions = {},
+): Promise<number[]> {
   const held: Server[] = [];
   try {
-    while (held.length < count) held.push(await holdAny(host));
+    while (held.length < count) held.push(await holdAny(host, folder));
     return held.map((server) => portOf(server));
   } finally {
     await Promise.all(held.map((server) => release(server)));
@@ -50,10 +64,13 @@ export async function checkPortsFree(
   }
 }
 
-async function holdAny(host: string): Promise<Server> {
+async function holdAny(host: string, folder: string | undefined): Promise<Server> {
   for (let attempt = 0; attempt < TRIES_PER_PORT; attempt++) {
-    const server = await hold(randomInt(LOWEST_PORT, PORTS_END), host);
-    if (server !== undefined) return server;
+    const port = randomInt(LOWEST_PORT, PORTS_END);
+    const server = await hold(port, host);
+    if (server === undefined) continue;
+    if (folder === undefined ? !isClaimed(port) : claimPort(port, folder)) return server;
+    await release(server);
   }
   throw new HarnessError('PORT_IN_USE', `no free port found between ${LOWEST_PORT} and ${PORTS_END}`);
 }

@@ -1,5 +1,6 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
 
+import { resolve } from 'node:path';
 import { toHex } from '../../node/crypto/hex.ts';
 import { awaitAll } from '../base/await-all.ts';
 import { plainHex } from '../client/json.ts';
@@ -35,7 +36,11 @@ export async function createNodes(
 ): Promise<CreatedNodes> {
   const folder = clusterFolder(stateDir, record.name);
   const proxied = driver.proxied === true;
-  const { ports, behind } = await choosePorts(plan.definition, plan.nodes.length, proxied);
+  const { ports, behind } = await choosePorts(plan.definition, {
+    count: plan.nodes.length,
+    proxied,
+    folder: resolve(folder.path),
+  });
   const places = plan.nodes.map(({ name, flavour }, index) => {
     const all = at(ports, index);
     const own = FLAVOURS[flavour].debugApi ? all : { ...all, debug: all.api };
@@ -110,11 +115,10 @@ function chainFacts({
  */
 async function choosePorts(
   { ports, listen }: Definition,
-  count: number,
-  proxied: boolean,
+  { count, proxied, folder }: { readonly count: number; readonly proxied: boolean; readonly folder: string },
 ): Promise<{ ports: NodePorts[]; behind: number[] }> {
   const outside = ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0;
-  const free = await pickFreePorts(outside + (proxied ? count : 0), listen);
+  const free = await pickFreePorts(outside + (proxied ? count : 0), { host: listen, folder });
   const chosen = Array.from({ length: count }, (_, index) => {
     if (ports === 'free') {
       return { api: at(free, index * 3), p2p: at(free, index * 3 + 1), debug: at(free, index * 3 + 2) };

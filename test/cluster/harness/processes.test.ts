@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -20,6 +21,7 @@ import type { Flavour } from '../../../harness/flavours/flavour.ts';
 import { svcFlavour } from '../../../harness/flavours/svc.ts';
 import { follow, tail } from '../../../harness/logs/logs.ts';
 import { compile, currentBundle } from '../../../harness/machine/compile.ts';
+import { claimPort, isClaimed } from '../../../harness/machine/port-claims.ts';
 import { checkPortsFree, pickFreePorts } from '../../../harness/machine/ports.ts';
 import {
   endProcess,
@@ -459,4 +461,19 @@ test('picked ports are different and free', async () => {
   const ports = await pickFreePorts(30);
   expect(new Set(ports).size).toBe(30);
   await checkPortsFree(ports.map((port) => ({ port, by: 'a test' })));
+});
+
+test('ports of a cluster are not picked again while it exists, even when nothing listens on them', async () => {
+  const cluster = join(folder, 'cluster');
+  const other = join(folder, 'other');
+  mkdirSync(cluster);
+  const [port = 0] = await pickFreePorts(1, { folder: cluster });
+  expect(isClaimed(port)).toBe(true);
+  expect(claimPort(port, cluster)).toBe(true);
+  expect(claimPort(port, other)).toBe(false);
+  rmSync(cluster, { recursive: true });
+  expect(isClaimed(port)).toBe(false);
+  mkdirSync(other);
+  expect(claimPort(port, other)).toBe(true);
+  expect(claimPort(port, cluster)).toBe(false);
 });

@@ -1,0 +1,42 @@
+/**
+ * Ports that this user's clusters have picked on this machine, whichever process picked them. A node that is down
+ * listens on nothing, so only this keeps another cluster from taking its ports before it starts again. One file per
+ * port names the folder of its cluster, and counts while that folder exists.
+ */
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+
+/**
+ * Call it while a socket holds the port: then nobody else claims it at the same moment.
+ * @param folder of the cluster, absolute @returns false when it belongs to another cluster
+ */
+export function claimPort(port: number, folder: string): boolean {
+  const file = claimOf(port);
+  const owner = ownerOf(file);
+  if (owner === folder) return true;
+  if (owner !== undefined && existsSync(owner)) return false;
+  rmSync(file, { force: true });
+  mkdirSync(join(file, '..'), { recursive: true, mode: 0o700 });
+  writeFileSync(file, folder, { flag: 'wx', mode: 0o600 });
+  return true;
+}
+
+/** Whether a cluster that still exists has the port. */
+export function isClaimed(port: number): boolean {
+  const owner = ownerOf(claimOf(port));
+  return owner !== undefined && existsSync(owner);
+}
+
+function claimOf(port: number): string {
+  return join(tmpdir(), `svcnet-ports-${userInfo().username}`, String(port));
+}
+
+function ownerOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -17,6 +17,8 @@ const CHUNKS = SIZE / 4096 + 2 + 1;
 const PAYMENT_THRESHOLD = 108_000_000;
 /** Bees only credit each other's debts by time: a moment between two rounds pays most of one. */
 const PAUSE_MS = 3000;
+/** What a start leaves behind is not what an idle node needs. */
+const RESTED_MS = 30_000;
 const SPREAD_TIMEOUT_MS = 120_000;
 const POLL_MS = 100;
 
@@ -48,6 +50,7 @@ async function measure(flavour: Kind, binary: { readonly binary?: string }): Pro
   const options = flavour === 'svc' ? { ...group.options, 'refresh-rate': 4_500_000 } : group.options;
   const cluster = await Cluster.start({ nodes: [{ ...group, options }], seed: 11, stateDir });
   try {
+    await pause(RESTED_MS);
     const idle = memory(cluster);
     const rounds: Round[] = [];
     for (let index = 0; index < ROUNDS; index++) {

@@ -3,7 +3,8 @@
  * asserts nothing is an error, a failed condition fails it, anything thrown makes it `error`.
  */
 import { createCipheriv, createHash } from 'node:crypto';
-import { parseDurationMs, suggestion } from '../base/words.ts';
+import { DURATION_EXPECTED, parseDurationMs, parseSizeBytes, SIZE_EXPECTED } from '../../node/units.ts';
+import { suggestion } from '../base/words.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { NodeOptionsInput } from '../flavours/node-options.gen.ts';
@@ -240,22 +241,11 @@ export function resolveParameters<T extends ParameterTable>(
   return Object.fromEntries(entries) as ParametersOf<T>;
 }
 
-const SIZE_UNITS = {
-  '': 1,
-  B: 1,
-  KiB: 2 ** 10,
-  MiB: 2 ** 20,
-  GiB: 2 ** 30,
-  kB: 1e3,
-  KB: 1e3,
-  MB: 1e6,
-  GB: 1e9,
-} as const;
 const EXPECTED: Record<ParameterKind, string> = {
   integer: 'a whole number',
   number: 'a number such as 0.95',
-  size: 'a size such as 4096, 64KiB or 1.5MiB',
-  duration: 'a duration such as 500ms, 15s or 1m30s',
+  size: SIZE_EXPECTED,
+  duration: DURATION_EXPECTED,
   text: 'text',
   boolean: 'true or false',
   list: 'a comma-separated list',
@@ -290,7 +280,7 @@ function parseText(kind: ParameterKind, text: string): ParameterValue[ParameterK
     case 'duration':
       return parseDurationMs(text);
     case 'size':
-      return parseSize(text);
+      return parseSizeBytes(text);
     case 'text':
     case 'node':
       return text;
@@ -299,7 +289,7 @@ function parseText(kind: ParameterKind, text: string): ParameterValue[ParameterK
     case 'list':
       return splitList(text);
     case 'sizes': {
-      const sizes = splitList(text).map(parseSize);
+      const sizes = splitList(text).map(parseSizeBytes);
       return sizes.length === 0 || sizes.includes(undefined) ? undefined : (sizes as number[]);
     }
   }
@@ -310,12 +300,6 @@ function splitList(text: string): string[] {
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '');
-}
-
-function parseSize(text: string): number | undefined {
-  const match = /^(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|KB|MB|GB)?$/.exec(text);
-  if (match === null) return undefined;
-  return Math.round(Number(match[1]) * SIZE_UNITS[(match[2] ?? '') as keyof typeof SIZE_UNITS]);
 }
 
 /** Collects what a running scenario asserts. */

@@ -8,13 +8,12 @@
  *       - { draw: [kill, slow], every: 5s, shortest: 500ms, longest: 4s }
  */
 import { z } from 'zod';
+import { DURATION_EXPECTED, parseDurationMs } from '../../node/units.ts';
 import { HarnessError } from '../base/errors.ts';
-import { parseDurationMs } from '../base/words.ts';
 import type { FaultRequest } from '../faults/fault.ts';
 import { drawFaults } from './draw.ts';
 import { MILESTONES, type Milestone, type Schedule, type ScheduledFault } from './schedule.ts';
 
-const DURATION_EXPECTED = 'a duration such as 500ms, 15s or 1m30s';
 const duration = z.string({ error: DURATION_EXPECTED }).transform((text, context) => {
   const ms = parseDurationMs(text);
   if (ms === undefined) context.addIssue({ code: 'custom', message: DURATION_EXPECTED });

@@ -1,6 +1,7 @@
 /** Parsers of option values, each naming what it expected, and the options that several commands share. */
 import { InvalidArgumentError, Option } from 'commander';
-import { parseDurationMs, suggestion } from '../../base/words.ts';
+import { DURATION_EXPECTED, parseDurationMs } from '../../../node/units.ts';
+import { suggestion } from '../../base/words.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
 import type { Machine } from '../../export/export-request.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
@@ -128,11 +129,11 @@ export function bigFlag(text: string): bigint {
 export function durationFlag(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined) return ms;
-  throw new InvalidArgumentError('Expected a duration, for example 500ms, 15s or 24h.');
+  throw new InvalidArgumentError(`Expected ${DURATION_EXPECTED}.`);
 }
 
 export function intervalFlag(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined && ms >= INTERVAL_MS.min && ms <= INTERVAL_MS.max) return ms;
-  throw new InvalidArgumentError('Expected a duration from 100ms to 1h, for example 2s.');
+  throw new InvalidArgumentError(`Expected ${DURATION_EXPECTED}, from 100ms to 1h.`);
 }

@@ -11,7 +11,7 @@ import { importCycles, readSources } from './source-tree.ts';
 /** Files of one folder: more than that have more than one subject. */
 const FOLDER_FILES_MAX = 15;
 /** Tables whose rows are files. */
-const TABLE_FOLDERS = /^(node\/api\/routes|harness\/commands|scenarios)$/;
+const TABLE_FOLDERS = /^(node\/api\/routes|harness\/commands(\/line)?|scenarios)$/;
 
 /** Effects belong to these files; everything else under `node/` receives them. */
 const EFFECT_FILES =

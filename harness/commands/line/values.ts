@@ -1,5 +1,5 @@
 /** Parsers of option values, each naming what it expected, and the options that several commands share. */
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { DURATION_EXPECTED, parseDurationMs } from '../../../node/units.ts';
 import { suggestion } from '../../base/words.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
@@ -19,6 +19,25 @@ export type RunCommand = <F>(
   flags: F,
   command: (flags: F, context: CommandContext) => Promise<number | void>,
 ) => Promise<void>;
+
+/** A command on one cluster, with the options that all of these share. */
+export type ClusterCommand = (name: string, description: string) => Command;
+
+export function clusterCommands(program: Command): ClusterCommand {
+  return (name, description) =>
+    program
+      .command(name)
+      .description(description)
+      .option('--name <cluster>', 'name of the cluster (default: the only one)')
+      .option('--json', 'print one JSON document and nothing else');
+}
+
+/** For commands that can start a cluster of several flavours. */
+export const MIXED_NOTE = `
+Add real Bees with --with bee=COUNT; --bee-binary or SVCNET_BEE_BINARY names the executable. In a cluster with a Bee,
+blocks are mined at the block time and never on demand, and every node uses the public network's payment-threshold and
+refresh-rate, even in the fast profile: a Bee blocklists peers that settle at another rate.
+`;
 
 export function whole(min: number, max: number): (text: string) => number {
   return (text) => {

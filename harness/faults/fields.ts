@@ -7,6 +7,7 @@ import {
   SIZE_EXPECTED,
   SIZE_UNITS,
 } from '../../node/units.ts';
+import { textAs } from '../base/fields.ts';
 import { parsePercent } from '../base/words.ts';
 
 /** A field of a request on the command line of `svcnet fault`. */
@@ -60,10 +61,12 @@ export function parseNames(text: string): string[] {
     .filter((name) => name !== '');
 }
 
+/** A number, or text that becomes one; never below zero. */
 function textOr(expected: string, parse: (text: string) => number | undefined) {
-  return z.union([z.number(), z.string()], { error: expected }).transform((value, context) => {
-    const number = typeof value === 'number' ? value : parse(value);
-    if (number === undefined || number < 0) context.addIssue({ code: 'custom', message: expected });
-    return number ?? z.NEVER;
-  });
+  return signedTextOr(expected, parse).refine((value) => value >= 0, { error: expected });
+}
+
+/** A number, or text that becomes one. */
+export function signedTextOr(expected: string, parse: (text: string) => number | undefined) {
+  return z.union([z.number(), textAs(expected, parse)], { error: expected });
 }

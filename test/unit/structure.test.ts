@@ -1,6 +1,5 @@
 /**
- * The repository's own rules as a test: which folder may import which, where effects may happen, which words
- * stay in which table. Reads source text; who may import whom stands in the tables of ARCHITECTURE.md, and the reasons
+ * The repository's own rules as a test: which folder may import which, which words stay in which table. Reads source text; who may import whom stands in the tables of ARCHITECTURE.md, and the reasons
  * beside them.
  */
 import { dirname, posix } from 'node:path';
@@ -12,12 +11,6 @@ import { importCycles, readSources } from './source-tree.ts';
 const FOLDER_FILES_MAX = 15;
 /** Tables whose rows are files. */
 const TABLE_FOLDERS = /^(node\/api\/routes|harness\/commands(\/line)?|scenarios)$/;
-
-/** Effects belong to these files; everything else under `node/` receives them. */
-const EFFECT_FILES =
-  /^node\/(env\/|platform\/|p2p\/[a-z0-9-]*-host\.ts$|store\/[a-z0-9-]*-store\.ts$|store\/disk\/[a-z-]*files?\.ts$|onchain\/http-endpoint\.ts$|api\/listen\.ts$|main\.ts$|crypto\/generate\.ts$)/;
-const EFFECTS =
-  /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|setImmediate|performance\.now|randomBytes|randomInt|randomUUID|getBuiltinModule|process\.(on|env|argv|stdout|cpuUsage|memoryUsage|hrtime))\b|from 'node:(fs|fs\/promises|net|http|https|dgram|dns|child_process|timers|timers\/promises)'/;
 
 const files = readSources();
 
@@ -131,19 +124,6 @@ test('one protocol does not import another', () => {
 test('js-libp2p serves only as a reference in tests: nothing that runs imports it', () => {
   const wrong = files.filter(({ text }) => /from '(@?libp2p|@chainsafe\/libp2p|@?multiformats)/.test(text));
   expect(wrong.map(({ path }) => path)).toEqual([]);
-});
-
-test('time, randomness, disk and sockets are touched at the edge of the node only', () => {
-  const wrong = files
-    .filter(({ path }) => path.startsWith('node/') && !EFFECT_FILES.test(path))
-    .flatMap(({ path, text }) =>
-      text
-        .split('\n')
-        .map((line, i) => ({ line, at: `${path}:${i + 1}` }))
-        .filter(({ line }) => EFFECTS.test(line) && !/^\s*(\*|\/\/|import type )/.test(line))
-        .map(({ line, at }) => `${at} ${line.trim()}`),
-    );
-  expect(wrong).toEqual([]);
 });
 
 test('only the driver that embeds nodes, and the code that tampers with them, import the running parts of a node', () => {

@@ -1,46 +1,19 @@
 /** WebSockets on real sockets: the handshake, and clients that are slow, rude or gone. */
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { listen } from '../../../node/api/listen.ts';
-import { type Api, createApi } from '../../../node/api/server.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { type Clock, systemClock } from '../../../node/env/clock.ts';
 import { topicOf } from '../../../node/pss/trojan.ts';
-import { type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
+import { type Running, startApi } from './kit.ts';
 
 const ADDRESS = '12'.repeat(32);
 const OPENED = 'HTTP/1.1 101 Switching Protocols\r\n';
 
-interface Running {
-  readonly api: Api;
-  readonly port: number;
-  readonly turn: Knobs;
-  readonly url: string;
-}
-
-const running: Api[] = [];
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((api) => api.stop()));
-});
-
-async function start(clock: Clock = systemClock()): Promise<Running> {
-  const turn = knobs();
-  const services = { ...(await simulatedNode(turn)), clock };
-  const options = {
-    address: '127.0.0.1:0',
-    dialect: 'svc',
-    corsAllowedOrigins: ['http://app.test'],
-    allowedHosts: [],
-    tokens: {},
-    idleTimeoutMs: 120_000,
-  } as const;
-  const api = createApi(options, services, listen);
-  await api.start();
-  running.push(api);
-  const port = Number(api.addresses.main?.split(':')[1]);
-  return { api, port, turn, url: `ws://127.0.0.1:${port}` };
+async function start(clock?: Clock): Promise<Running & { url: string }> {
+  const started = await startApi({ corsAllowedOrigins: ['http://app.test'] }, clock);
+  return { ...started, url: `ws://${started.address}` };
 }
 
 /** A clock whose waits are a hundred times shorter. */

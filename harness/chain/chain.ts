@@ -40,11 +40,13 @@ export interface ChainEvent {
 export class Chain {
   /** URL of the JSON-RPC endpoint; empty when the nodes have no chain. */
   readonly rpc: string;
+  /** Id of the chain. */
   readonly chainId: number;
   /** 0: unknown, for an attached network. */
   readonly networkId: number;
   /** @throws HarnessError `CONTRACT_UNKNOWN` from the getter of an unknown address */
   readonly contracts: Contracts;
+  /** Number of the block from which the contracts exist. */
   readonly startBlock: number;
   /** As the cluster was defined; `setBlockTime` changes the chain's pace, not this. */
   readonly blockTimeMs: number;

@@ -26,6 +26,7 @@ export interface SocContent {
 
 /** An update of a feed. */
 export interface FeedContent extends SocContent {
+  /** Of this update, from 0. */
   readonly index: bigint;
   /** Index of the update to make next. */
   readonly next: bigint;

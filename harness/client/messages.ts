@@ -22,6 +22,7 @@ export interface SendOptions {
 /** A message that a node delivered; `atMs`: milliseconds since the epoch. */
 export interface Received {
   readonly payload: Uint8Array;
+  /** Unix milliseconds. */
   readonly atMs: number;
 }
 

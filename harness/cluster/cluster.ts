@@ -111,6 +111,7 @@ export interface AttachOptions {
 
 /** Both default to a limit that suits the wait; the signal ends it early. */
 export interface WaitLimits {
+  /** Milliseconds. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }

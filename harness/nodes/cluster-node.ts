@@ -77,6 +77,7 @@ export interface ClusterNodeDeps {
  * `cluster.node`.
  */
 export class ClusterNode {
+  /** Place among the nodes, from 0. */
   readonly index: number;
   readonly name: string;
   readonly flavour: FlavourName;

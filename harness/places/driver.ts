@@ -99,6 +99,7 @@ export interface Stats {
   readonly memoryBytes?: number;
   /** Bytes through its sockets. */
   readonly receivedBytes?: number;
+  /** Bytes through its sockets. */
   readonly sentBytes?: number;
 }
 

@@ -10,7 +10,7 @@ import { suggestion } from '../base/words.ts';
 import { enoughFor } from '../metrics/distribution.ts';
 
 /** Metrics that the helper library writes (`scenarios/k6/lib/metrics.js`). */
-export const METRICS = {
+const METRICS = {
   latency: 'svcnet_latency',
   errors: 'svcnet_errors',
   succeeded: 'svcnet_succeeded',

@@ -116,7 +116,7 @@ export function withFlavours(): Option {
     .default([], 'none');
 }
 
-export function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {
+function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {
   const [, name = '', count = '1'] = /^([^=]*)(?:=(.*))?$/.exec(text) ?? [];
   return [...before, { flavour: word(FLAVOUR_NAMES)(name), count: whole(1, NODES_MAX)(count) }];
 }

@@ -115,7 +115,7 @@ const tokens = (help: string): OptionSpec<bigint> => ({
 });
 
 /** Durations are written with a unit and kept in milliseconds. */
-const duration = (help: string, fallbackMs: number): OptionSpec<number> => ({
+const duration = (help: string, fallbackMs: number): OptionSpec<number> & { readonly unit: 'duration' } => ({
   help,
   default: fallbackMs,
   unit: 'duration',

@@ -32,7 +32,7 @@ export interface FeedContent extends SocContent {
   readonly next: bigint;
 }
 
-/** `/soc`. */
+/** `/soc`. @throws ClientError from every method */
 export class SocClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;
@@ -73,7 +73,7 @@ function socPath(where: string, owner: string, id: Uint8Array): string {
   return `/soc/${owner}/${toHex(id)}`;
 }
 
-/** `/feeds`. */
+/** `/feeds`. @throws ClientError from every method */
 export class FeedsClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;

@@ -64,7 +64,7 @@ export class Subscription implements Disposable {
   }
 }
 
-/** `/pss` and `/gsoc/subscribe`. */
+/** `/pss` and `/gsoc/subscribe`. @throws ClientError from every method */
 export class MessagesClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;

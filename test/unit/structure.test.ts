@@ -176,6 +176,15 @@ test('no error is swallowed', () => {
   expect(wrong.map(({ path }) => path)).toEqual([]);
 });
 
+test('no test is left out, alone, expected to fail or tried again', () => {
+  const wrong = readSources(/^test\//).flatMap(({ path, text }) =>
+    [...text.matchAll(/\b(?:test|it|describe|property)\.(?:skip|skipIf|only|todo|fails)\b|\bretry: \d/g)].map(
+      ([what]) => `${path}: ${what}`,
+    ),
+  );
+  expect(wrong).toEqual([]);
+});
+
 test('imports name the file that defines the thing', () => {
   const wrong = files.flatMap(({ path, imports }) =>
     imports.filter((target) => !/\.(ts|json)$/.test(target)).map((target) => `${path} imports ${target}`),

@@ -4,19 +4,13 @@ import { WebSocket } from 'ws';
 import type { DialectName } from '../../../node/api/dialect.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { type Clock, systemClock } from '../../../node/env/clock.ts';
+import type { Clock } from '../../../node/env/clock.ts';
 import { BATCH, stampOf } from '../../unit/api/fake-postage.ts';
-import { type Running, startApi } from './kit.ts';
+import { hurried, type Running, startApi } from './kit.ts';
 
 async function start(dialect: DialectName = 'svc', clock?: Clock): Promise<Running & { url: string }> {
   const started = await startApi({ dialect }, clock);
   return { ...started, url: `ws://${started.address}/chunks/stream` };
-}
-
-/** A clock whose waits are shorter. */
-function hurried(times: number): Clock {
-  const clock = systemClock();
-  return { ...clock, timer: (ms, wake) => clock.timer(ms / times, wake) };
 }
 
 interface Stream {

@@ -9,9 +9,9 @@ import { makeCac } from '../../../node/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../../../node/chunk/chunk.ts';
 import { decodeSpan } from '../../../node/chunk/span.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { type Clock, systemClock } from '../../../node/env/clock.ts';
+import type { Clock } from '../../../node/env/clock.ts';
 import { BATCH } from '../../unit/api/fake-postage.ts';
-import { newApi, type Running, startApi } from './kit.ts';
+import { hurried, newApi, type Running, startApi } from './kit.ts';
 
 async function start(clock?: Clock): Promise<Running & { main: string }> {
   const started = await startApi({ debugAddress: '127.0.0.1:0' }, clock);
@@ -26,12 +26,6 @@ async function raw(port: number, bytes: string | Buffer): Promise<Socket> {
   socket.on('error', () => undefined);
   socket.write(bytes);
   return socket;
-}
-
-/** A clock whose limits are a thousand times shorter. */
-function hurried(): Clock {
-  const clock = systemClock();
-  return { ...clock, timer: (ms, wake) => clock.timer(ms / 1000, wake) };
 }
 
 function uploadHead(length: number, deferred = true): string {
@@ -86,7 +80,7 @@ describe('uploads that break off', () => {
   });
 
   test('an upload whose client stops sending is answered, closed and rolled back', async () => {
-    const { main, port, turn, services } = await start(hurried());
+    const { main, port, turn, services } = await start(hurried(1000));
     await services.store.tags.create();
     const socket = await raw(port, `${uploadHead(1_000_000)}some of it`);
     expect(await text(socket)).toMatch(
@@ -232,7 +226,7 @@ describe('downloads', () => {
   });
 
   test('a reader that never reads is cut off, and its slot is freed', async () => {
-    const { main, port, turn } = await start(hurried());
+    const { main, port, turn } = await start(hurried(1000));
     const { reference, chunks } = largeFile();
     for (const chunk of chunks) turn.network.set(toHex(chunk.address), chunk);
     const stalled = await raw(port, `GET /bytes/${reference} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);

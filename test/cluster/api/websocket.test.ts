@@ -4,9 +4,9 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { type Clock, systemClock } from '../../../node/env/clock.ts';
+import type { Clock } from '../../../node/env/clock.ts';
 import { topicOf } from '../../../node/pss/trojan.ts';
-import { type Running, startApi } from './kit.ts';
+import { hurried, type Running, startApi } from './kit.ts';
 
 const ADDRESS = '12'.repeat(32);
 const OPENED = 'HTTP/1.1 101 Switching Protocols\r\n';
@@ -14,17 +14,6 @@ const OPENED = 'HTTP/1.1 101 Switching Protocols\r\n';
 async function start(clock?: Clock): Promise<Running & { url: string }> {
   const started = await startApi({ corsAllowedOrigins: ['http://app.test'] }, clock);
   return { ...started, url: `ws://${started.address}` };
-}
-
-/** A clock whose waits are a hundred times shorter. */
-function hurried(): Clock {
-  const clock = systemClock();
-  return {
-    ...clock,
-    sleep: (ms, signal) => clock.sleep(ms / 100, signal),
-    timer: (ms, wake) => clock.timer(ms / 100, wake),
-    deadline: (ms, parent) => clock.deadline(ms / 100, parent),
-  };
 }
 
 async function open(url: string, headers: Record<string, string> = {}): Promise<WebSocket> {
@@ -186,7 +175,7 @@ describe('a subscription', () => {
   });
 
   test('is pinged every minute', async () => {
-    const { url } = await start(hurried());
+    const { url } = await start(hurried(100));
     const socket = await open(`${url}/pss/subscribe/topic`);
     let pings = 0;
     socket.on('ping', () => pings++);
@@ -194,7 +183,7 @@ describe('a subscription', () => {
   });
 
   test('of a client that does not read ends four seconds after its connection has filled up', async () => {
-    const { url, turn } = await start(hurried());
+    const { url, turn } = await start(hurried(100));
     const slow = await open(`${url}/pss/subscribe/topic`);
     const quick = await open(`${url}/pss/subscribe/topic`);
     await vi.waitFor(() => expect(turn.subscriptions.size).toBe(2));

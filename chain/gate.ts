@@ -28,7 +28,9 @@ export type RpcFault =
 
 /** A client's requests: all of them, and those that a fault has affected, in total and by kind. */
 export interface GateCount {
+  /** Requests of this client. */
   requests: number;
+  /** Requests that an injected fault has met. */
   met: number;
   readonly byKind: Partial<Record<RpcFault['kind'], number>>;
 }

@@ -3,6 +3,7 @@
  * and docs/reference/node-options.md are all derived from `OPTIONS`. Highest source first: flag, environment, file, default.
  */
 import { VERBOSITIES } from './env/verbosity.ts';
+import { DURATION_EXPECTED, parseDurationMs } from './units.ts';
 
 interface OptionSpec<T> {
   readonly default: T | undefined;
@@ -114,19 +115,16 @@ const tokens = (help: string): OptionSpec<bigint> => ({
 });
 
 /** Durations are written with a unit and kept in milliseconds. */
-const duration = (help: string, fallbackMs: number): OptionSpec<number> => ({
+const duration = (help: string, fallbackMs: number): OptionSpec<number> & { readonly unit: 'duration' } => ({
   help,
   default: fallbackMs,
   unit: 'duration',
-  expected: 'a duration, for example 500ms, 5s or 2m',
+  expected: DURATION_EXPECTED,
   parse(value) {
-    const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(value);
-    if (match === null) return undefined;
-    return Math.round(Number(match[1]) * DURATION_UNITS_MS[match[2] as keyof typeof DURATION_UNITS_MS]);
+    const ms = parseDurationMs(value);
+    return ms === undefined ? undefined : Math.round(ms);
   },
 });
-
-const DURATION_UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
 
 const word = <W extends string>(help: string, fallback: W, words: readonly W[]): OptionSpec<W> => ({
   help,

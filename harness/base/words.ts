@@ -1,4 +1,4 @@
-/** Words for messages: suggestions, plurals, durations and sizes. */
+/** Words for messages: suggestions, plurals, measured times and amounts. */
 import { nearest } from '../../node/nearest.ts';
 
 /** `, did you mean 'x'?`, or nothing when no known word is near. */
@@ -47,47 +47,6 @@ export function tokenColumn(amounts: readonly bigint[]): string[] {
   return texts.map(([whole = '', fraction = '']) =>
     decimals === 0 ? whole : `${whole}.${fraction.padEnd(decimals, '0')}`,
   );
-}
-
-const DURATION_UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
-/** `500ms`, `15s`, `1m30s`, `24h`, `2d` → milliseconds; undefined when the text is none of these. */
-export function parseDurationMs(text: string): number | undefined {
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
-  if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) return undefined;
-  return parts.reduce(
-    (sum, [, count, unit]) => sum + Number(count) * DURATION_UNITS_MS[unit as keyof typeof DURATION_UNITS_MS],
-    0,
-  );
-}
-
-/** The inverse, as a person would write it: `1m30s`. @param ms whole milliseconds */
-export function durationText(ms: number): string {
-  let left = ms;
-  const parts = Object.entries(DURATION_UNITS_MS)
-    .toReversed()
-    .map(([unit, of]) => {
-      const count = Math.floor(left / of);
-      left -= count * of;
-      return count === 0 ? '' : `${count}${unit}`;
-    });
-  return parts.join('') || '0s';
-}
-
-const SIZE_UNITS = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 } as const;
-
-/** `512`, `64KiB`, `1.5GiB` → bytes; undefined when the text is none of these. */
-export function parseSizeBytes(text: string): number | undefined {
-  const [, count, unit = 'B'] = /^(\d+(?:\.\d+)?)(B|KiB|MiB|GiB)?$/.exec(text) ?? [];
-  if (count === undefined) return undefined;
-  const bytes = Number(count) * SIZE_UNITS[unit as keyof typeof SIZE_UNITS];
-  return Number.isSafeInteger(bytes) ? bytes : undefined;
-}
-
-/** The inverse, in the largest unit that needs no fraction: `256 MiB`. */
-export function sizeText(bytes: number): string {
-  const [unit, size] = Object.entries(SIZE_UNITS).findLast(([, of]) => bytes % of === 0) ?? ['B', 1];
-  return `${bytes / size} ${unit}`;
 }
 
 /** `5%`, `0.5 %` → share of 1; undefined when the text is none of these. */

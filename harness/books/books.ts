@@ -15,9 +15,11 @@ export interface Link {
   readonly limit: bigint | undefined;
   /** By time, accounting units. */
   readonly timeSent: bigint;
+  /** By time, accounting units. */
   readonly timeReceived: bigint;
   /** By cheques: cumulative payouts, token units. */
   readonly chequeSent: bigint;
+  /** By cheques: cumulative payouts, token units. */
   readonly chequeReceived: bigint;
 }
 
@@ -35,7 +37,9 @@ export interface NodeBooks {
 /** A chequebook as the contract keeps it, token units. */
 export interface ChequebookBooks {
   readonly address: string;
+  /** What the contract holds, token units. */
   readonly balance: bigint;
+  /** To all beneficiaries, token units. */
   readonly totalPaidOut: bigint;
   /** By account of the beneficiary. */
   readonly paidOut: ReadonlyMap<string, bigint>;

@@ -36,15 +36,21 @@ export interface ChainEvent {
   readonly transactionHash: string;
 }
 
-/** Operations on the chain for tests and commands. */
+/**
+ * Operations on the chain for tests and commands.
+ * @throws HarnessError `CHAIN_FAILED` from what reads it; `CHAIN_UNCONTROLLED` from what changes it or counts
+ * at its gate, where it has no control endpoint, and ClientError when that refuses
+ */
 export class Chain {
   /** URL of the JSON-RPC endpoint; empty when the nodes have no chain. */
   readonly rpc: string;
+  /** Id of the chain. */
   readonly chainId: number;
   /** 0: unknown, for an attached network. */
   readonly networkId: number;
   /** @throws HarnessError `CONTRACT_UNKNOWN` from the getter of an unknown address */
   readonly contracts: Contracts;
+  /** Number of the block from which the contracts exist. */
   readonly startBlock: number;
   /** As the cluster was defined; `setBlockTime` changes the chain's pace, not this. */
   readonly blockTimeMs: number;
@@ -95,7 +101,7 @@ export class Chain {
     }
   }
 
-  /** Number of the newest block. */
+  /** Number of the newest block. @throws HarnessError `CHAIN_FAILED` */
   async height(signal?: AbortSignal): Promise<number> {
     return Number(await this.call<string>('eth_blockNumber', [], signal));
   }
@@ -120,17 +126,19 @@ export class Chain {
     await command(control, `/mine?blocks=${blocks}${force ? '&force=true' : ''}`);
   }
 
-  /** No more blocks; reads still work. */
+  /** No more blocks; reads still work. @throws HarnessError `CHAIN_UNCONTROLLED` */
   async pause(): Promise<void> {
     await command(this.#controlled('it cannot be paused'), '/pause');
     this.#faults.begin('the chain was paused', 'blocks');
   }
 
+  /** Blocks come again at the block time. @throws HarnessError `CHAIN_UNCONTROLLED` */
   async resume(): Promise<void> {
     await command(this.#controlled('it cannot be resumed'), '/resume');
     this.#faults.end('blocks');
   }
 
+  /** @param ms real milliseconds between two blocks @throws HarnessError `CHAIN_UNCONTROLLED` */
   async setBlockTime(ms: number): Promise<void> {
     await command(this.#controlled('its pace cannot be changed'), `/block-time?ms=${ms}`);
   }
@@ -239,7 +247,7 @@ export class Chain {
 
   /**
    * Token units per accounting unit of a cheque, and what is deducted from a peer's first cheque. Nodes read
-   * both periodically.
+   * both periodically. @throws HarnessError `CHAIN_UNCONTROLLED`
    */
   async setSwapPrice(change: { price?: bigint; deduction?: bigint }): Promise<void> {
     const query = Object.entries(change).map(([name, value]) => `${name}=${value}`);
@@ -255,7 +263,7 @@ export class Chain {
     return { storagePrice, blockTimeMs: this.blockTimeMs };
   }
 
-  /** @param price of one chunk and block, token units; not below 24,000 */
+  /** @param price of one chunk and block, token units; not below 24,000 @throws HarnessError `CHAIN_UNCONTROLLED` */
   async setStoragePrice(price: bigint): Promise<void> {
     await command(this.#controlled('prices cannot be set'), `/storage-price?price=${price}`);
   }
@@ -269,6 +277,7 @@ export class Chain {
     this.#faults.begin(`the contract ${contract} was paused`, contract);
   }
 
+  /** Its transactions are accepted again. @throws HarnessError `CHAIN_UNCONTROLLED` */
   async resumeContract(contract: keyof Contracts): Promise<void> {
     await command(this.#controlled('contracts cannot be resumed'), `/resume-contract?contract=${contract}`);
     this.#faults.end(contract);
@@ -276,6 +285,7 @@ export class Chain {
 
   /**
    * Replaces the last blocks with as many empty ones: their effects are undone, their transactions are lost.
+   * @throws HarnessError `CHAIN_UNCONTROLLED`
    */
   async reorganise(blocks: number): Promise<void> {
     await command(this.#controlled('blocks cannot be replaced'), `/reorg?blocks=${blocks}`);

@@ -33,6 +33,7 @@ export class ClientError extends Error {
   readonly code = 'CLIENT_ERROR';
   readonly class: ClientErrorClass;
   readonly node: string;
+  /** HTTP status; undefined when there was no answer. */
   readonly status: number | undefined;
   readonly reasons: readonly string[];
 

@@ -26,12 +26,13 @@ export interface SocContent {
 
 /** An update of a feed. */
 export interface FeedContent extends SocContent {
+  /** Of this update, from 0. */
   readonly index: bigint;
   /** Index of the update to make next. */
   readonly next: bigint;
 }
 
-/** `/soc`. */
+/** `/soc`. @throws ClientError from every method */
 export class SocClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;
@@ -72,7 +73,7 @@ function socPath(where: string, owner: string, id: Uint8Array): string {
   return `/soc/${owner}/${toHex(id)}`;
 }
 
-/** `/feeds`. */
+/** `/feeds`. @throws ClientError from every method */
 export class FeedsClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;

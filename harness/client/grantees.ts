@@ -19,7 +19,7 @@ interface ListChange {
   readonly change: unknown;
 }
 
-/** `/grantee`. Public keys are hex, compressed or not. */
+/** `/grantee`. Public keys are hex, compressed or not. @throws ClientError from every method */
 export class GranteesClient {
   readonly #http: HttpClient;
   readonly #uploads: Uploads;

@@ -35,6 +35,7 @@ export interface RequestOptions {
 
 /** An answer whose status is no error. Its body can be read once. */
 export interface Answer {
+  /** HTTP status. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   bytes(): Promise<Uint8Array>;

@@ -22,6 +22,7 @@ export interface SendOptions {
 /** A message that a node delivered; `atMs`: milliseconds since the epoch. */
 export interface Received {
   readonly payload: Uint8Array;
+  /** Unix milliseconds. */
   readonly atMs: number;
 }
 
@@ -63,7 +64,7 @@ export class Subscription implements Disposable {
   }
 }
 
-/** `/pss` and `/gsoc/subscribe`. */
+/** `/pss` and `/gsoc/subscribe`. @throws ClientError from every method */
 export class MessagesClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;

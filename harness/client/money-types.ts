@@ -1,8 +1,11 @@
 /** What nodes report about their money. Amounts are `bigint`, addresses 40 lower-case hex digits. */
 
 export interface Wallet {
+  /** Token units. */
   readonly tokenBalance: bigint;
+  /** wei */
   readonly nativeBalance: bigint;
+  /** Id of the chain. */
   readonly chainId: number;
   readonly address: string;
 }
@@ -10,12 +13,15 @@ export interface Wallet {
 /** What a peer (overlay, 64 hex digits) owes, accounting units; negative: what is owed to it. */
 export interface Balance {
   readonly peer: string;
+  /** Accounting units. */
   readonly balance: bigint;
 }
 
 /** What was settled with each peer (overlay) and in total. */
 export interface Settlements {
+  /** Cheques: token units; settlements by time: accounting units. */
   readonly totalReceived: bigint;
+  /** Units as in `totalReceived`. */
   readonly totalSent: bigint;
   readonly settlements: readonly {
     readonly peer: string;
@@ -29,18 +35,23 @@ export interface PeerAccount {
   readonly peer: string;
   /** Debt less what was paid ahead. */
   readonly balance: bigint;
+  /** Debt without what was paid ahead. */
   readonly consumedBalance: bigint;
   /** Debt at which the peer wants to be paid. */
   readonly thresholdReceived: bigint;
   /** Debt at which the peer has to pay. */
   readonly thresholdGiven: bigint;
+  /** Credit that the peer gives now: its threshold and what it forgives by time. */
   readonly currentThresholdReceived: bigint;
   /** Debt at which the peer is disconnected. */
   readonly currentThresholdGiven: bigint;
   /** What the peer has paid beyond its debt. */
   readonly surplusBalance: bigint;
+  /** Price of requests to the peer that are under way. */
   readonly reservedBalance: bigint;
+  /** Price of requests of the peer that are under way. */
   readonly shadowReservedBalance: bigint;
+  /** Price of what the peer asked for and did not take. */
   readonly ghostBalance: bigint;
 }
 
@@ -78,6 +89,7 @@ export interface Cashout {
   readonly result:
     | { readonly recipient: string; readonly lastPayout: bigint; readonly bounced: boolean }
     | undefined;
+  /** Token units. */
   readonly uncashedAmount: bigint;
 }
 
@@ -86,12 +98,17 @@ export interface PendingTransaction {
   readonly transactionHash: string;
   /** 40 hex digits. */
   readonly to: string;
+  /** Count of the earlier transactions of the account. */
   readonly nonce: number;
+  /** wei per gas. */
   readonly gasPrice: bigint;
+  /** Gas. */
   readonly gasLimit: number;
   /** Percent. */
   readonly gasTipBoost: number;
+  /** wei per gas. */
   readonly gasTipCap: bigint;
+  /** wei per gas. */
   readonly gasFeeCap: bigint;
   /** Hex with `0x`. */
   readonly data: string;
@@ -104,17 +121,25 @@ export interface PendingTransaction {
 /** The state of a node in the storage game. Amounts in token units. */
 export interface RedistributionState {
   readonly phase: string;
+  /** Number of the round. */
   readonly round: number;
+  /** Block number. */
   readonly block: number;
+  /** Number of a round; 0: none. */
   readonly lastWonRound: number;
+  /** Number of a round; 0: none. */
   readonly lastPlayedRound: number;
+  /** Number of a round; 0: none. */
   readonly lastFrozenRound: number;
+  /** Number of a round; 0: none. */
   readonly lastSelectedRound: number;
+  /** Seconds. */
   readonly lastSampleDurationSeconds: number;
   /** Token units, in total. */
   readonly reward: bigint;
   /** wei, in total. */
   readonly fees: bigint;
+  /** wei */
   readonly minimumGasFunds: bigint;
   readonly hasSufficientFunds: boolean;
   readonly isFrozen: boolean;
@@ -127,5 +152,6 @@ export interface ReserveSample {
   /** 64 hex digits. */
   readonly hash: string;
   readonly proofs: Readonly<Record<'proof1' | 'proof2' | 'proofLast', unknown>>;
+  /** Seconds. */
   readonly durationSeconds: number;
 }

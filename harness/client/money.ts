@@ -42,7 +42,7 @@ function chequesOf({ peer, lastreceived, lastsent }: ChequesJson): Cheques {
   return { peer, received: chequeOf(lastreceived), sent: chequeOf(lastsent) };
 }
 
-/** `/chequebook`. Amounts are token units. */
+/** `/chequebook`. Amounts are token units. @throws ClientError from every method */
 export class ChequebookClient {
   readonly #http: HttpClient;
 
@@ -128,7 +128,7 @@ export class ChequebookClient {
   }
 }
 
-/** `/wallet`: the node's account on the chain. */
+/** `/wallet`: the node's account on the chain. @throws ClientError from every method */
 export class WalletClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;
@@ -167,7 +167,10 @@ export class WalletClient {
   }
 }
 
-/** `/stake`. Amounts are token units; every change is answered when it is mined, with the hash of its transaction. */
+/**
+ * `/stake`. Amounts are token units; every change is answered when it is mined, with the hash of its transaction.
+ * @throws ClientError from every method
+ */
 export class StakeClient {
   readonly #http: HttpClient;
 
@@ -208,7 +211,7 @@ export class StakeClient {
   }
 }
 
-/** The storage game. */
+/** The storage game. @throws ClientError from every method */
 export class RedistributionClient {
   readonly #http: HttpClient;
 
@@ -255,7 +258,7 @@ function transactionOf(row: TransactionJson): PendingTransaction {
   };
 }
 
-/** `/transactions`: what the node has sent. */
+/** `/transactions`: what the node has sent. @throws ClientError from every method */
 export class TransactionsClient {
   readonly #http: HttpClient;
 

@@ -47,7 +47,7 @@ export interface NodeClientOptions extends UploadsOptions, TokenSource {
   readonly dialect?: Dialect;
 }
 
-/** A node's HTTP API as methods and types, in both dialects. Errors are `ClientError`. */
+/** A node's HTTP API as methods and types, in both dialects. @throws ClientError from every method */
 export class NodeClient implements AsyncDisposable {
   readonly name: string;
   readonly dialect: Dialect;

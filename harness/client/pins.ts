@@ -7,7 +7,7 @@ import type { PinCheck } from './types.ts';
 /** For fetching or pushing a whole tree, or asking for every chunk of it. */
 const CONTENT_TIMEOUT_MS = 300_000;
 
-/** Content pinned on the node. */
+/** Content pinned on the node. @throws ClientError from every method */
 export class PinsClient {
   readonly #http: HttpClient;
 
@@ -45,7 +45,7 @@ export class PinsClient {
   }
 }
 
-/** Content on the network. */
+/** Content on the network. @throws ClientError from every method */
 export class StewardshipClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;

@@ -16,7 +16,7 @@ function stampOf(row: StampJson): Stamp {
   return { ...row, amount: amount(row.amount ?? 0) };
 }
 
-/** Batches of the node. */
+/** Batches of the node. @throws ClientError from every method */
 export class StampsClient {
   readonly #http: HttpClient;
 
@@ -87,7 +87,7 @@ export class StampsClient {
   }
 }
 
-/** Upload sessions. */
+/** Upload sessions. @throws ClientError from every method */
 export class TagsClient {
   readonly #http: HttpClient;
 

@@ -150,7 +150,7 @@ export function downloadRequest(
   };
 }
 
-/** `/bytes`: raw data. */
+/** `/bytes`: raw data. @throws ClientError from every method */
 export class BytesClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;
@@ -197,7 +197,7 @@ function expectRange(where: string, range: { from: number; to: number } | undefi
   expectWhole(`${where}: range.to`, range.to, { min: range.from });
 }
 
-/** `/chunks`: single chunks, span in front of the payload. */
+/** `/chunks`: single chunks, span in front of the payload. @throws ClientError from every method */
 export class ChunksClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;
@@ -272,7 +272,7 @@ function isIterableOfChunks(value: unknown): boolean {
   );
 }
 
-/** Files and collections, under the dialect's own path. */
+/** Files and collections, under the dialect's own path. @throws ClientError from every method */
 export class FilesClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;

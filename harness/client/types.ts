@@ -48,7 +48,9 @@ export interface TopologyPeer {
 
 /** Peers of one proximity order. */
 export interface TopologyBin {
+  /** Known peers. */
   readonly population: number;
+  /** Connected peers. */
   readonly connected: number;
   readonly connectedPeers: readonly TopologyPeer[] | null;
   readonly disconnectedPeers: readonly TopologyPeer[] | null;
@@ -57,8 +59,11 @@ export interface TopologyBin {
 /** The peers of a node by proximity. */
 export interface Topology {
   readonly baseAddr: string;
+  /** Known peers of all bins. */
   readonly population: number;
+  /** Connected peers of all bins. */
   readonly connected: number;
+  /** Depth of its neighbourhood, bits. */
   readonly depth: number;
   readonly reachability: string;
   readonly networkAvailability: string;
@@ -71,16 +76,25 @@ export interface Topology {
 export interface StatusRecord {
   readonly overlay: string;
   readonly mode: string;
+  /** Proximity order to the node that was asked, bits. */
   readonly proximity: number;
+  /** Chunks. */
   readonly reserveSize: number;
+  /** Chunks. */
   readonly reserveSizeWithinRadius: number;
+  /** Chunks per second. */
   readonly pullsyncRate: number;
+  /** Bits. */
   readonly storageRadius: number;
+  /** Count. */
   readonly connectedPeers: number;
+  /** Peers in its neighbourhood. */
   readonly neighborhoodSize: number;
+  /** Chunks that all batches of the network can stamp. */
   readonly batchCommitment: number;
   readonly isReachable: boolean;
   readonly isWarmingUp: boolean;
+  /** Block number. */
   readonly lastSyncedBlock: number;
 }
 
@@ -93,8 +107,11 @@ export interface PeerStatus
 
 /** The radii of a node, bits, and how many chunks the network commits to. */
 export interface ReserveState {
+  /** Bits. */
   readonly radius: number;
+  /** Bits. */
   readonly storageRadius: number;
+  /** Chunks that all batches of the network can stamp. */
   readonly commitment: number;
 }
 
@@ -103,8 +120,11 @@ export interface Backlog {
   readonly reserve: {
     /** Chunks, per stamp. */
     readonly capacity: number;
+    /** Chunks. */
     readonly size: number;
+    /** Chunks. */
     readonly sizeWithinRadius: number;
+    /** Bits. */
     readonly storageRadius: number;
     /** It accepts no more chunks of its own neighbourhood. */
     readonly full: boolean;
@@ -133,9 +153,13 @@ export interface ChunkEvents extends ChunkEventPage {
 
 /** The chain as a node sees it: block numbers, prices in token units. */
 export interface ChainState {
+  /** Number of the newest block. */
   readonly chainTip: number;
+  /** Number of the newest block whose events it has read. */
   readonly block: number;
+  /** What one chunk has paid since the contract began, token units. */
   readonly totalAmount: bigint;
+  /** Price of a chunk per block, token units. */
   readonly currentPrice: bigint;
 }
 
@@ -152,10 +176,13 @@ export interface NetworkBatch {
   readonly batchID: string;
   /** Normalised: what one chunk has paid in total when the batch expires. */
   readonly value: bigint;
+  /** Block in which it was bought. */
   readonly start: number;
   /** 40 hex digits. */
   readonly owner: string;
+  /** It stamps 2^depth chunks. */
   readonly depth: number;
+  /** It has 2^bucketDepth buckets. */
   readonly bucketDepth: number;
   /** Seconds, -1 when unknown. */
   readonly batchTTL: number;
@@ -164,12 +191,17 @@ export interface NetworkBatch {
 /** A postage batch as its owner sees it. Amounts in token units, times in seconds. */
 export interface Stamp {
   readonly batchID: string;
+  /** Stamps used in its fullest bucket. */
   readonly utilization: number;
   readonly usable: boolean;
   readonly label: string;
+  /** It stamps 2^depth chunks. */
   readonly depth: number;
+  /** What each chunk was paid for at the purchase, token units. */
   readonly amount: bigint;
+  /** It has 2^bucketDepth buckets. */
   readonly bucketDepth: number;
+  /** Block in which it was bought. */
   readonly blockNumber: number;
   readonly immutableFlag: boolean;
   readonly exists: boolean;
@@ -179,11 +211,17 @@ export interface Stamp {
 
 /** Progress of an upload, counts of chunks. */
 export interface Tag {
+  /** Its number, for the option `tag` of uploads. */
   readonly uid: number;
+  /** Chunks that the content was split into. */
   readonly split: number;
+  /** Chunks that the node had already. */
   readonly seen: number;
+  /** Chunks stored by the node. */
   readonly stored: number;
+  /** Chunks sent towards their neighbourhood. */
   readonly sent: number;
+  /** Chunks that their neighbourhood has confirmed. */
   readonly synced: number;
   /** Root reference once the session is closed; empty before. */
   readonly address: string;
@@ -193,8 +231,11 @@ export interface Tag {
 /** State of the chunks of a pinned root. */
 export interface PinCheck {
   readonly reference: string;
+  /** Chunks. */
   readonly total: number;
+  /** Chunks. */
   readonly missing: number;
+  /** Chunks whose bytes are damaged. */
   readonly invalid: number;
 }
 
@@ -212,6 +253,7 @@ export interface Uploaded {
 export interface UploadOptions {
   /** Default: the batch that the node got when its cluster started. */
   readonly batch?: string;
+  /** Number of an existing tag. Default: a new one for a deferred upload. */
   readonly tag?: number;
   /** Default: the node's own, which is true. */
   readonly deferred?: boolean;
@@ -224,6 +266,7 @@ export interface UploadOptions {
   readonly act?: boolean;
   /** 64 hex digits. Default: a new one. */
   readonly actHistory?: string;
+  /** Limit for the whole upload, milliseconds. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -252,6 +295,7 @@ export interface DownloadOptions {
   readonly access?: ReadAccess;
   /** Whether chunks fetched from the network stay in the node's cache. Default: the node's own, which is true. */
   readonly cache?: boolean;
+  /** Limit for the whole download, milliseconds. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }

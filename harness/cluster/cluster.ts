@@ -111,6 +111,7 @@ export interface AttachOptions {
 
 /** Both default to a limit that suits the wait; the signal ends it early. */
 export interface WaitLimits {
+  /** Milliseconds. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -339,7 +340,7 @@ export class Cluster implements AsyncDisposable {
     throw new HarnessError('NODE_NOT_FOUND', `no node '${which}'${near} (known: ${names.join(', ')})`);
   }
 
-  /** Every node that should run answers that it is ready. */
+  /** Every node that should run answers that it is ready. @throws HarnessError `WAIT_TIMEOUT`, `PROCESS_FAILED` */
   async ready(limits: WaitLimits = {}): Promise<void> {
     const running = this.nodes.filter((node) => node.state === 'running' || node.state === 'crashed');
     await Promise.all(running.map((node) => node.ready(this.#limits(limits, timeoutFor(this.nodes.length)))));
@@ -347,7 +348,7 @@ export class Cluster implements AsyncDisposable {
 
   /**
    * Every running node is connected to all others, up to the saturation of each bin; in an attached network,
-   * every running node has a peer.
+   * every running node has a peer. @throws HarnessError `WAIT_TIMEOUT`
    */
   meshed(limits: WaitLimits = {}): Promise<Mesh> {
     return until(
@@ -419,7 +420,7 @@ export class Cluster implements AsyncDisposable {
 
   /**
    * Both ends of each link count the same: balances, settlements by time, cheques. Without traffic they soon do.
-   * @returns the books of every running node
+   * @returns the books of every running node @throws HarnessError `WAIT_TIMEOUT`
    */
   settled(limits: WaitLimits = {}): Promise<readonly NodeBooks[]> {
     return until(

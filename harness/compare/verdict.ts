@@ -1,7 +1,7 @@
 /** The verdict on a figure: better, the same, worse, or too few samples to say. */
 import type { Estimate, Interval } from './statistics.ts';
 
-export const VERDICTS = ['worse', 'better', 'same', 'too few samples'] as const;
+const VERDICTS = ['worse', 'better', 'same', 'too few samples'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
 /**

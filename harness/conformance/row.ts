@@ -69,6 +69,7 @@ export interface RowResult {
   readonly reason?: string;
   /** For a red row of a version in use: what is known about it, such as `bug: ends the connection`. */
   readonly known?: string;
+  /** Milliseconds. */
   readonly durationMs: number;
   /** The last ones, oldest first. */
   readonly exchanges: readonly Exchange[];
@@ -86,6 +87,7 @@ export interface ConformanceReport {
   readonly implementation: string;
   readonly level: Level;
   readonly startedAt: string;
+  /** Of the whole run, milliseconds. */
   readonly durationMs: number;
   readonly totals: Totals;
   readonly rows: readonly RowResult[];

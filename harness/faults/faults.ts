@@ -148,7 +148,7 @@ export class Faults {
     return this.begin({ kind: PARTITION.name, groups: groups.map(listed), ...options });
   }
 
-  /** Separates a node from all others. */
+  /** Separates a node from all others. @throws HarnessError `NODE_NOT_FOUND`, `FAULT_REFUSED` */
   isolate(node: string, options: { mode?: 'drop' | 'reset' } = {}): Promise<Fault> {
     return this.begin({ kind: ISOLATE.name, node, ...options });
   }

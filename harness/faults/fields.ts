@@ -1,6 +1,14 @@
 /** Fields of requests, as a schema reads them and as a command line writes them. */
 import { z } from 'zod';
-import { parseDurationMs, parsePercent, parseSizeBytes } from '../base/words.ts';
+import {
+  DURATION_EXPECTED,
+  parseDurationMs,
+  parseSizeBytes,
+  SIZE_EXPECTED,
+  SIZE_UNITS,
+} from '../../node/units.ts';
+import { textAs } from '../base/fields.ts';
+import { parsePercent } from '../base/words.ts';
 
 /** A field of a request on the command line of `svcnet fault`. */
 export interface FaultField {
@@ -20,10 +28,10 @@ export const NODE_FIELD: FaultField = { field: 'node', flag: '<node>', about: 'n
 export const nodeName = z.string({ error: 'the name of a node' }).min(1, { error: 'the name of a node' });
 
 /** Text such as `200ms`, or milliseconds; becomes milliseconds. */
-export const duration = textOr('a duration such as 200ms or 5s, or milliseconds', parseDurationMs);
+export const duration = textOr(`${DURATION_EXPECTED}, or milliseconds`, parseDurationMs);
 
 /** Text such as `64KiB`, or bytes; becomes bytes. */
-export const size = textOr('a size such as 64KiB, or bytes', parseSizeBytes);
+export const size = textOr(SIZE_EXPECTED, parseSizeBytes);
 
 /** Text such as `10%`, or a number from 0 to 1; becomes that number. */
 export const share = textOr('a share such as 10%, or a number from 0 to 1', parsePercent).refine(
@@ -32,11 +40,7 @@ export const share = textOr('a share such as 10%, or a number from 0 to 1', pars
 );
 
 const RATE_UNITS: Readonly<Record<string, number>> = {
-  B: 1,
-  kB: 1000,
-  MB: 1_000_000,
-  KiB: 1024,
-  MiB: 1024 ** 2,
+  ...SIZE_UNITS,
   kbit: 125,
   Mbit: 125_000,
   Gbit: 125_000_000,
@@ -57,10 +61,12 @@ export function parseNames(text: string): string[] {
     .filter((name) => name !== '');
 }
 
+/** A number, or text that becomes one; never below zero. */
 function textOr(expected: string, parse: (text: string) => number | undefined) {
-  return z.union([z.number(), z.string()], { error: expected }).transform((value, context) => {
-    const number = typeof value === 'number' ? value : parse(value);
-    if (number === undefined || number < 0) context.addIssue({ code: 'custom', message: expected });
-    return number ?? z.NEVER;
-  });
+  return signedTextOr(expected, parse).refine((value) => value >= 0, { error: expected });
+}
+
+/** A number, or text that becomes one. */
+export function signedTextOr(expected: string, parse: (text: string) => number | undefined) {
+  return z.union([z.number(), textAs(expected, parse)], { error: expected });
 }

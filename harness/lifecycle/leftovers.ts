@@ -10,7 +10,7 @@ import { driverOf } from './drivers.ts';
 import { tearDown } from './teardown.ts';
 
 /** Clusters tied to a process that is gone, and those whose start was never finished. */
-export function leftovers(stateDir: string): ClusterRecord[] {
+function leftovers(stateDir: string): ClusterRecord[] {
   return listClusters(stateDir)
     .map((name) => readable(stateDir, name))
     .filter((record) => record !== undefined)

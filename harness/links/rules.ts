@@ -14,7 +14,7 @@ export interface LinkRule {
   readonly conditions: LinkConditions;
 }
 
-export const LINK_COUNTERS = [
+const LINK_COUNTERS = [
   'bytes delayed',
   'bytes held back',
   'bytes swallowed',

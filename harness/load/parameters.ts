@@ -1,6 +1,7 @@
 /** A load as the parameters of a scenario: what they are called, what they default to, and which exclude each other. */
+
+import { DURATION_EXPECTED, parseDurationMs } from '../../node/units.ts';
 import { HarnessError } from '../base/errors.ts';
-import { parseDurationMs } from '../base/words.ts';
 import { type ParametersOf, parameter } from '../run/scenario.ts';
 import { LOAD_PROFILES, type LoadModel, type LoadPlan, type LoadProfile } from './plan.ts';
 import { parseReads } from './reads.ts';
@@ -148,7 +149,7 @@ function durationOf(flag: string, text: string, minMs: number): number {
   if (ms !== undefined && ms >= minMs && ms <= DURATION_MAX_MS) return ms;
   throw new HarnessError(
     'USAGE',
-    `${flag}: got '${text}', expected a duration such as 30s or 5m, from ${minMs / 1000}s to 24h`,
+    `${flag}: got '${text}', expected ${DURATION_EXPECTED}, from ${minMs / 1000}s to 24h`,
   );
 }
 

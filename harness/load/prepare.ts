@@ -66,7 +66,7 @@ export async function prepareLoad(
 }
 
 /** How many chunks the load will stamp, estimated on the high side. */
-export function chunksOf(plan: LoadPlan): number {
+function chunksOf(plan: LoadPlan): number {
   const { facts } = findScript(plan.script);
   const { warmup, measured } = expectedIterations(plan);
   const iterations = warmup + measured;

@@ -3,8 +3,9 @@
  * lognormal distribution by its median (`lognormal:64KiB`, and its spread: `lognormal:64KiB:1.5`), or several
  * of these with weights (`4KiB*9,1MiB..4MiB`).
  */
+
+import { parseSizeBytes } from '../../node/units.ts';
 import { HarnessError } from '../base/errors.ts';
-import { parseSizeBytes } from '../base/words.ts';
 import type { SizeRange, Sizes } from './k6/config.ts';
 
 /** Standard deviation of the logarithm: two thirds of all sizes lie between a third of the median and its triple. */
@@ -59,7 +60,7 @@ function parseRange(text: string, range: string): SizeRange {
 function sizeOf(text: string, size: string): number {
   const bytes = parseSizeBytes(size.trim());
   if (bytes === undefined) throw sizesError(text, `'${size.trim()}' is no size; expected ${EXPECTED}`);
-  if (bytes >= 1 && bytes <= SIZE_MAX) return Math.round(bytes);
+  if (bytes >= 1 && bytes <= SIZE_MAX) return bytes;
   throw sizesError(text, `'${size.trim()}' is not between 1B and 1GiB`);
 }
 

@@ -3,12 +3,14 @@
  * one operation `upload:p99<1s`. k6 judges them; here they become its expressions, and its verdicts become
  * words again.
  */
+
+import { DURATION_EXPECTED, parseDurationMs } from '../../node/units.ts';
 import { HarnessError } from '../base/errors.ts';
-import { parseDurationMs, suggestion } from '../base/words.ts';
+import { suggestion } from '../base/words.ts';
 import { enoughFor } from '../metrics/distribution.ts';
 
 /** Metrics that the helper library writes (`scenarios/k6/lib/metrics.js`). */
-export const METRICS = {
+const METRICS = {
   latency: 'svcnet_latency',
   errors: 'svcnet_errors',
   succeeded: 'svcnet_succeeded',
@@ -100,7 +102,7 @@ function limitOf(figure: Threshold['figure'], limit: string): number {
   }
   const ms = parseDurationMs(limit);
   if (ms !== undefined) return ms;
-  throw new InvalidThreshold(`a latency is compared with a duration such as 500ms or 1s, got '${limit}'`);
+  throw new InvalidThreshold(`a latency is compared with ${DURATION_EXPECTED}, got '${limit}'`);
 }
 
 /** `20/s`, `90/m`, `1000/h` → per second; undefined when the text is none of these. */

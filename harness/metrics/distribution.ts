@@ -15,7 +15,7 @@ const MICROSECONDS_PER_MS = 1000;
 const LATENCY_MICROSECONDS_MAX = 3_600_000_000;
 
 /** Reported percentiles, each as a share of 100. */
-export const PERCENTILES = { p50Ms: 50, p75Ms: 75, p90Ms: 90, p95Ms: 95, p99Ms: 99, p999Ms: 99.9 } as const;
+const PERCENTILES = { p50Ms: 50, p75Ms: 75, p90Ms: 90, p95Ms: 95, p99Ms: 99, p999Ms: 99.9 } as const;
 /** Percentiles in reports. */
 export type PercentileName = keyof typeof PERCENTILES;
 

@@ -77,6 +77,7 @@ export interface ClusterNodeDeps {
  * `cluster.node`.
  */
 export class ClusterNode {
+  /** Place among the nodes, from 0. */
   readonly index: number;
   readonly name: string;
   readonly flavour: FlavourName;
@@ -275,7 +276,10 @@ export class ClusterNode {
     return this.#deps.mayStart();
   }
 
-  /** Starts it with the data it has, and waits until it is ready. @throws HarnessError */
+  /**
+   * Starts it with the data it has, and waits until it is ready.
+   * @throws HarnessError `NODE_STATE`, `PROCESS_FAILED`, `PORT_IN_USE`, `WAIT_TIMEOUT`
+   */
   start(options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<void> {
     return this.#change(async () => {
       this.#expectOurs('start');
@@ -324,7 +328,10 @@ export class ClusterNode {
     });
   }
 
-  /** Asks it to stop and waits until it has. @returns whether it had to be ended by force */
+  /**
+   * Asks it to stop and waits until it has.
+   * @returns whether it had to be ended by force @throws HarnessError `NODE_STATE`
+   */
   stop(): Promise<{ forced: boolean }> {
     return this.#change(async () => {
       const { handle } = await this.#there('stop');
@@ -335,7 +342,10 @@ export class ClusterNode {
     });
   }
 
-  /** Ends it at once, as a power cut would: nothing is flushed and no peer is notified. */
+  /**
+   * Ends it at once, as a power cut would: nothing is flushed and no peer is notified.
+   * @throws HarnessError `NODE_STATE`
+   */
   kill(): Promise<void> {
     return this.#change(async () => {
       const { handle } = await this.#there('kill', 'kill');
@@ -345,7 +355,7 @@ export class ClusterNode {
     });
   }
 
-  /** Freezes it: connections stay open and nothing answers. */
+  /** Freezes it: connections stay open and nothing answers. @throws HarnessError `NODE_STATE` */
   pause(): Promise<void> {
     return this.#change(async () => {
       const { handle } = await this.#there('pause', 'pause');
@@ -354,6 +364,7 @@ export class ClusterNode {
     });
   }
 
+  /** Lets it go on where it was paused. @throws HarnessError `NODE_STATE` */
   resume(): Promise<void> {
     return this.#change(async () => {
       const { handle } = await this.#there('resume', 'pause');
@@ -368,7 +379,10 @@ export class ClusterNode {
     await this.#deps.driver.wipe?.(stored);
   }
 
-  /** Flips a bit in this many stored chunks of the stopped node. @returns how many chunks were damaged */
+  /**
+   * Flips a bit in this many stored chunks of the stopped node.
+   * @returns how many chunks were damaged @throws HarnessError `NODE_STATE`
+   */
   async damage(chunks: number): Promise<number> {
     const stored = await this.#stored('damage');
     return (await this.#deps.driver.damage?.(stored, chunks)) ?? 0;
@@ -391,7 +405,7 @@ export class ClusterNode {
     return this.#deps.driver.logs(this);
   }
 
-  /** The last lines of its log, oldest first. */
+  /** The last lines of its log, oldest first. @param options.lines how many; default: 200 */
   logs(options: { lines?: number } = {}): Promise<string[]> {
     return this.said.tail(options.lines ?? LOG_LINES_DEFAULT);
   }

@@ -25,7 +25,7 @@ export interface Acquaintance {
 }
 
 /** Whether two nodes of the cluster can talk to each other: programs of one flavour may be too far apart. */
-export function understand(one: Acquaintance, other: Acquaintance): boolean {
+function understand(one: Acquaintance, other: Acquaintance): boolean {
   return one.flavour !== other.flavour || (one.binary === other.binary && one.image === other.image);
 }
 

@@ -31,7 +31,9 @@ const NAMES_SHOWN = 3;
 
 /** Directed links between nodes of the cluster. */
 export interface Mesh {
+  /** Links that exist. */
   readonly links: number;
+  /** Links that should. */
   readonly expected: number;
 }
 

@@ -18,7 +18,7 @@ export const DRIVER_DEFAULT: StartingDriver = 'process';
 export type DriverName = StartingDriver | 'attached';
 
 /** What can be done to a node from outside. */
-export const CAPABILITIES = [
+const CAPABILITIES = [
   'kill',
   'pause',
   'clock',
@@ -99,6 +99,7 @@ export interface Stats {
   readonly memoryBytes?: number;
   /** Bytes through its sockets. */
   readonly receivedBytes?: number;
+  /** Bytes through its sockets. */
   readonly sentBytes?: number;
 }
 

@@ -1,6 +1,5 @@
 /** The kinds of value in a cluster's definition, each with a message saying what was expected. */
 import { z } from 'zod';
-import { parseDurationMs, parseSizeBytes } from '../base/words.ts';
 
 export const whole = (min: number, max: number) => {
   const error = `a whole number from ${min} to ${max}`;
@@ -9,14 +8,6 @@ export const whole = (min: number, max: number) => {
 
 export const oneOf = <const W extends readonly [string, ...string[]]>(words: W) =>
   z.enum(words, { error: `one of ${words.join(', ')}` });
-
-export const durationMs = z
-  .string({ error: 'a duration such as 500ms, 5s or 2m' })
-  .transform((text, context) => {
-    const ms = parseDurationMs(text);
-    if (ms === undefined) context.addIssue({ code: 'custom', message: 'a duration such as 500ms, 5s or 2m' });
-    return ms ?? z.NEVER;
-  });
 
 const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
 export const clusterName = z.string({ error: 'text' }).regex(NAME_PATTERN, {
@@ -55,13 +46,6 @@ export const amount = z
   )
   .transform(BigInt)
   .refine((value) => value >= 0n, { error: AMOUNT_EXPECTED });
-
-const SIZE_EXPECTED = 'a size such as 64KiB, 512MiB or 2GiB';
-export const sizeBytes = z.string({ error: SIZE_EXPECTED }).transform((text, context) => {
-  const bytes = parseSizeBytes(text);
-  if (bytes === undefined) context.addIssue({ code: 'custom', message: SIZE_EXPECTED });
-  return bytes ?? z.NEVER;
-});
 
 const KEY_EXPECTED = 'a private key: 64 hex digits, 0x optional';
 /** Order of the secp256k1 group: private keys are below it. */

@@ -1,6 +1,7 @@
 /** The shape of a cluster's definition: its keys, their defaults, and messages saying what was expected. */
 import { z } from 'zod';
 import { OPTIONS } from '../../node/options.ts';
+import { durationMs, sizeBytes } from '../base/fields.ts';
 import { DIALECT_NAMES } from '../client/dialect.ts';
 import { FLAVOUR_NAMES, NODE_MODES } from '../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../flavours/profiles.ts';
@@ -9,7 +10,6 @@ import { BEHAVIOUR_NAMES } from '../tampered/names.ts';
 import {
   amount,
   clusterName,
-  durationMs,
   ipv4,
   nodeName,
   oneOf,
@@ -17,7 +17,6 @@ import {
   prefix,
   privateKey,
   seed,
-  sizeBytes,
   whole,
 } from './fields.ts';
 import { PRESET_NAMES } from './presets/names.ts';

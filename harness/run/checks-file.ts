@@ -4,8 +4,9 @@
  * reported. Source: `scenarios.md` Appendix A.
  */
 import { z } from 'zod';
+import { DURATION_EXPECTED, durationText, parseDurationMs } from '../../node/units.ts';
 import { HarnessError } from '../base/errors.ts';
-import { durationText, parseDurationMs, suggestion } from '../base/words.ts';
+import { suggestion } from '../base/words.ts';
 import { bundledScenarios, loadScenario } from './catalogue.ts';
 import { ParameterError, resolveParameters, type Scenario } from './scenario.ts';
 import type { Chosen } from './suites.ts';
@@ -155,7 +156,7 @@ function withTimeout(scenario: Scenario, timeout: string | undefined, where: str
   if (timeoutMs === undefined)
     throw new HarnessError(
       'DEFINITION_INVALID',
-      `${where}: timeout: got '${timeout}', expected a duration such as 5m`,
+      `${where}: timeout: got '${timeout}', expected ${DURATION_EXPECTED}`,
     );
   return { ...scenario, timeoutMs };
 }

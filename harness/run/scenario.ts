@@ -3,7 +3,10 @@
  * asserts nothing is an error, a failed condition fails it, anything thrown makes it `error`.
  */
 import { createCipheriv, createHash } from 'node:crypto';
-import { parseDurationMs, suggestion } from '../base/words.ts';
+import { z } from 'zod';
+import { DURATION_EXPECTED, parseDurationMs, parseSizeBytes, SIZE_EXPECTED } from '../../node/units.ts';
+import { textAs } from '../base/fields.ts';
+import { suggestion } from '../base/words.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { NodeOptionsInput } from '../flavours/node-options.gen.ts';
@@ -219,90 +222,87 @@ export class ParameterError extends Error {
 
 /**
  * `--set name=value` texts → parameters. Unknown names are errors that list the known ones.
- * @throws ParameterError naming scenario, parameter, value and what was expected
+ * @throws ParameterError naming scenario, parameter, value and what was expected; a line for each mistake
  */
 export function resolveParameters<T extends ParameterTable>(
   scenario: Scenario<T>,
   given: ReadonlyMap<string, string>,
 ): ParametersOf<T> {
-  const known = Object.keys(scenario.parameters);
-  for (const name of given.keys()) {
-    if (!known.includes(name)) {
-      throw new ParameterError(
-        `scenario ${scenario.name} has no parameter '${name}'${suggestion(name, known)} (known: ${known.join(', ')})`,
-      );
-    }
+  const { name: of, parameters } = scenario;
+  const known = Object.keys(parameters);
+  const unknown = [...given.keys()].find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new ParameterError(
+      `scenario ${of} has no parameter '${unknown}'${suggestion(unknown, known)} (known: ${known.join(', ')})`,
+    );
   }
-  const entries = Object.entries(scenario.parameters).map(([name, spec]) => {
-    const text = given.get(name);
-    return [name, text === undefined ? spec.default : parseParameter(scenario.name, name, spec, text)];
-  });
-  return Object.fromEntries(entries) as ParametersOf<T>;
+  const shape = Object.entries(parameters).map(([name, spec]) => [name, textOf(spec).optional()]);
+  const parsed = z.object(Object.fromEntries(shape)).safeParse(Object.fromEntries(given));
+  if (!parsed.success) {
+    const mistakes = parsed.error.issues.map(
+      ({ path: [name], message }) =>
+        `${of}: ${String(name)}: got '${given.get(String(name))}', expected ${message}`,
+    );
+    throw new ParameterError(mistakes.join('\n'));
+  }
+  const defaults = Object.entries(parameters).map(([name, spec]) => [name, spec.default]);
+  return { ...Object.fromEntries(defaults), ...parsed.data } as ParametersOf<T>;
 }
 
-const SIZE_UNITS = {
-  '': 1,
-  B: 1,
-  KiB: 2 ** 10,
-  MiB: 2 ** 20,
-  GiB: 2 ** 30,
-  kB: 1e3,
-  KB: 1e3,
-  MB: 1e6,
-  GB: 1e9,
-} as const;
-const EXPECTED: Record<ParameterKind, string> = {
-  integer: 'a whole number',
-  number: 'a number such as 0.95',
-  size: 'a size such as 4096, 64KiB or 1.5MiB',
-  duration: 'a duration such as 500ms, 15s or 1m30s',
-  text: 'text',
-  boolean: 'true or false',
-  list: 'a comma-separated list',
-  sizes: 'sizes separated by commas, such as 1,4KiB,1MiB',
-  node: 'name of a node',
+/** What each kind of parameter is called in errors, and how its text is read. */
+const KINDS: {
+  readonly [K in ParameterKind]: {
+    readonly expected: string;
+    readonly parse: (text: string) => ParameterValue[K] | undefined;
+  };
+} = {
+  integer: { expected: 'a whole number', parse: (text) => numberIn(text, /^\d{1,15}$/) },
+  number: { expected: 'a number such as 0.95', parse: (text) => numberIn(text, /^\d{1,9}(\.\d{1,9})?$/) },
+  size: { expected: SIZE_EXPECTED, parse: parseSizeBytes },
+  duration: { expected: DURATION_EXPECTED, parse: parseDurationMs },
+  text: { expected: 'text', parse: (text) => text },
+  boolean: {
+    expected: 'true or false',
+    parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  },
+  list: { expected: 'a comma-separated list', parse: splitList },
+  sizes: { expected: 'sizes separated by commas, such as 1,4KiB,1MiB', parse: sizesIn },
+  node: { expected: 'name of a node', parse: (text) => text },
 };
 
-function parseParameter(scenario: string, name: string, spec: ParameterSpec, text: string): unknown {
-  const value = parseText(spec.kind, text);
+/** The schema of a parameter's text. Its error says what was expected, and the nearest allowed word. */
+function textOf(spec: ParameterSpec): z.ZodType<unknown, string> {
+  const expected = expectedOf(spec);
   const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY, oneOf } = spec;
-  const outside = typeof value === 'number' && (value < min || value > max);
-  const words = spec.kind === 'list' ? splitList(text) : [text];
-  const unknown = oneOf === undefined ? undefined : words.find((word) => !oneOf.includes(word));
-  if (value !== undefined && !outside && unknown === undefined) return value;
-  const near = oneOf === undefined ? '' : suggestion(unknown ?? text, oneOf);
-  throw new ParameterError(`${scenario}: ${name}: got '${text}', expected ${expectedOf(spec)}${near}`);
+  return textAs<ParameterValue[ParameterKind]>(expected, KINDS[spec.kind].parse).superRefine(
+    (value, context) => {
+      if (typeof value === 'number' && (value < min || value > max)) {
+        context.addIssue({ code: 'custom', message: expected });
+      }
+      const unknown =
+        oneOf === undefined ? undefined : [value].flat().find((word) => !oneOf.includes(String(word)));
+      if (unknown !== undefined) {
+        const near = suggestion(String(unknown), oneOf ?? []);
+        context.addIssue({ code: 'custom', message: `${expected}${near}` });
+      }
+    },
+  );
 }
 
 function expectedOf({ kind, min, max, oneOf }: ParameterSpec): string {
   if (oneOf !== undefined) return `${kind === 'list' ? 'some' : 'one'} of ${oneOf.join(', ')}`;
   const least = min === undefined ? '' : `, at least ${min}`;
   const most = max === undefined ? '' : `, at most ${max}`;
-  return `${EXPECTED[kind]}${least}${most}`;
+  return `${KINDS[kind].expected}${least}${most}`;
 }
 
-function parseText(kind: ParameterKind, text: string): ParameterValue[ParameterKind] | undefined {
-  switch (kind) {
-    case 'integer':
-      return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-    case 'number':
-      return /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined;
-    case 'duration':
-      return parseDurationMs(text);
-    case 'size':
-      return parseSize(text);
-    case 'text':
-    case 'node':
-      return text;
-    case 'boolean':
-      return text === 'true' ? true : text === 'false' ? false : undefined;
-    case 'list':
-      return splitList(text);
-    case 'sizes': {
-      const sizes = splitList(text).map(parseSize);
-      return sizes.length === 0 || sizes.includes(undefined) ? undefined : (sizes as number[]);
-    }
-  }
+function numberIn(text: string, form: RegExp): number | undefined {
+  return form.test(text) ? Number(text) : undefined;
+}
+
+function sizesIn(text: string): number[] | undefined {
+  const sizes = splitList(text).map(parseSizeBytes);
+  return sizes.length === 0 || sizes.includes(undefined) ? undefined : (sizes as number[]);
 }
 
 function splitList(text: string): string[] {
@@ -310,12 +310,6 @@ function splitList(text: string): string[] {
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '');
-}
-
-function parseSize(text: string): number | undefined {
-  const match = /^(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|KB|MB|GB)?$/.exec(text);
-  if (match === null) return undefined;
-  return Math.round(Number(match[1]) * SIZE_UNITS[(match[2] ?? '') as keyof typeof SIZE_UNITS]);
 }
 
 /** Collects what a running scenario asserts. */

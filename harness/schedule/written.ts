@@ -9,39 +9,33 @@
  */
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
-import { parseDurationMs } from '../base/words.ts';
+import { durationMs, textAs } from '../base/fields.ts';
 import type { FaultRequest } from '../faults/fault.ts';
 import { drawFaults } from './draw.ts';
 import { MILESTONES, type Milestone, type Schedule, type ScheduledFault } from './schedule.ts';
 
-const DURATION_EXPECTED = 'a duration such as 500ms, 15s or 1m30s';
-const duration = z.string({ error: DURATION_EXPECTED }).transform((text, context) => {
-  const ms = parseDurationMs(text);
-  if (ms === undefined) context.addIssue({ code: 'custom', message: DURATION_EXPECTED });
-  return ms ?? z.NEVER;
-});
-
 const EVENT_EXPECTED = `a count of ${MILESTONES.join(', ')}, such as 500 ${MILESTONES[0]}`;
-const event = z.string({ error: EVENT_EXPECTED }).transform((text, context) => {
+const event = textAs(EVENT_EXPECTED, (text) => {
   const [, count, what] = /^(\d{1,15}) (.+)$/.exec(text) ?? [];
-  if (MILESTONES.includes(what as Milestone)) return { after: Number(count), of: what as Milestone };
-  context.addIssue({ code: 'custom', message: EVENT_EXPECTED });
-  return z.NEVER;
+  return MILESTONES.includes(what as Milestone) ? { after: Number(count), of: what as Milestone } : undefined;
 });
 
 /** All other keys are the request of its fault. */
 const entry = z.looseObject({
-  at: duration.optional(),
+  at: durationMs.optional(),
   after: event.optional(),
-  for: duration.optional(),
+  for: durationMs.optional(),
   draw: z.array(z.string()).optional(),
-  every: duration.optional(),
-  shortest: duration.optional(),
-  longest: duration.optional(),
+  every: durationMs.optional(),
+  shortest: durationMs.optional(),
+  longest: durationMs.optional(),
 });
 type Entry = z.infer<typeof entry>;
 
-const document = z.strictObject({ duration, faults: z.array(entry, { error: 'a list of faults' }) });
+const document = z.strictObject({
+  duration: durationMs,
+  faults: z.array(entry, { error: 'a list of faults' }),
+});
 
 /** Without a gap there would be no end to them. */
 const EVERY_MIN_MS = 1;
@@ -71,14 +65,14 @@ export function parseWritten(
     );
     throw new HarnessError('DEFINITION_INVALID', mistakes.join('\n'));
   }
-  const { duration: durationMs, faults } = parsed.data;
+  const { duration, faults } = parsed.data;
   const all = faults.flatMap((one, index) => {
     const at = `${source}: faults.${index}`;
-    return one.draw === undefined ? [single(one, at)] : drawn(one, at, { nodes, durationMs, dice });
+    return one.draw === undefined ? [single(one, at)] : drawn(one, at, { nodes, durationMs: duration, dice });
   });
   return {
     schema: 1,
-    durationMs,
+    durationMs: duration,
     faults: all.map((fault, index) => ({ ...fault, id: `s${index + 1}` })),
     operations: [],
   };

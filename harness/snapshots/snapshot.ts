@@ -25,6 +25,7 @@ const FORMAT = 1;
 
 /** The part of a snapshot that every version can read. */
 export interface SnapshotHead {
+  /** Raised when older snapshots can no longer be started. */
   readonly format: number;
   /** Version of this package, which determines how nodes store their data. */
   readonly version: string;

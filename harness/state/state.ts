@@ -69,6 +69,7 @@ export interface NodeRecord {
 export interface BatchRecord {
   readonly id: string;
   readonly node: string;
+  /** It stamps 2^depth chunks. */
   readonly depth: number;
 }
 
@@ -81,18 +82,24 @@ export interface PreparedRecord {
 export interface PreparedUpload {
   readonly node: string;
   readonly reference: string;
+  /** Bytes; absent for a file or folder. */
   readonly size?: number;
   readonly path?: string;
 }
 
 /** Durations of the phases of a start, real milliseconds. */
 export interface Timings {
+  /** The chain and its contracts. */
   readonly chainMs: number;
+  /** The nodes, until all were ready. */
   readonly nodesMs: number;
+  /** Until every node had its peers; beside the batches. */
   readonly meshedMs: number;
+  /** Until every batch could be used; beside the peers. */
   readonly batchUsableMs: number;
   /** Absent when nothing was prepared. */
   readonly preparedMs?: number;
+  /** The whole start. */
   readonly totalMs: number;
 }
 

@@ -17,7 +17,7 @@ const SUBSCRIPTIONS_MAX = 1024;
 /** Must not throw and must not wait. */
 export type Deliver = (message: Uint8Array) => void;
 
-export class SubscriptionError extends Error {
+class SubscriptionError extends Error {
   readonly code = 'TOO_MANY_SUBSCRIPTIONS';
 
   constructor() {

@@ -2,6 +2,7 @@
  * What accounting adds to every chunk: prepare and apply of the asking and of the serving side. And what a cheque costs
  * on either side: its signature, its look at a chain in memory, its record.
  */
+
 import { type AccountingService, createAccounting } from '../../node/accounting/accounting.ts';
 import { createSigner } from '../../node/crypto/signer.ts';
 import { systemClock } from '../../node/env/clock.ts';
@@ -12,8 +13,9 @@ import { createSwap } from '../../node/protocols/swap/swap.ts';
 import { encodeCheque, type SignedCheque } from '../../node/swap/cheque.ts';
 import { ChequeStore } from '../../node/swap/cheque-store.ts';
 import { Chequebook } from '../../node/swap/chequebook.ts';
+import { CHAIN_ID, FACTORY, TOKEN } from '../unit/onchain/addresses.ts';
 import { memoryRecords, testKey } from '../unit/p2p/memory-nodes.ts';
-import { CHAIN_ID, FACTORY, SwapChain, TOKEN } from '../unit/swap/swap-chain.ts';
+import { SwapChain } from '../unit/swap/swap-chain.ts';
 import type { BenchResult } from './result.ts';
 
 export const name = 'accounting';

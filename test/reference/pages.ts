@@ -1,5 +1,5 @@
 /** Every page of `docs/reference`, from the tables that the code itself uses. */
-import { durationText } from '../../harness/base/words.ts';
+
 import { RESERVED_OPTIONS } from '../../harness/flavours/svc-options.ts';
 import { TestbedMetrics } from '../../harness/metrics/testbed.ts';
 import { definitionSchema, type JsonSchema, keyPaths } from '../../harness/plan/editor/json-schema.ts';
@@ -7,6 +7,7 @@ import { bundledScenarios, loadScenario } from '../../harness/run/catalogue.ts';
 import type { ParameterSpec, Scenario } from '../../harness/run/scenario.ts';
 import { tagsOf } from '../../harness/run/suites.ts';
 import { describeOptions } from '../../node/options.ts';
+import { durationText } from '../../node/units.ts';
 import { absolute, nodeMetrics } from '../unit/docs/repository.ts';
 import { apiPage } from './api.ts';
 import { commandsPage } from './commands.ts';

@@ -20,17 +20,17 @@ export interface SourceFile {
   readonly imports: readonly string[];
 }
 
-/** Every file of the rooms, without tests and without what is compiled to WebAssembly. */
-export function readSources(): SourceFile[] {
+const ROOMS = /^(node|chain|harness|scenarios|dashboards)\//;
+
+/** Every file of the rooms, or of other folders, without what is compiled to WebAssembly. */
+export function readSources(folders = ROOMS): SourceFile[] {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'], {
     cwd: ROOT,
     encoding: 'utf8',
   });
   return listed
     .split('\n')
-    .filter(
-      (path) => /^(node|chain|harness|scenarios|dashboards)\//.test(path) && !path.includes('/assembly/'),
-    )
+    .filter((path) => folders.test(path) && !path.includes('/assembly/'))
     .map((path) => {
       const text = readFileSync(join(ROOT, path), 'utf8');
       const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'((?:\.{1,2}\/|svcnet)[^']*)'/g)].map(

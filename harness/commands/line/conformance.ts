@@ -88,7 +88,7 @@ No row writes to the chain. Exits with 0 when no row is red, with 1 when one is,
 }
 
 /** A subcommand with the options that all kinds share. */
-export function gradedBy(parent: Command, name: string, description: string): Command {
+function gradedBy(parent: Command, name: string, description: string): Command {
   return parent
     .command(name)
     .description(description)

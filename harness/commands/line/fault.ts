@@ -1,16 +1,8 @@
 /** `svcnet fault`, `faults` and `heal` on the command line. */
 import type { Command } from 'commander';
-import type { CommandContext } from '../context.ts';
-import type { FaultFlags } from '../fault.ts';
+import type { ClusterCommand, RunCommand } from './values.ts';
 
-type Work = (flags: FaultFlags, context: CommandContext) => Promise<number | void>;
-type Run = (flags: FaultFlags, work: Work) => Promise<void>;
-
-export function addFaults(
-  program: Command,
-  about: (name: string, description: string) => Command,
-  run: Run,
-): void {
+export function addFaults(program: Command, about: ClusterCommand, run: RunCommand): void {
   // The kinds and their options are loaded with the command: svcnet fault --help lists them.
   program
     .command('fault')

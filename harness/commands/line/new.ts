@@ -1,11 +1,9 @@
 /** `svcnet new` on the command line. */
 import { type Command, InvalidArgumentError } from 'commander';
-import type { CommandContext } from '../context.ts';
 import type { NewFlags } from '../new-scenario.ts';
+import type { RunCommand } from './values.ts';
 
-type Work = (flags: NewFlags, context: CommandContext) => Promise<number | void>;
-
-export function addNew(program: Command, run: (flags: NewFlags, work: Work) => Promise<void>): void {
+export function addNew(program: Command, run: RunCommand): void {
   program
     .command('new')
     .description('write a template to start from')

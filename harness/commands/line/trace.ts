@@ -1,17 +1,11 @@
 /** `svcnet trace` on the command line. */
-import { type Command, InvalidArgumentError } from 'commander';
-import type { CommandContext } from '../context.ts';
+import { InvalidArgumentError } from 'commander';
 import type { TraceFlags } from '../trace.ts';
-import { whole } from './values.ts';
+import { type ClusterCommand, type RunCommand, whole } from './values.ts';
 
 const CHUNKS_MAX = 10_000;
 
-type Work = (flags: TraceFlags, context: CommandContext) => Promise<number | void>;
-
-export function addTrace(
-  about: (name: string, description: string) => Command,
-  run: (flags: TraceFlags, work: Work) => Promise<void>,
-): void {
+export function addTrace(about: ClusterCommand, run: RunCommand): void {
   about('trace', 'show which nodes store a chunk and the route it took')
     .argument('<reference>', 'address of a chunk, or reference of content: 64 or 128 hex digits', reference)
     .option(

@@ -1,17 +1,10 @@
 /** `svcnet ui` on the command line. */
-import type { Command } from 'commander';
-import type { CommandContext } from '../context.ts';
 import type { UiFlags } from '../ui.ts';
-import { whole } from './values.ts';
-
-type Work = (flags: UiFlags, context: CommandContext) => Promise<void>;
+import { type ClusterCommand, type RunCommand, whole } from './values.ts';
 
 const PORT = { min: 1024, max: 65_535 } as const;
 
-export function addUi(
-  about: (name: string, description: string) => Command,
-  run: (flags: UiFlags, work: Work) => Promise<void>,
-): void {
+export function addUi(about: ClusterCommand, run: RunCommand): void {
   about('ui', 'serve a live web page of a running cluster: ring, chunks, figures, balances, logs')
     .option('--port <port>', 'port of the page (default: a free port)', whole(PORT.min, PORT.max))
     .option('--open', 'open the page in the browser')

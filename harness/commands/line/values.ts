@@ -1,6 +1,7 @@
 /** Parsers of option values, each naming what it expected, and the options that several commands share. */
-import { InvalidArgumentError, Option } from 'commander';
-import { parseDurationMs, suggestion } from '../../base/words.ts';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { DURATION_EXPECTED, parseDurationMs } from '../../../node/units.ts';
+import { suggestion } from '../../base/words.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
 import type { Machine } from '../../export/export-request.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
@@ -18,6 +19,25 @@ export type RunCommand = <F>(
   flags: F,
   command: (flags: F, context: CommandContext) => Promise<number | void>,
 ) => Promise<void>;
+
+/** A command on one cluster, with the options that all of these share. */
+export type ClusterCommand = (name: string, description: string) => Command;
+
+export function clusterCommands(program: Command): ClusterCommand {
+  return (name, description) =>
+    program
+      .command(name)
+      .description(description)
+      .option('--name <cluster>', 'name of the cluster (default: the only one)')
+      .option('--json', 'print one JSON document and nothing else');
+}
+
+/** For commands that can start a cluster of several flavours. */
+export const MIXED_NOTE = `
+Add real Bees with --with bee=COUNT; --bee-binary or SVCNET_BEE_BINARY names the executable. In a cluster with a Bee,
+blocks are mined at the block time and never on demand, and every node uses the public network's payment-threshold and
+refresh-rate, even in the fast profile: a Bee blocklists peers that settle at another rate.
+`;
 
 export function whole(min: number, max: number): (text: string) => number {
   return (text) => {
@@ -96,7 +116,7 @@ export function withFlavours(): Option {
     .default([], 'none');
 }
 
-export function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {
+function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {
   const [, name = '', count = '1'] = /^([^=]*)(?:=(.*))?$/.exec(text) ?? [];
   return [...before, { flavour: word(FLAVOUR_NAMES)(name), count: whole(1, NODES_MAX)(count) }];
 }
@@ -128,11 +148,11 @@ export function bigFlag(text: string): bigint {
 export function durationFlag(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined) return ms;
-  throw new InvalidArgumentError('Expected a duration, for example 500ms, 15s or 24h.');
+  throw new InvalidArgumentError(`Expected ${DURATION_EXPECTED}.`);
 }
 
 export function intervalFlag(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined && ms >= INTERVAL_MS.min && ms <= INTERVAL_MS.max) return ms;
-  throw new InvalidArgumentError('Expected a duration from 100ms to 1h, for example 2s.');
+  throw new InvalidArgumentError(`Expected ${DURATION_EXPECTED}, from 100ms to 1h.`);
 }

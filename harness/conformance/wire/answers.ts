@@ -27,7 +27,7 @@ const NOTHING_HERE = 'nothing is stored here';
 const POLL_MS = 600_000;
 
 /** Something that happens once, with a wait for it. */
-export class Once<T> {
+class Once<T> {
   readonly #happened = Promise.withResolvers<T>();
   value: T | undefined;
 

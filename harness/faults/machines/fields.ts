@@ -1,7 +1,7 @@
 /** Fields shared by requests for machine and chain faults. */
 import { z } from 'zod';
-import { parseDurationMs } from '../../base/words.ts';
-import { duration, type FaultField, nodeName, parseNames } from '../fields.ts';
+import { parseDurationMs } from '../../../node/units.ts';
+import { duration, type FaultField, nodeName, parseNames, signedTextOr } from '../fields.ts';
 
 export const oneNode = z.strictObject({ node: nodeName });
 export type OneNode = z.infer<typeof oneNode>;
@@ -19,13 +19,7 @@ function numberIn(value: unknown): unknown {
 const SIGNED_EXPECTED = 'a duration such as 5m or -10s, or milliseconds';
 
 /** Forwards or back; becomes milliseconds. */
-export const signedDuration = z
-  .union([z.number(), z.string()], { error: SIGNED_EXPECTED })
-  .transform((value, context) => {
-    const ms = typeof value === 'number' ? value : signedMs(value);
-    if (ms === undefined) context.addIssue({ code: 'custom', message: SIGNED_EXPECTED });
-    return ms ?? z.NEVER;
-  });
+export const signedDuration = signedTextOr(SIGNED_EXPECTED, signedMs);
 
 function signedMs(text: string): number | undefined {
   const ms = parseDurationMs(text.replace(/^[-+]/, ''));

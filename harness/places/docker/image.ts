@@ -9,7 +9,7 @@ import type { ImageWatch } from '../driver.ts';
 import { type Engine, statusOf } from './engine.ts';
 import { buildContext, canBuild, DOCKERFILE, dependenciesFor, sourcesHash } from './sources.ts';
 
-export const IMAGE = 'svcnet';
+const IMAGE = 'svcnet';
 /** An image is found by what it was built from: its name may belong to another checkout by now. */
 const SOURCES_LABEL = 'svcnet.sources';
 const BUILD_COMMAND = `docker build -f ${DOCKERFILE} -t ${IMAGE} .`;

@@ -4,7 +4,7 @@
  */
 import { constants } from 'node:os';
 import type { ContainerInfo, ContainerInspectInfo } from 'dockerode';
-import { sizeText } from '../../base/words.ts';
+import { sizeText } from '../../../node/units.ts';
 import type { Exit, Observed } from '../driver.ts';
 import { type Engine, statusOf } from './engine.ts';
 import { ownedBy } from './names.ts';

@@ -117,6 +117,6 @@ export function environment(run: RunResult, pictures: readonly NetworkPicture[])
 const TITLES: Readonly<Record<string, string>> = { node: 'Node.js', cpu: 'CPU', memory: 'memory' };
 
 /** `2026-11-22 21:10:02 UTC` */
-export function utc(iso: string): string {
+function utc(iso: string): string {
   return `${iso.slice(0, 19).replace('T', ' ')} UTC`;
 }

@@ -6,27 +6,10 @@ import type { Host } from '../../../node/p2p/host.ts';
 import type { HostDeps, HostOptions } from '../../../node/p2p/peer-host.ts';
 import { HIVE } from '../../../node/protocols/hive/wire.ts';
 import { PRICING } from '../../../node/protocols/pricing/wire.ts';
-import type { KeyValueChange, KeyValueStore } from '../../../node/store/ports.ts';
 import type { Stage } from './behaviour.ts';
+import { memoryRecords } from './memory-records.ts';
 
 const KEY_SIZE = 32;
-
-/** Records in a map: what a store gives, without its durability. */
-export function memoryRecords(): KeyValueStore {
-  const records = new Map<string, Uint8Array>();
-  const apply = (change: KeyValueChange) => {
-    if ('put' in change) records.set(change.put, change.value.slice());
-    else records.delete(change.remove);
-  };
-  return {
-    get: (key) => records.get(key),
-    put: async (key, value) => apply({ put: key, value }),
-    remove: async (key) => apply({ remove: key }),
-    batch: async (changes) => changes.forEach(apply),
-    entries: (prefix) =>
-      [...records].filter(([key]) => key.startsWith(prefix)).sort(([a], [b]) => (a < b ? -1 : 1)),
-  };
-}
 
 export function newSigner({ random }: Pick<Stage, 'random'>): Signer {
   return createSigner(random.bytes(KEY_SIZE));

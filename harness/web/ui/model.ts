@@ -135,6 +135,6 @@ export function troubleOf({ state, problem, warmingUp }: NodeView): string | und
   return warmingUp ? 'warming up' : undefined;
 }
 
-export function linkKey({ a, b }: Pick<LinkView, 'a' | 'b'>): string {
+function linkKey({ a, b }: Pick<LinkView, 'a' | 'b'>): string {
   return `${a}-${b}`;
 }

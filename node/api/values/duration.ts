@@ -1,20 +1,16 @@
 /** Durations in the API's notation: `http-api-completion.md` 4.1. */
-const UNIT_NS = { ns: 1, us: 1e3, µs: 1e3, μs: 1e3, ms: 1e6, s: 1e9, m: 6e10, h: 3.6e12 } as const;
-const PART = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
+import { parseDurationMs } from '../../units.ts';
+
+const UNIT_MS = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1e3, m: 6e4, h: 3.6e6 } as const;
+const MINUTE_NS = 6e10;
 /** Longest duration that the public network's nodes can hold: 2^63 nanoseconds. */
-const MAX_NS = 2 ** 63;
+const MAX_MS = 2 ** 63 / 1e6;
 
 /** Milliseconds of `1m30s`, `500ms`, `0`, or a bare number of milliseconds; undefined when it is none of these. */
 export function parseDuration(text: string): number | undefined {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  let ns = 0;
-  PART.lastIndex = 0;
-  for (let at = 0; at < text.length; at = PART.lastIndex) {
-    const match = PART.exec(text);
-    if (match === null) return undefined;
-    ns += Number(match[1]) * UNIT_NS[match[2] as keyof typeof UNIT_NS];
-  }
-  return text === '' || ns >= MAX_NS ? undefined : ns / 1e6;
+  const ms = parseDurationMs(text, UNIT_MS);
+  return ms === undefined || ms >= MAX_MS ? undefined : ms;
 }
 
 /** Largest-unit form: `412ns`, `3.2µs`, `5.0018ms`, `1.5s`, `2m3s`, `1h0m0.5s`. */
@@ -24,8 +20,8 @@ export function formatDuration(ms: number): string {
   if (ns < 1e3) return `${ns}ns`;
   if (ns < 1e6) return `${decimal(ns, 3)}µs`;
   if (ns < 1e9) return `${decimal(ns, 6)}ms`;
-  const minutes = Math.floor(ns / UNIT_NS.m);
-  const seconds = `${decimal(ns - minutes * UNIT_NS.m, 9)}s`;
+  const minutes = Math.floor(ns / MINUTE_NS);
+  const seconds = `${decimal(ns - minutes * MINUTE_NS, 9)}s`;
   if (minutes === 0) return seconds;
   return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
 }

@@ -1,3 +1,4 @@
+/* oxlint-disable no-restricted-globals -- dates of given times, never of now */
 /** Times in HTTP and JSON notation. Pure: the moment always comes from the node's clock. */
 
 /** `Sun, 06 Nov 1994 08:49:37 GMT`. @param ms unix milliseconds */

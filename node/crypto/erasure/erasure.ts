@@ -26,7 +26,7 @@ for (let exponent = 0, power = 1; exponent < ORDER; exponent++) {
 }
 
 /** Fewer shards than the code needs: nothing can be recovered. */
-export class ErasureError extends Error {
+class ErasureError extends Error {
   readonly code = 'TOO_FEW_SHARDS';
 
   constructor(left: number, needed: number) {

@@ -2,9 +2,9 @@
  * Checks the files of a store before they are used. Files of another node are refused by name; a damaged or
  * missing index is rebuilt (`rebuild.ts`).
  */
-import { randomBytes } from 'node:crypto';
 import { existsSync, fstatSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemRandom } from '../../env/random.ts';
 import type { Entry } from '../backend.ts';
 import { StoreError } from '../errors.ts';
 import {
@@ -65,7 +65,8 @@ export function slotCount(slotFile: number): number {
 }
 
 function begin(slotFile: number, overlay: Uint8Array | undefined): FoundFiles {
-  const identity = newIdentity(overlay ?? new Uint8Array(32), randomBytes(16));
+  // The machine's randomness, also where the node's own is seeded: no two stores may be taken for one another.
+  const identity = newIdentity(overlay ?? new Uint8Array(32), systemRandom().bytes(16));
   writeSync(slotFile, encodeSlotsHead(identity), 0, SLOTS_HEAD_SIZE, 0);
   return { identity, broken: undefined };
 }

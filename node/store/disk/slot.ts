@@ -15,7 +15,7 @@ import { equalBytes } from '../../crypto/hex.ts';
  * Who brought a chunk with its stamp: an upload's chunk has to be pushed, the reserve's came from other
  * nodes.
  */
-export const HOLDERS = ['nobody', 'upload', 'reserve'] as const;
+const HOLDERS = ['nobody', 'upload', 'reserve'] as const;
 
 export interface Held {
   readonly by: Exclude<(typeof HOLDERS)[number], 'nobody'>;
@@ -35,7 +35,7 @@ const KIND_OFFSET = ADDRESS_OFFSET + ADDRESS_SIZE;
 const LENGTH_OFFSET = KIND_OFFSET + 1;
 const DATA_OFFSET = LENGTH_OFFSET + 2;
 
-export const CONTENT_SIZE_MAX = DATA_OFFSET + CHUNK_STORED_SIZE_MAX;
+const CONTENT_SIZE_MAX = DATA_OFFSET + CHUNK_STORED_SIZE_MAX;
 export const SLOT_SIZE = CONTENT_OFFSET + CONTENT_SIZE_MAX;
 
 const KINDS = ['cac', 'soc'] as const;

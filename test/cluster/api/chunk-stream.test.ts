@@ -1,52 +1,16 @@
 /** Uploads of chunks over a WebSocket: `http-api-completion.md` 6.1. */
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { DialectName } from '../../../node/api/dialect.ts';
-import { listen } from '../../../node/api/listen.ts';
-import { type Api, createApi } from '../../../node/api/server.ts';
-import type { NodeServices } from '../../../node/api/services.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { type Clock, systemClock } from '../../../node/env/clock.ts';
+import type { Clock } from '../../../node/env/clock.ts';
 import { BATCH, stampOf } from '../../unit/api/fake-postage.ts';
-import { type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
+import { hurried, type Running, startApi } from './kit.ts';
 
-interface Running {
-  readonly api: Api;
-  readonly url: string;
-  readonly turn: Knobs;
-  readonly services: NodeServices;
-}
-
-const running: Api[] = [];
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((api) => api.stop()));
-});
-
-async function start(dialect: DialectName = 'svc', clock: Clock = systemClock()): Promise<Running> {
-  const turn = knobs();
-  const services = { ...(await simulatedNode(turn)), clock };
-  const api = createApi(
-    {
-      address: '127.0.0.1:0',
-      dialect,
-      corsAllowedOrigins: [],
-      allowedHosts: [],
-      tokens: {},
-      idleTimeoutMs: 120_000,
-    },
-    services,
-    listen,
-  );
-  await api.start();
-  running.push(api);
-  return { api, turn, services, url: `ws://${api.addresses.main}/chunks/stream` };
-}
-
-/** A clock whose waits are shorter. */
-function hurried(times: number): Clock {
-  const clock = systemClock();
-  return { ...clock, timer: (ms, wake) => clock.timer(ms / times, wake) };
+async function start(dialect: DialectName = 'svc', clock?: Clock): Promise<Running & { url: string }> {
+  const started = await startApi({ dialect }, clock);
+  return { ...started, url: `ws://${started.address}/chunks/stream` };
 }
 
 interface Stream {

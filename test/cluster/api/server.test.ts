@@ -3,48 +3,19 @@ import { connect, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { Client, request } from 'undici';
-import { afterEach, describe, expect, test, vi } from 'vitest';
-import { ApiStartError, listen } from '../../../node/api/listen.ts';
-import { type Api, createApi } from '../../../node/api/server.ts';
-import type { NodeServices } from '../../../node/api/services.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { ApiStartError } from '../../../node/api/listen.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../../../node/chunk/chunk.ts';
 import { decodeSpan } from '../../../node/chunk/span.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { type Clock, systemClock } from '../../../node/env/clock.ts';
+import type { Clock } from '../../../node/env/clock.ts';
 import { BATCH } from '../../unit/api/fake-postage.ts';
-import { type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
+import { hurried, newApi, type Running, startApi } from './kit.ts';
 
-interface Running {
-  readonly api: Api;
-  readonly main: string;
-  readonly port: number;
-  readonly services: NodeServices;
-  readonly turn: Knobs;
-}
-
-const running: Api[] = [];
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((api) => api.stop()));
-});
-
-async function start(clock: Clock = systemClock()): Promise<Running> {
-  const turn = knobs();
-  const services = { ...(await simulatedNode(turn)), clock };
-  const options = {
-    address: '127.0.0.1:0',
-    debugAddress: '127.0.0.1:0',
-    dialect: 'svc',
-    corsAllowedOrigins: [],
-    allowedHosts: [],
-    tokens: {},
-    idleTimeoutMs: 120_000,
-  } as const;
-  const api = createApi(options, services, listen);
-  await api.start();
-  running.push(api);
-  const port = Number(api.addresses.main?.split(':')[1]);
-  return { api, main: `http://${api.addresses.main}`, port, services, turn };
+async function start(clock?: Clock): Promise<Running & { main: string }> {
+  const started = await startApi({ debugAddress: '127.0.0.1:0' }, clock);
+  return { ...started, main: `http://${started.address}` };
 }
 
 /** Opens a socket and writes; the test reads and ends it. */
@@ -55,12 +26,6 @@ async function raw(port: number, bytes: string | Buffer): Promise<Socket> {
   socket.on('error', () => undefined);
   socket.write(bytes);
   return socket;
-}
-
-/** A clock whose limits are a thousand times shorter. */
-function hurried(): Clock {
-  const clock = systemClock();
-  return { ...clock, timer: (ms, wake) => clock.timer(ms / 1000, wake) };
 }
 
 function uploadHead(length: number, deferred = true): string {
@@ -115,7 +80,7 @@ describe('uploads that break off', () => {
   });
 
   test('an upload whose client stops sending is answered, closed and rolled back', async () => {
-    const { main, port, turn, services } = await start(hurried());
+    const { main, port, turn, services } = await start(hurried(1000));
     await services.store.tags.create();
     const socket = await raw(port, `${uploadHead(1_000_000)}some of it`);
     expect(await text(socket)).toMatch(
@@ -261,7 +226,7 @@ describe('downloads', () => {
   });
 
   test('a reader that never reads is cut off, and its slot is freed', async () => {
-    const { main, port, turn } = await start(hurried());
+    const { main, port, turn } = await start(hurried(1000));
     const { reference, chunks } = largeFile();
     for (const chunk of chunks) turn.network.set(toHex(chunk.address), chunk);
     const stalled = await raw(port, `GET /bytes/${reference} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
@@ -365,18 +330,7 @@ describe('connections', () => {
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const bound = taken.address();
     const address = `127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
-    const api = createApi(
-      {
-        address,
-        dialect: 'svc',
-        corsAllowedOrigins: [],
-        allowedHosts: [],
-        tokens: {},
-        idleTimeoutMs: 120_000,
-      },
-      await simulatedNode(knobs()),
-      listen,
-    );
+    const { api } = await newApi({ address });
     const error = await api.start().catch((reason: unknown) => reason);
     taken.close();
     expect(error).toBeInstanceOf(ApiStartError);

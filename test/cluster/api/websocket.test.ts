@@ -1,57 +1,19 @@
 /** WebSockets on real sockets: the handshake, and clients that are slow, rude or gone. */
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { listen } from '../../../node/api/listen.ts';
-import { type Api, createApi } from '../../../node/api/server.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { type Clock, systemClock } from '../../../node/env/clock.ts';
+import type { Clock } from '../../../node/env/clock.ts';
 import { topicOf } from '../../../node/pss/trojan.ts';
-import { type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
+import { hurried, type Running, startApi } from './kit.ts';
 
 const ADDRESS = '12'.repeat(32);
 const OPENED = 'HTTP/1.1 101 Switching Protocols\r\n';
 
-interface Running {
-  readonly api: Api;
-  readonly port: number;
-  readonly turn: Knobs;
-  readonly url: string;
-}
-
-const running: Api[] = [];
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((api) => api.stop()));
-});
-
-async function start(clock: Clock = systemClock()): Promise<Running> {
-  const turn = knobs();
-  const services = { ...(await simulatedNode(turn)), clock };
-  const options = {
-    address: '127.0.0.1:0',
-    dialect: 'svc',
-    corsAllowedOrigins: ['http://app.test'],
-    allowedHosts: [],
-    tokens: {},
-    idleTimeoutMs: 120_000,
-  } as const;
-  const api = createApi(options, services, listen);
-  await api.start();
-  running.push(api);
-  const port = Number(api.addresses.main?.split(':')[1]);
-  return { api, port, turn, url: `ws://127.0.0.1:${port}` };
-}
-
-/** A clock whose waits are a hundred times shorter. */
-function hurried(): Clock {
-  const clock = systemClock();
-  return {
-    ...clock,
-    sleep: (ms, signal) => clock.sleep(ms / 100, signal),
-    timer: (ms, wake) => clock.timer(ms / 100, wake),
-    deadline: (ms, parent) => clock.deadline(ms / 100, parent),
-  };
+async function start(clock?: Clock): Promise<Running & { url: string }> {
+  const started = await startApi({ corsAllowedOrigins: ['http://app.test'] }, clock);
+  return { ...started, url: `ws://${started.address}` };
 }
 
 async function open(url: string, headers: Record<string, string> = {}): Promise<WebSocket> {
@@ -213,7 +175,7 @@ describe('a subscription', () => {
   });
 
   test('is pinged every minute', async () => {
-    const { url } = await start(hurried());
+    const { url } = await start(hurried(100));
     const socket = await open(`${url}/pss/subscribe/topic`);
     let pings = 0;
     socket.on('ping', () => pings++);
@@ -221,7 +183,7 @@ describe('a subscription', () => {
   });
 
   test('of a client that does not read ends four seconds after its connection has filled up', async () => {
-    const { url, turn } = await start(hurried());
+    const { url, turn } = await start(hurried(100));
     const slow = await open(`${url}/pss/subscribe/topic`);
     const quick = await open(`${url}/pss/subscribe/topic`);
     await vi.waitFor(() => expect(turn.subscriptions.size).toBe(2));

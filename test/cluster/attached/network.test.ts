@@ -1,9 +1,8 @@
 /** A network of one state folder, attached from another: like a network started elsewhere. */
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HarnessError } from '../../../harness/base/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -15,8 +14,8 @@ import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { defineScenario, type Scenario } from '../../../harness/run/scenario.ts';
 import { readRecord } from '../../../harness/state/state.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
+import { startSvcnet } from '../svcnet.ts';
 
-const CLI = resolve(import.meta.dirname, '../../../harness/cli.ts');
 const SCENARIO_MS = 300_000;
 const SEED = 771n;
 
@@ -36,14 +35,7 @@ afterAll(async () => {
 
 const endpointsOf = ({ nodes }: Cluster) => nodes.map(({ api, debug }) => ({ api, debug }));
 
-async function svcnet(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  return new Promise((done) => {
-    const env = { ...process.env, SVCNET_STATE: stateDir, NO_COLOR: '1' };
-    execFile(process.execPath, [CLI, ...args], { env }, (error, stdout, stderr) => {
-      done({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-    });
-  });
-}
+const svcnet = (...args: string[]) => startSvcnet(args, { stateDir, env: { NO_COLOR: '1' } }).finished;
 
 async function run(
   name: string,

@@ -45,7 +45,7 @@ export function claimProofs(
 }
 
 /** The elements and the segment of their payload that a seed selects. */
-export function drawn(seed: string): { x1: number; x2: number; segment: number } {
+function drawn(seed: string): { x1: number; x2: number; segment: number } {
   const x1 = Number(BigInt(seed) % 15n);
   const other = Number(BigInt(seed) % 14n);
   return { x1, x2: other >= x1 ? other + 1 : other, segment: Number(BigInt(seed) % 128n) };

@@ -1,13 +1,12 @@
 /** The preset as its users see it: started by the command line, reached at its well-known ports by the official client. */
-import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Bee, type BZZ } from '@ethersphere/bee-js';
 import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
 import { eventually } from '../node/kit.ts';
+import { startSvcnet } from '../svcnet.ts';
 
-const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const START_LIMIT = '120s';
 
 export const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-factory-'));
@@ -40,20 +39,7 @@ export async function stopPreset(): Promise<void> {
   if (code !== 0) throw new Error(stderr);
 }
 
-export interface Said {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-export function svcnet(...args: string[]): Promise<Said> {
-  const env = { ...process.env, SVCNET_STATE: stateDir };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [CLI, ...args], { env }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-    });
-  });
-}
+export const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
 
 /** What `up` has printed. */
 export function started(): ClusterDocument {

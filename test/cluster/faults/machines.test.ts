@@ -1,5 +1,4 @@
 /** Every fault of machines and of the chain that the drivers of this package support, on one cluster: what it counts, and that it heals. */
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,9 +7,9 @@ import { WRONG_ANSWERS } from '../../../chain/wrong-answers.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { Fault, FaultRequest } from '../../../harness/faults/fault.ts';
 import { hadEffect } from '../../../harness/faults/fault.ts';
+import { startSvcnet } from '../svcnet.ts';
 import { everyKindMeasured } from './measured.ts';
 
-const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const soon = { timeout: 30_000, interval: 50 };
 let folder: string;
 let net: Cluster;
@@ -153,17 +152,15 @@ async function effectNow(): Promise<Fault['effect']> {
   return (await net.faults.list())[0]?.effect ?? {};
 }
 
-function svcnet(...args: string[]) {
-  const child = spawn(process.execPath, [CLI, ...args], {
-    env: { ...process.env, SVCNET_STATE: join(folder, 'state') },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let stderr = '';
-  child.stderr.on('data', (piece) => (stderr += String(piece)));
-  const finished = new Promise<{ code: number | null; stderr: string }>((resolve) => {
-    child.once('close', (code) => resolve({ code, stderr }));
-  });
-  return { child, finished };
+const svcnet = (...args: string[]) => startSvcnet(args, { stateDir: join(folder, 'state') });
+
+async function storesAgain(): Promise<void> {
+  const tried = () =>
+    upload().then(
+      () => 'stored',
+      () => 'refused',
+    );
+  await expect.poll(tried, soon).toBe('stored');
 }
 
 describe('the disk of a node', () => {
@@ -174,16 +171,7 @@ describe('the disk of a node', () => {
     expect((await net.node(1).bytes.download(reference)).length).toBeGreaterThan(0);
     expect(hadEffect({ effect: await fault.effect() })).toBe(true);
     await net.faults.heal();
-    await expect
-      .poll(
-        () =>
-          upload().then(
-            () => 'stored',
-            () => 'refused',
-          ),
-        soon,
-      )
-      .toBe('stored');
+    await storesAgain();
   });
 
   test.each([
@@ -194,16 +182,7 @@ describe('the disk of a node', () => {
     await expect(upload()).rejects.toThrow();
     expect((await fault.effect())['writes refused']).toBeGreaterThan(0);
     await net.faults.heal();
-    await expect
-      .poll(
-        () =>
-          upload().then(
-            () => 'stored',
-            () => 'refused',
-          ),
-        soon,
-      )
-      .toBe('stored');
+    await storesAgain();
   });
 
   test('that is slow delays writes, and loses none', async () => {

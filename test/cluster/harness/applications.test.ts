@@ -1,5 +1,4 @@
 /** What browser applications need: fixed ports, allowed origins, accounts with keys. */
-import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +6,8 @@ import { Contract, JsonRpcProvider, Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { freeRange } from '../node/kit.ts';
+import { startSvcnet } from '../svcnet.ts';
 
-const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const ORIGIN = 'http://localhost:3000';
 
 let stateDir: string;
@@ -25,14 +24,7 @@ afterAll(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-function svcnet(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const env = { ...process.env, SVCNET_STATE: stateDir };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [CLI, ...args], { env }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-    });
-  });
-}
+const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
 
 test('nodes and the chain have the ports of the range', () => {
   expect(net.nodes.map(({ api, debug }) => [api, debug])).toEqual([

@@ -1,5 +1,4 @@
 /** The command line as scripts and people use it. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
 import type { FailureDocument } from '../../../harness/commands/failure.ts';
+import { startSvcnet } from '../svcnet.ts';
 
-const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 let folder: string;
 
 beforeAll(() => {
@@ -18,30 +17,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-interface Finished {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function start(args: readonly string[]): { child: ChildProcess; finished: Promise<Finished> } {
-  const child = spawn(process.execPath, [CLI, ...args], {
-    env: { ...process.env, SVCNET_STATE: join(folder, 'state') },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let stdout = '';
-  let stderr = '';
-  child.stdout?.on('data', (piece) => (stdout += String(piece)));
-  child.stderr?.on('data', (piece) => (stderr += String(piece)));
-  const finished = new Promise<Finished>((resolve) => {
-    child.once('close', (code) => resolve({ code, stdout, stderr }));
-  });
-  return { child, finished };
-}
-
-function svcnet(...args: string[]): Promise<Finished> {
-  return start(args).finished;
-}
+const start = (args: readonly string[]) => startSvcnet(args, { stateDir: join(folder, 'state') });
+const svcnet = (...args: string[]) => start(args).finished;
 
 function clusters(): string[] {
   const path = join(folder, 'state', 'clusters');
@@ -123,11 +100,7 @@ test.each([
     ['up', '-n', '2', '--timeout', '50ms'],
     'the cluster has not started within 50 ms: chain: anvil, 7 contracts',
   ],
-  [
-    'a limit without a unit',
-    ['up', '--timeout', '90'],
-    'Expected a duration, for example 500ms, 15s or 24h.',
-  ],
+  ['a limit without a unit', ['up', '--timeout', '90'], 'Expected a duration such as 500ms, 15s or 1m30s.'],
   [
     'a flag for a fresh cluster on a running one',
     ['run', 'smoke', '--name', 'local', '--credit', 'low', '-n', '3'],

@@ -1,5 +1,5 @@
 /** `svcnet dashboards` with programs that only answer: how they are found, watched and ended. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,8 +12,8 @@ import { isAlive, type ProcessId } from '../../../harness/machine/processes.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { defineScenario } from '../../../harness/run/scenario.ts';
 import { readRecord, writeRecord } from '../../../harness/state/state.ts';
+import { type Started, startSvcnet } from '../svcnet.ts';
 
-const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const WITHIN = { timeoutMs: 60_000 };
 /** Each test starts the command line several times. */
 vi.setConfig({ testTimeout: 180_000 });
@@ -62,23 +62,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-interface Command {
-  readonly child: ChildProcess;
-  readonly said: { out: string; err: string };
-  readonly ended: Promise<number | null>;
-}
-
-function svcnet(args: readonly string[], env: Readonly<Record<string, string>> = {}): Command {
-  const child = spawn(process.execPath, [CLI, 'dashboards', ...args], {
-    env: { ...process.env, SVCNET_STATE: stateDir, DOCKER_HOST: NO_ENGINE, PATH: bin, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+function svcnet(args: readonly string[], env: Readonly<Record<string, string>> = {}): Started {
+  const command = startSvcnet(['dashboards', ...args], {
+    stateDir,
+    env: { DOCKER_HOST: NO_ENGINE, PATH: bin, ...env },
   });
-  children.push(child);
-  const said = { out: '', err: '' };
-  child.stdout.on('data', (data: Buffer) => (said.out += data.toString()));
-  child.stderr.on('data', (data: Buffer) => (said.err += data.toString()));
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  return { child, said, ended };
+  children.push(command.child);
+  return command;
 }
 
 interface Document {
@@ -86,20 +76,20 @@ interface Document {
 }
 
 /** A command that has said where its servers are. */
-async function running(...args: string[]): Promise<Command & { document: Document; processes: ProcessId[] }> {
+async function running(...args: string[]): Promise<Started & { document: Document; processes: ProcessId[] }> {
   const command = svcnet(['--json', '--port', '0', '--grafana-port', '0', ...args]);
   await until(
     'it does not say where its servers are',
     () => {
-      if (command.child.exitCode !== null) throw new Error(command.said.err);
+      if (command.child.exitCode !== null) throw new Error(command.said.stderr);
       return Promise.resolve(
-        command.said.out.endsWith('}\n') ? { done: undefined } : { missing: command.said.out },
+        command.said.stdout.endsWith('}\n') ? { done: undefined } : { missing: command.said.stdout },
       );
     },
     WITHIN,
   );
   const processes = (readRunning(net.folder)?.servers ?? []).map(({ process }) => process as ProcessId);
-  return { ...command, document: JSON.parse(command.said.out) as Document, processes };
+  return { ...command, document: JSON.parse(command.said.stdout) as Document, processes };
 }
 
 const targets = () =>
@@ -114,7 +104,7 @@ function addressIn(file: string): string {
 }
 
 test('both servers answer, every node is a target, and an interruption removes everything but the data', async () => {
-  const { child, ended, document, processes } = await running('--grafana', grafana);
+  const { child, finished, document, processes } = await running('--grafana', grafana);
   expect(document.servers).toMatchObject([
     { name: 'prometheus', source: prometheus },
     { name: 'grafana', source: grafana },
@@ -133,7 +123,7 @@ test('both servers answer, every node is a target, and an interruption removes e
     WITHIN,
   );
   child.kill('SIGINT');
-  expect(await ended).toBe(130);
+  expect((await finished).code).toBe(130);
   expect(processes.map(isAlive)).toEqual([false, false]);
   expect(readRunning(net.folder)).toBeUndefined();
   expect(existsSync(join(net.folder, 'dashboards/prometheus/prometheus.yml'))).toBe(true);
@@ -142,35 +132,35 @@ test('both servers answer, every node is a target, and an interruption removes e
 test('a second command for the same cluster is refused; --stop ends the first, which says so', async () => {
   const first = await running('--no-grafana');
   const second = svcnet(['--port', '0', '--no-grafana']);
-  expect(await second.ended).toBe(2);
-  expect(second.said.err).toContain(
+  expect((await second.finished).code).toBe(2);
+  expect(second.said.stderr).toContain(
     `started by process ${first.child.pid}: ${first.document.servers[0]?.url}`,
   );
-  expect(second.said.err).toContain('svcnet dashboards --name net --stop');
+  expect(second.said.stderr).toContain('svcnet dashboards --name net --stop');
   const stop = svcnet(['--stop']);
-  expect(await stop.ended).toBe(0);
-  expect(stop.said.out).toContain('stopped Prometheus of net');
-  expect(await first.ended).toBe(0);
-  expect(first.said.err).toContain('stopped by another command');
+  expect((await stop.finished).code).toBe(0);
+  expect(stop.said.stdout).toContain('stopped Prometheus of net');
+  expect((await first.finished).code).toBe(0);
+  expect(first.said.stderr).toContain('stopped by another command');
   expect(first.processes.map(isAlive)).toEqual([false]);
   const again = svcnet(['--stop']);
-  expect(await again.ended).toBe(0);
-  expect(again.said.out).toContain('no dashboards of net are running');
+  expect((await again.finished).code).toBe(0);
+  expect(again.said.stdout).toContain('no dashboards of net are running');
 });
 
 test('the next command replaces what a killed one has left', async () => {
   const killed = await running('--no-grafana');
   killed.child.kill('SIGKILL');
-  await killed.ended;
+  await killed.finished;
   expect(killed.processes.map(isAlive)).toEqual([true]);
   const next = await running('--no-grafana');
   expect(killed.processes.map(isAlive)).toEqual([false]);
   next.child.kill('SIGTERM');
-  await next.ended;
+  await next.finished;
 });
 
 test('nodes added later are scraped too', async () => {
-  const { child, ended } = await running('--no-grafana');
+  const { child, finished } = await running('--no-grafana');
   const record = readRecord(stateDir, 'net');
   const [node] = record?.nodes ?? [];
   if (record === undefined || node === undefined) throw new Error('the cluster has no record');
@@ -182,11 +172,11 @@ test('nodes added later are scraped too', async () => {
   );
   writeRecord(stateDir, record);
   child.kill('SIGINT');
-  await ended;
+  await finished;
 });
 
 test('a run is scraped while it runs, and a last time when its result is known', async () => {
-  const { child, ended } = await running('--no-grafana');
+  const { child, finished } = await running('--no-grafana');
   const file = join(net.folder, 'dashboards/prometheus/targets/testbed-a-run.json');
   let url = '';
   const seen: string[] = [];
@@ -225,15 +215,15 @@ test('a run is scraped while it runs, and a last time when its result is known',
   expect((await run).passed).toBe(true);
   expect(existsSync(file)).toBe(false);
   child.kill('SIGINT');
-  await ended;
+  await finished;
 });
 
 test('a server that ends by itself is an error with its last output', async () => {
-  const { document, said, ended } = await running('--no-grafana');
+  const { document, said, finished } = await running('--no-grafana');
   await expect(fetch(`${document.servers[0]?.url}/end`)).rejects.toThrow();
-  expect(await ended).toBe(2);
-  expect(said.err).toContain('Prometheus has ended by itself');
-  expect(said.err).toContain('the last words');
+  expect((await finished).code).toBe(2);
+  expect(said.stderr).toContain('Prometheus has ended by itself');
+  expect(said.stderr).toContain('the last words');
 });
 
 test('a port in use is an error that names the process', async () => {
@@ -241,30 +231,30 @@ test('a port in use is an error that names the process', async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
   const command = svcnet(['--port', String(port), '--no-grafana']);
-  expect(await command.ended).toBe(2);
-  expect(command.said.err).toContain(`port ${port} of 127.0.0.1 is in use: Prometheus wants it`);
-  if (process.platform === 'linux') expect(command.said.err).toContain(`process ${process.pid} has it`);
-  expect(command.said.err).toContain('--port, or 0 for any free port');
+  expect((await command.finished).code).toBe(2);
+  expect(command.said.stderr).toContain(`port ${port} of 127.0.0.1 is in use: Prometheus wants it`);
+  if (process.platform === 'linux') expect(command.said.stderr).toContain(`process ${process.pid} has it`);
+  expect(command.said.stderr).toContain('--port, or 0 for any free port');
   server.close();
 });
 
 test('without Prometheus and without Docker the error says how to get it', async () => {
   const command = svcnet(['--json'], { PATH: '/nowhere' });
-  expect(await command.ended).toBe(2);
-  expect(command.said.err).toMatch(
+  expect((await command.finished).code).toBe(2);
+  expect(command.said.stderr).toMatch(
     /Prometheus is not on the path, neither --prometheus nor SVCNET_PROMETHEUS names it/,
   );
-  expect(command.said.err).toContain('apt-get install prometheus');
-  expect(JSON.parse(command.said.out)).toMatchObject({ error: { code: 'PROGRAM_NOT_FOUND' } });
+  expect(command.said.stderr).toContain('apt-get install prometheus');
+  expect(JSON.parse(command.said.stdout)).toMatchObject({ error: { code: 'PROGRAM_NOT_FOUND' } });
 });
 
 test('starts only Prometheus when Grafana is missing, and says how to get it', async () => {
-  const { child, said, ended, document } = await running();
+  const { child, said, finished, document } = await running();
   expect(document.servers.map(({ name }) => name)).toEqual(['prometheus']);
-  expect(said.err).toContain('without Grafana: Grafana is not on the path');
-  expect(said.err).toContain('https://grafana.com/grafana/download');
+  expect(said.stderr).toContain('without Grafana: Grafana is not on the path');
+  expect(said.stderr).toContain('https://grafana.com/grafana/download');
   child.kill('SIGINT');
-  await ended;
+  await finished;
 });
 
 test('removing a cluster ends its dashboards, even those whose command was killed', async () => {
@@ -275,7 +265,7 @@ test('removing a cluster ends its dashboards, even those whose command was kille
       'it does not run',
       () =>
         Promise.resolve(
-          command.said.out.endsWith('}\n') ? { done: undefined } : { missing: command.said.err },
+          command.said.stdout.endsWith('}\n') ? { done: undefined } : { missing: command.said.stderr },
         ),
       WITHIN,
     );
@@ -284,18 +274,18 @@ test('removing a cluster ends its dashboards, even those whose command was kille
   };
   const killed = await start();
   killed.child.kill('SIGKILL');
-  await killed.ended;
+  await killed.finished;
   const watching = await start();
   await other.stop();
   expect([killed.process, watching.process].map(isAlive)).toEqual([false, false]);
-  expect(await watching.ended).toBe(1);
-  expect(watching.said.err).toContain("cluster 'other' has been removed");
+  expect((await watching.finished).code).toBe(1);
+  expect(watching.said.stderr).toContain("cluster 'other' has been removed");
   expect(existsSync(other.folder)).toBe(false);
 });
 
 test('without a cluster the error says how to start one', async () => {
   const command = svcnet([], { SVCNET_STATE: join(folder, 'nothing') });
-  expect(await command.ended).toBe(2);
-  expect(command.said.err).toContain('no cluster in');
-  expect(command.said.err).toContain('svcnet up');
+  expect((await command.finished).code).toBe(2);
+  expect(command.said.stderr).toContain('no cluster in');
+  expect(command.said.stderr).toContain('svcnet up');
 });

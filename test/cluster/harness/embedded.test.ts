@@ -13,8 +13,8 @@ import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { isAlive, labelled, type ProcessId, processOf } from '../../../harness/machine/processes.ts';
 import type { Incident } from '../../../harness/nodes/membership.ts';
 import { readRecord } from '../../../harness/state/state.ts';
+import { startSvcnet } from '../svcnet.ts';
 
-const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const LIBRARY = join(import.meta.dirname, '../../../harness/index.ts');
 const WATCHDOG = join(import.meta.dirname, '../../../harness/places/embedded/watchdog.ts');
 const WAIT = { timeoutMs: 30_000 };
@@ -34,16 +34,7 @@ function processesOf(name: string): ProcessId[] {
   return labelled(readRecord(stateDir, name)?.token ?? 'no such cluster');
 }
 
-async function svcnet(...args: string[]): Promise<{ code: number; out: string }> {
-  const child = spawn(process.execPath, [CLI, ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, SVCNET_STATE: stateDir },
-  });
-  let out = '';
-  child.stdout.on('data', (part: Buffer) => (out += part.toString()));
-  const [code] = (await once(child, 'close')) as [number];
-  return { code, out };
-}
+const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
 
 async function listens(url: string): Promise<boolean> {
   const { port, hostname } = new URL(url);
@@ -112,8 +103,8 @@ describe('a cluster in this process', () => {
   });
 
   test('can be inspected and changed by other processes', async () => {
-    const { out } = await svcnet('ps', '--name', 'here', '--json');
-    expect((JSON.parse(out) as { nodes: { pid: number }[] }).nodes.map(({ pid }) => pid)).toEqual([
+    const { stdout } = await svcnet('ps', '--name', 'here', '--json');
+    expect((JSON.parse(stdout) as { nodes: { pid: number }[] }).nodes.map(({ pid }) => pid)).toEqual([
       process.pid,
       process.pid,
       process.pid,
@@ -210,7 +201,7 @@ describe('nodes held in the background', () => {
   }
 
   async function up(name: string): Promise<Up> {
-    const { out } = await svcnet(
+    const { stdout } = await svcnet(
       'up',
       '-n',
       '2',
@@ -221,14 +212,14 @@ describe('nodes held in the background', () => {
       '--no-batches',
       '--json',
     );
-    return JSON.parse(out) as Up;
+    return JSON.parse(stdout) as Up;
   }
 
   test('are ended along with a process that no longer answers, and are shown as paused until then', async () => {
     const { nodes } = await up('stopped');
     process.kill(nodes[0]?.pid ?? 0, 'SIGSTOP');
-    const { out } = await svcnet('ps', '--name', 'stopped', '--json');
-    expect(out).toContain('"name": "node-1"');
+    const { stdout } = await svcnet('ps', '--name', 'stopped', '--json');
+    expect(stdout).toContain('"name": "node-1"');
     const called = performance.now();
     const { code } = await svcnet('down', '--name', 'stopped');
     expect(performance.now() - called).toBeLessThan(15_000);
@@ -242,8 +233,8 @@ describe('nodes held in the background', () => {
     for (const node of ['node-0', 'node-1']) {
       expect((await svcnet('start', node, '--name', 'again')).code).toBe(0);
     }
-    const { out } = await svcnet('status', '--name', 'again', '--json');
-    expect(JSON.parse(out)).toMatchObject({ problems: [], nodes: [{ peers: 1 }, { peers: 1 }] });
+    const { stdout } = await svcnet('status', '--name', 'again', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ problems: [], nodes: [{ peers: 1 }, { peers: 1 }] });
     expect((await svcnet('down', '--name', 'again')).code).toBe(0);
   });
 });
@@ -303,17 +294,14 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of the starter (%
   test('down removes a start that was killed half-way, which no record describes completely', async () => {
     await untouched(async () => {
       const name = `half-${driver}`;
-      const starting = spawn(process.execPath, [CLI, 'up', '-n', '3', '--driver', driver, '--name', name], {
-        stdio: 'ignore',
-        env: { ...process.env, SVCNET_STATE: stateDir },
-      });
+      const starting = startSvcnet(['up', '-n', '3', '--driver', driver, '--name', name], { stateDir });
       // The chain runs, and nodes are about to start.
       await until(
         'nothing has been started',
         async () => (processesOf(name).length >= 3 ? { done: true } : { missing: 'no process' }),
         WAIT,
       );
-      starting.kill('SIGKILL');
+      starting.child.kill('SIGKILL');
       const processes = processesOf(name);
       expect(processes.length).toBeGreaterThan(0);
       const { code } = await svcnet('down', '--name', name);
@@ -325,7 +313,7 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of the starter (%
   test('down removes a cluster whose processes were all killed', async () => {
     await untouched(async () => {
       const name = `killed-${driver}`;
-      const { out } = await svcnet(
+      const { stdout } = await svcnet(
         'up',
         '-n',
         '2',
@@ -336,7 +324,7 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of the starter (%
         '--no-batches',
         '--json',
       );
-      const { nodes } = JSON.parse(out) as { nodes: { api: string; pid: number }[] };
+      const { nodes } = JSON.parse(stdout) as { nodes: { api: string; pid: number }[] };
       // The one process of all nodes, or the first of them; and the chain, whose Anvil has no record.
       const first = processOf(nodes[0]?.pid ?? 0);
       process.kill(first?.pid ?? 0, 'SIGKILL');

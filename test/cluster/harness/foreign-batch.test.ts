@@ -1,7 +1,5 @@
 /** Batches that belong to the key of a client: bought by the testbed, used for stamps by the client. */
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,8 +8,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
+import { startSvcnet } from '../svcnet.ts';
 
-const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const DEPTH = 20;
 let stateDir: string;
 let net: Cluster;
@@ -32,17 +30,7 @@ afterAll(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-async function svcnet(...args: string[]): Promise<{ code: number; out: string; error: string }> {
-  const child = spawn(process.execPath, [CLI, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, SVCNET_STATE: stateDir },
-  });
-  let [out, error] = ['', ''];
-  child.stdout.on('data', (part: Buffer) => (out += part.toString()));
-  child.stderr.on('data', (part: Buffer) => (error += part.toString()));
-  const [code] = (await once(child, 'close')) as [number];
-  return { code, out, error };
-}
+const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
 
 /** Uploads a chunk through a node that does not own the batch. @returns its reference */
 async function uploadStamped(batch: string, key: Uint8Array, text: string): Promise<string> {
@@ -55,9 +43,16 @@ async function uploadStamped(batch: string, key: Uint8Array, text: string): Prom
 test('only the owner of a key can stamp with a batch bought for its account', async () => {
   const key = new Uint8Array(randomBytes(32));
   const owner = `0x${toHex(createSigner(key).address)}`;
-  const { code, out, error } = await svcnet('stamp', '--owner', owner, '--depth', String(DEPTH), '--json');
-  expect([code, error]).toEqual([0, '']);
-  const bought = JSON.parse(out) as { id: string };
+  const { code, stdout, stderr } = await svcnet(
+    'stamp',
+    '--owner',
+    owner,
+    '--depth',
+    String(DEPTH),
+    '--json',
+  );
+  expect([code, stderr]).toEqual([0, '']);
+  const bought = JSON.parse(stdout) as { id: string };
   expect(bought).toEqual({
     name: 'foreign',
     owner,
@@ -76,9 +71,9 @@ test('only the owner of a key can stamp with a batch bought for its account', as
 });
 
 test('a batch bought for a node is one of its own', async () => {
-  const { code, out } = await svcnet('stamp', '--owner', 'node-1', '--json');
+  const { code, stdout } = await svcnet('stamp', '--owner', 'node-1', '--json');
   expect(code).toBe(0);
-  const { id } = JSON.parse(out) as { id: string };
+  const { id } = JSON.parse(stdout) as { id: string };
   expect((await net.node(1).stamps.list()).map(({ batchID }) => batchID)).toContain(id);
   const { reference } = await net.node(1).bytes.upload(randomBytes(5000), { batch: id });
   await net.synced(reference);
@@ -100,27 +95,27 @@ test.each([
     '--label: only nodes keep labels, but with --owner the testbed buys the batch for an account',
   ],
 ])('stamp %j is refused', async (args, text) => {
-  const { code, error } = await svcnet('stamp', ...args);
+  const { code, stderr } = await svcnet('stamp', ...args);
   expect(code).toBe(2);
-  expect(error).toContain(text);
+  expect(stderr).toContain(text);
 });
 
 test('an amount that the contract would refuse is refused with the accepted range', async () => {
-  const { code, error } = await svcnet('stamp', '--owner', 'node-1', '--amount', '1');
+  const { code, stderr } = await svcnet('stamp', '--owner', 'node-1', '--amount', '1');
   expect(code).toBe(2);
-  expect(error).toMatch(/amount: got 1, expected at least \d+/);
+  expect(stderr).toMatch(/amount: got 1, expected at least \d+/);
 });
 
 test('mine produces blocks at once', async () => {
   const before = await net.chain.height();
-  const { code, out } = await svcnet('mine', '500', '--json');
+  const { code, stdout } = await svcnet('mine', '500', '--json');
   expect(code).toBe(0);
-  const { mined, height } = JSON.parse(out) as { mined: number; height: number };
+  const { mined, height } = JSON.parse(stdout) as { mined: number; height: number };
   expect(mined).toBe(500);
   expect(height).toBeGreaterThanOrEqual(before + 500);
   const refused = await svcnet('mine', '0');
   expect(refused.code).toBe(2);
-  expect(refused.error).toContain('Expected a whole number from 1 to 10000');
+  expect(refused.stderr).toContain('Expected a whole number from 1 to 10000');
 });
 
 test('a batch is bought without waiting for the clock', async () => {
@@ -132,7 +127,7 @@ test('a batch is bought without waiting for the clock', async () => {
     stateDir,
   });
   for (const how of [['node-0'], ['--owner', `0x${'ab'.repeat(20)}`], ['node-0', '--no-wait']]) {
-    const { code, error } = await svcnet(
+    const { code, stderr } = await svcnet(
       'stamp',
       ...how,
       '--name',
@@ -141,6 +136,6 @@ test('a batch is bought without waiting for the clock', async () => {
       '100000000',
       '--json',
     );
-    expect([how, code, error]).toEqual([how, 0, '']);
+    expect([how, code, stderr]).toEqual([how, 0, '']);
   }
 }, 120_000);

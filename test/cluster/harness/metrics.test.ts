@@ -1,5 +1,4 @@
 /** Metrics of a cluster for people and for Prometheus: `svcnet metrics`, and a run with its file and its port. */
-import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,8 +8,8 @@ import { pickFreePorts } from '../../../harness/machine/ports.ts';
 import { increase } from '../../../harness/metrics/series.ts';
 import { readSeries } from '../../../harness/metrics/series-file.ts';
 import type { MetricRow } from '../../../harness/metrics/summary.ts';
+import { startSvcnet } from '../svcnet.ts';
 
-const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 let stateDir: string;
 let net: Cluster;
 
@@ -23,55 +22,40 @@ afterAll(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-interface Finished {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-function svcnet(...args: string[]): Promise<Finished> {
-  const child = spawn(process.execPath, [CLI, ...args], {
-    env: { ...process.env, SVCNET_STATE: stateDir },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let [out, err] = ['', ''];
-  child.stdout.on('data', (piece) => (out += String(piece)));
-  child.stderr.on('data', (piece) => (err += String(piece)));
-  return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, err })));
-}
+const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
 
 test('metrics sums the counters of all nodes, or shows a single node', async () => {
   const { reference } = await net.node(0).bytes.upload(new Uint8Array(40_000).fill(7));
   await net.synced(reference);
-  const { out } = await svcnet('metrics', '--match', 'pusher', '--json');
-  const { nodes, metrics } = JSON.parse(out) as { nodes: string[]; metrics: MetricRow[] };
+  const { stdout } = await svcnet('metrics', '--match', 'pusher', '--json');
+  const { nodes, metrics } = JSON.parse(stdout) as { nodes: string[]; metrics: MetricRow[] };
   expect(nodes).toEqual(['node-0', 'node-1', 'node-2']);
   const synced = metrics.find(({ name }) => name === 'pusher_total_synced');
   expect(synced).toMatchObject({ kind: 'counter', nodes: 3, min: 0, perSecond: null });
   expect(synced?.total).toBe(synced?.max);
   const one = await svcnet('metrics', 'node-1', '--match', 'pusher_total_synced');
-  expect(one.out).toContain('net · node-1');
-  expect(one.out).toMatch(/pusher_total_synced +0 +Attempts finished/);
+  expect(one.stdout).toContain('net · node-1');
+  expect(one.stdout).toMatch(/pusher_total_synced +0 +Attempts finished/);
 });
 
 test('a rate is computed from two looks', async () => {
-  const { out } = await svcnet('metrics', '--match', 'api_request_count', '--rate', '300ms', '--json');
-  const { metrics } = JSON.parse(out) as { metrics: MetricRow[] };
+  const { stdout } = await svcnet('metrics', '--match', 'api_request_count', '--rate', '300ms', '--json');
+  const { metrics } = JSON.parse(stdout) as { metrics: MetricRow[] };
   // The second look is itself a request.
   expect(metrics[0]?.perSecond).toBeGreaterThan(0);
 });
 
 test('refuses an unknown node, a text that no name contains and a stopped node, with the next step', async () => {
   const unknown = await svcnet('metrics', 'node-7');
-  expect(unknown).toMatchObject({ code: 2, out: '' });
-  expect(unknown.err).toContain("no node 'node-7', did you mean 'node-");
+  expect(unknown).toMatchObject({ code: 2, stdout: '' });
+  expect(unknown.stderr).toContain("no node 'node-7', did you mean 'node-");
   const nothing = await svcnet('metrics', '--match', 'pushsink');
   expect(nothing.code).toBe(2);
-  expect(nothing.err).toMatch(/no metric name contains 'pushsink'\nNames start with: .*pushsync/);
+  expect(nothing.stderr).toMatch(/no metric name contains 'pushsink'\nNames start with: .*pushsync/);
   await net.node(2).kill();
   const killed = await svcnet('metrics', 'node-2');
-  expect(killed.err).toContain('node-2 has no metrics: it is killed\nStart it with: svcnet start node-2');
-  const others = JSON.parse((await svcnet('metrics', '--json')).out) as { nodes: string[] };
+  expect(killed.stderr).toContain('node-2 has no metrics: it is killed\nStart it with: svcnet start node-2');
+  const others = JSON.parse((await svcnet('metrics', '--json')).stdout) as { nodes: string[] };
   expect(others.nodes).toEqual(['node-0', 'node-1']);
   await net.node(2).start();
 });

@@ -1,6 +1,4 @@
 /** Clusters that are saved, and others that continue from there. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,8 +8,8 @@ import { Cluster, type ClusterOptions } from '../../../harness/cluster/cluster.t
 import { buyBatch } from '../../../harness/cluster/purchase.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { listSnapshots } from '../../../harness/snapshots/snapshot.ts';
+import { startSvcnet } from '../svcnet.ts';
 
-const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const data = (size: number, fill: number) => new Uint8Array(size).fill(fill);
 
 let stateDir = '';
@@ -218,20 +216,7 @@ describe('a snapshot', () => {
   });
 });
 
-interface Ran {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function svcnet(...args: readonly string[]): Promise<Ran> {
-  const child = spawn(process.execPath, [CLI, ...args], { env: { ...process.env, SVCNET_STATE: stateDir } });
-  const said = { out: '', err: '' };
-  child.stdout.on('data', (part: Buffer) => (said.out += part.toString()));
-  child.stderr.on('data', (part: Buffer) => (said.err += part.toString()));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, ...said };
-}
+const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
 
 describe('on the command line', () => {
   test('is saved, listed, started on other ports, and removed', async () => {
@@ -239,28 +224,28 @@ describe('on the command line', () => {
     try {
       const saved = await svcnet('snapshot', 'save', 'two-nodes', '--name', 'one', '--json');
       expect(saved).toMatchObject({ code: 0 });
-      expect(JSON.parse(saved.out)).toMatchObject({
+      expect(JSON.parse(saved.stdout)).toMatchObject({
         name: 'two-nodes',
         cluster: 'one',
         nodes: 2,
         unusable: null,
       });
-      const listed = JSON.parse((await svcnet('snapshot', 'ls', '--json')).out) as {
+      const listed = JSON.parse((await svcnet('snapshot', 'ls', '--json')).stdout) as {
         snapshots: { name: string }[];
       };
       expect(listed.snapshots.map(({ name }) => name)).toContain('two-nodes');
 
       const up = await svcnet('up', '--snapshot', 'two-nodes', '--name', 'two', '--json');
       expect(up.code).toBe(0);
-      expect((JSON.parse(up.out) as { nodes: unknown[] }).nodes).toHaveLength(2);
+      expect((JSON.parse(up.stdout) as { nodes: unknown[] }).nodes).toHaveLength(2);
 
       const wrong = await svcnet('up', '--snapshot', 'two-nodes', '--seed', '5');
       expect(wrong).toMatchObject({
         code: 2,
-        err: expect.stringContaining('--seed: cannot be combined with --snapshot') as string,
+        stderr: expect.stringContaining('--seed: cannot be combined with --snapshot') as string,
       });
       const unknown = await svcnet('up', '--snapshot', 'two-node');
-      expect(unknown.err).toContain("no snapshot 'two-node', did you mean 'two-nodes'?");
+      expect(unknown.stderr).toContain("no snapshot 'two-node', did you mean 'two-nodes'?");
     } finally {
       await svcnet('down', '--name', 'one');
       await svcnet('down', '--name', 'two');
@@ -272,18 +257,16 @@ describe('on the command line', () => {
   test('a killed save leaves nothing that is listed, and the next one tidies up', async () => {
     expect((await svcnet('up', '-n', '2', '--name', 'cut')).code).toBe(0);
     try {
-      const child = spawn(process.execPath, [CLI, 'snapshot', 'save', 'cut', '--name', 'cut'], {
-        env: { ...process.env, SVCNET_STATE: stateDir },
+      const { child, said, finished } = startSvcnet(['snapshot', 'save', 'cut', '--name', 'cut'], {
+        stateDir,
       });
-      let said = '';
-      child.stderr.on('data', (part: Buffer) => (said += part.toString()));
       await until(
         'the save has not begun',
-        () => Promise.resolve(said.includes('copying') ? { done: true } : { missing: said }),
+        () => Promise.resolve(said.stderr.includes('copying') ? { done: true } : { missing: said.stderr }),
         { timeoutMs: 60_000 },
       );
       child.kill('SIGKILL');
-      await once(child, 'close');
+      await finished;
       expect(listSnapshots(stateDir).map(({ record }) => record.name)).not.toContain('cut');
       // The stopped nodes can be started like any others.
       for (const node of ['node-0', 'node-1']) await svcnet('start', node, '--name', 'cut');

@@ -130,5 +130,5 @@ test('a watch of a cluster that is removed says so and ends with 1', async () =>
 test.each(['0s', '99ms', '2h', 'soon'])('%s is not a valid interval', async (interval) => {
   const { code, stderr } = await start('status', '--name', 'net', '--watch', interval).finished;
   expect(code).toBe(2);
-  expect(stderr).toContain('Expected a duration from 100ms to 1h, for example 2s.');
+  expect(stderr).toContain('Expected a duration such as 500ms, 15s or 1m30s, from 100ms to 1h.');
 });

@@ -1,6 +1,4 @@
 /** `trace` on a network whose links force every push through several nodes. */
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { TraceDocument } from '../../../harness/trace/document.ts';
@@ -11,8 +9,8 @@ import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { bytesOf, eventually, stateFolder } from '../node/kit.ts';
+import { startSvcnet } from '../svcnet.ts';
 
-const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const SIGNAL = new AbortController().signal;
 const EVENTS = 50_000;
 /** Blocks after which the initial batches of the cluster have expired: a day. */
@@ -57,18 +55,7 @@ afterAll(async () => {
   await net.stop();
 });
 
-async function svcnet(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [CLI, ...args], {
-    env: { ...process.env, SVCNET_STATE: stateDir },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (piece) => (stdout += String(piece)));
-  child.stderr.on('data', (piece) => (stderr += String(piece)));
-  const { promise, resolve } = Promise.withResolvers<number | null>();
-  child.once('close', resolve);
-  return { code: await promise, stdout, stderr };
-}
+const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
 
 async function traced(
   reference: string,

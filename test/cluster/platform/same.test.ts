@@ -1,4 +1,5 @@
 /** What a node makes does not depend on what it runs on: chunks, stamps, receipts and cheques are the same bytes. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +11,8 @@ import { machinePlatform } from '../../../node/platform/machine.ts';
 import { memoryNetwork, memoryPlatform } from '../../../node/platform/memory.ts';
 import type { Platform } from '../../../node/platform/platform.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
-import { FACTORY, MemoryChain, ORACLE } from '../../unit/platform/memory-chain.ts';
+import { FACTORY, ORACLE } from '../../unit/onchain/addresses.ts';
+import { MemoryChain } from '../../unit/platform/memory-chain.ts';
 import { nodeOptions } from '../../unit/platform/node-options.ts';
 import { keysOf, seededRandom } from '../../unit/platform/simulation.ts';
 import { batchOf, peersOf } from './embedded-node.ts';

@@ -1,5 +1,4 @@
 /** Runs repeated from their folders, and minimised: on embedded clusters, with a scenario from a file. */
-import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -11,8 +10,8 @@ import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { type Recipe, readRecipe, readRecipeFile } from '../../../harness/run/recipe.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { stateFolder } from '../node/kit.ts';
+import { startSvcnet } from '../svcnet.ts';
 
-const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const SCENARIO = join(import.meta.dirname, '../../../harness/run/scenario.ts');
 const SIGNAL = new AbortController().signal;
 const stateDir = stateFolder();
@@ -203,15 +202,4 @@ test('a scenario that exists only in a program is reported as such', async () =>
   expect(readJson(join(stateDir, 'no/recipe.json'))).toBeUndefined();
 });
 
-async function svcnet(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [CLI, ...args], {
-    env: { ...process.env, SVCNET_STATE: stateDir },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (piece) => (stdout += String(piece)));
-  child.stderr.on('data', (piece) => (stderr += String(piece)));
-  const { promise, resolve } = Promise.withResolvers<number | null>();
-  child.once('close', resolve);
-  return { code: await promise, stdout, stderr };
-}
+const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;

@@ -1,42 +1,23 @@
 /** `svcnet run` as seen by a user: the command, its exit code, its JSON, the folder it leaves. */
-import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import type { RepeatedRun, RunResult } from '../../../harness/report/result.ts';
+import { type Finished, startSvcnet } from '../svcnet.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-run-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-interface Ended {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
 /** @param interruptAt text of standard output at which the command gets Ctrl-C */
-function svcnet(args: readonly string[], interruptAt?: string): Promise<Ended> {
-  const env = { ...process.env, SVCNET_STATE: join(folder, 'state') };
-  const child = spawn(process.execPath, [join(ROOT, 'harness/cli.ts'), ...args], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+function svcnet(args: readonly string[], interruptAt?: string): Promise<Finished> {
+  const { child, said, finished } = startSvcnet(args, { stateDir: join(folder, 'state') });
+  child.stdout?.on('data', () => {
+    if (interruptAt !== undefined && !child.killed && said.stdout.includes(interruptAt)) child.kill('SIGINT');
   });
-  let out = '';
-  let err = '';
-  child.stdout.on('data', (piece: Buffer) => {
-    const reached = interruptAt !== undefined && !out.includes(interruptAt);
-    out += piece.toString();
-    if (reached && out.includes(interruptAt)) child.kill('SIGINT');
-  });
-  child.stderr.on('data', (piece: Buffer) => {
-    err += piece.toString();
-  });
-  return new Promise((resolve, reject) => {
-    child.on('error', reject).on('close', (code) => resolve({ code, out, err }));
-  });
+  return finished;
 }
 
 /** A scenario of the user, in a file. */
@@ -85,9 +66,9 @@ test('smoke passes: one JSON document on standard output, progress on standard e
     report,
     ...sets,
   ]);
-  expect(ended.err).not.toContain('error');
+  expect(ended.stderr).not.toContain('error');
   expect(ended.code).toBe(0);
-  const result = JSON.parse(ended.out) as RunResult;
+  const result = JSON.parse(ended.stdout) as RunResult;
   expect(result).toMatchObject({ seed: 7, passed: true, report });
   const [smoke] = result.scenarios;
   expect(smoke).toMatchObject({ name: 'smoke', result: 'passed', ledger: { missing: 0 } });
@@ -122,9 +103,9 @@ test('on the embedded driver the header, the report and the command to repeat th
   const report = join(folder, 'embedded');
   const flags = ['--driver', 'embedded', '-n', '2', '--seed', '7', '--report', report];
   const ended = await svcnet(['run', 'upload', ...flags, '--set', 'sizes=5000', '--set', 'count=1']);
-  expect(ended.code, ended.out + ended.err).toBe(0);
-  expect(ended.out).toContain('svcnet upload   2 nodes · embedded driver · seed 7');
-  expect(ended.out).toContain(
+  expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+  expect(ended.stdout).toContain('svcnet upload   2 nodes · embedded driver · seed 7');
+  expect(ended.stdout).toContain(
     'run upload --seed 7 --nodes 2 --driver embedded --set sizes=5000 --set count=1',
   );
   for (const file of ['report.json', 'cluster.json']) {
@@ -137,9 +118,9 @@ test('scenarios that want different clusters run side by side, each in a replaya
   const report = join(folder, 'parallel');
   const flags = ['--driver', 'embedded', '--parallel', '2', '--seed', '7', '--report', report];
   const ended = await svcnet(['run', 'pingpong', 'kademlia', ...flags]);
-  expect(ended.code, ended.out + ended.err).toBe(0);
-  expect(ended.out).toContain('2 clusters at once');
-  expect(ended.out).toMatch(/passed {3}2 of 2 scenarios, in /);
+  expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+  expect(ended.stdout).toContain('2 clusters at once');
+  expect(ended.stdout).toMatch(/passed {3}2 of 2 scenarios, in /);
   const { scenarios } = JSON.parse(readFileSync(join(report, 'report.json'), 'utf8')) as RunResult;
   expect(scenarios.map(({ name, folder: part, result }) => [name, part, result])).toEqual([
     ['pingpong', 'part-1', 'passed'],
@@ -161,15 +142,17 @@ test('Ctrl-C ends all clusters that run side by side', async () => {
 test('on a running cluster the header names its driver, and a flag for another driver is refused', async () => {
   const up = ['up', '-n', '2', '--driver', 'embedded', '--name', 'apart', '--no-batches'];
   const started = await svcnet(up);
-  expect(started.code, started.err).toBe(0);
+  expect(started.code, started.stderr).toBe(0);
   try {
     const path = scenarioFile('there', `expect('it is there', true, { observed: 1, expected: 1 });`);
     const ended = await svcnet(['run', path, '--name', 'apart', '--seed', '7']);
-    expect(ended.code, ended.out + ended.err).toBe(0);
-    expect(ended.out).toContain('on cluster apart · embedded driver · seed 7');
+    expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+    expect(ended.stdout).toContain('on cluster apart · embedded driver · seed 7');
     const refused = await svcnet(['run', path, '--name', 'apart', '--driver', 'process']);
     expect(refused.code).toBe(2);
-    expect(refused.err).toContain('--driver: only for a fresh cluster, but --name apart is already running');
+    expect(refused.stderr).toContain(
+      '--driver: only for a fresh cluster, but --name apart is already running',
+    );
   } finally {
     expect((await svcnet(['down', '--name', 'apart'])).code).toBe(0);
   }
@@ -179,7 +162,7 @@ test('on a running cluster the header names its driver, and a flag for another d
 test('the list shows what every scenario needs', async () => {
   const ended = await svcnet(['run', '--list', '--json']);
   expect(ended.code).toBe(0);
-  const listed = JSON.parse(ended.out) as { name: string; needs: unknown }[];
+  const listed = JSON.parse(ended.stdout) as { name: string; needs: unknown }[];
   const needs = new Map(listed.map((row) => [row.name, row.needs]));
   const none = { flavours: [], modes: [], capabilities: [], control: false, started: false };
   expect(needs.get('mixed')).toEqual({ ...none, nodes: 2, flavours: ['svc', 'bee'], started: true });
@@ -202,7 +185,7 @@ test('a false condition fails the run: exit code 1, and expectation, observation
     'node-1 said so',
     '--seed 9',
   ]) {
-    expect(ended.out).toContain(part);
+    expect(ended.stdout).toContain(part);
   }
 });
 
@@ -214,8 +197,8 @@ test('a run with several seeds continues after a failure, and says which seeds f
   const report = join(folder, 'three');
   const args = ['run', path, '--seed', '7', '--repeat', '3', '--report', report];
   const ended = await svcnet([...args, '--json']);
-  expect(ended.code, ended.err).toBe(1);
-  const repeated = JSON.parse(ended.out) as RepeatedRun;
+  expect(ended.code, ended.stderr).toBe(1);
+  const repeated = JSON.parse(ended.stdout) as RepeatedRun;
   expect(repeated).toMatchObject({
     passed: false,
     failedSeeds: [8],
@@ -244,8 +227,8 @@ test('a cluster file and flags define the fresh cluster, and it can be kept', as
   );
   const args = ['run', path, '-f', file, '--profile', 'fast', '--credit', 'low', '--keep', '--json'];
   const ended = await svcnet(args);
-  expect(ended.code, ended.out + ended.err).toBe(0);
-  const { kept = '', command } = JSON.parse(ended.out) as RunResult;
+  expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+  const { kept = '', command } = JSON.parse(ended.stdout) as RunResult;
   expect(command).toContain(`--seed 5 --file ${file} --profile fast --credit low`);
   const config = readFileSync(
     join(folder, 'state', 'clusters', kept, 'nodes', 'node-0', 'config.yaml'),
@@ -275,7 +258,7 @@ test('an acknowledged chunk that is nowhere turns the ledger red', async () => {
   );
   const ended = await svcnet(['run', path, '--json']);
   expect(ended.code).toBe(1);
-  const [scenario] = (JSON.parse(ended.out) as RunResult).scenarios;
+  const [scenario] = (JSON.parse(ended.stdout) as RunResult).scenarios;
   expect(scenario).toMatchObject({ result: 'failed', ledger: { acknowledged: 2, found: 1, missing: 1 } });
   expect(scenario?.assertions[0]?.evidence).toBe('ab'.repeat(32));
 });
@@ -287,7 +270,7 @@ test.each([
 ])('a scenario that %s is an error, not a pass: exit code 2', async (name, body, why) => {
   const ended = await svcnet(['run', scenarioFile(name.replaceAll(' ', '-'), body), '--json']);
   expect(ended.code).toBe(2);
-  const [scenario] = (JSON.parse(ended.out) as RunResult).scenarios;
+  const [scenario] = (JSON.parse(ended.stdout) as RunResult).scenarios;
   expect(scenario?.result).toBe('error');
   expect(scenario?.error).toContain(why);
 });

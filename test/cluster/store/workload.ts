@@ -21,7 +21,7 @@ export const CHUNKS_PER_BATCH = 150;
 /** Chunks of a pinned root: the first ten of them belong to all roots of a life. */
 export const PIN_NUMBERS = 2_800_000;
 export const CHUNKS_PER_PIN = 40;
-export const CHUNKS_SHARED = 10;
+const CHUNKS_SHARED = 10;
 
 /** One line per promise that the store has kept, as JSON. */
 export type Line =

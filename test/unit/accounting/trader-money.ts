@@ -2,6 +2,7 @@
  * The money of a trader: its account and chequebook on the simulated chain, which outlive its processes, and the swap
  * services and protocol of the process that runs. The chain answers as slowly as the test says, or not at all.
  */
+
 import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
 import { systemRandom } from '../../../node/env/random.ts';
@@ -12,10 +13,11 @@ import type { KeyValueStore } from '../../../node/store/ports.ts';
 import type { IssuedCheque } from '../../../node/swap/cheque-store.ts';
 import { SwapError } from '../../../node/swap/errors.ts';
 import { SwapServices } from '../../../node/swap/services.ts';
+import { FACTORY, ORACLE, TOKEN } from '../onchain/addresses.ts';
 import { testKey } from '../p2p/memory-nodes.ts';
 import type { ManualClock } from '../protocols/manual-clock.ts';
 import { ChainAccount } from '../swap/chain-account.ts';
-import { type BookOnChain, FACTORY, ORACLE, type SwapChain, TOKEN } from '../swap/swap-chain.ts';
+import { type BookOnChain, type SwapChain } from '../swap/swap-chain.ts';
 
 /** Initial balance of a chequebook, base units: enough for a few cheques. */
 const FUNDS = 10_000_000n * 100_000n;

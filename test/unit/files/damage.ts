@@ -31,7 +31,7 @@ export function groupsOf(reference: Uint8Array, store: ChunkMap): Group[] {
 }
 
 /** The first `count` of the places 0 to `length` - 1 in an order that follows from the seed. */
-export function someOf(length: number, count: number, seed: number): number[] {
+function someOf(length: number, count: number, seed: number): number[] {
   const order = [...Array(length).keys()];
   let state = (seed % 2 ** 31) + 1;
   for (let i = length - 1; i > 0; i--) {

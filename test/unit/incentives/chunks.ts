@@ -14,7 +14,7 @@ import type { LocalStore } from '../../../node/store/ports.ts';
 import { VirtualClock } from '../onchain/virtual-clock.ts';
 
 export const OVERLAY = new Uint8Array(32);
-export const OWNER: Signer = createSigner(new Uint8Array(32).fill(0x30));
+const OWNER: Signer = createSigner(new Uint8Array(32).fill(0x30));
 const BUCKET_DEPTH = 16;
 
 export interface Stamped {

@@ -87,7 +87,7 @@ test.each([
   [['--swap-endpoint', 'ftp://x'], "--swap-endpoint: got 'ftp://x', expected an http:// or https:// URL"],
   [
     ['--chain-poll-interval', '5'],
-    "--chain-poll-interval: got '5', expected a duration, for example 500ms, 5s or 2m",
+    "--chain-poll-interval: got '5', expected a duration such as 500ms, 15s or 1m30s",
   ],
   [
     ['--swap-enable'],

@@ -2,6 +2,7 @@ import { Transaction } from 'ethers';
 import { createChain, type SendingChain } from '../../../node/onchain/chain.ts';
 import { quantity } from '../../../node/onchain/codec/hex.ts';
 import { ChainError } from '../../../node/onchain/ports.ts';
+import { CHAIN_ID } from './addresses.ts';
 
 const ONE_COIN = '0xde0b6b3a7640000';
 
@@ -80,7 +81,7 @@ export class FakeEndpoint {
   #answer(method: string, [first = '', second = '']: readonly string[]): unknown {
     switch (method) {
       case 'eth_chainId':
-        return '0x7a69';
+        return quantity(CHAIN_ID);
       case 'eth_getBalance':
         return this.balance;
       case 'eth_getBlockByNumber':

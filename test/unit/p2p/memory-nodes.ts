@@ -1,4 +1,5 @@
 /** Memory hosts with everything they need, for the tests of the p2p layer and of what stands on it. */
+import { memoryRecords } from '../../../harness/tampered/conduct/memory-records.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import type { Clock } from '../../../node/env/clock.ts';
 import { systemClock } from '../../../node/env/clock.ts';
@@ -8,8 +9,11 @@ import { systemRandom } from '../../../node/env/random.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
 import { createMemoryHost, MemoryNetwork } from '../../../node/p2p/memory-host.ts';
-import type { KeyValueChange, KeyValueStore } from '../../../node/store/ports.ts';
+import type { KeyValueStore } from '../../../node/store/ports.ts';
 import type { KademliaOptions } from '../../../node/topology/kademlia.ts';
+
+/** Kept with what needs it most: hosts, ledgers and tables of peers. */
+export { memoryRecords };
 
 export const NETWORK_ID = 4020n;
 export const ZERO_NONCE = new Uint8Array(32);
@@ -24,23 +28,6 @@ export const FULL_NODE: KademliaOptions = {
   bootnodeMode: false,
   reachable: true,
 };
-
-/** Records of one subsystem in a map; what `node/store` gives, without its durability. */
-export function memoryRecords(): KeyValueStore {
-  const records = new Map<string, Uint8Array>();
-  const apply = (change: KeyValueChange) => {
-    if ('put' in change) records.set(change.put, change.value.slice());
-    else records.delete(change.remove);
-  };
-  return {
-    get: (key) => records.get(key),
-    put: async (key, value) => apply({ put: key, value }),
-    remove: async (key) => apply({ remove: key }),
-    batch: async (changes) => changes.forEach(apply),
-    entries: (prefix) =>
-      [...records].filter(([key]) => key.startsWith(prefix)).sort(([a], [b]) => (a < b ? -1 : 1)),
-  };
-}
 
 /** Key `n` of a test: 32 bytes of value n. */
 export function testKey(n: number): Uint8Array {

@@ -1,4 +1,5 @@
 /** A chain behind JSON-RPC in memory, with the contracts that a node asks while it starts, follows, buys and pays by cheque. */
+
 import { Transaction } from 'ethers';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
@@ -10,14 +11,12 @@ import {
   selectorOf,
   topicOf,
 } from '../../../node/onchain/codec/abi.ts';
+import { quantity } from '../../../node/onchain/codec/hex.ts';
 import { batchIdOf, EVENTS, FUNCTIONS } from '../../../node/onchain/contracts.ts';
 import type { ChainEndpoint } from '../../../node/onchain/rpc.ts';
 import { SWAP_EVENTS, SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';
+import { CHAIN_ID, FACTORY, ORACLE, POSTAGE, TOKEN } from '../onchain/addresses.ts';
 
-export const POSTAGE = `0x${'c0'.repeat(20)}`;
-export const TOKEN = `0x${'70'.repeat(20)}`;
-export const FACTORY = `0x${'fa'.repeat(20)}`;
-export const ORACLE = `0x${'0c'.repeat(20)}`;
 /** What accounts and chequebooks have. */
 const PLENTY = 10n ** 24n;
 
@@ -66,7 +65,7 @@ export class MemoryChain {
     const [first] = params;
     switch (method) {
       case 'eth_chainId':
-        return quantity(31_337);
+        return quantity(CHAIN_ID);
       case 'eth_blockNumber':
         return quantity(this.height);
       case 'eth_getBalance':
@@ -194,8 +193,4 @@ export class MemoryChain {
   #entry(transactionHash: string, block: number, log: Log): unknown {
     return { ...log, blockNumber: quantity(block), transactionHash, logIndex: '0x0' };
   }
-}
-
-function quantity(value: number | bigint): string {
-  return `0x${value.toString(16)}`;
 }

@@ -1,6 +1,6 @@
 import { resolveOptions } from '../../../node/option-sources.ts';
 import type { NodeOptions } from '../../../node/options.ts';
-import { POSTAGE, TOKEN } from './memory-chain.ts';
+import { POSTAGE, TOKEN } from '../onchain/addresses.ts';
 
 /** Of a full node in a small network whose waits are short. */
 export function nodeOptions(changed: Record<string, string> = {}): NodeOptions {

@@ -19,9 +19,7 @@ import {
   type TransactionRequest,
   type Transactions,
 } from '../../../node/onchain/ports.ts';
-
-export const CONTRACT = `0x${'c0'.repeat(20)}`;
-export const TOKEN = `0x${'70'.repeat(20)}`;
+import { CHAIN_ID, POSTAGE, TOKEN } from '../onchain/addresses.ts';
 
 interface ContractBatch {
   readonly id: Uint8Array;
@@ -175,7 +173,7 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
 
   emit(name: keyof typeof EVENTS, indexed: readonly Uint8Array[], values: readonly AbiValue[]): void {
     this.entries.push({
-      address: CONTRACT,
+      address: POSTAGE,
       topics: [topicOf(EVENTS[name]), ...indexed.map((value) => `0x${toHex(value)}`)],
       data: encodeCall('0x', ...values),
       blockNumber: this.head,
@@ -186,7 +184,7 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
   }
 
   async chainId(): Promise<bigint> {
-    return this.#answer(31_337n);
+    return this.#answer(CHAIN_ID);
   }
 
   async blockNumber(): Promise<number> {

@@ -1,4 +1,5 @@
 /** A node's postage service over a chain in memory, and over a disk that outlives it. */
+
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { fromHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
@@ -7,9 +8,10 @@ import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import type { PurchaseRequest } from '../../../node/postage/ports.ts';
 import { createPostage, type PostageOptions, type PostageService } from '../../../node/postage/postage.ts';
+import { POSTAGE, TOKEN } from '../onchain/addresses.ts';
 import { MemoryState } from '../onchain/memory-state.ts';
 import { VirtualClock } from '../onchain/virtual-clock.ts';
-import { CONTRACT, FakeChain, TOKEN } from './fake-chain.ts';
+import { FakeChain } from './fake-chain.ts';
 
 export const signer = createSigner(
   fromHex('634fb5a872396d9693e5c9f9d7233cfa93f395c093371017ff44aa9ae6564cdd'),
@@ -38,7 +40,7 @@ export function node(
   const clock = new VirtualClock();
   const metrics = createMetrics({ prefix: 'svc' });
   const postage = createPostage(
-    { contract: CONTRACT, token: TOKEN, startBlock: 1, reserveCapacity: 131_072, ...FAST, ...options },
+    { contract: POSTAGE, token: TOKEN, startBlock: 1, reserveCapacity: 131_072, ...FAST, ...options },
     {
       chain,
       transactions: chain,

@@ -7,8 +7,9 @@ import {
   nextPage,
   PAGE_BLOCKS,
 } from '../../../node/postage/listener.ts';
+import { POSTAGE, TOKEN } from '../onchain/addresses.ts';
 import { VirtualClock } from '../onchain/virtual-clock.ts';
-import { away, CONTRACT, FakeChain, id32, OTHER, TOKEN } from './fake-chain.ts';
+import { away, FakeChain, id32, OTHER } from './fake-chain.ts';
 
 describe('which blocks are read next', () => {
   const rules = { startBlock: 1, tailBlocks: 4, batchFactor: 5 };
@@ -84,7 +85,7 @@ function following(): Following {
     run: (options = {}) =>
       followPostage(
         {
-          contract: CONTRACT,
+          contract: POSTAGE,
           token: TOKEN,
           startBlock: 1,
           tailBlocks: 4,
@@ -283,7 +284,7 @@ describe('what ends it', () => {
     setup.chain.token = token;
     expect(await setup.run()).toMatchObject({
       code: 'CONTRACT_MISSING',
-      message: `expected a postage stamp contract for the token ${TOKEN} at ${CONTRACT}, ${message}`,
+      message: `expected a postage stamp contract for the token ${TOKEN} at ${POSTAGE}, ${message}`,
     });
   });
 

@@ -78,7 +78,7 @@ export interface ExchangeOptions {
 }
 
 /** What the protocols use of a store, in maps. */
-export class FakeStore {
+class FakeStore {
   readonly held = new Map<string, Chunk>();
   readonly reserved = new Map<string, Stamp>();
   readonly cached = new Map<string, Chunk>();

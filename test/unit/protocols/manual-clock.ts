@@ -94,7 +94,8 @@ export class ManualClock implements Clock {
       next.fire();
       await this.settle();
     }
-    this.#time.ms = until;
+    // Someone else may have advanced it meanwhile, and further.
+    this.#time.ms = Math.max(this.#time.ms, until);
   }
 
   /** Lets everything that needs no time come to rest. */

@@ -32,7 +32,7 @@ function rowOf(name: OptionName): string {
     readonly expected: string;
   };
   const given = shown(fallback, unit);
-  const counted = unit === undefined || unit === 'duration' ? '' : ` (${unit})`;
+  const counted = ['', 'duration', undefined].includes(unit) ? '' : ` (${unit})`;
   const facts = [`${expected}${counted}`, ...(given === '' ? [] : [`default: ${given}`])];
   return `  /** ${sentence(help)} ${sentence(facts.join('; '))} */\n  readonly '${name}'?: ${typeOf(fallback, expected, unit)};\n`;
 }
@@ -46,7 +46,8 @@ function typeOf(fallback: unknown, expected: string, unit: string | undefined): 
       .split(', ')
       .map((word) => `'${word}'`)
       .join(' | ');
-  const isNumber = unit !== undefined || /^(number|bigint)$/.test(typeof fallback);
+  // A number has no unit, and a duration needs one.
+  const isNumber = unit !== 'duration' && (unit !== undefined || /^(number|bigint)$/.test(typeof fallback));
   return isNumber ? 'number | string' : 'string';
 }
 

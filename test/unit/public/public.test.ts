@@ -10,7 +10,7 @@ import type { NodeOptionsInput } from '../../../harness/flavours/node-options.ge
 import type { RESERVED_OPTIONS } from '../../../harness/flavours/svc-options.ts';
 import type { DefinitionInput, GroupInput } from '../../../harness/plan/definition-input.ts';
 import type { schema } from '../../../harness/plan/schema.ts';
-import type { NodeOptions, OptionName } from '../../../node/options.ts';
+import type { NodeOptions, OPTIONS, OptionName } from '../../../node/options.ts';
 import { readSources } from '../source-tree.ts';
 import { docOf, type PublicExport } from './declarations.ts';
 import { type PublicSurface, REPORT_FILE, readSurface, reportOf } from './entries.ts';
@@ -126,6 +126,9 @@ test('the declared types match the schemas', () => {
         : T;
   type Choosable = Exclude<OptionName, (typeof RESERVED_OPTIONS)[number]>;
   expectTypeOf<NodeOptionsInput>().toEqualTypeOf<{
-    readonly [N in Choosable]?: InputOf<NodeOptions[N]>;
+    // A number has no unit.
+    readonly [N in Choosable]?: (typeof OPTIONS)[N] extends { readonly unit: 'duration' }
+      ? string
+      : InputOf<NodeOptions[N]>;
   }>();
 });

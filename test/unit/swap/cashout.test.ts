@@ -8,10 +8,11 @@ import { Cashout } from '../../../node/swap/cashout.ts';
 import { type SignedCheque, signCheque } from '../../../node/swap/cheque.ts';
 import { ChequeStore } from '../../../node/swap/cheque-store.ts';
 import { encodeCash, SWAP_EVENTS } from '../../../node/swap/contracts.ts';
+import { CHAIN_ID } from '../onchain/addresses.ts';
 import { memoryRecords, testKey } from '../p2p/memory-nodes.ts';
 import { never } from '../protocols/exchange-nodes.ts';
 import { SentTransactions } from './sent-transactions.ts';
-import { CHAIN_ID, SwapChain } from './swap-chain.ts';
+import { SwapChain } from './swap-chain.ts';
 
 const PEER = 'aa'.repeat(32);
 const SELF = createSigner(testKey(1)).address;

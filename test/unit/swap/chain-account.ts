@@ -1,4 +1,5 @@
 /** Transactions of one account on the simulated chain: mined after a block's time, with the effects of the contracts. */
+
 import { equalBytes, fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import type { Signer } from '../../../node/crypto/signer.ts';
@@ -9,7 +10,8 @@ import { FUNCTIONS, toAddress } from '../../../node/onchain/contracts.ts';
 import type { LogEntry, Receipt, SentTransaction, TransactionRequest } from '../../../node/onchain/ports.ts';
 import { recoverIssuer } from '../../../node/swap/cheque.ts';
 import { SWAP_EVENTS, SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';
-import { type BookOnChain, CHAIN_ID, type SwapChain, TOKEN, word } from './swap-chain.ts';
+import { CHAIN_ID, TOKEN } from '../onchain/addresses.ts';
+import { type BookOnChain, type SwapChain, word } from './swap-chain.ts';
 
 const TRANSFER = selectorOf(FUNCTIONS.transfer);
 const WITHDRAW = selectorOf(SWAP_FUNCTIONS.withdraw);

@@ -7,10 +7,11 @@ import { recoverIssuer } from '../../../node/swap/cheque.ts';
 import { ChequeStore } from '../../../node/swap/cheque-store.ts';
 import { Chequebook } from '../../../node/swap/chequebook.ts';
 import { encodeWithdraw } from '../../../node/swap/contracts.ts';
+import { CHAIN_ID, TOKEN } from '../onchain/addresses.ts';
 import { memoryRecords, testKey } from '../p2p/memory-nodes.ts';
 import { never } from '../protocols/exchange-nodes.ts';
 import { SentTransactions } from './sent-transactions.ts';
-import { CHAIN_ID, SwapChain, TOKEN } from './swap-chain.ts';
+import { SwapChain } from './swap-chain.ts';
 
 const signer = createSigner(testKey(1));
 const peer = (n: number) => ({ id: toHex(new Uint8Array(32).fill(n)), ethereum: new Uint8Array(20).fill(n) });

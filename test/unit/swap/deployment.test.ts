@@ -9,11 +9,12 @@ import { MINED_WITHIN_MS } from '../../../node/onchain/transactions/patience.ts'
 import type { KeyValueStore } from '../../../node/store/ports.ts';
 import { SWAP_EVENTS } from '../../../node/swap/contracts.ts';
 import { obtainChequebook } from '../../../node/swap/deployment.ts';
+import { FACTORY, TOKEN } from '../onchain/addresses.ts';
 import { memoryRecords, testKey } from '../p2p/memory-nodes.ts';
 import { never } from '../protocols/exchange-nodes.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 import { SentTransactions } from './sent-transactions.ts';
-import { FACTORY, SwapChain, TOKEN } from './swap-chain.ts';
+import { SwapChain } from './swap-chain.ts';
 
 const KEY = testKey(1);
 const OWNER = createSigner(KEY).address;

@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { Head } from '../../../node/onchain/head.ts';
 import { createPriceOracle } from '../../../node/swap/price-oracle.ts';
+import { ORACLE } from '../onchain/addresses.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
-import { ORACLE, SwapChain } from './swap-chain.ts';
+import { SwapChain } from './swap-chain.ts';
 
 const INTERVAL_MS = 300_000;
 

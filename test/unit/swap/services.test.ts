@@ -4,10 +4,11 @@ import { createSigner } from '../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { systemRandom } from '../../../node/env/random.ts';
 import { SwapServices } from '../../../node/swap/services.ts';
+import { CHAIN_ID, FACTORY, ORACLE, TOKEN } from '../onchain/addresses.ts';
 import { memoryRecords, testKey } from '../p2p/memory-nodes.ts';
 import { never } from '../protocols/exchange-nodes.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
-import { CHAIN_ID, FACTORY, ORACLE, SwapChain, TOKEN } from './swap-chain.ts';
+import { SwapChain } from './swap-chain.ts';
 
 function services() {
   const chain = new SwapChain();

@@ -1,14 +1,11 @@
 /** A chain with a token, a factory, an oracle and chequebooks that do what the contracts do; calls come as a node sends them. */
+
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { encodeWord, selectorOf } from '../../../node/onchain/codec/abi.ts';
 import { ChainError } from '../../../node/onchain/ports.ts';
 import { SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';
-
-export const FACTORY = `0x${'fa'.repeat(20)}`;
-export const ORACLE = `0x${'0c'.repeat(20)}`;
-export const TOKEN = `0x${'70'.repeat(20)}`;
-export const CHAIN_ID = 31_337n;
+import { CHAIN_ID, FACTORY, ORACLE, TOKEN } from '../onchain/addresses.ts';
 
 export interface BookOnChain {
   readonly issuer: Uint8Array;

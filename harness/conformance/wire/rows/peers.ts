@@ -148,7 +148,7 @@ export const STATUS_ROWS: readonly WireRow[] = [
 ];
 
 /** Records of nodes that do not exist, which a node accepts until it tries to reach them. */
-export function strangersRecords(count: number, networkId: bigint, generation: Generation): AddressRecord[] {
+function strangersRecords(count: number, networkId: bigint, generation: Generation): AddressRecord[] {
   return Array.from({ length: count }, () => Counterpart.unconnected(networkId).record(generation));
 }
 

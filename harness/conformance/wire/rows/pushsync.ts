@@ -156,7 +156,7 @@ const served: readonly WireRow[] = [
 
 export const PUSHSYNC_ROWS: readonly WireRow[] = served.map((row) => ({ ...row, mode: 'full' as const }));
 
-export function someChunk(text: string): Chunk {
+function someChunk(text: string): Chunk {
   const payload = new TextEncoder().encode(`svcnet conformance: ${text}`);
   return makeCac(BigInt(payload.length), payload);
 }
@@ -169,7 +169,7 @@ function nearChunk(desk: Desk, text: string): Chunk {
   }
 }
 
-export async function push(desk: Desk, chunk: Pushed): Promise<MessageOf<typeof Receipt>> {
+async function push(desk: Desk, chunk: Pushed): Promise<MessageOf<typeof Receipt>> {
   // Chunks are served on credit, which the shared peer would use up.
   const talk = await (await desk.fresh()).converse(PUSHSYNC.id);
   talk.send(Delivery, chunk, 'Delivery');

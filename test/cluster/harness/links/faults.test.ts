@@ -87,7 +87,7 @@ describe.each([
     await expect(net.faults.link('node-0', 'node-1', {})).rejects.toThrow('at least one condition');
     await expect(net.faults.link('node-0', 'node-7', { stall: true })).rejects.toThrow("no node 'node-7'");
     await expect(net.faults.link('all', 'all', { latency: 'soon' })).rejects.toThrow(
-      "latency: got 'soon', expected a duration such as 200ms",
+      "latency: got 'soon', expected a duration such as 500ms",
     );
     await expect(net.faults.partition([['node-0'], ['node-0']])).rejects.toThrow('no node in common');
     expect(await net.faults.list()).toEqual([]);

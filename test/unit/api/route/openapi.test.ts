@@ -1,6 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { Value } from 'typebox/value';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { dialectOf } from '../../../../node/api/dialect.ts';
 import type { Method } from '../../../../node/api/route/route.ts';
 import { type SchemaName, schemas } from '../../../../node/api/route/schemas.ts';
@@ -152,6 +152,15 @@ const REQUESTS: readonly {
   { method: 'DELETE', path: '/peers/{address}', url: `/peers/${PEER}` },
 ];
 
+/** Where an answer is not what the document says. */
+function problemsOf(dialect: 'svc' | 'swarm', name: SchemaName, answer: unknown): string[] {
+  const schema = z.fromJSONSchema({ ...schemas(dialectOf(dialect))[name] });
+  const issues = schema.safeParse(answer).error?.issues ?? [];
+  // JSON has integers beyond 2^53, such as amounts; zod has not.
+  const real = issues.filter((issue) => issue.code !== 'too_big' || issue.origin !== 'int');
+  return real.map(({ path }) => path.join('.'));
+}
+
 describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => {
   let kit: Kit;
   beforeAll(async () => {
@@ -187,8 +196,7 @@ describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => 
       });
       expect(row?.success, answer.body).toContain(answer.statusCode);
       expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
-      const schema = schemas(dialectOf(name))[row?.response as SchemaName];
-      expect([...Value.Errors(schema, answer.json())]).toEqual([]);
+      expect(problemsOf(name, row?.response as SchemaName, answer.json())).toEqual([]);
     },
   );
 });
@@ -197,7 +205,17 @@ test('an unknown peer is named in the shape of the dialect that answers', async 
   const { api } = await startKit({ dialect: 'swarm' });
   const answer = await api.main.inject({ url: '/chequebook/cheque/00' });
   expect(answer.statusCode).toBe(200);
-  expect([...Value.Errors(schemas(dialectOf('swarm')).Cheques, answer.json())]).toEqual([]);
+  expect(problemsOf('swarm', 'Cheques', answer.json())).toEqual([]);
+});
+
+test.each<[SchemaName, unknown, string]>([
+  ['ReferenceResponse', {}, 'reference'],
+  ['ReferenceResponse', { reference: 'AB'.repeat(32) }, 'reference'],
+  ['Tag', { startedAt: 'yesterday' }, 'startedAt'],
+  ['AllCheques', { lastcheques: [{ peer: 1 }] }, 'lastcheques.0.peer'],
+  ['Accounting', { peerData: { ['07'.repeat(32)]: { balance: 1 } } }, `peerData.${'07'.repeat(32)}.balance`],
+])('an answer that %s does not describe is found: %j', (name, answer, at) => {
+  expect(problemsOf('svc', name, answer)).toContain(at);
 });
 
 test('every route that answers JSON is asked once', () => {

@@ -1,11 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
-  durationText,
   formatMs,
   grouped,
   inUnits,
-  parseDurationMs,
   plural,
   suggestion,
   tokenColumn,
@@ -33,30 +31,6 @@ test('a known word is nearest to itself', () => {
       expect(nearest(word, COMMANDS)).toBe(word);
     }),
   );
-});
-
-test.each([
-  ['500ms', 500],
-  ['15s', 15_000],
-  ['1m30s', 90_000],
-  ['24h', 86_400_000],
-  ['0.5s', 500],
-])('%s is %i ms', (text, ms) => {
-  expect(parseDurationMs(text)).toBe(ms);
-});
-
-test.each([
-  [0, '0s'],
-  [500, '500ms'],
-  [15_000, '15s'],
-  [90_000, '1m30s'],
-  [86_400_000, '1d'],
-])('%i ms are written as %s', (ms, text) => {
-  expect(durationText(ms)).toBe(text);
-});
-
-test.each(['', '15', 's', '15 s', '15sec', '-1s', '1s!'])("'%s' is no duration", (text) => {
-  expect(parseDurationMs(text)).toBeUndefined();
 });
 
 test.each([

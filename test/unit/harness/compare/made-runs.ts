@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
 import type { RunResult, ScenarioResult } from '../../../../harness/report/result.ts';
 
-export const START_MS = Date.parse('2026-01-01T00:00:00.000Z');
+const START_MS = Date.parse('2026-01-01T00:00:00.000Z');
 
 export interface Made {
   /** Seconds since the first run of all. */

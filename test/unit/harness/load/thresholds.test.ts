@@ -37,7 +37,7 @@ test.each([
   ['errors<5', "errors are compared with a share such as 1% or 0.1%, got '5'"],
   ['errors<101%', 'errors are compared with a share'],
   ['rate>=20', "a rate is compared with one such as 20/s or 90/m, got '20'"],
-  ['p95<500', "a latency is compared with a duration such as 500ms or 1s, got '500'"],
+  ['p95<500', "a latency is compared with a duration such as 500ms, 15s or 1m30s, got '500'"],
 ])('refuses %s and says why', (text, why) => {
   expect(() => parseThreshold(text)).toThrow(`--threshold: got '${text}': `);
   expect(() => parseThreshold(text)).toThrow(why);

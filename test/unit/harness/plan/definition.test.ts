@@ -149,7 +149,7 @@ test.each([
   [
     'a node option without its unit',
     { nodes: [{ options: { 'warmup-time': 5 } }] },
-    'nodes[0].options.warmup-time: got 5, expected a duration, for example 500ms, 5s or 2m',
+    'nodes[0].options.warmup-time: got 5, expected a duration such as 500ms, 15s or 1m30s',
   ],
   [
     'a list for a single node option',

@@ -80,6 +80,11 @@ test.each([
   [{ cache: 'yes' }, "example: cache: got 'yes', expected true or false"],
   [{ wait: '15' }, "example: wait: got '15', expected a duration such as 500ms, 15s or 1m30s"],
   [{ share: '1e3' }, "example: share: got '1e3', expected a number such as 0.95"],
+  [{ cache: 'constructor' }, "example: cache: got 'constructor', expected true or false"],
+  [
+    { count: '0', wait: '15' },
+    "example: count: got '0', expected a whole number, at least 1\nexample: wait: got '15', expected a duration such as 500ms, 15s or 1m30s",
+  ],
   [
     { cuont: '1' },
     "scenario example has no parameter 'cuont', did you mean 'count'? (known: count, size, sizes, mode, levels, cache, wait, share)",

@@ -1,4 +1,5 @@
 /** Nodes over memory hosts that pay each other by cheques on a simulated chain; accounting only counts. */
+
 import type { PaymentLedger } from '../../../../node/accounting/ports.ts';
 import { toHex } from '../../../../node/crypto/hex.ts';
 import { createSigner, type Signer } from '../../../../node/crypto/signer.ts';
@@ -10,8 +11,9 @@ import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
 import { createSwap, type SwapProtocol } from '../../../../node/protocols/swap/swap.ts';
 import type { KeyValueStore } from '../../../../node/store/ports.ts';
 import { SwapServices } from '../../../../node/swap/services.ts';
+import { FACTORY, ORACLE, TOKEN } from '../../onchain/addresses.ts';
 import { memoryNode, memoryRecords, testKey } from '../../p2p/memory-nodes.ts';
-import { FACTORY, ORACLE, SwapChain, TOKEN } from '../../swap/swap-chain.ts';
+import { SwapChain } from '../../swap/swap-chain.ts';
 import { never } from '../exchange-nodes.ts';
 import { ManualClock } from '../manual-clock.ts';
 

@@ -20,8 +20,8 @@ import {
   signCheque,
 } from '../../../../node/swap/cheque.ts';
 import { SWAP_FUNCTIONS } from '../../../../node/swap/contracts.ts';
+import { CHAIN_ID } from '../../onchain/addresses.ts';
 import { memoryNode, memoryRecords, testKey } from '../../p2p/memory-nodes.ts';
-import { CHAIN_ID } from '../../swap/swap-chain.ts';
 import { never, PRODUCTION, stranger } from '../exchange-nodes.ts';
 import {
   bookOf,

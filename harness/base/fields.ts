@@ -1,0 +1,18 @@
+/** Values as people write them, as schemas: each error says what was expected. */
+import { z } from 'zod';
+import { DURATION_EXPECTED, parseDurationMs, parseSizeBytes, SIZE_EXPECTED } from '../../node/units.ts';
+
+/** Text that a function reads. @param parse returns undefined when the text is not what was expected */
+export function textAs<T>(expected: string, parse: (text: string) => T | undefined) {
+  return z.string({ error: expected }).transform((text, context): T => {
+    const value = parse(text);
+    if (value === undefined) context.addIssue({ code: 'custom', message: expected });
+    return value ?? z.NEVER;
+  });
+}
+
+/** Text such as `1m30s`; becomes milliseconds. */
+export const durationMs = textAs(DURATION_EXPECTED, parseDurationMs);
+
+/** Text such as `64KiB`; becomes bytes. */
+export const sizeBytes = textAs(SIZE_EXPECTED, parseSizeBytes);

@@ -1,0 +1,36 @@
+/** The command line as a person runs it: `svcnet` in a process of its own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const CLI = fileURLToPath(new URL('../../harness/cli.ts', import.meta.url));
+
+export interface Finished {
+  /** Null when a signal has ended it. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Started {
+  readonly child: ChildProcess;
+  /** What it has written so far. */
+  readonly said: { readonly stdout: string; readonly stderr: string };
+  readonly finished: Promise<Finished>;
+}
+
+/** @param env besides the environment of the tests */
+export function startSvcnet(
+  args: readonly string[],
+  { stateDir, env = {} }: { readonly stateDir: string; readonly env?: Readonly<Record<string, string>> },
+): Started {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    env: { ...process.env, SVCNET_STATE: stateDir, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.on('data', (piece) => (said.stdout += String(piece)));
+  child.stderr.on('data', (piece) => (said.stderr += String(piece)));
+  const { promise, resolve, reject } = Promise.withResolvers<Finished>();
+  child.once('error', reject).once('close', (code) => resolve({ code, ...said }));
+  return { child, said, finished: promise };
+}

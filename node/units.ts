@@ -3,6 +3,8 @@
  * description for errors. Numbers carry their unit; a duration may have several parts, the largest unit first or not.
  */
 
+/** Longer texts are no durations: a request must not make a regular expression work long. */
+const LENGTH_MAX = 64;
 const WRITTEN_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** What an error says about a text that is no duration. */
@@ -16,7 +18,8 @@ export function parseDurationMs(
   text: string,
   unitsMs: Readonly<Record<string, number>> = WRITTEN_MS,
 ): number | undefined {
-  const parts = [...text.matchAll(/(\d+\.?\d*|\.\d+)([a-zµμ]+)/g)];
+  if (text.length > LENGTH_MAX) return undefined;
+  const parts = [...text.matchAll(/(\d+(?:\.\d*)?|\.\d+)([a-zµμ]+)/g)];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) return undefined;
   const ms = parts.map(([, count, unit = '']) => Number(count) * (unitsMs[unit] ?? Number.NaN));
   const sum = ms.reduce((total, part) => total + part, 0);

@@ -46,8 +46,8 @@ const CREDIT_OPTIONS = {
     'payment-retry-pause': '1s',
   },
 } as const;
-/** A node stops in some ten milliseconds; one that takes longer hangs. */
-const STOP_GRACE_MS = 1500;
+/** A node stops in some ten milliseconds, on a busy machine in seconds; one that takes longer hangs. */
+const STOP_GRACE_MS = 10_000;
 
 export const svcFlavour = {
   name: 'svc',

@@ -13,6 +13,8 @@ import { partsOf } from './drivers.ts';
  * take longer have nothing to save: their data is removed.
  */
 const GRACE_MS = 1500;
+/** Flavours that may take longer make no promise. */
+const PROMISED_STOP_MS = 10_000;
 
 export interface Teardown {
   /** Nodes that ran. */
@@ -34,6 +36,6 @@ function nodesOf({ nodes }: ClusterRecord, { stopped, forced }: Disposed): Teard
   const flavours = new Map(nodes.map(({ name, flavour }) => [name, FLAVOURS[flavour]]));
   return {
     stopped: stopped.filter((name) => flavours.has(name)),
-    forced: forced.filter((name) => (flavours.get(name)?.stopGraceMs ?? Infinity) <= GRACE_MS),
+    forced: forced.filter((name) => (flavours.get(name)?.stopGraceMs ?? Infinity) <= PROMISED_STOP_MS),
   };
 }

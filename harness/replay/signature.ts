@@ -13,8 +13,10 @@ function failuresOf({ name, result, assertions, error, incidents }: ScenarioResu
     .map((assertion) => `${name}: not so: ${general(assertion.name)}`);
   if (result === 'failed') return conditions;
   const lost = incidents?.[0];
-  const why = lost === undefined ? general(firstLine(error)) : `a member ${lost.what}`;
-  return [`${name}: error: ${why}`, ...conditions];
+  // An error ends the scenario, so its conditions come before it; a member may be lost at any time, and what is not
+  // so afterwards is a consequence.
+  if (lost === undefined) return [...conditions, `${name}: error: ${general(firstLine(error))}`];
+  return [`${name}: error: a member ${lost.what}`, ...conditions];
 }
 
 function firstLine(error: string | undefined): string {

@@ -32,6 +32,15 @@ test('errors are distinguished by their first line, and lost members by what hap
   const timeout = (port: number) =>
     `node-1: GET http://127.0.0.1:${port}/health: no answer within 30 s\n  at /a/b/c.ts:1`;
   expect(of({ result: 'error', error: timeout(1) })).toEqual(of({ result: 'error', error: timeout(2) }));
+  // What was false before the error is the first failure.
+  expect(of({ result: 'error', error: 'x', assertions: [assertion('a')] })).toEqual([
+    's: not so: a',
+    's: error: x',
+  ]);
   const died = { part: 'node-1', what: 'died', how: 'SIGKILL', at: 1 } as const;
   expect(of({ result: 'error', error: 'x', incidents: [died] })).toEqual(['s: error: a member died']);
+  expect(of({ result: 'error', error: 'x', incidents: [died], assertions: [assertion('a')] })).toEqual([
+    's: error: a member died',
+    's: not so: a',
+  ]);
 });

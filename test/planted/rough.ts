@@ -18,6 +18,8 @@ import {
   writeSchedule,
 } from '../../harness/schedule/schedule.ts';
 import { settle } from '../../scenarios/steps/money.ts';
+import { deedsOf, heldByNobody } from '../../scenarios/steps/presence.ts';
+import { slotsCounted } from '../../scenarios/steps/stamps.ts';
 import { batchOf, difference, inTime, verifyLedger, workingNodes } from '../../scenarios/steps/steps.ts';
 
 const SYNCED_WITHIN_MS = 8000;
@@ -36,6 +38,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 type Upload = Extract<ScheduledOperation, { do: 'upload' }>;
+type Download = Extract<ScheduledOperation, { do: 'download' }>;
 
 interface Done {
   readonly operation: Upload;
@@ -44,6 +47,13 @@ interface Done {
   readonly reference: string;
   readonly chunks: readonly string[];
   readonly tag: number | undefined;
+}
+
+/** What has been done so far. */
+interface Load {
+  readonly uploads: Done[];
+  /** A condition is false: the run ends here, as the checks that wait would tell no more. */
+  broken: boolean;
 }
 
 export default defineScenario({
@@ -63,8 +73,10 @@ export default defineScenario({
     const given = context.parameters.schedule;
     const schedule = given === '' ? draw(context) : readSchedule(given);
     writeSchedule(context.folder, schedule);
-    const uploads = await rage(context, schedule);
+    const { uploads, broken } = await rage(context, schedule);
+    if (broken) return;
     await check(context, uploads);
+    await slotsCounted(context);
     await verifyLedger(context);
     await settle(context, { timeoutMs: SETTLED_WITHIN_MS });
   },
@@ -92,10 +104,11 @@ function draw(context: Context): Schedule {
   return { schema: 1, durationMs: 60_000, faults, operations };
 }
 
-function rage(context: Context, { faults, operations, durationMs }: Schedule): Promise<Done[]> {
+function rage(context: Context, { faults, operations, durationMs }: Schedule): Promise<Load> {
   return context.step('rough', async (progress) => {
     const { cluster, signal } = context;
-    const uploads: Done[] = [];
+    const load: Load = { uploads: [], broken: false };
+    const { uploads } = load;
     const over = new AbortController();
     const targets = workingNodes(cluster.nodes).map(({ name }) => name);
     const conducted = conduct(
@@ -115,8 +128,9 @@ function rage(context: Context, { faults, operations, durationMs }: Schedule): P
       for (const operation of operations) {
         const node = cluster.node(operation.node);
         await running(node, signal);
-        if (operation.do === 'upload') uploads.push(await upload(context, node, operation));
-        if (operation.do === 'download') await download(context, node, uploads, operation.upload);
+        if (operation.do === 'upload') await upload(context, load, operation);
+        if (operation.do === 'download') await download(context, load, operation);
+        if (load.broken) return;
         progress.progress(operation.n + 1, operations.length, 'operations');
         // A kill that is due now comes before the next operation.
         await sleep(PAUSE_MS, undefined, { signal });
@@ -127,7 +141,7 @@ function rage(context: Context, { faults, operations, durationMs }: Schedule): P
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
     for (const { node } of uploads) await running(node, signal);
-    return uploads;
+    return load;
   });
 }
 
@@ -135,23 +149,51 @@ async function running(node: ClusterNode, signal: AbortSignal): Promise<void> {
   while (!node.running) await sleep(PAUSE_MS, undefined, { signal });
 }
 
-async function upload(context: Context, node: ClusterNode, operation: Upload): Promise<Done> {
-  const { signal } = context;
+async function upload(context: Context, load: Load, operation: Upload): Promise<void> {
+  const { cluster, signal } = context;
+  const node = cluster.node(operation.node);
   const data = context.random(operation.data).bytes(operation.size);
   const { reference, chunks } = await expectBytes(data);
   const deferred = operation.mode === 'deferred';
   const requestedAtMs = Date.now();
   const options = { batch: batchOf(node), deferred, redundancyLevel: 0, timeoutMs: 20_000, signal };
-  const { tag } = await answered(() => node.bytes.upload(data, options), signal);
-  const done = { operation, node, data, reference, chunks, tag: deferred ? tag : undefined };
-  if (deferred) return done;
+  const send = () => node.bytes.upload(data, options);
+  const taken = await undisturbed(context, load, { name: 'every upload is taken', work: send });
+  if (taken === undefined) return;
+  const done = { operation, node, data, reference, chunks, tag: deferred ? taken.tag : undefined };
+  load.uploads.push(done);
+  if (deferred) return;
   await note(context, done, { level: 'api', requestedAtMs });
-  const held = await Promise.all(chunks.map((chunk) => isHeld(context, chunk)));
-  context.expect('what a direct upload acknowledges is on some node at once', held.every(Boolean), {
-    observed: `${held.filter((one) => !one).length} of ${chunks.length} chunks are nowhere`,
-    expected: 'none',
-  });
-  return done;
+  const missing = (await heldByNobody(chunks, cluster.nodes, signal)) ?? [];
+  load.broken ||= !context.expect(
+    'what a direct upload acknowledges is on a node at once',
+    missing.length === 0,
+    { observed: `${missing.length} of ${chunks.length} chunks are nowhere`, expected: 'none' },
+  );
+}
+
+/**
+ * An answer that a node has to give, which is the condition; nothing is known when a node was killed or started
+ * meanwhile: it may have been the one that was needed.
+ * @returns undefined when there was none
+ */
+async function undisturbed<T>(
+  context: Context,
+  load: Load,
+  { name, work }: { readonly name: string; readonly work: () => Promise<T> },
+): Promise<T | undefined> {
+  const { cluster, signal } = context;
+  const before = deedsOf(cluster.nodes);
+  try {
+    return await answered(work, signal);
+  } catch (error) {
+    if (!(error instanceof ClientError) || signal.aborted) throw error;
+    // A kill that is under way has been written down by then.
+    await sleep(DOWN_MS, undefined, { signal });
+    if (deedsOf(cluster.nodes) === before)
+      load.broken ||= !context.expect(name, false, { observed: error.message, expected: 'all are' });
+    return undefined;
+  }
 }
 
 /** A node that is killed in the middle, or has only just started, has acknowledged nothing: it is asked again. */
@@ -165,13 +207,6 @@ async function answered<T>(work: () => Promise<T>, signal: AbortSignal): Promise
       await sleep(PAUSE_MS * 5, undefined, { signal });
     }
   }
-}
-
-async function isHeld({ cluster, signal }: Context, chunk: string): Promise<boolean> {
-  const held = await Promise.all(
-    workingNodes(cluster.nodes).map((node) => node.chunks.has(chunk, signal).catch(() => false)),
-  );
-  return held.some(Boolean);
 }
 
 async function note(
@@ -189,35 +224,21 @@ async function note(
 
 async function download(
   context: Context,
-  node: ClusterNode,
-  uploads: readonly Done[],
-  wanted: number,
+  load: Load,
+  { node: name, upload: wanted }: Download,
 ): Promise<void> {
-  const upload = uploads.find(({ operation }) => operation.n === wanted);
+  const upload = load.uploads.find(({ operation }) => operation.n === wanted);
   if (upload === undefined || !upload.node.running) return;
-  const { signal } = context;
-  const options = { cache: false, signal };
-  const before = changes(node, upload.node);
-  let seen: Uint8Array;
-  try {
-    seen = await answered(() => node.bytes.download(upload.reference, options), signal);
-  } catch (error) {
-    // Its uploader may be the only one to have it, and its reader may be away: nothing is known when one was killed.
-    // A kill that is under way has been written down by then.
-    await sleep(DOWN_MS, undefined, { signal });
-    if (error instanceof ClientError && changes(node, upload.node) !== before) return;
-    throw error;
-  }
+  const node = context.cluster.node(name);
+  const options = { cache: false, signal: context.signal };
+  const read = () => node.bytes.download(upload.reference, options);
+  const seen = await undisturbed(context, load, { name: 'every upload is delivered', work: read });
+  if (seen === undefined) return;
   const wrong = difference(seen, upload.data);
-  context.expect('what is read is what was uploaded', wrong === undefined, {
+  load.broken ||= !context.expect('what is read is what was uploaded', wrong === undefined, {
     observed: wrong ?? 'equal bytes',
     expected: `${upload.data.length} bytes`,
   });
-}
-
-/** Tells whether something was done to one of the nodes in between. */
-function changes(...nodes: readonly ClusterNode[]): string {
-  return nodes.map(({ deeds }) => deeds.map(({ state, at }) => `${state} ${at}`).join()).join('; ');
 }
 
 function check(context: Context, uploads: readonly Done[]): Promise<void> {

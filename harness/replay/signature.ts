@@ -6,6 +6,19 @@ export function signaturesOf({ scenarios }: Pick<RunResult, 'scenarios'>): strin
   return [...new Set(scenarios.flatMap(failuresOf))];
 }
 
+/**
+ * A run may fail in several ways, of which only some come again.
+ * @param failures of the first run @param again signatures of the runs after it
+ * @returns the one that came again most often, the first of equals; undefined without failures
+ */
+export function mostFrequent(
+  failures: readonly string[],
+  again: readonly (readonly string[])[],
+): string | undefined {
+  const times = (failure: string) => again.filter((signatures) => signatures.includes(failure)).length;
+  return failures.toSorted((a, b) => times(b) - times(a))[0];
+}
+
 function failuresOf({ name, result, assertions, error, incidents }: ScenarioResult): string[] {
   if (result === 'passed' || result === 'skipped') return [];
   const conditions = assertions

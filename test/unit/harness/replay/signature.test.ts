@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { signaturesOf } from '../../../../harness/replay/signature.ts';
+import { mostFrequent, signaturesOf } from '../../../../harness/replay/signature.ts';
 import type { Assertion, ScenarioResult } from '../../../../harness/report/result.ts';
 
 const assertion = (name: string, passed = false): Assertion => ({ name, passed, observed: '', expected: '' });
@@ -43,4 +43,11 @@ test('errors are distinguished by their first line, and lost members by what hap
     's: error: a member died',
     's: not so: a',
   ]);
+});
+
+test('of several failures the one that comes again most often is kept, the first of equals', () => {
+  expect(mostFrequent(['a', 'b', 'c'], [['b'], ['c', 'b'], []])).toBe('b');
+  expect(mostFrequent(['a', 'b'], [['b', 'a'], ['c']])).toBe('a');
+  expect(mostFrequent(['a', 'b'], [])).toBe('a');
+  expect(mostFrequent([], [['a']])).toBeUndefined();
 });

@@ -18,7 +18,7 @@ import {
   writeSchedule,
 } from '../../harness/schedule/schedule.ts';
 import { settle } from '../../scenarios/steps/money.ts';
-import { deedsOf, heldByNobody } from '../../scenarios/steps/presence.ts';
+import { deedsOf, heldByNobody, storers } from '../../scenarios/steps/presence.ts';
 import { slotsCounted } from '../../scenarios/steps/stamps.ts';
 import { batchOf, difference, verifyLedger, workingNodes } from '../../scenarios/steps/steps.ts';
 
@@ -76,10 +76,12 @@ export default defineScenario({
     writeSchedule(context.folder, schedule);
     const { uploads, broken } = await rage(context, schedule);
     if (broken) return;
-    await check(context, uploads);
+    // What is still under way is in no place yet.
+    if (!(await sync(context, uploads))) return;
     await slotsCounted(context);
-    await verifyLedger(context);
     await settle(context, { timeoutMs: SETTLED_WITHIN_MS });
+    await places(context, uploads);
+    await verifyLedger(context);
   },
 });
 
@@ -242,9 +244,11 @@ async function download(
   });
 }
 
-function check(context: Context, uploads: readonly Done[]): Promise<void> {
-  return context.step('check', async () => {
+/** @returns whether all of them have reached the network */
+function sync(context: Context, uploads: readonly Done[]): Promise<boolean> {
+  return context.step('sync', async () => {
     const { signal } = context;
+    if (uploads.length === 0) throw new HarnessError('NODE_STATE', 'nothing was uploaded');
     const waiting = uploads.filter(({ tag }) => tag !== undefined);
     const missing = await stuck(signal, async () => {
       for (const { node, tag = 0 } of waiting) {
@@ -253,25 +257,25 @@ function check(context: Context, uploads: readonly Done[]): Promise<void> {
       }
       return undefined;
     });
-    context.expect('every deferred upload is synced', missing === undefined, {
-      observed: missing ?? 'all are',
-      expected: 'all are',
-    });
-    if (uploads.length === 0) throw new HarnessError('NODE_STATE', 'nothing was uploaded');
-    // What is still under way is in no place yet.
-    if (missing !== undefined) return;
+    const seen = { observed: missing ?? 'all are', expected: 'all are' };
+    const isDone = context.expect('every deferred upload is synced', missing === undefined, seen);
+    if (!isDone) return false;
     for (const done of waiting) await note(context, done, { level: 'synced', requestedAtMs: Date.now() });
-    const full = workingNodes(context.cluster.nodes).filter(({ mode }) => mode === 'full');
+    return true;
+  });
+}
+
+function places(context: Context, uploads: readonly Done[]): Promise<void> {
+  return context.step('places', async () => {
+    const { cluster, signal } = context;
     const all = uploads.flatMap(({ chunks }) => chunks);
-    const watch = new PlacementWatch(all, full);
+    const watch = new PlacementWatch(all, storers(cluster.nodes));
     const astray = await stuck(signal, async () => {
       const seen = await watch.look(signal);
       return 'done' in seen ? undefined : seen.missing;
     });
-    context.expect('every chunk is on all nodes that cover it', astray === undefined, {
-      observed: astray ?? 'all are',
-      expected: 'all are',
-    });
+    const seen = { observed: astray ?? 'all are', expected: 'all are' };
+    context.expect('every chunk is on all nodes that cover it', astray === undefined, seen);
   });
 }
 

@@ -53,7 +53,7 @@ export async function hunt({ bug, stateDir, seeds, replays, attempts }: HuntOpti
       '--attempts',
       String(attempts),
       '--budget',
-      '3m',
+      '5m',
       '--json',
     );
     if (smaller.code !== 0) throw new Error(`${bug}: ${smaller.stderr}`);

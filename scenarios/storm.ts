@@ -19,8 +19,9 @@ import {
   writeSchedule,
 } from 'svcnet/scenario';
 import { checkBooks, underWay } from './steps/money.ts';
+import { slotsCounted } from './steps/stamps.ts';
 import { verifyLedger, workingNodes } from './steps/steps.ts';
-import { expectNone, placed, readBack, refusals, sync, whole } from './steps/storm/checks.ts';
+import { expectNone, placed, presentAtOnce, readBack, refusals, sync, whole } from './steps/storm/checks.ts';
 import { growth, usesOf } from './steps/storm/growth.ts';
 import { StormLoad } from './steps/storm/load.ts';
 import { NEIGHBOURHOODS, STORM_PARAMETERS, type StormContext } from './steps/storm/parameters.ts';
@@ -56,10 +57,12 @@ export default defineScenario({
     const uses = await usesOf(context);
     const load = await rage(context, given);
     using messages = load.messages;
+    await presentAtOnce(context, load.operations);
     await whole(context);
     await messages.conclude();
     await sync(context, load.operations);
     await readBack(context, load.operations);
+    await slotsCounted(context);
     await placed(context);
     await balance(context, load, before);
     await refusals(context);

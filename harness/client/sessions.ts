@@ -2,7 +2,7 @@
 import { DIGITS, expectAmount, expectHex, expectWhole } from '../base/arguments.ts';
 import { CHAIN_TIMEOUT_MS, type HttpClient, settled } from './http.ts';
 import { type AmountJson, amount, plainHex } from './json.ts';
-import type { NetworkBatch, Stamp, Tag } from './types.ts';
+import type { NetworkBatch, Stamp, StampBuckets, Tag } from './types.ts';
 
 /** Most tags that `GET /tags` returns in one answer. */
 const TAGS_PAGE = 1000;
@@ -34,6 +34,13 @@ export class StampsClient {
     expectHex('stamps.get: batch', batch, DIGITS.hash);
     const answer = await this.#http.request({ method: 'GET', path: `/stamps/${batch}`, signal });
     return stampOf((await answer.json()) as StampJson);
+  }
+
+  /** @throws ClientError `http.404` when the node does not own it */
+  async buckets(batch: string, signal?: AbortSignal): Promise<StampBuckets> {
+    expectHex('stamps.buckets: batch', batch, DIGITS.hash);
+    const answer = await this.#http.request({ method: 'GET', path: `/stamps/${batch}/buckets`, signal });
+    return (await answer.json()) as StampBuckets;
   }
 
   /** Answers when the batch is mined; it is usable some blocks later. @param request.amount per chunk */

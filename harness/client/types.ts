@@ -209,6 +209,17 @@ export interface Stamp {
   readonly batchTTL: number;
 }
 
+/** How full the buckets of a batch are, as its owner counts. */
+export interface StampBuckets {
+  readonly depth: number;
+  /** Leading bits of an address that decide its bucket. */
+  readonly bucketDepth: number;
+  /** Slots of a bucket. */
+  readonly bucketUpperBound: number;
+  /** Slots given to chunks so far; a mutable batch begins again when a bucket is full. */
+  readonly buckets: readonly { readonly bucketID: number; readonly collisions: number }[];
+}
+
 /** Progress of an upload, counts of chunks. */
 export interface Tag {
   /** Its number, for the option `tag` of uploads. */

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { writeJson } from '../base/json-file.ts';
 import { formatMs, plural } from '../base/words.ts';
+import { REPORT_FILE } from '../report/folder.ts';
 import { readRun } from '../report/read-run.ts';
 import { RECIPE_FILE, readRecipe } from '../run/recipe.ts';
 import type { Scenario } from '../run/scenario.ts';
@@ -26,9 +27,9 @@ import {
   withParameter,
 } from './case.ts';
 import { lowered, shortened } from './reduce.ts';
-import { ENDING_TEXTS, failureOf, type ReplayedRun, tryOnce } from './replay.ts';
+import { ENDING_TEXTS, type ReplayedRun, tryOnce } from './replay.ts';
 import { plannedOf, type Rerun, scheduleOf, takesSchedule } from './rerun.ts';
-import { signaturesOf } from './signature.ts';
+import { mostFrequent, signaturesOf } from './signature.ts';
 
 /** Runs of the original before anything is left out: whether it fails again, and how reliably. */
 const FIRST_RUNS = 3;
@@ -102,8 +103,11 @@ class Stopped extends Error {
 export async function minimise(request: MinimiseRequest): Promise<MinimiseDocument> {
   const { folder } = request;
   const recipe = readRecipe(folder);
-  const failure = failureOf(folder);
-  if (failure === undefined) {
+  const recorded = existsSync(join(folder, REPORT_FILE)) ? readRun(folder).scenarios : [];
+  // A suite may contain a scenario more than once, each time with its own parameters.
+  const index = recorded.findIndex((one) => signaturesOf({ scenarios: [one] }).length > 0);
+  const failed = recorded[index];
+  if (failed === undefined) {
     throw new HarnessError('RUN_INVALID', `${folder}: the run has no failure that could be kept`, {
       hint: 'Expected a run that has failed; svcnet replay says how often one does.',
     });
@@ -114,21 +118,19 @@ export async function minimise(request: MinimiseRequest): Promise<MinimiseDocume
       `${folder}: the run was made on cluster ${recipe.cluster}, which cannot be made smaller`,
     );
   }
-  // A suite may contain a scenario more than once, each time with its own parameters.
-  const failed = readRun(folder).scenarios.findIndex((one) =>
-    signaturesOf({ scenarios: [one] }).includes(failure),
-  );
-  const row = recipe.scenarios[failed];
+  const row = recipe.scenarios[index];
   if (row === undefined) throw new HarnessError('RUN_INVALID', `${folder}: the run has no scenario`);
   const alone = { ...recipe, scenarios: [row] };
   const { scenario } = await plannedOf(row, { folder, recipe: alone, report: join(request.out, 'inputs') });
   const schedule = takesSchedule(scenario) ? scheduleOf(folder, recipe) : undefined;
   const given: Case = { recipe: alone, schedule };
-  return new Minimiser(request, { failure, scenario, given }).run();
+  const failures = signaturesOf({ scenarios: [failed] });
+  return new Minimiser(request, { failures, scenario, given }).run();
 }
 
 interface Subject {
-  readonly failure: string;
+  /** At least one. */
+  readonly failures: readonly string[];
   readonly scenario: Scenario;
   readonly given: Case;
 }
@@ -140,6 +142,8 @@ class Minimiser {
   readonly #startedMs = performance.now();
   /** Candidates that did not fail the same way: a second round asks for many of them again. */
   readonly #refused = new Set<string>();
+  /** The one to keep: of those of the run that was given, the one that comes again most often. */
+  #failure: string;
   #best: Case;
   #runs = 0;
   /** Tries of a candidate. */
@@ -150,6 +154,7 @@ class Minimiser {
     this.#subject = subject;
     this.#work = join(request.out, 'tried');
     this.#best = subject.given;
+    this.#failure = subject.failures[0] ?? '';
   }
 
   async run(): Promise<MinimiseDocument> {
@@ -174,7 +179,7 @@ class Minimiser {
       const original = parametersOf(subject.given);
       return {
         folder: request.folder,
-        failure: subject.failure,
+        failure: this.#failure,
         from: sizeOf(subject.given, subject.scenario),
         to: sizeOf(this.#best, subject.scenario),
         parameters: Object.fromEntries(
@@ -198,15 +203,18 @@ class Minimiser {
 
   /** @throws HarnessError `RUN_INVALID` when it does not fail again */
   async #confirm(): Promise<void> {
-    let failed = 0;
-    let runs = 0;
-    while (runs < FIRST_RUNS || (failed === 0 && runs < FIRST_RUNS_MAX)) {
-      if (runs >= this.#request.attempts) break;
-      runs++;
-      if ((await this.#once(this.#subject.given, 'the run as it was')) === 'same') failed++;
+    const { failures, given } = this.#subject;
+    const again: (readonly string[])[] = [];
+    const failed = () => again.filter((signatures) => signatures.includes(this.#failure)).length;
+    while (again.length < FIRST_RUNS || (failed() === 0 && again.length < FIRST_RUNS_MAX)) {
+      if (again.length >= this.#request.attempts) break;
+      await this.#once(given, 'the run as it was', ({ signatures }) => {
+        again.push(signatures);
+        this.#failure = mostFrequent(failures, again) ?? this.#failure;
+      });
     }
-    if (failed === 0) throw this.#notAgain(runs);
-    const rate = failed / runs;
+    if (failed() === 0) throw this.#notAgain(again.length);
+    const rate = failed() / again.length;
     this.#tries =
       rate === 1 ? 1 : Math.min(TRIES_MAX, Math.ceil(Math.log(MISSED_SHARE) / Math.log(1 - rate)));
   }
@@ -215,7 +223,7 @@ class Minimiser {
     return new HarnessError(
       'RUN_INVALID',
       `the run did not fail the same way again in ${plural(runs, 'run')}`,
-      { hint: `Expected: ${this.#subject.failure}; see svcnet replay ${this.#request.folder} --times 10` },
+      { hint: `Expected: ${this.#failure}; see svcnet replay ${this.#request.folder} --times 10` },
     );
   }
 
@@ -293,7 +301,12 @@ class Minimiser {
     return false;
   }
 
-  async #once(candidate: Case, trying: string): Promise<ReplayedRun['ending']> {
+  /** @param onRun may choose another failure to keep */
+  async #once(
+    candidate: Case,
+    trying: string,
+    onRun?: (run: ReplayedRun) => void,
+  ): Promise<ReplayedRun['ending']> {
     const { attempts, budgetMs, signal, stateDir, onProgress } = this.#request;
     if (this.#runs >= attempts) throw new Stopped('attempts');
     if (performance.now() - this.#startedMs >= budgetMs) throw new Stopped('budget');
@@ -305,13 +318,16 @@ class Minimiser {
     try {
       run = await tryOnce(
         { folder, recipe: candidate.recipe, report, stateDir, signal },
-        this.#subject.failure,
+        this.#subject.failures,
       );
     } catch (error) {
       if (signal.aborted && existsSync(this.#kept)) throw new Stopped('interrupted');
       throw error;
     }
-    if (run.ending === 'same') {
+    onRun?.(run);
+    const ending =
+      run.ending === 'same' && !run.signatures.includes(this.#failure) ? 'otherwise' : run.ending;
+    if (ending === 'same') {
       this.#best = candidate;
       rmSync(this.#kept, { recursive: true, force: true });
       cpSync(report, this.#kept, { recursive: true });
@@ -324,9 +340,9 @@ class Minimiser {
       from: sizeOf(given, scenario),
       to: sizeOf(this.#best, scenario),
       trying,
-      last: run.ending,
+      last: ending,
     });
-    return run.ending;
+    return ending;
   }
 
   /** Report of the best candidate's last failing run. */

@@ -8,7 +8,7 @@ import { readRun } from '../report/read-run.ts';
 import type { RunResult } from '../report/result.ts';
 import { differences, readRecipe } from '../run/recipe.ts';
 import { type Rerun, rerun } from './rerun.ts';
-import { signaturesOf } from './signature.ts';
+import { mostFrequent, signaturesOf } from './signature.ts';
 
 /** `same`: failed as the run did. `otherwise`: failed in another way. `not-run`: could not be run. */
 export type Ending = 'passed' | 'same' | 'otherwise' | 'not-run';
@@ -34,7 +34,10 @@ export interface ReplayedRun {
 export interface ReplayDocument {
   /** Folder of the run that was replayed. */
   readonly folder: string;
-  /** The first failure of that run; null: it passed, or did not come to an end, and any failure counts. */
+  /**
+   * The failure of that run that came again most often, the first of equals; null: it passed, or did not come to an
+   * end, and any failure counts.
+   */
   readonly failure: string | null;
   readonly runs: readonly ReplayedRun[];
   readonly counts: Readonly<Record<Ending, number>>;
@@ -53,15 +56,19 @@ export interface ReplayRequest extends Omit<Rerun, 'recipe' | 'report'> {
 export async function replay(request: ReplayRequest): Promise<ReplayDocument> {
   const { folder, times, reports, onRun, ...rest } = request;
   const recipe = readRecipe(folder);
-  const failure = failureOf(folder);
+  const failures = failuresOf(folder);
   const warnings = await differences(recipe);
   const runs: ReplayedRun[] = [];
   for (let number = 1; number <= times; number++) {
     const report = join(reports, String(number));
-    const run = await tryOnce({ ...rest, folder, recipe, report }, failure);
+    const run = await tryOnce({ ...rest, folder, recipe, report }, failures);
     runs.push(run);
     onRun?.(run, number);
   }
+  const failure = mostFrequent(
+    failures,
+    runs.map(({ signatures }) => signatures),
+  );
   const count = (ending: Ending) => runs.filter((run) => run.ending === ending).length;
   return {
     folder,
@@ -77,25 +84,25 @@ export async function replay(request: ReplayRequest): Promise<ReplayDocument> {
   };
 }
 
-/** The first failure of a run; undefined when it passed, or has no report because it did not come to its end. */
-export function failureOf(folder: string): string | undefined {
-  return existsSync(join(folder, REPORT_FILE)) ? signaturesOf(readRun(folder))[0] : undefined;
+/** The failures of a run; none when it passed, or has no report because it did not come to its end. */
+function failuresOf(folder: string): readonly string[] {
+  return existsSync(join(folder, REPORT_FILE)) ? signaturesOf(readRun(folder)) : [];
 }
 
 /**
- * One run. @param failure the one looked for; undefined: any @throws HarnessError `INTERRUPTED`
+ * One run. @param failures those looked for; none: any @throws HarnessError `INTERRUPTED`
  */
-export async function tryOnce(again: Rerun, failure: string | undefined): Promise<ReplayedRun> {
+export async function tryOnce(again: Rerun, failures: readonly string[]): Promise<ReplayedRun> {
   const { report } = again;
   try {
     const result = await rerun(again);
     const signatures = signaturesOf(result);
     if (signatures.length === 0) {
-      const skipped = skippedOf(result, failure);
+      const skipped = skippedOf(result, failures);
       if (skipped !== undefined) return { ending: 'not-run', report, signatures, error: skipped };
       return { ending: 'passed', report, signatures };
     }
-    const same = failure === undefined || signatures.includes(failure);
+    const same = failures.length === 0 || failures.some((failure) => signatures.includes(failure));
     return { ending: same ? 'same' : 'otherwise', report, signatures };
   } catch (error) {
     if (again.signal.aborted) throw again.signal.reason;
@@ -105,8 +112,10 @@ export async function tryOnce(again: Rerun, failure: string | undefined): Promis
 }
 
 /** Why nothing was tested: the scenario that failed, or all of them, could not be run here. */
-function skippedOf({ scenarios }: RunResult, failure: string | undefined): string | undefined {
-  const looked = scenarios.filter(({ name }) => failure === undefined || failure.startsWith(`${name}: `));
+function skippedOf({ scenarios }: RunResult, failures: readonly string[]): string | undefined {
+  const looked = scenarios.filter(
+    ({ name }) => failures.length === 0 || failures.some((failure) => failure.startsWith(`${name}: `)),
+  );
   const [first] = looked;
   if (first === undefined || looked.some(({ result }) => result !== 'skipped')) return undefined;
   return `${first.name} was skipped: ${first.skipReason ?? 'no reason given'}`;

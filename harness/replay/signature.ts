@@ -6,6 +6,19 @@ export function signaturesOf({ scenarios }: Pick<RunResult, 'scenarios'>): strin
   return [...new Set(scenarios.flatMap(failuresOf))];
 }
 
+/**
+ * A run may fail in several ways, of which only some come again.
+ * @param failures of the first run @param again signatures of the runs after it
+ * @returns the one that came again most often, the first of equals; undefined without failures
+ */
+export function mostFrequent(
+  failures: readonly string[],
+  again: readonly (readonly string[])[],
+): string | undefined {
+  const times = (failure: string) => again.filter((signatures) => signatures.includes(failure)).length;
+  return failures.toSorted((a, b) => times(b) - times(a))[0];
+}
+
 function failuresOf({ name, result, assertions, error, incidents }: ScenarioResult): string[] {
   if (result === 'passed' || result === 'skipped') return [];
   const conditions = assertions
@@ -13,8 +26,10 @@ function failuresOf({ name, result, assertions, error, incidents }: ScenarioResu
     .map((assertion) => `${name}: not so: ${general(assertion.name)}`);
   if (result === 'failed') return conditions;
   const lost = incidents?.[0];
-  const why = lost === undefined ? general(firstLine(error)) : `a member ${lost.what}`;
-  return [`${name}: error: ${why}`, ...conditions];
+  // An error ends the scenario, so its conditions come before it; a member may be lost at any time, and what is not
+  // so afterwards is a consequence.
+  if (lost === undefined) return [...conditions, `${name}: error: ${general(firstLine(error))}`];
+  return [`${name}: error: a member ${lost.what}`, ...conditions];
 }
 
 function firstLine(error: string | undefined): string {

@@ -2,10 +2,11 @@
  * Where chunks are and belong: the closest node, its neighbourhood, and the nodes that have them on disk
  * (HEAD, never GET).
  */
-import type { ClusterNode } from 'svcnet';
+import { ClientError, type ClusterNode } from 'svcnet';
 import {
   CHUNK_PAYLOAD_SIZE,
   fromHex,
+  isHonest,
   makeCac,
   type ParameterTable,
   ranked,
@@ -68,6 +69,38 @@ export async function holdersOf(
 ): Promise<ClusterNode[]> {
   const has = await Promise.all(nodes.map((node) => node.chunks.has(address, signal)));
   return nodes.filter((_, index) => has[index]);
+}
+
+/**
+ * The chunks that no honest node has. A chunk may move from a node not asked yet to one asked before, so those that
+ * seem to be missing are looked for a second time at once.
+ * @param all nodes of the cluster
+ * @returns undefined when it cannot be told: a node was away meanwhile, and may have them
+ */
+export async function heldByNobody(
+  chunks: readonly string[],
+  all: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  const nodes = all.filter((node) => node.mode !== 'boot' && isHonest(node));
+  if (nodes.some(({ running }) => !running)) return undefined;
+  const before = deedsOf(nodes);
+  try {
+    let missing = chunks;
+    for (let look = 0; look < 2; look++) {
+      const holders = await Promise.all(missing.map((chunk) => holdersOf(chunk, nodes, signal)));
+      missing = missing.filter((_, index) => holders[index]?.length === 0);
+    }
+    return deedsOf(nodes) === before ? missing : undefined;
+  } catch (error) {
+    if (!(error instanceof ClientError) || signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+/** Equal texts: nothing was done to the nodes in between, such as a kill or a start. */
+export function deedsOf(nodes: readonly ClusterNode[]): string {
+  return nodes.map(({ deeds }) => deeds.map(({ state, at }) => `${state} ${at}`).join()).join('; ');
 }
 
 /** As many nodes as asked for, in an order determined by the seed. */

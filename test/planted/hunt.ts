@@ -9,6 +9,10 @@ const CLI = join(import.meta.dirname, '../../harness/cli.ts');
 const SCENARIO = join(import.meta.dirname, 'rough.ts');
 const PLANT = pathToFileURL(join(import.meta.dirname, 'plant.ts')).href;
 
+/** What a smallest run may have at most. */
+const NODES_MAX = 3;
+const FAULTS_MAX = 3;
+
 export interface HuntOptions {
   /** Of a planted bug; absent: the node as it is. */
   readonly bug?: string;
@@ -62,6 +66,11 @@ export async function hunt({ bug, stateDir, seeds, replays, attempts }: HuntOpti
     replayed: undefined,
     smallest: undefined,
   };
+}
+
+/** Whether a person can follow what happens in it. */
+export function isSmall({ to: { nodes, faults } }: Pick<MinimiseDocument, 'to'>): boolean {
+  return nodes <= NODES_MAX && faults <= FAULTS_MAX;
 }
 
 function runOf(seed: number, folder: string): string[] {

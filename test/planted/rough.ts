@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../../harness/base/errors.ts';
+import { type LinkGap, violations } from '../../harness/books/books.ts';
 import { ClientError } from '../../harness/client/errors.ts';
 import { expectBytes } from '../../harness/ledger/content.ts';
 import { PlacementWatch } from '../../harness/ledger/placement.ts';
@@ -17,16 +18,19 @@ import {
   type ScheduledOperation,
   writeSchedule,
 } from '../../harness/schedule/schedule.ts';
-import { settle } from '../../scenarios/steps/money.ts';
-import { batchOf, difference, inTime, verifyLedger, workingNodes } from '../../scenarios/steps/steps.ts';
+import { checkBooks } from '../../scenarios/steps/money.ts';
+import { deedsOf, heldByNobody, storers } from '../../scenarios/steps/presence.ts';
+import { slotsCounted } from '../../scenarios/steps/stamps.ts';
+import { batchOf, difference, verifyLedger, workingNodes } from '../../scenarios/steps/steps.ts';
 
-const SYNCED_WITHIN_MS = 8000;
-const PLACED_WITHIN_MS = 8000;
-const SETTLED_WITHIN_MS = 8000;
+/** What has not moved for so long is stuck: it is longer than the pauses of a node. */
+const STUCK_AFTER_MS = 8000;
+const LOOK_PAUSE_MS = 200;
+const SETTLED_WITHIN_MS = 6000;
 const DOWN_MS = 300;
 const PAUSE_MS = 40;
-/** Some seconds. */
-const TRIES_MAX = 40;
+/** An upload whose storers refuse each other waits for them without end. */
+const ANSWERED_WITHIN_MS = 10_000;
 const SIZES = [4096, 60_000, 300_000] as const;
 
 const parameters = {
@@ -36,6 +40,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 type Upload = Extract<ScheduledOperation, { do: 'upload' }>;
+type Download = Extract<ScheduledOperation, { do: 'download' }>;
 
 interface Done {
   readonly operation: Upload;
@@ -44,6 +49,13 @@ interface Done {
   readonly reference: string;
   readonly chunks: readonly string[];
   readonly tag: number | undefined;
+}
+
+/** What has been done so far. */
+interface Load {
+  readonly uploads: Done[];
+  /** A condition is false: the load ends here. */
+  broken: boolean;
 }
 
 export default defineScenario({
@@ -63,10 +75,18 @@ export default defineScenario({
     const given = context.parameters.schedule;
     const schedule = given === '' ? draw(context) : readSchedule(given);
     writeSchedule(context.folder, schedule);
-    const uploads = await rage(context, schedule);
-    await check(context, uploads);
+    const { uploads, broken } = await rage(context, schedule);
+    if (broken) {
+      // Whether nodes refuse each other because they count differently.
+      await balanced(context);
+      return;
+    }
+    // What is still under way is in no place yet.
+    if (!(await sync(context, uploads))) return;
+    await slotsCounted(context);
+    if (!(await balanced(context))) return;
+    await places(context, uploads);
     await verifyLedger(context);
-    await settle(context, { timeoutMs: SETTLED_WITHIN_MS });
   },
 });
 
@@ -92,10 +112,11 @@ function draw(context: Context): Schedule {
   return { schema: 1, durationMs: 60_000, faults, operations };
 }
 
-function rage(context: Context, { faults, operations, durationMs }: Schedule): Promise<Done[]> {
+function rage(context: Context, { faults, operations, durationMs }: Schedule): Promise<Load> {
   return context.step('rough', async (progress) => {
     const { cluster, signal } = context;
-    const uploads: Done[] = [];
+    const load: Load = { uploads: [], broken: false };
+    const { uploads } = load;
     const over = new AbortController();
     const targets = workingNodes(cluster.nodes).map(({ name }) => name);
     const conducted = conduct(
@@ -115,8 +136,9 @@ function rage(context: Context, { faults, operations, durationMs }: Schedule): P
       for (const operation of operations) {
         const node = cluster.node(operation.node);
         await running(node, signal);
-        if (operation.do === 'upload') uploads.push(await upload(context, node, operation));
-        if (operation.do === 'download') await download(context, node, uploads, operation.upload);
+        if (operation.do === 'upload') await upload(context, load, operation);
+        if (operation.do === 'download') await download(context, load, operation);
+        if (load.broken) return;
         progress.progress(operation.n + 1, operations.length, 'operations');
         // A kill that is due now comes before the next operation.
         await sleep(PAUSE_MS, undefined, { signal });
@@ -127,7 +149,7 @@ function rage(context: Context, { faults, operations, durationMs }: Schedule): P
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
     for (const { node } of uploads) await running(node, signal);
-    return uploads;
+    return load;
   });
 }
 
@@ -135,43 +157,71 @@ async function running(node: ClusterNode, signal: AbortSignal): Promise<void> {
   while (!node.running) await sleep(PAUSE_MS, undefined, { signal });
 }
 
-async function upload(context: Context, node: ClusterNode, operation: Upload): Promise<Done> {
-  const { signal } = context;
+async function upload(context: Context, load: Load, operation: Upload): Promise<void> {
+  const { cluster, signal } = context;
+  const node = cluster.node(operation.node);
   const data = context.random(operation.data).bytes(operation.size);
   const { reference, chunks } = await expectBytes(data);
   const deferred = operation.mode === 'deferred';
   const requestedAtMs = Date.now();
-  const options = { batch: batchOf(node), deferred, redundancyLevel: 0, timeoutMs: 20_000, signal };
-  const { tag } = await answered(() => node.bytes.upload(data, options), signal);
-  const done = { operation, node, data, reference, chunks, tag: deferred ? tag : undefined };
-  if (deferred) return done;
+  const options = {
+    batch: batchOf(node),
+    deferred,
+    redundancyLevel: 0,
+    timeoutMs: ANSWERED_WITHIN_MS,
+    signal,
+  };
+  const send = () => node.bytes.upload(data, options);
+  const taken = await undisturbed(context, load, { name: 'every upload is taken', work: send });
+  if (taken === undefined) return;
+  const done = { operation, node, data, reference, chunks, tag: deferred ? taken.tag : undefined };
+  load.uploads.push(done);
+  if (deferred) return;
   await note(context, done, { level: 'api', requestedAtMs });
-  const held = await Promise.all(chunks.map((chunk) => isHeld(context, chunk)));
-  context.expect('what a direct upload acknowledges is on some node at once', held.every(Boolean), {
-    observed: `${held.filter((one) => !one).length} of ${chunks.length} chunks are nowhere`,
-    expected: 'none',
-  });
-  return done;
+  const missing = (await heldByNobody(chunks, cluster.nodes, signal)) ?? [];
+  load.broken ||= !context.expect(
+    'what a direct upload acknowledges is on a node at once',
+    missing.length === 0,
+    { observed: `${missing.length} of ${chunks.length} chunks are nowhere`, expected: 'none' },
+  );
+}
+
+/**
+ * An answer that a node has to give, which is the condition; nothing is known when a node was killed or started
+ * meanwhile: it may have been the one that was needed.
+ * @returns undefined when there was none
+ */
+async function undisturbed<T>(
+  context: Context,
+  load: Load,
+  { name, work }: { readonly name: string; readonly work: () => Promise<T> },
+): Promise<T | undefined> {
+  const { cluster, signal } = context;
+  const before = deedsOf(cluster.nodes);
+  try {
+    return await answered(work, signal);
+  } catch (error) {
+    if (!(error instanceof ClientError) || signal.aborted) throw error;
+    // A kill that is under way has been written down by then.
+    await sleep(DOWN_MS, undefined, { signal });
+    if (deedsOf(cluster.nodes) === before)
+      load.broken ||= !context.expect(name, false, { observed: error.message, expected: 'all are' });
+    return undefined;
+  }
 }
 
 /** A node that is killed in the middle, or has only just started, has acknowledged nothing: it is asked again. */
 async function answered<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  for (let tries = 1; ; tries++) {
+  const until = performance.now() + ANSWERED_WITHIN_MS;
+  for (;;) {
     try {
       return await work();
     } catch (error) {
       const isAway = error instanceof ClientError && (error.status === undefined || error.status === 503);
-      if (!isAway || tries === TRIES_MAX || signal.aborted) throw error;
+      if (!isAway || performance.now() > until || signal.aborted) throw error;
       await sleep(PAUSE_MS * 5, undefined, { signal });
     }
   }
-}
-
-async function isHeld({ cluster, signal }: Context, chunk: string): Promise<boolean> {
-  const held = await Promise.all(
-    workingNodes(cluster.nodes).map((node) => node.chunks.has(chunk, signal).catch(() => false)),
-  );
-  return held.some(Boolean);
 }
 
 async function note(
@@ -189,74 +239,82 @@ async function note(
 
 async function download(
   context: Context,
-  node: ClusterNode,
-  uploads: readonly Done[],
-  wanted: number,
+  load: Load,
+  { node: name, upload: wanted }: Download,
 ): Promise<void> {
-  const upload = uploads.find(({ operation }) => operation.n === wanted);
+  const upload = load.uploads.find(({ operation }) => operation.n === wanted);
   if (upload === undefined || !upload.node.running) return;
-  const { signal } = context;
-  const options = { cache: false, signal };
-  const before = changes(node, upload.node);
-  let seen: Uint8Array;
-  try {
-    seen = await answered(() => node.bytes.download(upload.reference, options), signal);
-  } catch (error) {
-    // Its uploader may be the only one to have it, and its reader may be away: nothing is known when one was killed.
-    // A kill that is under way has been written down by then.
-    await sleep(DOWN_MS, undefined, { signal });
-    if (error instanceof ClientError && changes(node, upload.node) !== before) return;
-    throw error;
-  }
+  const node = context.cluster.node(name);
+  const options = { cache: false, signal: context.signal };
+  const read = () => node.bytes.download(upload.reference, options);
+  const seen = await undisturbed(context, load, { name: 'every upload is delivered', work: read });
+  if (seen === undefined) return;
   const wrong = difference(seen, upload.data);
-  context.expect('what is read is what was uploaded', wrong === undefined, {
+  load.broken ||= !context.expect('what is read is what was uploaded', wrong === undefined, {
     observed: wrong ?? 'equal bytes',
     expected: `${upload.data.length} bytes`,
   });
 }
 
-/** Tells whether something was done to one of the nodes in between. */
-function changes(...nodes: readonly ClusterNode[]): string {
-  return nodes.map(({ deeds }) => deeds.map(({ state, at }) => `${state} ${at}`).join()).join('; ');
+/** @returns whether all of them have reached the network */
+function sync(context: Context, uploads: readonly Done[]): Promise<boolean> {
+  return context.step('sync', async () => {
+    const { signal } = context;
+    if (uploads.length === 0) throw new HarnessError('NODE_STATE', 'nothing was uploaded');
+    const waiting = uploads.filter(({ tag }) => tag !== undefined);
+    const missing = await stuck(signal, async () => {
+      for (const { node, tag = 0 } of waiting) {
+        const { split, seen, synced } = await node.tags.get(tag, signal);
+        if (seen + synced < split) return `${node.name}, tag ${tag}: ${seen + synced} of ${split} chunks`;
+      }
+      return undefined;
+    });
+    const seen = { observed: missing ?? 'all are', expected: 'all are' };
+    const isDone = context.expect('every deferred upload is synced', missing === undefined, seen);
+    if (!isDone) return false;
+    for (const done of waiting) await note(context, done, { level: 'synced', requestedAtMs: Date.now() });
+    return true;
+  });
 }
 
-function check(context: Context, uploads: readonly Done[]): Promise<void> {
-  return context.step('check', async () => {
-    const { signal } = context;
-    const waiting = uploads.filter(({ tag }) => tag !== undefined);
-    const missing = await inTime(
-      'uploads are synced',
-      async (limit) => {
-        for (const { node, tag = 0 } of waiting) {
-          const { split, seen, synced } = await node.tags.get(tag, limit);
-          if (seen + synced < split) return `${node.name}, tag ${tag}: ${seen + synced} of ${split} chunks`;
-        }
-        return undefined;
-      },
-      { timeoutMs: SYNCED_WITHIN_MS, signal },
-    );
-    context.expect('every deferred upload is synced', missing === undefined, {
-      observed: missing ?? 'all are',
-      expected: `all within ${SYNCED_WITHIN_MS / 1000} s`,
-    });
-    if (uploads.length === 0) throw new HarnessError('NODE_STATE', 'nothing was uploaded');
-    // What is still under way is in no place yet.
-    if (missing !== undefined) return;
-    for (const done of waiting) await note(context, done, { level: 'synced', requestedAtMs: Date.now() });
-    const full = workingNodes(context.cluster.nodes).filter(({ mode }) => mode === 'full');
+/**
+ * A connection starts at zero on both sides, so balances agree whatever was killed; sums of payments do not, when an
+ * end has died in the middle of one. @returns whether they do
+ */
+async function balanced(context: Context): Promise<boolean> {
+  const harmed = new Set(context.cluster.faults.history.flatMap(({ targets }) => targets));
+  const isExplained = ({ what, ends }: LinkGap) =>
+    what !== 'balance' && ends.some((name) => harmed.has(name));
+  const books = await checkBooks(context, { timeoutMs: SETTLED_WITHIN_MS, isExplained });
+  return violations(books, undefined, isExplained).length === 0;
+}
+
+function places(context: Context, uploads: readonly Done[]): Promise<void> {
+  return context.step('places', async () => {
+    const { cluster, signal } = context;
     const all = uploads.flatMap(({ chunks }) => chunks);
-    const watch = new PlacementWatch(all, full);
-    const astray = await inTime(
-      'chunks are where they belong',
-      async (limit) => {
-        const seen = await watch.look(limit);
-        return 'done' in seen ? undefined : seen.missing;
-      },
-      { timeoutMs: PLACED_WITHIN_MS, signal },
-    );
-    context.expect('every chunk is on all nodes that cover it', astray === undefined, {
-      observed: astray ?? 'all are',
-      expected: `all within ${PLACED_WITHIN_MS / 1000} s`,
+    const watch = new PlacementWatch(all, storers(cluster.nodes));
+    const astray = await stuck(signal, async () => {
+      const seen = await watch.look(signal);
+      return 'done' in seen ? undefined : seen.missing;
     });
+    const seen = { observed: astray ?? 'all are', expected: 'all are' };
+    context.expect('every chunk is on all nodes that cover it', astray === undefined, seen);
   });
+}
+
+/** Waits until `look` finds nothing missing, or the same for too long. @returns what is missing in the end */
+async function stuck(
+  signal: AbortSignal,
+  look: () => Promise<string | undefined>,
+): Promise<string | undefined> {
+  let movedAt = performance.now();
+  for (let before: string | undefined; ; ) {
+    const missing = await look();
+    if (missing === undefined) return undefined;
+    if (missing !== before) movedAt = performance.now();
+    if (performance.now() - movedAt > STUCK_AFTER_MS) return missing;
+    before = missing;
+    await sleep(LOOK_PAUSE_MS, undefined, { signal });
+  }
 }

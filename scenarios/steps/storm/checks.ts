@@ -56,6 +56,20 @@ export function whole(context: StormContext): Promise<void> {
   });
 }
 
+/** What direct uploads have acknowledged was on a node at that moment, as far as no fault hid it. */
+export async function presentAtOnce(context: StormContext, { present }: Operations): Promise<void> {
+  const { lookedFor, missing } = present;
+  const unlisted = missing.length === 0 ? [] : await context.cluster.unlistedPeers(context.signal);
+  if (lookedFor === 0 || unlisted.length > 0) {
+    const why =
+      lookedFor === 0 ? 'none ended while no fault was active' : 'nodes that are not listed may have it';
+    context.unchecked(`what direct uploads acknowledge, at once: ${why}`);
+    return;
+  }
+  const name = 'what a direct upload acknowledges is on a node at once';
+  expectNone(context, name, missing, plural(lookedFor, 'upload'));
+}
+
 /** Deferred uploads are promised once they are synced; each must be, as there is room for all. */
 export function sync(context: StormContext, operations: Operations): Promise<void> {
   return context.step('sync', async (progress) => {

@@ -45,8 +45,9 @@ export class StormLoad {
     this.#context = context;
     this.#durationMs = durationMs;
     this.#signal = signal;
-    this.operations = new Operations(context);
-    this.messages = new Messages(context, (node) => (this.#active.get(node.name)?.size ?? 0) > 0);
+    const isHarmed = (name: string) => (this.#active.get(name)?.size ?? 0) > 0;
+    this.operations = new Operations(context, () => ![...this.#active.keys()].some(isHarmed));
+    this.messages = new Messages(context, (node) => isHarmed(node.name));
   }
 
   get progress(): Progress {

@@ -8,6 +8,7 @@ import {
   type ScheduledOperation,
   toHex,
 } from 'svcnet/scenario';
+import { heldByNobody } from '../presence.ts';
 import { batchOf, difference } from '../steps.ts';
 import type { Outcome, StormContext } from './parameters.ts';
 
@@ -29,6 +30,8 @@ export interface Uploaded {
 const FILE = { name: 'storm.bin', contentType: 'application/octet-stream' } as const;
 /** A frozen node answers nothing: a request to it ends after this. */
 const PATIENCE_MS = 60_000;
+/** Chunks of a direct upload that are looked for at once: all of them would be most of the load. */
+const LOOKED_FOR_MAX = 16;
 
 export class Operations {
   /** By the number of the operation. */
@@ -37,10 +40,15 @@ export class Operations {
   readonly readable: number[] = [];
   /** Answers that differ from what was uploaded. */
   readonly wrong: string[] = [];
+  /** Direct uploads whose chunks were looked for at once, and what of them was on no node. */
+  readonly present = { lookedFor: 0, missing: [] as string[] };
   readonly #context: StormContext;
+  readonly #isQuiet: () => boolean;
 
-  constructor(context: StormContext) {
+  /** @param isQuiet whether no fault is active */
+  constructor(context: StormContext, isQuiet: () => boolean) {
     this.#context = context;
+    this.#isQuiet = isQuiet;
   }
 
   /** What an upload of the schedule consists of. */
@@ -62,8 +70,24 @@ export class Operations {
     const uploaded = { operation, node, reference, chunks, tag, requestedAtMs };
     this.uploaded.set(operation.n, uploaded);
     this.readable.push(operation.n);
-    if (tag === undefined) await this.acknowledge(uploaded, 'api');
+    if (tag !== undefined) return 'done';
+    await this.acknowledge(uploaded, 'api');
+    if (this.#isQuiet()) await this.#lookFor(uploaded);
     return 'done';
+  }
+
+  /** A receipt promises that the chunk is stored already. */
+  async #lookFor({ operation, node, chunks }: Uploaded): Promise<void> {
+    const { cluster, signal } = this.#context;
+    const step = Math.ceil(chunks.length / LOOKED_FOR_MAX);
+    const some = chunks.filter((_, index) => index % step === 0);
+    const missing = await heldByNobody(some, cluster.nodes, signal);
+    if (missing === undefined || !this.#isQuiet()) return;
+    this.present.lookedFor++;
+    if (missing.length > 0)
+      this.present.missing.push(
+        `upload ${operation.n} of ${node.name}: ${missing.length} of ${some.length} chunks, ${missing[0]} the first`,
+      );
   }
 
   async #send(

@@ -201,9 +201,12 @@ describe.each(SPELLINGS)('in the dialect %s', (_name, dialect, amount, address) 
       [`PATCH /stamps/topup/${PEER}/100`]: `{"batchID":"${PEER}","txHash":"${HASH}"}`,
       [`PATCH /stamps/dilute/${PEER}/18`]: `{"batchID":"${PEER}","txHash":"${HASH}"}`,
       'GET /batches': `{"batches":[{"batchID":"${PEER}","value":${amount(LARGE)},"start":4,"owner":"${address}","depth":17,"bucketDepth":16,"batchTTL":60}]}`,
+      [`GET /stamps/${PEER}/buckets`]:
+        '{"depth":17,"bucketDepth":16,"bucketUpperBound":2,"buckets":[{"bucketID":0,"collisions":1}]}',
     });
     expect(await client.stamps.topUp(PEER, 100n)).toBe(HASH);
     expect(await client.stamps.dilute(PEER, 18)).toBe(HASH);
+    expect((await client.stamps.buckets(PEER)).buckets).toEqual([{ bucketID: 0, collisions: 1 }]);
     expect(await client.stamps.network()).toMatchObject([{ batchID: PEER, value: LARGE, owner: ADDRESS }]);
   });
 });

@@ -1,11 +1,18 @@
-/** All planted bugs apply to the sources; `npm run planted` finds, replays and minimises them. */
-import { readFileSync } from 'node:fs';
+/** All planted bugs apply to the sources, and one is found, replayed and minimised; `npm run planted` does so with all. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { BUGS } from '../../planted/bugs.ts';
+import { hunt, isSmall } from '../../planted/hunt.ts';
 import { edited } from '../../planted/plant.ts';
 
 const NODE = join(import.meta.dirname, '../../../node');
+/** Four runs of some seconds each, and those that look for the smallest one. */
+const HUNT_TIMEOUT_MS = 300_000;
+
+const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-planted-'));
+afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
 
 test.each(BUGS)('$name can be applied to the sources: $about', ({ edits }) => {
   for (const edit of edits) {
@@ -19,3 +26,27 @@ test('an edit whose place is missing or ambiguous is an error', () => {
   expect(() => edited('', edit)).toThrow('0 places');
   expect(() => edited('one one', edit)).toThrow('2 places');
 });
+
+test(
+  'a storer that signs before it stores is found, replayed and minimised',
+  async () => {
+    const options = { stateDir, seeds: 3, replays: 1, attempts: 12 } as const;
+    const { replayed, smallest } = await hunt({ ...options, bug: 'receipt-before-store' });
+    expect(replayed).toMatchObject({
+      failure: 'rough: not so: what a direct upload acknowledges is on a node at once',
+      counts: { same: 1 },
+    });
+    expect(smallest?.failure).toBe(replayed?.failure);
+    expect(smallest && isSmall(smallest), JSON.stringify(smallest?.to)).toBe(true);
+  },
+  HUNT_TIMEOUT_MS,
+);
+
+test(
+  'a node without a planted bug passes',
+  async () => {
+    const found = await hunt({ stateDir, seeds: 1, replays: 1, attempts: 0 });
+    expect(found).toMatchObject({ folder: undefined, seed: 1 });
+  },
+  HUNT_TIMEOUT_MS,
+);

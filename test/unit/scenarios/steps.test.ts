@@ -1,7 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import type { ScenarioContext } from '../../../harness/run/scenario.ts';
+import { heldByNobody } from '../../../scenarios/steps/presence.ts';
+import { shortBuckets } from '../../../scenarios/steps/stamps.ts';
 import { chosenNode, nextSecond, otherNode, otherNodes } from '../../../scenarios/steps/steps.ts';
 
 afterEach(() => {
@@ -36,4 +38,51 @@ test('neither the acting node nor the reading nodes are ever boot nodes', () => 
   expect(otherNode(context, '', one)).toBe(light);
   const alone = { cluster: { nodes: [boot] } } as unknown as ScenarioContext;
   expect(() => chosenNode(alone, '')).toThrow('no full or light node of the cluster runs');
+});
+
+test('a bucket that has given fewer slots than it has chunks is named', () => {
+  const addressOf = (bucket: string, n: number) => `${bucket}${String(n).padStart(60, '0')}`;
+  const chunks = [addressOf('00ff', 1), addressOf('00ff', 2), addressOf('8000', 1)];
+  const counted = (...buckets: [number, number][]) => ({
+    depth: 20,
+    bucketDepth: 16,
+    bucketUpperBound: 16,
+    buckets: buckets.map(([bucketID, collisions]) => ({ bucketID, collisions })),
+  });
+  expect(shortBuckets(counted([0xff, 2], [0x8000, 1]), chunks)).toEqual([]);
+  // More stamps than chunks that were acknowledged are no mistake.
+  expect(shortBuckets(counted([0xff, 3], [0x8000, 1], [1, 1]), chunks)).toEqual([]);
+  expect(shortBuckets(counted([0xff, 1]), chunks)).toEqual([
+    'bucket 255: 1 slot for 2 chunks',
+    'bucket 32768: 0 slots for 1 chunk',
+  ]);
+});
+
+describe('chunks that are held by nobody', () => {
+  const signal = new AbortController().signal;
+  /** @param looks what each look finds; the last one stays */
+  const holder = (looks: readonly boolean[], deeds: { state: string; at: number }[] = []) => {
+    const left = [...looks];
+    const has = () => Promise.resolve((left.length > 1 ? left.shift() : left[0]) === true);
+    return { mode: 'full', flavour: 'svc', running: true, deeds, chunks: { has } } as unknown as ClusterNode;
+  };
+
+  test('are those that no node has, however often it is asked', async () => {
+    expect(await heldByNobody(['a'], [holder([false]), holder([true])], signal)).toEqual([]);
+    expect(await heldByNobody(['a'], [holder([false]), holder([false])], signal)).toEqual(['a']);
+  });
+
+  test('may have moved to a node that was asked before', async () => {
+    expect(await heldByNobody(['a'], [holder([false, true]), holder([false])], signal)).toEqual([]);
+  });
+
+  test('are not known while a node is away, or was in between', async () => {
+    const away = Object.assign(holder([true]), { running: false });
+    expect(await heldByNobody(['a'], [holder([false]), away], signal)).toBeUndefined();
+    const deeds: { state: string; at: number }[] = [];
+    const killed = holder([false], deeds);
+    const has = () => Promise.resolve(deeds.push({ state: 'down', at: deeds.length }) === 0);
+    Object.assign(killed, { chunks: { has } });
+    expect(await heldByNobody(['a'], [killed], signal)).toBeUndefined();
+  });
 });

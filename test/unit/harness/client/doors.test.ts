@@ -101,6 +101,7 @@ const DOORS: readonly (readonly [message: string, call: () => Promise<unknown>])
   ['messages.listen: topic: got 5', () => client.messages.listen(wrong(5))],
   ["messages.listenTo: address: got 'x'", () => client.messages.listenTo('x')],
   ["stamps.get: batch: got 'xyz', expected 64 hex digits", () => client.stamps.get('xyz')],
+  ["stamps.buckets: batch: got 'xyz', expected 64 hex digits", () => client.stamps.buckets('xyz')],
   [
     'stamps.buy: amount: got 5, expected a bigint from 0n',
     () => client.stamps.buy({ amount: wrong(5), depth: 20 }),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { signaturesOf } from '../../../../harness/replay/signature.ts';
+import { mostFrequent, signaturesOf } from '../../../../harness/replay/signature.ts';
 import type { Assertion, ScenarioResult } from '../../../../harness/report/result.ts';
 
 const assertion = (name: string, passed = false): Assertion => ({ name, passed, observed: '', expected: '' });
@@ -32,6 +32,22 @@ test('errors are distinguished by their first line, and lost members by what hap
   const timeout = (port: number) =>
     `node-1: GET http://127.0.0.1:${port}/health: no answer within 30 s\n  at /a/b/c.ts:1`;
   expect(of({ result: 'error', error: timeout(1) })).toEqual(of({ result: 'error', error: timeout(2) }));
+  // What was false before the error is the first failure.
+  expect(of({ result: 'error', error: 'x', assertions: [assertion('a')] })).toEqual([
+    's: not so: a',
+    's: error: x',
+  ]);
   const died = { part: 'node-1', what: 'died', how: 'SIGKILL', at: 1 } as const;
   expect(of({ result: 'error', error: 'x', incidents: [died] })).toEqual(['s: error: a member died']);
+  expect(of({ result: 'error', error: 'x', incidents: [died], assertions: [assertion('a')] })).toEqual([
+    's: error: a member died',
+    's: not so: a',
+  ]);
+});
+
+test('of several failures the one that comes again most often is kept, the first of equals', () => {
+  expect(mostFrequent(['a', 'b', 'c'], [['b'], ['c', 'b'], []])).toBe('b');
+  expect(mostFrequent(['a', 'b'], [['b', 'a'], ['c']])).toBe('a');
+  expect(mostFrequent(['a', 'b'], [])).toBe('a');
+  expect(mostFrequent([], [['a']])).toBeUndefined();
 });

@@ -85,9 +85,7 @@ export interface BooksOptions {
 const UNDER_WAY_UNITS = 13_500_000n;
 /** Token units per accounting unit, as the price oracle of our own chain reports. */
 const EXCHANGE_RATE = 10_000n;
-/**
- * In total, more than a tenth of what has passed over a link differs only if little has: twice that credit.
- */
+/** In total, no more than a tenth of what has passed over a link may differ, and twice that credit beside it. */
 const UNDER_WAY_PART = 10n;
 
 /**
@@ -99,9 +97,7 @@ export function underWay(timesOf: (node: string) => number): (gap: LinkGap) => b
   return ({ ends, what, gap, total }) => {
     const times = BigInt(ends.reduce((sum, name) => sum + timesOf(name), 0));
     const credit = what === 'by cheques' ? UNDER_WAY_UNITS * EXCHANGE_RATE : UNDER_WAY_UNITS;
-    const inAll = total / UNDER_WAY_PART;
-    const least = 2n * credit;
-    return gap <= times * credit && gap <= (inAll > least ? inAll : least);
+    return gap <= times * credit && gap <= total / UNDER_WAY_PART + 2n * credit;
   };
 }
 

@@ -31,7 +31,7 @@ const FILE = { name: 'storm.bin', contentType: 'application/octet-stream' } as c
 /** A frozen node answers nothing: a request to it ends after this. */
 const PATIENCE_MS = 60_000;
 /** Chunks of a direct upload that are looked for at once: all of them would be most of the load. */
-const LOOKED_FOR_MAX = 16;
+const LOOKED_FOR_MAX = 2;
 
 export class Operations {
   /** By the number of the operation. */

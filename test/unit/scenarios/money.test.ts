@@ -15,3 +15,10 @@ test('a gap may be as large as the credit of peers, in accounting units or chequ
   expect(once(gapOf(13_500_001n, 'by time'))).toBe(false);
   expect(underWay(() => 0)(gapOf(1n, 'by cheques'))).toBe(false);
 });
+
+test('many faults explain a tenth of what has passed over a link and twice the credit, no more', () => {
+  const often = underWay(() => 20);
+  const after = (gap: bigint) => often({ ...gapOf(gap, 'by time'), total: 254_000_000n });
+  expect(after(52_400_000n)).toBe(true);
+  expect(after(52_400_001n)).toBe(false);
+});

@@ -14,7 +14,7 @@ import { MIXED } from './mixed.ts';
 import { MONEY } from './money.ts';
 import { POSTAGE } from './postage.ts';
 import { GC, GROWTH } from './storage.ts';
-import { WIDE } from './wide.ts';
+import { LAST, WIDE } from './wide.ts';
 
 interface Ground {
   readonly name: string;
@@ -35,12 +35,12 @@ export const GROUNDS: readonly Ground[] = [
       linkFaults: true,
       machineFaults: true,
     },
-    mutations: [...CONTENT, ...CHAOS, ...GROWTH, ...LOAD, ...POSTAGE, ...WIDE],
+    mutations: [...WIDE, ...CONTENT, ...GROWTH, ...LOAD, ...POSTAGE, ...CHAOS, ...LAST],
   },
   {
     name: 'paying',
     cluster: {
-      nodes: [{ count: 4, options: withdraw.cluster.options ?? {} }],
+      nodes: [{ count: 4, options: withdraw.cluster.options ?? {} }, { mode: 'light' }],
       credit: 'low',
       // Most of its scenarios wait for blocks.
       chain: { blockTime: '200ms' },

@@ -4,7 +4,7 @@ import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { BytesClient, ChunksClient } from '../../../../harness/client/transfers.ts';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
-import { after, all, answers, changes, impatience, type Mutation } from './lies.ts';
+import { after, all, answers, changes, impatience, type Mutation, waits } from './lies.ts';
 
 const SMALL = { sizes: '5000', chunks: '1', files: '2', sample: '20' };
 
@@ -14,6 +14,7 @@ const disguised = changes(Cluster, 'attach', (cluster) => {
   return cluster;
 });
 const noCheques = all(
+  impatience,
   answers(BytesClient.prototype, 'upload', () => ({ reference: 'ab'.repeat(32), tag: 0 })),
   answers(Cluster.prototype, 'synced', () => undefined),
   changes(NodeClient.prototype, 'settlements', (rows) => ({ ...rows, settlements: [] })),
@@ -25,7 +26,7 @@ export const MIXED: readonly Mutation[] = [
     SMALL,
     all(
       disguised,
-      impatience,
+      waits(5000),
       answers(ChunksClient.prototype, 'has', () => false),
       answers(BytesClient.prototype, 'download', () => new Uint8Array(3)),
       answers(NodeClient.prototype, 'blocklist', () => [
@@ -51,5 +52,6 @@ export const MIXED: readonly Mutation[] = [
     SMALL,
     all(disguised, after(NodeClient.prototype, 'node', noCheques)),
     /node-\d pays node-\d by cheque/,
+    /nothing is lost or made: balances, cheques and tokens add up/,
   ],
 ];

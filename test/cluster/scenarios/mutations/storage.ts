@@ -23,7 +23,10 @@ const idle = changes(NodeClient.prototype, 'backlog', (backlog) => ({
   reserve: { ...backlog.reserve, storageRadius: 0 },
   uploads: [],
 }));
-const overfull = changes(NodeClient.prototype, 'status', (status) => ({ ...status, reserveSize: 1_000_000 }));
+const overfull = changes(NodeClient.prototype, 'status', (status) => ({
+  ...status,
+  reserveSize: 1_000_000_000,
+}));
 const noRadius = changes(NodeClient.prototype, 'status', (status) => ({ ...status, storageRadius: 0 }));
 /** None at first, and all of them for ever after. */
 function wrongPins(): Lie {

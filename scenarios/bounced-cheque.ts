@@ -61,7 +61,9 @@ async function holders(context: Context, issuer: ClusterNode): Promise<Held[]> {
   const peers = otherNodes(cluster.nodes, issuer);
   const held: Held[] = [];
   for (const beneficiary of peers) {
-    const { received } = await beneficiary.chequebook.cheque(issuer.overlay, signal);
+    // A peer that has never exchanged a cheque with the issuer is not in the list.
+    const cheques = await beneficiary.chequebook.cheques(signal);
+    const received = cheques.find(({ peer }) => peer === issuer.overlay)?.received;
     if (received === undefined) continue;
     const { uncashedAmount: due } = await beneficiary.chequebook.cashout(issuer.overlay, signal);
     held.push({ beneficiary, cheque: received, due });

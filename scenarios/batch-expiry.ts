@@ -101,7 +101,7 @@ function expire(context: Context, node: ClusterNode, batch: string): Promise<voi
         answer = error.message;
         refusedAt = height;
         context.expect(
-          'a batch that has expired is refused by its fault',
+          'an upload with an expired batch fails with a client error',
           error.status >= 400 && error.status < 500,
           {
             observed: error.message,

@@ -61,7 +61,9 @@ async function holders(context: Context, issuer: ClusterNode): Promise<Held[]> {
   const peers = otherNodes(cluster.nodes, issuer);
   const held: Held[] = [];
   for (const beneficiary of peers) {
-    const { received } = await beneficiary.chequebook.cheque(issuer.overlay, signal);
+    // A peer that has never exchanged a cheque with the issuer is not in the list.
+    const cheques = await beneficiary.chequebook.cheques(signal);
+    const received = cheques.find(({ peer }) => peer === issuer.overlay)?.received;
     if (received === undefined) continue;
     const { uncashedAmount: due } = await beneficiary.chequebook.cashout(issuer.overlay, signal);
     held.push({ beneficiary, cheque: received, due });
@@ -134,13 +136,13 @@ function bounce(context: Context, issuer: ClusterNode, held: readonly Held[], le
       const expected = { lastPayout: paid, bounced: paid < due };
       const holds =
         seen.result?.lastPayout === expected.lastPayout && seen.result.bounced === expected.bounced;
-      context.expect(`${beneficiary.name} is paid what there is, and told whether it is all`, holds, {
+      context.expect(`${beneficiary.name} is paid what is left, and told if that is not all`, holds, {
         observed: written(seen),
         expected: `${paid}, bounced ${expected.bounced}`,
       });
       const contract = await chain.view(cheque.chequebook, 'paidOut(address)', [`0x${cheque.beneficiary}`]);
       context.expect(
-        `the contract says the same of ${beneficiary.name}`,
+        `the contract agrees on the payment to ${beneficiary.name}`,
         contract === cheque.payout - due + paid,
         {
           observed: contract,
@@ -157,7 +159,7 @@ function bounce(context: Context, issuer: ClusterNode, held: readonly Held[], le
     }
     const book = held[0]?.cheque.chequebook ?? '';
     const bounced = await chain.view(book, 'bounced()');
-    context.expect('everybody can see on the chain that a cheque has bounced', bounced === 1n, {
+    context.expect('the chain shows the bounced cheque', bounced === 1n, {
       observed: bounced,
       expected: 1n,
     });
@@ -201,17 +203,17 @@ function refuse(context: Context, issuer: ClusterNode): Promise<number> {
       },
       { timeoutMs: INDEBTED_WITHIN_MS, signal },
     );
-    context.expect('what it buys stays a debt', missing === undefined, {
+    context.expect('what the node buys stays a debt', missing === undefined, {
       observed: missing ?? 'it owes what ought to be paid',
       expected: 'a debt of half the threshold',
     });
     const after = await received();
-    context.expect('no further cheque of it is taken', after === before, {
+    context.expect('no peer accepts another of its cheques', after === before, {
       observed: after,
       expected: before,
     });
     const alive = await issuer.client.health(signal);
-    context.expect('the node that cannot pay goes on', alive.status === 'ok', {
+    context.expect('the node that cannot pay stays healthy', alive.status === 'ok', {
       observed: alive.status,
       expected: 'ok',
     });
@@ -234,7 +236,7 @@ function makeWhole(context: Context, issuer: ClusterNode, held: readonly Held[])
         cluster.chain.view(cheque.chequebook, 'paidOut(address)', [`0x${cheque.beneficiary}`]);
       if ((await paidOut()) < cheque.payout) await cashAndWait(context, beneficiary, issuer);
       const paid = await paidOut();
-      context.expect(`${beneficiary.name} has got all of it in the end`, paid >= cheque.payout, {
+      context.expect(`${beneficiary.name} is paid in full in the end`, paid >= cheque.payout, {
         observed: paid,
         expected: `at least ${cheque.payout}`,
       });
@@ -256,7 +258,7 @@ function serveAgain(context: Context, issuer: ClusterNode, tag: number): Promise
           throw error;
         },
       );
-    context.expect('with money in its chequebook the network serves it again', late === undefined, {
+    context.expect('the network serves the node again once its chequebook is funded', late === undefined, {
       observed: late ?? 'the upload is synced',
       expected: 'the upload is synced',
     });

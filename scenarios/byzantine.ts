@@ -178,7 +178,7 @@ async function read(
   );
   if (seen === undefined) return;
   const part = difference(seen, data);
-  context.expect(`${reader.name} is given the right bytes of ${reference.slice(0, 8)}`, part === undefined, {
+  context.expect(`${reader.name} downloads the right bytes of ${reference.slice(0, 8)}`, part === undefined, {
     observed: part ?? 'all bytes equal',
     expected: 'all bytes equal',
   });
@@ -241,7 +241,7 @@ function stayedWell(
         expected: 'at least 1',
       });
       const errors = await node.loggedErrors();
-      context.expect(`${node.name} complains of nothing of its own`, errors.length === 0, {
+      context.expect(`${node.name} logs no errors`, errors.length === 0, {
         observed: plural(errors.length, 'error'),
         expected: '0 errors',
         ...(errors.length === 0

@@ -37,7 +37,7 @@ export default defineScenario({
     await beside(context, { nodes: () => nodes }, async (traffic) => {
       for (const depth of context.parameters.depths) await replace(context, buyer, nodes, Number(depth));
       await traffic.stop();
-      expectSuccess(context, 'chunks go on meanwhile', traffic.samples, AVAILABLE);
+      expectSuccess(context, 'uploads and reads succeed during reorganisations', traffic.samples, AVAILABLE);
     });
     await verifyLedger(context);
   },
@@ -85,7 +85,7 @@ function replace(
     };
     const missing = await inTime('all nodes agree', look, { timeoutMs: AGREED_WITHIN_MS, signal });
     context.expect(
-      `all nodes tell the batches of the chain after ${depth} blocks were replaced`,
+      `all nodes list the batches of the chain after ${depth} blocks were replaced`,
       missing === undefined,
       {
         observed: missing ?? 'the same batches',

@@ -54,7 +54,7 @@ export default defineScenario({
           expected: 'waiting',
         });
         await traffic.stop();
-        expectSuccess(context, 'chunks go on without blocks', traffic.samples, AVAILABLE);
+        expectSuccess(context, 'uploads and reads succeed without new blocks', traffic.samples, AVAILABLE);
       });
       await cluster.chain.resume();
       isPaused = false;
@@ -90,7 +90,7 @@ function completes(
     const listed = (await buyer.stamps.list(context.signal)).filter(
       ({ label }) => label === 'while no block came',
     );
-    context.expect('it was made once', listed.length === 1, { observed: listed.length, expected: 1 });
+    context.expect('the batch is bought once', listed.length === 1, { observed: listed.length, expected: 1 });
   });
 }
 

@@ -133,7 +133,7 @@ function cash(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Re
     const paidBefore = await paidOut(context, cheque);
     const open = await beneficiary.chequebook.cashout(issuer.overlay, signal);
     const due = cheque.payout - paidBefore;
-    context.expect(`${name}: all that is not paid is uncashed`, open.uncashedAmount === due, {
+    context.expect(`${name}: the whole unpaid amount is uncashed`, open.uncashedAmount === due, {
       observed: open.uncashedAmount,
       expected: due,
     });
@@ -142,16 +142,20 @@ function cash(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Re
     const book = await chain.tokenBalance(cheque.chequebook);
     const done = await cashAndWait(context, beneficiary, issuer, context.parameters['cash-within'] * 1000);
     const seen = done.result;
-    context.expect(`${name}: it is paid in full`, seen?.bounced === false && seen.lastPayout === due, {
-      observed: seen === undefined ? 'no result' : `${seen.lastPayout}, bounced ${seen.bounced}`,
-      expected: `${due}, bounced false`,
-    });
+    context.expect(
+      `${name}: the cheque is paid in full`,
+      seen?.bounced === false && seen.lastPayout === due,
+      {
+        observed: seen === undefined ? 'no result' : `${seen.lastPayout}, bounced ${seen.bounced}`,
+        expected: `${due}, bounced false`,
+      },
+    );
     context.expect(`${name}: nothing is left to cash`, done.uncashedAmount === 0n, {
       observed: done.uncashedAmount,
       expected: 0n,
     });
     context.expect(
-      `${name}: it goes to the chequebook or account of ${beneficiary.name}`,
+      `${name}: the money goes to the chequebook or account of ${beneficiary.name}`,
       seen?.recipient === account,
       {
         observed: seen?.recipient,
@@ -159,17 +163,17 @@ function cash(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Re
       },
     );
     const grown = (await chain.tokenBalance(account)) - before;
-    context.expect(`${name}: the chain has moved exactly as much`, grown === due, {
+    context.expect(`${name}: the recipient gets exactly this amount`, grown === due, {
       observed: grown,
       expected: due,
     });
     const fallen = book - (await chain.tokenBalance(cheque.chequebook));
-    context.expect(`${name}: the chequebook of ${issuer.name} has paid it`, fallen === due, {
+    context.expect(`${name}: the chequebook of ${issuer.name} pays exactly this amount`, fallen === due, {
       observed: fallen,
       expected: due,
     });
     const paid = await paidOut(context, cheque);
-    context.expect(`${name}: the contract has it as paid`, paid === cheque.payout, {
+    context.expect(`${name}: the contract records the payment`, paid === cheque.payout, {
       observed: paid,
       expected: cheque.payout,
     });
@@ -189,7 +193,7 @@ function cashAgain(context: Context, issuer: ClusterNode, { beneficiary, cheque 
       context.parameters['cash-within'] * 1000,
     );
     context.expect(
-      `${beneficiary.name} cashes the same cheque again for nothing`,
+      `${beneficiary.name} gets nothing for cashing the same cheque again`,
       result?.lastPayout === 0n,
       {
         observed: result?.lastPayout,

@@ -116,14 +116,10 @@ function settled(
       observed: radii.join(', '),
       expected: 'above 0',
     });
-    context.expect(
-      'nodes let go of chunks outside their radius, and of none inside it',
-      missing === undefined,
-      {
-        observed: missing ?? `${released} let go`,
-        expected: 'every chunk on each node whose radius takes it in, and some on no other',
-      },
-    );
+    context.expect('nodes drop chunks outside their radius and none inside it', missing === undefined, {
+      observed: missing ?? `${released} let go`,
+      expected: 'every chunk on each node whose radius takes it in, and some on no other',
+    });
     context.figure({ name: 'let go', value: released, unit: 'chunks' });
     progress.detail(`${grouped(released)} chunks, radii ${radii.join(', ')}`);
   });
@@ -134,13 +130,13 @@ function pinStays(context: Context, keeper: ClusterNode, { address }: FreshChunk
     const { signal } = context;
     const has = await keeper.chunks.has(address, signal);
     const listed = await keeper.pins.list(signal);
-    context.expect('a pinned chunk stays, and is listed', has && listed.includes(address), {
+    context.expect('a pinned chunk stays and is listed', has && listed.includes(address), {
       observed: `${has ? 'there' : 'gone'}, ${listed.includes(address) ? 'listed' : 'not listed'}`,
       expected: 'there, listed',
     });
     await keeper.pins.delete(address, signal);
     const left = await keeper.pins.list(signal);
-    context.expect('an unpinned chunk is listed no more', !left.includes(address), {
+    context.expect('an unpinned chunk is no longer listed', !left.includes(address), {
       observed: left.length,
       expected: 'not among the pins',
     });

@@ -124,7 +124,7 @@ async function run(context: Context, { uploader, listener, batches, order }: Run
   context.expect(what, missing === undefined, { observed: missing ?? 'all', expected: 'all' });
   // A Bee delivers a payload every time its chunk passes by.
   const duplicates = listener.flavour === 'svc' ? subscription.received.length - count : 0;
-  context.expect(`none of them comes twice (${order})`, duplicates <= 0, {
+  context.expect(`no payload arrives twice (${order})`, duplicates <= 0, {
     observed: `${duplicates} more`,
     expected: '0 more',
   });

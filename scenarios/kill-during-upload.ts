@@ -145,7 +145,7 @@ async function conclude(
     };
     const limits = { timeoutMs: SYNCED_WITHIN_MS, signal: context.signal };
     const missing = await inTime('the upload is synced', look, limits);
-    context.expect(`${name}: an acknowledged upload goes on after the kill`, missing === undefined, {
+    context.expect(`${name}: an acknowledged upload is synced after the kill`, missing === undefined, {
       observed: missing ?? 'every chunk synced',
       expected: 'synced + seen = split',
     });

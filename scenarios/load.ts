@@ -149,7 +149,7 @@ function judge(context: Context, plan: LoadPlan, load: LoadStep): void {
   if (k6Cpu !== undefined)
     context.figure({ name: 'processor time of k6', value: Number(k6Cpu.toFixed(2)), unit: 'cores' });
   const count = operations.reduce((sum, operation) => sum + operation.count + operation.errors, 0);
-  context.expect('the load does something', count > 0, {
+  context.expect('the load performs operations', count > 0, {
     observed: plural(count, 'operation'),
     expected: 'operations',
   });
@@ -165,7 +165,7 @@ function judge(context: Context, plan: LoadPlan, load: LoadStep): void {
   });
   const seconds = plan.durationMs / 1000;
   const share = dropped / Math.max(1, dropped + startedRate * seconds);
-  context.expect('iterations start when they are meant to', share <= DROPPED_SHARE_MAX, {
+  context.expect('iterations start on time', share <= DROPPED_SHARE_MAX, {
     observed: `${dropped} of ${Math.round(dropped + startedRate * seconds)} dropped, because every user of k6 waited for an answer`,
     expected: `at most ${DROPPED_SHARE_MAX * 100}%`,
     threshold: true,
@@ -217,7 +217,7 @@ async function bookUploads(
       if (problem !== undefined) wrong.push(problem);
       progress.progress(++done, uploads.length, 'uploads');
     }
-    context.expect('each reference is the one that the bytes give', wrong.length === 0, {
+    context.expect('each reference matches the bytes', wrong.length === 0, {
       observed: `${wrong.length} of ${uploads.length} differ`,
       expected: '0',
       ...(wrong.length === 0 ? {} : { evidence: wrong.slice(0, 20).join('\n') }),

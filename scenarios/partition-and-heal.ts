@@ -63,7 +63,12 @@ export default defineScenario({
       await whole(context);
       await traffic.stop();
       meanwhile(context, traffic.between(cutAt, healedAt));
-      expectSuccess(context, 'all goes well before', traffic.between(0, cutAt), given['min-served']);
+      expectSuccess(
+        context,
+        'uploads and reads succeed before the partition',
+        traffic.between(0, cutAt),
+        given['min-served'],
+      );
     });
     await placed(context);
     await checkBooks(context, { before, timeoutMs: given['deadline-heal'], isExplained: underWay(() => 1) });
@@ -92,7 +97,7 @@ function meanwhile(context: Context, samples: readonly Sample[]): void {
   const reads = samples.filter(({ what }) => what === 'read');
   expectSuccess(context, 'each side reads what it has stored', reads, context.parameters['min-served']);
   const longest = samples.reduce((most, { ms }) => Math.max(most, ms), 0);
-  context.expect('what cannot be served fails, and does not hang', longest <= FAILS_WITHIN_MS, {
+  context.expect('requests that cannot be served fail without hanging', longest <= FAILS_WITHIN_MS, {
     observed: `${Math.round(longest)} ms`,
     expected: `at most ${FAILS_WITHIN_MS} ms`,
   });

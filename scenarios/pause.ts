@@ -42,7 +42,7 @@ export default defineScenario({
       await cluster.faults.heal(id);
       await traffic.stop();
       const samples = traffic.between(from);
-      expectSuccess(context, 'the other nodes go on', samples, AVAILABLE);
+      expectSuccess(context, 'the other nodes keep serving', samples, AVAILABLE);
       const longest = p99(samples.filter(({ what }) => what === 'upload'));
       context.expect('uploads do not wait for the paused node', longest <= given['max-p99'], {
         observed: `${Math.round(longest)} ms`,
@@ -70,7 +70,7 @@ async function rejoined(
     };
     const { signal } = context;
     const missing = await inTime('it takes part again', look, { timeoutMs: REJOINS_WITHIN_MS, signal });
-    context.expect(`${victim.name} takes part again`, missing === undefined, {
+    context.expect(`${victim.name} rejoins the network`, missing === undefined, {
       observed: missing ?? 'connected to all',
       expected: `connected to all within ${REJOINS_WITHIN_MS / 1000} s`,
     });

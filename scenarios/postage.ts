@@ -123,7 +123,7 @@ function known(context: Context, node: ClusterNode, batch: string): Promise<void
       });
       const found = (await other.stamps.network(signal)).find(({ batchID }) => batchID === batch);
       const fits = found?.owner === node.ethereum && found.value >= value;
-      context.expect(`${other.name} knows it, and whose it is`, fits, {
+      context.expect(`${other.name} knows the batch and its owner`, fits, {
         observed: found === undefined ? 'nothing' : `owner ${found.owner}, value ${found.value}`,
         expected: `owner ${node.ethereum}, value at least ${value}`,
       });
@@ -167,7 +167,7 @@ function topUp(context: Context, node: ClusterNode, batch: string): Promise<void
     });
     const lasting = (after.batchTTL - before.batchTTL) * 1000;
     const hours = context.parameters['top-up'];
-    context.expect('it lasts longer by what was added', near(lasting / 1000, hours * 3600), {
+    context.expect('a top-up extends the lifetime by what was added', near(lasting / 1000, hours * 3600), {
       observed: `${(lasting / HOUR_MS).toFixed(2)} h`,
       expected: `${hours} h`,
     });
@@ -204,7 +204,7 @@ function dilute(context: Context, node: ClusterNode, batch: string): Promise<voi
       expected: depth,
     });
     const halved = before.batchTTL / factor;
-    context.expect('each chunk has as much less time', near(after.batchTTL, halved), {
+    context.expect('a dilution shortens the lifetime accordingly', near(after.batchTTL, halved), {
       observed: `${after.batchTTL} s`,
       expected: `${halved.toFixed(0)} s`,
     });

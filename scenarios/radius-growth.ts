@@ -21,6 +21,7 @@ import {
   proximityOrder,
   type ScenarioContext,
 } from 'svcnet/scenario';
+import { storers } from './steps/presence.ts';
 import { batchOf, difference, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {
@@ -335,8 +336,8 @@ interface Reading {
   readonly step: string;
   readonly readers: readonly ClusterNode[];
   readonly filesOf: (reader: ClusterNode) => readonly File[];
-  /** The condition that must hold. */
-  readonly expected: string;
+  /** That all of them are delivered. */
+  readonly condition: string;
 }
 
 /**
@@ -349,7 +350,7 @@ async function readBack(context: Context, { gone }: Stage, { synced, stuck }: Se
     step: 'read',
     readers,
     filesOf: () => synced,
-    expected: 'every node delivers every file that is reported as synced',
+    condition: 'every node delivers every file that is reported as synced',
   });
   if (stuck.length === 0) return;
   const readerOf = (file: File, n: number) => {
@@ -360,11 +361,11 @@ async function readBack(context: Context, { gone }: Stage, { synced, stuck }: Se
     step: 'read waiting',
     readers,
     filesOf: (reader) => stuck.filter((file, n) => readerOf(file, n) === reader),
-    expected: 'what waits for a place is not lost either',
+    condition: 'uploads that wait for a place are not lost',
   });
 }
 
-function read(context: Context, { step, readers, filesOf, expected }: Reading): Promise<void> {
+function read(context: Context, { step, readers, filesOf, condition }: Reading): Promise<void> {
   const { signal } = context;
   return context.step(step, async (progress) => {
     const startedAt = Date.now();
@@ -386,7 +387,7 @@ function read(context: Context, { step, readers, filesOf, expected }: Reading): 
     const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
     progress.detail(`${grouped(total)} files by ${readers.length} nodes`);
     context.figure({ name: `${step}: all files`, value: seconds, unit: 's' });
-    context.expect(expected, wrong.length === 0, {
+    context.expect(condition, wrong.length === 0, {
       observed: `${wrong.length} of ${total} reads failed`,
       expected: `none ${DELIVERED_WITHIN_MS / 1000} s after the first`,
       ...(wrong.length === 0 ? {} : { evidence: wrong.slice(0, 50).join('\n') }),
@@ -416,7 +417,7 @@ function checkSynced(context: Context, { synced, stuck }: Settled, congestion: r
   context.figure({ name: 'synced', value: synced.length, unit: 'files' });
   if (stuck.length > 0) context.figure({ name: 'not synced', value: stuck.length, unit: 'files' });
   context.expect(
-    'what is not synced waits for a neighbourhood that is named',
+    'every upload that is not synced waits for a named neighbourhood',
     stuck.length === 0 || waiting > 0,
     {
       observed: `${stuck.length} files not synced, ${grouped(waiting)} chunks waiting`,
@@ -447,7 +448,7 @@ async function watchReserves({ cluster }: Context, ended: AbortSignal): Promise<
 
 async function checkReserves(context: Context, largest: ReadonlyMap<string, number>): Promise<void> {
   const { cluster, signal } = context;
-  const nodes = workingNodes(cluster.nodes);
+  const nodes = storers(cluster.nodes);
   const backlogs = await Promise.all(nodes.map((node) => node.client.backlog(signal)));
   const radii = backlogs.map(({ reserve }) => reserve.storageRadius);
   for (const [i, node] of nodes.entries()) {

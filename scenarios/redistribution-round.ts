@@ -100,7 +100,7 @@ function fill(context: Context, players: readonly ClusterNode[]): Promise<void> 
 function sameSample(context: Context, players: readonly ClusterNode[]): Promise<void> {
   return context.step('sample', async (progress) => {
     const hashes = await samples(context, players);
-    context.expect('the same anchors give everybody the same sample', new Set(hashes).size === 1, {
+    context.expect('the same anchors give every player the same sample', new Set(hashes).size === 1, {
       observed: hashes.join(', '),
       expected: 'one hash',
     });
@@ -209,7 +209,7 @@ async function expectAgreement(
   );
   const owners = new Set(reveals.map((words) => words[OWNER]));
   const known = players.filter(({ ethereum }) => owners.has(BigInt(`0x${ethereum}`)));
-  context.expect(`round ${round}: everybody reveals`, known.length === players.length, {
+  context.expect(`round ${round}: every player reveals`, known.length === players.length, {
     observed: known.length,
     expected: players.length,
   });
@@ -286,7 +286,7 @@ async function expectPaid(
   const frozen = (await Promise.all(players.map((node) => node.redistribution.state(context.signal)))).filter(
     ({ isFrozen }) => isFrozen,
   );
-  context.expect(`round ${round}: nobody is frozen`, frozen.length === 0, {
+  context.expect(`round ${round}: no player is frozen`, frozen.length === 0, {
     observed: frozen.length,
     expected: 0,
   });

@@ -38,7 +38,7 @@ export default defineScenario({
         await sleep(context.parameters.gap, undefined, { signal: context.signal });
       }
       await traffic.stop();
-      expectSuccess(context, 'requests to the other nodes go on', traffic.samples, AVAILABLE);
+      expectSuccess(context, 'requests to the other nodes succeed', traffic.samples, AVAILABLE);
     });
     await context.cluster.meshed({ signal: context.signal });
     const running = nodes.filter((node) => node.running).length;

@@ -93,7 +93,7 @@ function deposit(context: Context, node: ClusterNode): Promise<void> {
     const stored = await chain.words(chain.contracts.stakeRegistry, 'stakes(address)', [
       `0x${node.ethereum}`,
     ]);
-    context.expect('the chain has the overlay of the node', stored[0] === BigInt(`0x${node.overlay}`), {
+    context.expect('the chain records the overlay of the node', stored[0] === BigInt(`0x${node.overlay}`), {
       observed: stored[0]?.toString(16),
       expected: node.overlay,
     });
@@ -115,10 +115,14 @@ function surplus(context: Context, node: ClusterNode): Promise<void> {
       observed: free,
       expected: before.staked - effective,
     });
-    context.expect('half the price sets about half of the stake free', free * 2n >= before.staked - 1n, {
-      observed: free,
-      expected: `at least ${before.staked / 2n}`,
-    });
+    context.expect(
+      'half the price makes about half of the stake withdrawable',
+      free * 2n >= before.staked - 1n,
+      {
+        observed: free,
+        expected: `at least ${before.staked / 2n}`,
+      },
+    );
     await minedOf(context, await node.stake.withdrawSurplus(signal));
     expectMoved(context, 'withdrawal', before, await purseOf(context, node), -free);
     await expectRefusal(context, 'a withdrawal of nothing', 400, () => node.stake.withdrawSurplus(signal));
@@ -142,7 +146,7 @@ function migrate(context: Context, node: ClusterNode): Promise<void> {
       await context.measure({ operation: 'migrate', node: node.name }, work, () => 0);
       const after = await purseOf(context, node);
       expectMoved(context, 'migration', before, after, -before.staked);
-      context.expect('nothing is staked any more', after.staked === 0n, {
+      context.expect('no stake is left', after.staked === 0n, {
         observed: after.staked,
         expected: 0n,
       });

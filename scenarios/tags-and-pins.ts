@@ -86,7 +86,7 @@ function followTag(context: Context, node: ClusterNode): Promise<Stored> {
       return isComplete(seen) ? undefined : written(seen);
     };
     const missing = await inTime('every chunk is synced', look, { timeoutMs: SYNCED_WITHIN_MS, signal });
-    context.expect('synced and seen chunks are all chunks in the end', missing === undefined, {
+    context.expect('every chunk is synced or was seen before in the end', missing === undefined, {
       observed: missing ?? written(last),
       expected: 'synced + seen = split',
     });
@@ -133,7 +133,7 @@ function doneSplit(context: Context, node: ClusterNode, reference: string): Prom
       expected: reference,
     });
     context.expect(
-      'and counts nothing',
+      'a tag that is closed by hand counts nothing',
       COUNTERS.every((counter) => seen[counter] === 0),
       {
         observed: written(seen),
@@ -277,7 +277,7 @@ function serveAlone(context: Context, keeper: ClusterNode, { reference, data }: 
         expected: `${data.length} bytes`,
       });
       const isRetrievable = await keeper.stewardship.isRetrievable(reference, signal);
-      context.expect('the network does not have it then', !isRetrievable, {
+      context.expect('the content is not retrievable without the other nodes', !isRetrievable, {
         observed: isRetrievable,
         expected: false,
       });
@@ -306,7 +306,7 @@ function bringBack(context: Context, keeper: ClusterNode, { reference, data }: S
     });
     for (const reader of otherNodes(context.cluster.nodes, keeper)) {
       const seen = difference(await reader.bytes.download(reference, { cache: false, signal }), data);
-      context.expect(`${reader.name} serves it`, seen === undefined, {
+      context.expect(`${reader.name} serves the content again`, seen === undefined, {
         observed: seen ?? 'equal bytes',
         expected: `${data.length} bytes`,
       });

@@ -54,7 +54,7 @@ export async function uploadLedgered<T extends ParameterTable>(
   }
   const acknowledgedAtMs = Date.now();
   const { reference: computed, chunks } = await expected();
-  context.expect(`${operation}: the reference is the one that the bytes give`, reference === computed, {
+  context.expect(`${operation}: the reference matches the bytes`, reference === computed, {
     observed: `${reference} from ${node.name}`,
     expected: computed,
   });

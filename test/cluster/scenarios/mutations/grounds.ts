@@ -1,0 +1,102 @@
+/** The clusters on which scenarios are lied to, each with what is done there. */
+import type { ClusterOptions } from '../../../../harness/cluster/cluster.ts';
+import redistributionRound from '../../../../scenarios/redistribution-round.ts';
+import { SILENT_CLUSTER } from '../../../../scenarios/steps/silent-neighbourhood.ts';
+import withdraw from '../../../../scenarios/withdraw.ts';
+import { CHAOS } from './chaos.ts';
+import { CONTENT } from './content.ts';
+import { DISHONEST } from './dishonest.ts';
+import { GAME } from './game.ts';
+import { KNOWN } from './known.ts';
+import type { Mutation } from './lies.ts';
+import { LOAD } from './load.ts';
+import { MIXED } from './mixed.ts';
+import { MONEY } from './money.ts';
+import { POSTAGE } from './postage.ts';
+import { GC, GROWTH } from './storage.ts';
+import { LAST, WIDE } from './wide.ts';
+
+interface Ground {
+  readonly name: string;
+  readonly cluster: Pick<ClusterOptions, 'nodes' | 'credit' | 'chain' | 'linkFaults' | 'machineFaults'>;
+  /** The same content in each run: more would not fit. */
+  readonly seed?: bigint;
+  readonly mutations: readonly Mutation[];
+}
+
+export const GROUNDS: readonly Ground[] = [
+  {
+    name: 'wide',
+    cluster: {
+      nodes: [
+        { count: 4, neighbourhoods: ['0', '1', '0', '1'], options: { 'minimum-storage-radius': 1 } },
+        { count: 1, mode: 'light' },
+      ],
+      linkFaults: true,
+      machineFaults: true,
+    },
+    mutations: [...WIDE, ...CONTENT, ...GROWTH, ...LOAD, ...POSTAGE, ...CHAOS, ...LAST],
+  },
+  {
+    name: 'paying',
+    cluster: {
+      nodes: [{ count: 4, options: withdraw.cluster.options ?? {} }, { mode: 'light' }],
+      credit: 'low',
+      // Most of its scenarios wait for blocks.
+      chain: { blockTime: '200ms' },
+    },
+    mutations: [...MONEY, ...MIXED],
+  },
+  {
+    name: 'small',
+    cluster: {
+      nodes: [
+        {
+          count: 4,
+          neighbourhoods: ['0', '1', '0', '1'],
+          options: { 'reserve-capacity': 100, 'cache-capacity': 10 },
+        },
+      ],
+    },
+    mutations: GC,
+  },
+  {
+    name: 'playing',
+    cluster: { nodes: [{ count: 3, options: redistributionRound.cluster.options ?? {} }] },
+    seed: 5n,
+    mutations: GAME,
+  },
+  {
+    name: 'dishonest',
+    cluster: {
+      nodes: [
+        {
+          count: 4,
+          neighbourhoods: ['0', '1', '0', '1'],
+          options: { 'minimum-storage-radius': 1, 'cache-capacity': 0 },
+        },
+        {
+          flavour: 'dishonest',
+          dishonest: ['wrong-data'],
+          options: { 'minimum-storage-radius': 1, 'cache-capacity': 0 },
+        },
+      ],
+    },
+    mutations: DISHONEST,
+  },
+  {
+    name: 'silent',
+    cluster: {
+      nodes: [
+        {
+          count: SILENT_CLUSTER.nodes,
+          neighbourhoods: SILENT_CLUSTER.neighbourhoods,
+          options: SILENT_CLUSTER.options,
+        },
+      ],
+    },
+    mutations: KNOWN,
+  },
+];
+
+export const MUTATIONS = GROUNDS.flatMap(({ mutations }) => mutations);

@@ -1,0 +1,160 @@
+/** Ways of showing a scenario something else than the truth. Nodes, which share the process, keep theirs. */
+import { join } from 'node:path';
+import { vi } from 'vitest';
+import { HarnessError } from '../../../../harness/base/errors.ts';
+import { ClientError } from '../../../../harness/client/errors.ts';
+import type { Cluster } from '../../../../harness/cluster/cluster.ts';
+
+/** What is answered instead of the truth. */
+export type Lie = (cluster: Cluster) => void;
+
+/** Scenario, parameters, lie, and the conditions that it turns red: all of these, and no others. */
+export type Mutation = [
+  scenario: string,
+  set: Readonly<Record<string, string>>,
+  lie: Lie,
+  ...conditions: RegExp[],
+];
+
+type Answer<C, M extends keyof C> = C[M] extends (...given: never[]) => Promise<infer A> ? A : never;
+type Given<C, M extends keyof C> = C[M] extends (...given: infer G) => unknown ? G : never;
+type Methods = Record<string, (...given: unknown[]) => Promise<unknown>>;
+
+/** What a method does now: a spy on a spy is the same spy. */
+function presentOf(owner: object, method: string): ((...given: never[]) => unknown) | undefined {
+  const present = Reflect.get(owner, method) as ((...given: never[]) => unknown) | undefined;
+  return vi.isMockFunction(present) ? present.getMockImplementation() : present;
+}
+
+/** Replaces a method. @param work gets the call as it was meant */
+function replace(
+  prototype: object,
+  method: string,
+  work: (call: () => Promise<unknown>, given: unknown[]) => Promise<unknown>,
+): void {
+  const methods = prototype as Methods;
+  const original = presentOf(prototype, method) as Methods[string] | undefined;
+  if (original === undefined) throw new Error(`there is no method ${method}`);
+  vi.spyOn(methods, method).mockImplementation(function (this: unknown, ...given) {
+    return work(() => original.apply(this, given), given);
+  });
+}
+
+/** The true answer, changed. */
+export function changes<C extends object, M extends keyof C & string>(
+  prototype: C,
+  method: M,
+  change: (truth: Answer<C, M>, ...given: Given<C, M>) => Answer<C, M>,
+): Lie {
+  return () =>
+    replace(prototype, method, async (call, given) =>
+      change((await call()) as Answer<C, M>, ...(given as Given<C, M>)),
+    );
+}
+
+/** Another answer, without asking. */
+export function answers<C extends object, M extends keyof C & string>(
+  prototype: C,
+  method: M,
+  answer: (cluster: Cluster) => Answer<C, M>,
+): Lie {
+  return (cluster) => replace(prototype, method, () => Promise.resolve(answer(cluster)));
+}
+
+/** No answer but an error. */
+export function fails<C extends object>(prototype: C, method: keyof C & string, error: Error): Lie {
+  return () => replace(prototype, method, () => Promise.reject(error));
+}
+
+/** What should be refused is taken. */
+export function takesAll<C extends object, M extends keyof C & string>(
+  prototype: C,
+  method: M,
+  answer: (cluster: Cluster) => Answer<C, M>,
+): Lie {
+  return (cluster) => replace(prototype, method, (call) => call().catch(() => answer(cluster)));
+}
+
+/** Begins with the first call of a method, after its answer. */
+export function after<C extends object>(prototype: C, method: keyof C & string, lie: Lie): Lie {
+  return (cluster) => {
+    let isTold = false;
+    replace(prototype, method, async (call) => {
+      const truth = await call();
+      if (!isTold) lie(cluster);
+      isTold = true;
+      return truth;
+    });
+  };
+}
+
+export function all(...lies: readonly Lie[]): Lie {
+  return (cluster) => {
+    for (const lie of lies) lie(cluster);
+  };
+}
+
+export const late = new HarnessError('WAIT_TIMEOUT', 'it does not come to an end');
+
+export function refusal(status: number): ClientError {
+  const request = { node: 'node-1', method: 'GET', path: '/' };
+  return new ClientError('refused by a test', { class: `http.${status}`, status, ...request });
+}
+
+const ROOT = join(import.meta.dirname, '../../../..');
+const SCENARIOS = join(ROOT, 'scenarios/');
+const WAIT = join(ROOT, 'harness/base/wait.ts');
+const FRAMES_MAX = 20;
+
+/** Lines of the stack of calls that led here, the latest first. */
+function callers(): string[] {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = FRAMES_MAX;
+  const stack = new Error('only its stack is read').stack ?? '';
+  Error.stackTraceLimit = stackTraceLimit;
+  return stack.split('\n');
+}
+
+/** Waits that a scenario itself begins end after this time. */
+export function waits(ms: number): Lie {
+  return () => {
+    const timeout = presentOf(AbortSignal, 'timeout')?.bind(AbortSignal) as typeof AbortSignal.timeout;
+    vi.spyOn(AbortSignal, 'timeout').mockImplementation((given) => {
+      const lines = callers();
+      const caller = lines[lines.findIndex((line) => line.includes(WAIT)) + 1];
+      return timeout(caller?.includes(SCENARIOS) === true ? Math.min(ms, given) : given);
+    });
+  };
+}
+
+export const impatience = waits(1000);
+
+/** Nodes, harness and scenarios read the same clocks. @returns path of the one that does */
+function reader(): string {
+  return (
+    callers().find(
+      (line) => line.includes(ROOT) && !line.includes(import.meta.filename) && !line.includes('node_modules'),
+    ) ?? ''
+  );
+}
+
+/**
+ * @param ms by which clocks of scenarios go on with every call of the method
+ * @param file of the scenarios whose clock does so; default: any
+ */
+export function lasts<C extends object>(prototype: C, method: keyof C & string, ms: number, file = ''): Lie {
+  return () => {
+    let gone = 0;
+    for (const clock of [performance, Date]) {
+      const now = presentOf(clock, 'now')?.bind(clock) as typeof clock.now;
+      vi.spyOn(clock, 'now').mockImplementation(() =>
+        reader().includes(join(SCENARIOS, file)) ? now() + gone : now(),
+      );
+    }
+    replace(prototype, method, async (call) => {
+      const answer = await call();
+      gone += ms;
+      return answer;
+    });
+  };
+}

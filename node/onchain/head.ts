@@ -47,7 +47,8 @@ export class Head {
    * one's own would wake an idle node for nothing. @throws the signal's reason
    */
   async changed(since: number | undefined, ageMs: number, signal: AbortSignal): Promise<void> {
-    while (since !== undefined && this.changes(ageMs) === since) {
+    const isSame = () => since !== undefined && this.changes(ageMs) === since;
+    while (isSame()) {
       using recheck = this.#clock.deadline(RECHECK_AGES * ageMs, signal);
       await abortable(this.#nextChange.promise, recheck.signal).catch((error: unknown) => {
         if (!(error instanceof TimeoutError)) throw error;

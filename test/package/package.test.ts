@@ -224,7 +224,15 @@ describe('the examples', () => {
 });
 
 describe('the guides', () => {
-  const guides = ['in-tests', 'ci', 'writing-a-scenario'].map((name) => ({
+  const guides = [
+    'in-tests',
+    'ci',
+    'writing-a-scenario',
+    'applications',
+    'faults-and-replay',
+    'money',
+    'snapshots',
+  ].map((name) => ({
     name,
     blocks: codeBlocks(readFileSync(join(ROOT, 'docs/guides', `${name}.md`), 'utf8')),
   }));

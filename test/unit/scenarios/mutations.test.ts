@@ -58,8 +58,9 @@ function keyOf({ file, name }: Condition): string {
   return `${file}: ${name}`;
 }
 
-/** Steps belong to the scenarios that take them. */
+/** Steps belong to the scenarios that take them, or have their folder. */
 function imports(scenario: string, file: string): boolean {
+  if (file.startsWith(`steps/${scenario}/`)) return true;
   return (
     file.startsWith('steps/') && readFileSync(join(SCENARIOS, `${scenario}.ts`), 'utf8').includes(`/${file}'`)
   );

@@ -14,6 +14,7 @@ import { MIXED } from './mixed.ts';
 import { MONEY } from './money.ts';
 import { POSTAGE } from './postage.ts';
 import { GC, GROWTH } from './storage.ts';
+import { STORMS } from './storm.ts';
 import { LAST, WIDE } from './wide.ts';
 
 interface Ground {
@@ -35,7 +36,7 @@ export const GROUNDS: readonly Ground[] = [
       linkFaults: true,
       machineFaults: true,
     },
-    mutations: [...WIDE, ...CONTENT, ...GROWTH, ...LOAD, ...POSTAGE, ...CHAOS, ...LAST],
+    mutations: [...WIDE, ...CONTENT, ...GROWTH, ...LOAD, ...POSTAGE, ...STORMS, ...CHAOS, ...LAST],
   },
   {
     name: 'paying',

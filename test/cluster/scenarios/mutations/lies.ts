@@ -152,9 +152,11 @@ export function lasts<C extends object>(prototype: C, method: keyof C & string, 
       );
     }
     replace(prototype, method, async (call) => {
-      const answer = await call();
-      gone += ms;
-      return answer;
+      try {
+        return await call();
+      } finally {
+        gone += ms;
+      }
     });
   };
 }

@@ -127,23 +127,6 @@ const anyPath: Lie = () => {
 const nobodyGranted: Lie = () => void vi.spyOn(GranteesClient.prototype, 'list').mockResolvedValue([]);
 const noTags: Lie = () => void vi.spyOn(TagsClient.prototype, 'list').mockResolvedValue([]);
 
-/** No batch has given a slot. */
-const noSlots: Lie = () =>
-  void vi
-    .spyOn(StampsClient.prototype, 'buckets')
-    .mockResolvedValue({ depth: 20, bucketDepth: 16, bucketUpperBound: 16, buckets: [] });
-/** All but what is looked at stays as it is: a storm waits long for chunks to come. */
-const noChunkAtOnce: Lie = () => {
-  const has = Reflect.get<ChunksClient, 'has'>(ChunksClient.prototype, 'has');
-  const endsAt = performance.now() + 1000 * STORM_LIES_S;
-  vi.spyOn(ChunksClient.prototype, 'has').mockImplementation(function (this: ChunksClient, ...given) {
-    return performance.now() < endsAt ? Promise.resolve(false) : has.apply(this, given);
-  });
-};
-
-/** Longer than the load. */
-const STORM_LIES_S = 10;
-const STORM = { duration: '2s', faults: '', lanes: '1', sizes: '5000' };
 const SKEWS = { tolerated: '1s', refused: '5m', hold: '300ms', 'recovers-within': '300ms' };
 const FULL = { chunks: '1', attempts: '1', 'resumes-within': '5s' };
 const SOON = { within: '300ms' };
@@ -253,8 +236,6 @@ export const WIDE: readonly Mutation[] = [
     /recovers once its clock is right/,
   ],
   ['clock-skew', SKEWS, otherBytes, /no chunk comes with other bytes/],
-  ['storm', STORM, noSlots, /every acknowledged chunk has a slot of its batch to itself/],
-  ['storm', STORM, noChunkAtOnce, /is on a node at once/],
 ];
 
 /** They leave nodes behind that find their peers again only later. */

@@ -1,0 +1,139 @@
+/** Storms: what each of their checks is shown so that it turns red. */
+import { vi } from 'vitest';
+import { MessagesClient, type Subscription } from '../../../../harness/client/messages.ts';
+import { NodeClient } from '../../../../harness/client/node-client.ts';
+import { StampsClient, TagsClient } from '../../../../harness/client/sessions.ts';
+import { BytesClient, ChunksClient, FilesClient } from '../../../../harness/client/transfers.ts';
+import { Cluster } from '../../../../harness/cluster/cluster.ts';
+import type { Fault } from '../../../../harness/faults/fault.ts';
+import { Faults } from '../../../../harness/faults/faults.ts';
+import { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
+import {
+  all,
+  answers,
+  changes,
+  fails,
+  impatience,
+  type Lie,
+  lasts,
+  late,
+  type Mutation,
+  refusal,
+} from './lies.ts';
+
+const MINUTE_MS = 60_000;
+/** Longer than the load. */
+const LOAD_MS = 10_000;
+const CHECKS = 'steps/storm/checks.ts';
+
+/** No batch has given a slot. */
+const noSlots = answers(StampsClient.prototype, 'buckets', () => ({
+  depth: 20,
+  bucketDepth: 16,
+  bucketUpperBound: 16,
+  buckets: [],
+}));
+/** While the load lasts: a storm waits long for chunks to come. */
+const noChunkAtOnce: Lie = () => {
+  const has = Reflect.get<ChunksClient, 'has'>(ChunksClient.prototype, 'has');
+  const endsAt = performance.now() + LOAD_MS;
+  vi.spyOn(ChunksClient.prototype, 'has').mockImplementation(function (this: ChunksClient, ...given) {
+    return performance.now() < endsAt ? Promise.resolve(false) : has.apply(this, given);
+  });
+};
+const noChunk = answers(ChunksClient.prototype, 'has', () => false);
+const noMesh = fails(Cluster.prototype, 'meshed', late);
+const noTags = answers(TagsClient.prototype, 'list', () => []);
+const nothingIsTaken = all(
+  fails(BytesClient.prototype, 'upload', refusal(503)),
+  fails(FilesClient.prototype, 'upload', refusal(503)),
+  fails(ChunksClient.prototype, 'upload', refusal(503)),
+);
+const nothingIsServed = all(
+  fails(BytesClient.prototype, 'download', refusal(404)),
+  fails(FilesClient.prototype, 'download', refusal(404)),
+  fails(ChunksClient.prototype, 'download', refusal(404)),
+);
+const otherBytes = all(
+  answers(BytesClient.prototype, 'download', () => new Uint8Array(3)),
+  answers(FilesClient.prototype, 'download', () => new Uint8Array(3)),
+  answers(ChunksClient.prototype, 'download', () => new Uint8Array(11)),
+);
+const refusals = answers(NodeClient.prototype, 'blocklist', () => [
+  { address: 'ab'.repeat(32), reason: 'a test', duration: 60 },
+]);
+const everLarger: Lie = () => {
+  let bytes = 0;
+  vi.spyOn(ClusterNode.prototype, 'stats').mockImplementation(() => {
+    bytes += 2 ** 30;
+    return Promise.resolve({ memoryBytes: bytes });
+  });
+};
+/** What subscribers read of what has come. */
+function heard(as: (texts: string[]) => string[]): Lie {
+  return changes(MessagesClient.prototype, 'listen', (subscription: Subscription) => {
+    const { get } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(subscription), 'texts') ?? {};
+    Object.defineProperty(subscription, 'texts', { get: () => as(get?.call(subscription) as string[]) });
+    return subscription;
+  });
+}
+/** What is told about the faults that were begun. */
+function history(as: (faults: readonly Fault[]) => readonly Fault[]): Lie {
+  return () => {
+    const { get } = Object.getOwnPropertyDescriptor(Faults.prototype, 'history') ?? {};
+    vi.spyOn(Faults.prototype, 'history', 'get').mockImplementation(function (this: Faults) {
+      return as(get?.call(this) as readonly Fault[]);
+    });
+  };
+}
+
+const CALM = { duration: '2s', faults: '', lanes: '1', sizes: '5000' };
+/** Long enough for a message. */
+const TALK = { ...CALM, duration: '4s' };
+const SLOW = { ...CALM, faults: 'slow', 'fault-every': '300ms', 'fault-for': '500ms' };
+
+export const STORMS: readonly Mutation[] = [
+  ['storm', CALM, nothingIsTaken, /nodes take uploads/],
+  ['storm', SLOW, history(() => []), /faults are begun/],
+  [
+    'storm',
+    SLOW,
+    history((faults) => faults.map((fault) => ({ ...fault, effect: {} }))),
+    /every fault has an effect/,
+  ],
+  ['storm', CALM, noChunkAtOnce, /what a direct upload acknowledges is on a node at once/],
+  ['storm', CALM, noMesh, /the mesh is whole again/],
+  [
+    'storm',
+    TALK,
+    all(
+      heard(() => []),
+      impatience,
+    ),
+    /every message is heard by the node it is for/,
+  ],
+  ['storm', TALK, heard((texts) => [...texts, ...texts]), /no message is heard twice/],
+  [
+    'storm',
+    CALM,
+    all(noTags, lasts(TagsClient.prototype, 'list', MINUTE_MS, CHECKS)),
+    /every deferred upload reaches the network/,
+  ],
+  [
+    'storm',
+    CALM,
+    all(nothingIsServed, lasts(BytesClient.prototype, 'download', 2 * MINUTE_MS, CHECKS)),
+    /every upload is delivered/,
+  ],
+  ['storm', CALM, otherBytes, /no node has served or named anything wrong/],
+  ['storm', CALM, noSlots, /every acknowledged chunk has a slot of its batch to itself/],
+  [
+    'storm',
+    CALM,
+    all(noChunk, impatience),
+    /what a direct upload acknowledges is on a node at once/,
+    /chunks are on every node of their neighbourhood/,
+  ],
+  ['storm', CALM, refusals, /no node refuses another/],
+  ['storm', CALM, everLarger, /memory, handles and disk of every node stay within bounds/],
+];

@@ -142,7 +142,8 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
 function optionsOf(plan: NodePlan): Record<string, unknown> {
   return {
     'allow-private-cidrs': true,
-    'block-time': Math.max(1, Math.round(plan.network.blockTimeMs / 1000)),
+    // Blocks that are mined on demand alone have no time; one second is near what tests do.
+    'block-time': plan.network.blockTimeMs === 0 ? 1 : Math.max(1, plan.network.blockTimeMs) / 1000,
     ...PROFILE_OPTIONS[plan.profile],
     ...CREDIT_OPTIONS[plan.network.credit],
     // A boot node serves no one, so it neither owes nor is owed. A group's options may turn swap off for that

@@ -30,7 +30,7 @@ export function openMoney(options: NodeOptions, ground: Ground): Money {
   const endpoint = platform.chainEndpoint(options['swap-endpoint']);
   const chain = createRpc(endpoint, { clock, log: module('onchain'), metrics });
   parts.defer(() => chain.close());
-  const blockTimeMs = options['block-time'] * MS_PER_SECOND;
+  const blockTimeMs = Math.round(options['block-time'] * MS_PER_SECOND);
   const pollMs = Math.min(options['chain-poll-interval'], blockTimeMs);
   const transactions = createTransactions(
     {

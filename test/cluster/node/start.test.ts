@@ -121,7 +121,7 @@ describe.concurrent('bad usage ends with code 2', () => {
     ['broken YAML', 'a: [1,\n b: {', 'configuration file '],
     ['YAML that is no map', '- 1\n', 'expected a map of option names to values'],
     ['an unknown key', 'pasword: x\n', 'pasword, did you mean password?'],
-    ['a value that is not allowed', 'block-time: soon\n', "block-time: got 'soon', expected a whole number"],
+    ['a value that is not allowed', 'block-time: soon\n', "block-time: got 'soon', expected a number"],
   ])('%s in the configuration file', async (_what, text, words) => {
     const file = join(folder, `config-${++folders}.yaml`);
     writeFileSync(file, text);

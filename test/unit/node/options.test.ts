@@ -63,8 +63,8 @@ test('an unknown key of the file is reported with the file and its nearest match
 });
 
 test.each([
-  [['--block-time', 'soon'], "--block-time: got 'soon', expected a whole number from 1 to 3600"],
-  [['--block-time', '-1'], "--block-time: got '-1', expected a whole number from 1 to 3600"],
+  [['--block-time', 'soon'], "--block-time: got 'soon', expected a number from 0.001 to 3600"],
+  [['--block-time', '-1'], "--block-time: got '-1', expected a number from 0.001 to 3600"],
   [['--verbosity=loud'], "--verbosity: got 'loud', expected one of silent, error, warn, info, debug, trace"],
   [
     ['--api-addr', '127.0.0.1'],

@@ -13,7 +13,7 @@ export interface NodeOptionsInput {
   readonly 'storage-incentives-enable'?: boolean;
   /** Length of a storage game round; must match the contract. A whole number from 8 to 100000 (blocks); default: 152. */
   readonly 'round-length'?: number | string;
-  /** Time between two blocks of the chain. A whole number from 1 to 3600 (s); default: 5. */
+  /** Time between two blocks of the chain. A number from 0.001 to 3600 (s); default: 5. */
   readonly 'block-time'?: number | string;
   /** Age at which a batch bought by this node becomes usable. A whole number from 0 to 100000 (blocks); default: 10. */
   readonly 'usable-blocks'?: number | string;

@@ -115,14 +115,15 @@ function callers(): string[] {
   return stack.split('\n');
 }
 
-/** Waits that a scenario itself begins end after this time. */
-export function waits(ms: number): Lie {
+/** Waits that a scenario itself begins end after this time. @param file that begins them; default: any */
+export function waits(ms: number, file = ''): Lie {
   return () => {
     const timeout = presentOf(AbortSignal, 'timeout')?.bind(AbortSignal) as typeof AbortSignal.timeout;
     vi.spyOn(AbortSignal, 'timeout').mockImplementation((given) => {
       const lines = callers();
       const caller = lines[lines.findIndex((line) => line.includes(WAIT)) + 1];
-      return timeout(caller?.includes(SCENARIOS) === true ? Math.min(ms, given) : given);
+      const isMeant = caller?.includes(SCENARIOS) === true && lines.some((line) => line.includes(file));
+      return timeout(isMeant ? Math.min(ms, given) : given);
     });
   };
 }

@@ -19,6 +19,7 @@ import {
   late,
   type Mutation,
   refusal,
+  waits,
 } from './lies.ts';
 
 const MINUTE_MS = 60_000;
@@ -72,17 +73,18 @@ const everLarger: Lie = () => {
 /** What subscribers read of what has come. */
 function heard(as: (texts: string[]) => string[]): Lie {
   return changes(MessagesClient.prototype, 'listen', (subscription: Subscription) => {
-    const { get } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(subscription), 'texts') ?? {};
-    Object.defineProperty(subscription, 'texts', { get: () => as(get?.call(subscription) as string[]) });
+    const prototype = Object.getPrototypeOf(subscription) as Subscription;
+    const texts = () => Reflect.get(prototype, 'texts', subscription);
+    Object.defineProperty(subscription, 'texts', { get: () => as(texts()) });
     return subscription;
   });
 }
 /** What is told about the faults that were begun. */
 function history(as: (faults: readonly Fault[]) => readonly Fault[]): Lie {
   return () => {
-    const { get } = Object.getOwnPropertyDescriptor(Faults.prototype, 'history') ?? {};
+    const truth = Object.getOwnPropertyDescriptor(Faults.prototype, 'history');
     vi.spyOn(Faults.prototype, 'history', 'get').mockImplementation(function (this: Faults) {
-      return as(get?.call(this) as readonly Fault[]);
+      return as(truth?.get?.call(this) as readonly Fault[]);
     });
   };
 }
@@ -108,7 +110,7 @@ export const STORMS: readonly Mutation[] = [
     TALK,
     all(
       heard(() => []),
-      impatience,
+      waits(1000, 'steps/storm/messages.ts'),
     ),
     /every message is heard by the node it is for/,
   ],
@@ -133,6 +135,7 @@ export const STORMS: readonly Mutation[] = [
     all(noChunk, impatience),
     /what a direct upload acknowledges is on a node at once/,
     /chunks are on every node of their neighbourhood/,
+    /every acknowledged chunk is held by a node/,
   ],
   ['storm', CALM, refusals, /no node refuses another/],
   ['storm', CALM, everLarger, /memory, handles and disk of every node stay within bounds/],

@@ -21,8 +21,8 @@ import { type BookOnChain, type SwapChain } from '../swap/swap-chain.ts';
 
 /** Initial balance of a chequebook, base units: enough for a few cheques. */
 const FUNDS = 10_000_000n * 100_000n;
-/** Initial balance of an account. */
-const SAVINGS = 1_000_000_000n * 100_000n;
+/** Initial balance of an account: more than it can spend in a run, because a payment in doubt is settled by the next one. */
+const SAVINGS = 10_000_000_000n * 100_000n;
 const BLOCK_MS = 1_000;
 /** A request of the node's owner ends some time. */
 const REQUEST_MS = 4_000;

@@ -230,7 +230,6 @@ describe('the guides', () => {
     'writing-a-scenario',
     'applications',
     'faults-and-replay',
-    'money',
     'snapshots',
   ].map((name) => ({
     name,

@@ -316,6 +316,8 @@ describe('a reorganisation', () => {
     const late = await usableBatch(net, other, { amount: AMOUNT, depth: 18, blocks: BLOCKS, label: 'late' });
     for (let part = 0; part < 3; part++) {
       await net.chain.mine(70);
+      // Blocks without any event are one page, however many they are.
+      await setPrice(net, node, 24_001n + BigInt(part));
       await direct();
     }
     const height = await net.chain.height();

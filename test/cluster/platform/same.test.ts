@@ -20,6 +20,8 @@ import { type Recorder, recorded } from './recorder.ts';
 
 const CHUNKS = 70;
 const PORT = 16_351;
+/** A busy machine takes seconds for what is done at once. */
+const PATIENCE = { timeout: 20_000 };
 /** Low credit: a few dozen chunks, then a cheque. */
 const OPTIONS = {
   'payment-threshold': '8000000',
@@ -96,10 +98,14 @@ async function messagesOn(ground: Ground): Promise<string[]> {
   const storer = await start(await ground(given(1)), { 'p2p-addr': `127.0.0.1:${PORT}` });
   const bootnode = `/ip4/127.0.0.1/tcp/${PORT}`;
   const api = await start(recorded(await ground(given(2)), recorder), { bootnode });
-  for (const one of [api, storer]) await vi.waitFor(async () => expect(await peersOf(one)).toHaveLength(1));
+  for (const one of [api, storer])
+    await vi.waitFor(async () => expect(await peersOf(one)).toHaveLength(1), PATIENCE);
   const batch = await batchOf(api);
   // Otherwise it refuses the stamps.
-  await vi.waitFor(async () => expect(await (await fetch(`${storer}/batches`)).text()).toContain(batch));
+  await vi.waitFor(
+    async () => expect(await (await fetch(`${storer}/batches`)).text()).toContain(batch),
+    PATIENCE,
+  );
   for (let n = 0; n < CHUNKS; n++) {
     time.ms += 1;
     await pushed(api, batch, n);

@@ -28,7 +28,8 @@ const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as R
 };
 const manifest = {
   ...Object.fromEntries(KEPT.map((key) => [key, source[key]])),
-  bin: { svcnet: './harness/bin.js' },
+  // Without './': npm publishes a package whose command begins with it as one without commands.
+  bin: { svcnet: 'harness/bin.js' },
   exports: Object.fromEntries(
     Object.entries(source.exports).map(([entry, path]) => {
       const built = path.replace(/\.[jt]s$/, '');

@@ -46,6 +46,8 @@ class StandingTime {
     return {
       ...systemClock(),
       now: () => this.ms,
+      // What a debtor pays by time must not depend on how busy the machine is.
+      monotonic: () => this.ms,
       nowNs: () => {
         const wallNs = BigInt(this.ms) * 1_000_000n;
         lastNs = wallNs > lastNs ? wallNs : lastNs + 1n;

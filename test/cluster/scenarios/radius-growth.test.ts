@@ -93,7 +93,9 @@ test(
     const [unsynced] = figureOf(result, 'not synced');
     expect(unsynced).toBeGreaterThan(0);
     expect(Math.max(...figureOf(result, 'without a place'))).toBeGreaterThan(0);
-    const evidence = result.assertions.find(({ name }) => name.startsWith('every upload that is not synced'))?.evidence;
+    const evidence = result.assertions.find(({ name }) =>
+      name.startsWith('every upload that is not synced'),
+    )?.evidence;
     expect(evidence).toMatch(
       /neighbourhood [01]+: \d+ chunks of .* wait, .*(is full|no node is in it).*; .*(add a node|raise)/,
     );

@@ -4,7 +4,7 @@
  * port names the folder of its cluster, and counts while that folder exists.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
@@ -29,7 +29,8 @@ export function isClaimed(port: number): boolean {
 }
 
 function claimOf(port: number): string {
-  return join(tmpdir(), `svcnet-ports-${userInfo().username}`, String(port));
+  // By number: the user of a container may have no name. Windows has no numbers, and a temporary folder per user.
+  return join(tmpdir(), `svcnet-ports-${process.getuid?.() ?? 'own'}`, String(port));
 }
 
 function ownerOf(file: string): string | undefined {

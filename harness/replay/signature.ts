@@ -7,7 +7,7 @@ export function signaturesOf({ scenarios }: Pick<RunResult, 'scenarios'>): strin
 }
 
 /**
- * A run may fail in several ways, of which only some come again.
+ * A run may fail in several ways, and not all of them recur.
  * @param failures of the first run @param again signatures of the runs after it
  * @returns the one that came again most often, the first of equals; undefined without failures
  */

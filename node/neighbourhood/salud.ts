@@ -126,12 +126,14 @@ class PeerHealth implements Salud {
     const { pauseMs } = this.#options;
     const most = Math.max(pauseMs, Math.min(pauseMs * PAUSE_GROWTH_MAX, PAUSE_MAX_MS));
     try {
-      for (let pause = pauseMs; !signal.aborted; pause = Math.min(pause * 2, most)) {
+      let pause = pauseMs;
+      while (!signal.aborted) {
         const before = this.#norms?.networkRadius;
         const changed = this.#radiusChange.promise;
         await this.#inTurn(() => this.#round());
         if (this.#norms?.networkRadius !== before) pause = pauseMs;
-        if (await this.#interrupted(pause, changed, signal)) pause = pauseMs / 2;
+        const isClose = await this.#interrupted(pause, changed, signal);
+        pause = isClose ? pauseMs : Math.min(pause * 2, most);
         await this.#arrivals(signal);
       }
     } catch (error) {

@@ -51,7 +51,7 @@ test('a head without a recent look is not known', async () => {
   expect(head.changes(1000)).toBeUndefined();
 });
 
-test('whoever waits for a change is woken by it, not by empty blocks, and at last when nobody looks', async () => {
+test('a change ends a wait for it, empty blocks do not, and a chain that nobody looks at does in the end', async () => {
   const { clock, head } = watched();
   const { signal } = new AbortController();
   let woken = 0;

@@ -1,4 +1,4 @@
-/** Two implementations, of which the second is the first in disguise: what each check is shown so that it turns red. */
+/** Two implementations, the second one ours in disguise: what each check is shown so that it turns red. */
 import { ChequebookClient } from '../../../../harness/client/money.ts';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { BytesClient, ChunksClient } from '../../../../harness/client/transfers.ts';

@@ -11,19 +11,16 @@ import type { ContainerCommand } from './flavour.ts';
  */
 const YOUNG_GENERATION = '--max-semi-space-size=8';
 /**
- * Growth of the old generation, in percent of live data, before V8 collects garbage in it: by default it more
- * than doubles, and holds on to chunk buffers all the time. Measured while streaming 48 MiB in and out: 65
- * MiB less for the uploader, 35 MiB for the reader, at the same processor time per chunk pushed.
- */
-const OLD_GENERATION = '--heap-growing-percent=60';
-/**
  * One C library heap, returned to the system above a megabyte: by default every Node.js thread keeps freed
  * chunk buffers in its own heap. Measured on uploads and downloads: 75 MiB less per node.
  */
 const ALLOCATOR = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '1048576' } as const;
 
-/** Flags for the process of one node, wherever it runs. */
-export const NODE_FLAGS = [YOUNG_GENERATION, OLD_GENERATION] as const;
+/**
+ * Flags for the process of one node, wherever it runs. Only such that V8 leaves out of its version of compiled
+ * code: with any other the runtime's own modules are compiled again in every process.
+ */
+export const NODE_FLAGS = [YOUNG_GENERATION] as const;
 
 /** Always with the same flags: code compiled under different flags is not used. */
 export function svcProgram(...args: string[]): Command {
@@ -42,7 +39,7 @@ function program(name: string, args: readonly string[]): Command {
 /** The same in a container, where the image of this package has it. */
 export function svcContainer(...args: string[]): ContainerCommand {
   return {
-    entrypoint: ['node', YOUNG_GENERATION, OLD_GENERATION, 'node/main.ts'],
+    entrypoint: ['node', ...NODE_FLAGS, 'node/main.ts'],
     args,
     env: ALLOCATOR,
   };
@@ -52,7 +49,7 @@ export function svcContainer(...args: string[]): ContainerCommand {
 export function holderProgram(cluster: string): Command {
   return {
     file: process.execPath,
-    args: [OLD_GENERATION, programPath('harness/places/embedded/holder'), cluster],
+    args: [programPath('harness/places/embedded/holder'), cluster],
     env: ALLOCATOR,
   };
 }

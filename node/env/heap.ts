@@ -20,6 +20,12 @@ const REST_SHARE = 0.1;
 const COLLECTIONS_SHARE_MAX = 0.01;
 /** A young generation up to this size is not worth a collection; afterwards it has one megabyte. */
 const YOUNG_BYTES_MIN = 4 * 1024 * 1024;
+/**
+ * Growth of the old generation, in percent of live data, before V8 collects garbage in it: by default it more
+ * than doubles, and holds on to chunk buffers all the time. Measured while streaming 48 MiB in and out: 65
+ * MiB less for the uploader, 35 MiB for the reader, at the same processor time per chunk pushed.
+ */
+const OLD_GROWTH_PERCENT = 60;
 
 export interface HeapDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
@@ -29,6 +35,8 @@ export interface HeapDeps {
   readonly youngBytes: () => number;
   /** Collects all garbage and releases the memory. */
   readonly collect: () => void;
+  /** Makes V8 collect garbage in the old generation after less growth. */
+  readonly boundGrowth: () => void;
 }
 
 /** The heap of this process. */
@@ -41,15 +49,26 @@ export function processHeap(): Omit<HeapDeps, 'clock'> {
     youngBytes: () =>
       getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0,
     collect: collector(),
+    boundGrowth: () => setFlagsFromString(`--heap-growing-percent=${OLD_GROWTH_PERCENT}`),
   };
 }
 
-/** Releases memory whenever the process has become idle, until disposed. */
-export function trimAtRest({ clock, processorMs, youngBytes, collect }: HeapDeps): Disposable {
+/**
+ * Keeps the heap of a running process small until disposed: bounds its growth from now on, and releases memory
+ * whenever the process has become idle.
+ *
+ * The bound comes a moment after the start, and not from the command line: with that flag V8 rejects all
+ * code compiled without it, which is the runtime's own. Every process then compiled these modules again, at
+ * 27 ms of processor time.
+ */
+export function trimAtRest({ clock, processorMs, youngBytes, collect, boundGrowth }: HeapDeps): Disposable {
   let samples = [sample()];
   /** Earliest time of the next collection. */
   let collectAtMs = 0;
-  let timer = clock.timer(LOOK_MS, look);
+  let timer = clock.timer(LOOK_MS, () => {
+    boundGrowth();
+    look();
+  });
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
 
   function sample(): { readonly atMs: number; readonly processorMs: number } {

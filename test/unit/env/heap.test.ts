@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { processHeap, trimAtRest } from '../../../node/env/heap.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
@@ -6,7 +7,7 @@ const MIB = 1024 * 1024;
 
 function bench({ costMs = 80, grownAgain = MIB } = {}) {
   const clock = new ManualClock();
-  const state = { processorMs: 0, young: 16 * MIB, collections: 0 };
+  const state = { processorMs: 0, young: 16 * MIB, collections: 0, bounds: 0 };
   const trimming = trimAtRest({
     clock,
     processorMs: () => state.processorMs,
@@ -15,6 +16,9 @@ function bench({ costMs = 80, grownAgain = MIB } = {}) {
       state.collections++;
       state.young = grownAgain;
       state.processorMs += costMs;
+    },
+    boundGrowth() {
+      state.bounds++;
     },
   });
   return { clock, state, trimming };
@@ -84,6 +88,25 @@ describe('a process', () => {
     await clock.advance(60_000);
     expect(state.collections).toBe(0);
     expect(clock.running).toBe(0);
+  });
+
+  test('bounds the growth of its heap once, after its modules are loaded', async () => {
+    const { clock, state } = bench();
+    await clock.advance(2499);
+    expect(state.bounds).toBe(0);
+    await clock.advance(60_000);
+    expect(state.bounds).toBe(1);
+  });
+
+  test('really has the bound afterwards, as if it had been started with it', () => {
+    const run = (...args: string[]) => execFileSync(process.execPath, args, { encoding: 'utf8' });
+    const module = new URL('../../../node/env/heap.ts', import.meta.url).href;
+    const bounded = `const { processHeap } = await import(${JSON.stringify(module)});
+      processHeap().boundGrowth();
+      console.log((await import('node:v8')).cachedDataVersionTag());`;
+    expect(run('--input-type=module', '-e', bounded)).toBe(
+      run('--heap-growing-percent=60', '-p', 'v8.cachedDataVersionTag()'),
+    );
   });
 
   test('really has a smaller heap afterwards', () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { NODE_FLAGS, svcContainer } from '../../../../harness/flavours/svc-program.ts';
@@ -9,4 +10,11 @@ test('the image compiles the node with the flags of its containers: code compile
   expect(DOCKERFILE).toContain(`\nRUN node ${NODE_FLAGS.join(' ')} node/main.ts compile\n`);
   const entrypoint = ['node', ...NODE_FLAGS, 'harness/containers.ts'].map((word) => JSON.stringify(word));
   expect(DOCKERFILE).toContain(`\nENTRYPOINT [${entrypoint.join(', ')}]\n`);
+});
+
+test('no flag of a node makes V8 reject the code that the runtime was built with', () => {
+  const version = (...flags: string[]) =>
+    execFileSync(process.execPath, [...flags, '-p', 'v8.cachedDataVersionTag()'], { encoding: 'utf8' });
+  expect(version(...NODE_FLAGS)).toBe(version());
+  expect(version('--heap-growing-percent=60')).not.toBe(version());
 });

@@ -96,7 +96,7 @@ export function createLogger(
       },
     },
   };
-  const root = destination === undefined ? pino(settings) : pino(settings, destination);
+  const root = pino(settings, destination ?? standardOutput());
   const childOf = root.child.bind(root);
   const modules = new Map<string, Pino>();
   const registered = [registration(ROOT_NAME, root)];
@@ -117,6 +117,11 @@ export function createLogger(
       onLine = listener;
     },
   });
+}
+
+/** Written at once: the last lines of a node that is killed say what it was doing, and readers see each in order. */
+function standardOutput(): LogDestination {
+  return pino.destination({ dest: SINK, sync: true });
 }
 
 function registration(name: string, logger: Pino): RegisteredLogger {

@@ -413,8 +413,9 @@ class PushsyncProtocol implements Pushsync {
       {
         ...way.role,
         skip,
-        choose(skip) {
-          const peer = topology.closestPeer(address, { skip, includeSelf: !way.originated });
+        choose: (skip) => {
+          const nearest = attempts > 0 ? this.#listener(parcel.chunk, skip) : undefined;
+          const peer = nearest ?? topology.closestPeer(address, { skip, includeSelf: !way.originated });
           if (peer === undefined || peer === 'self') return undefined;
           // The whole neighbourhood has been asked: any other peer would only ask it again.
           return isInside(peer) || !topology.peers().some(isInside) ? peer : undefined;
@@ -451,6 +452,21 @@ class PushsyncProtocol implements Pushsync {
     return outcome.outcome === 'done' || full === undefined || isFinal
       ? outcome
       : { outcome: 'exhausted', cause: full };
+  }
+
+  /**
+   * Closest of the neighbourhood to a single-owner chunk: its owner may have chosen the address for that peer to
+   * listen at. One that is busy is rated badly and would not be chosen, and pull syncing brings only the last
+   * of many payloads. It gets a copy beside the peer that is trusted to answer.
+   */
+  #listener({ kind, address }: Chunk, skip: ReadonlySet<string>): Peer | undefined {
+    if (kind !== 'soc') return undefined;
+    const { topology } = this.#deps;
+    const [nearest] = topology
+      .peers()
+      .filter((peer) => isResponsible(peer.overlay, address, topology.storageRadius()))
+      .sort((a, b) => closerTo(address, a.overlay, b.overlay));
+    return nearest === undefined || skip.has(nearest.id) ? undefined : nearest;
   }
 
   #reserveCredit(peer: Peer, { chunk: { address }, of }: Parcel, originated: boolean): Credit {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { createLogger, type RootLogger } from '../../../node/env/logger.ts';
 import { VERBOSITIES, type Verbosity } from '../../../node/env/verbosity.ts';
@@ -26,6 +27,21 @@ describe('a logger', () => {
       expect(METHODS.filter((method) => log.isLevelEnabled(method))).toEqual(written);
     },
   );
+
+  test('has written to standard output what a node says right before it is killed', () => {
+    const module = new URL('../../../node/env/logger.ts', import.meta.url).href;
+    const dying = `const { createLogger } = await import(${JSON.stringify(module)});
+      const log = createLogger({ verbosity: 'info' });
+      const { pbkdf2 } = await import('node:crypto');
+      // Every thread that writes in the background is busy.
+      for (let i = 0; i < 8; i++) pbkdf2('a', 'b', 1e6, 64, 'sha512', () => undefined);
+      log.error('last words');
+      process.kill(process.pid, 'SIGKILL');`;
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', dying], {
+      encoding: 'utf8',
+    });
+    expect(stdout).toContain('"msg":"last words"');
+  });
 
   test('writes the level, the time, the node, its module, the fields and the message', () => {
     const { log, lines } = logger('info', 'node-3');

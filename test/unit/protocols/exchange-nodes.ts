@@ -59,6 +59,8 @@ export interface ExchangeNode {
   readonly losses: readonly string[];
   /** Bits; changes count at once. */
   radius: number;
+  /** Peers that it rates so. */
+  readonly unhealthy: Set<string>;
   /** Called for every stored chunk; throws to refuse. */
   validate: (chunk: Stampable, stamp: Stamp) => void;
   /** Chunks that pushsync has seen delivered. */
@@ -128,7 +130,11 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
     announce: () => undefined,
   });
   const pseudosettle = createPseudosettle(terms, { ...shared, accounting, state: state('pseudosettle') });
-  const topology = topologyOf(wire, { radius: () => node.radius, reachable });
+  const topology = topologyOf(wire, {
+    radius: () => node.radius,
+    reachable,
+    unhealthy: () => node.unhealthy,
+  });
   const parts = { ...shared, topology, accounting, store };
   const known = new Set<string>();
   wire.onConnected(({ id }) => void known.add(id));
@@ -145,6 +151,7 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
     store,
     underlay,
     radius: options.radius ?? 0,
+    unhealthy: new Set(),
     validate: () => undefined,
     seen: [],
     retrieval: createRetrieval(parts),
@@ -222,10 +229,14 @@ export function byDistance<T extends { overlay: Uint8Array }>(nodes: readonly T[
   return [...nodes].sort((a, b) => closerTo(chunk.address, b.overlay, a.overlay));
 }
 
-/** Closest connected full peer, as the real table chooses among healthy ones. */
+/** Closest connected full peer, healthy ones first, as the real table chooses in a neighbourhood. */
 function topologyOf(
   host: Host,
-  { radius, reachable }: { radius: () => number; reachable: boolean },
+  {
+    radius,
+    reachable,
+    unhealthy,
+  }: { radius: () => number; reachable: boolean; unhealthy: () => ReadonlySet<string> },
 ): Pick<Topology, 'closestPeer' | 'storageRadius' | 'peers'> {
   const peers = () => host.peers().filter(({ fullNode }) => fullNode);
   return {
@@ -234,7 +245,8 @@ function topologyOf(
     closestPeer(address, { skip, includeSelf }) {
       const [best] = peers()
         .filter(({ id }) => !skip.has(id))
-        .sort((a, b) => closerTo(address, a.overlay, b.overlay));
+        .sort((a, b) => closerTo(address, a.overlay, b.overlay))
+        .sort((a, b) => Number(unhealthy().has(a.id)) - Number(unhealthy().has(b.id)));
       if (!includeSelf || !reachable) return best;
       return best === undefined || closerTo(address, host.overlay, best.overlay) < 0 ? 'self' : best;
     },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { addressPrefix, closerTo, proximityOrder } from '../../../../node/chunk/address.ts';
+import { makeCac } from '../../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../../node/chunk/chunk.ts';
 import { signSoc } from '../../../../node/chunk/soc.ts';
 import { encodeStamp } from '../../../../node/chunk/stamp.ts';
@@ -191,6 +192,25 @@ test('a chunk that reaches its neighbourhood is pushed to three peers at once', 
   await a!.pushsync.push(someChunk, stamp, { signal: never });
   await clock.settle();
   expect(others.map(({ store }) => store.held.size).sort((x, y) => x - y)).toEqual([0, 1, 1, 1]);
+});
+
+test.each([
+  ['soc', 'gets a copy at once of every payload', 1],
+  ['cac', 'gets no copy while others are healthy', 0],
+] as const)('a busy neighbour closest to a %s %s', async (kind, _about, copies) => {
+  const clock = new ManualClock();
+  const nodes = await mesh(5, { clock });
+  const [a] = nodes;
+  const owner = createSigner(testKey(77));
+  const payloads = ['one', 'other'].map((text) => makeCac(4n, Buffer.from(text)).data);
+  const messages = payloads.map((payload) => signSoc(new Uint8Array(32), payload, owner));
+  const sent = kind === 'soc' ? messages : [someChunk];
+  const [, , , closest] = byDistance(nodes.slice(1), sent[0]!);
+  a!.unhealthy.add(closest!.id);
+  for (const chunk of sent) await a!.pushsync.push(chunk, stamp, { signal: never });
+  await clock.settle();
+  expect(closest!.seen).toHaveLength(copies * sent.length);
+  expect(nodes.slice(1).reduce((sum, { seen }) => sum + seen.length, 0)).toBe(3 * sent.length);
 });
 
 test('stamps are validated by the storer alone', async () => {

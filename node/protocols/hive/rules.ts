@@ -17,7 +17,7 @@ import type { AddressRecord, Generation } from '../../p2p/host.ts';
 /** Records that a peer may announce at once, in each direction: four for every bin. */
 export const BUDGET_RECORDS = 128;
 /** Time in which the budget regains one record. */
-export const BUDGET_REFILL_MS = 60_000;
+const BUDGET_REFILL_MS = 60_000;
 
 /** A token bucket. */
 export class Budget {

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expectTimeout } from './arguments.ts';
 import { HarnessError, interrupted, messageOf } from './errors.ts';
-import { formatMs } from './words.ts';
+import { formatMs } from './format.ts';
 
 /** Short enough that a wait ends soon after its condition; a loopback request costs about a millisecond. */
 const FIRST_PAUSE_MS = 10;

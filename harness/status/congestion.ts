@@ -1,7 +1,7 @@
 /** Which neighbourhoods of a cluster accept no more chunks, what waits for them, and what would help. */
 import { addressPrefix } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
-import { grouped, plural } from '../base/words.ts';
+import { grouped, plural } from '../base/format.ts';
 import type { Backlog } from '../client/types.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';

@@ -2,7 +2,7 @@
  * Progress of a start: a live list on a terminal; elsewhere a line per finished step, and every few seconds
  * one per step in progress.
  */
-import { formatMs } from '../base/words.ts';
+import { formatMs } from '../base/format.ts';
 
 const NAME_WIDTH = 10;
 const DETAIL_WIDTH = 36;

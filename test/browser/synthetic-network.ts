@@ -2,7 +2,7 @@
 import type { Backlog, ChunkEvents, StatusRecord, Topology } from '../../harness/client/types.ts';
 import type { PartLog } from '../../harness/logs/file-log.ts';
 import type { Incident } from '../../harness/nodes/membership.ts';
-import type { LookedAt } from '../../harness/ui/look.ts';
+import type { LookedAt } from '../../harness/ui/network-observer.ts';
 import type { UiDeps } from '../../harness/ui/server.ts';
 
 export interface SyntheticNetwork {

@@ -157,7 +157,14 @@ export function stepMs(rate: number, thresholds: readonly Threshold[]): number {
 }
 
 /** Whether a load met its objective, at the intended rate. */
-export function holds({ thresholds, dropped, operations, startedRate, startMs, endMs }: LoadStep): boolean {
+export function metObjective({
+  thresholds,
+  dropped,
+  operations,
+  startedRate,
+  startMs,
+  endMs,
+}: LoadStep): boolean {
   const started = (startedRate * Math.max(0, endMs - startMs)) / 1000;
   const kept = dropped <= DROPPED_SHARE_MAX * Math.max(1, started + dropped);
   return kept && operations.length > 0 && thresholds.every(({ passed }) => passed);
@@ -165,7 +172,7 @@ export function holds({ thresholds, dropped, operations, startedRate, startMs, e
 
 /** @param mayRepeat not too many loads have been repeated yet */
 export function outcomeOf(load: LoadStep, look: LoadLook, mayRepeat: boolean): LimitLoad['outcome'] {
-  if (holds(load)) return 'holds';
+  if (metObjective(load)) return 'holds';
   if (generatorOf(look) !== undefined) return 'generator';
   return mayRepeat && othersOf(look) !== undefined ? 'disturbed' : 'fails';
 }

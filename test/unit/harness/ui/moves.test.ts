@@ -1,8 +1,8 @@
 /** Chunks on their way, from the events of nodes. */
 import { expect, test } from 'vitest';
 import type { ChunkEvents } from '../../../../harness/client/types.ts';
-import { type LookedAt } from '../../../../harness/ui/look.ts';
 import { MoveLook, movesOf, sample } from '../../../../harness/ui/moves.ts';
+import { type LookedAt } from '../../../../harness/ui/network-observer.ts';
 
 const OVERLAYS = ['a', 'b', 'c'].map((digit) => digit.repeat(64));
 const places = new Map(OVERLAYS.map((overlay, place) => [overlay, place]));

@@ -5,8 +5,8 @@
 import { proximityOrder } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import { HarnessError } from '../base/errors.ts';
+import { plural } from '../base/format.ts';
 import { type Seen, seenOr } from '../base/wait.ts';
-import { plural } from '../base/words.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Tag } from '../client/types.ts';
 import { isHonest } from '../flavours/flavour.ts';

@@ -1,4 +1,4 @@
-/** The order of runs that take turns. */
+/** The order in which the runs of compared sides alternate. */
 
 /** One run of a side. */
 export interface ScheduledRun<S> {

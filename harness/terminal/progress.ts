@@ -9,7 +9,7 @@ const DETAIL_WIDTH = 36;
 /** Often enough to show progress, rarely enough for a log. */
 const TELL_MS = 5000;
 
-/** News of one step. */
+/** What has become of one step so far. */
 export interface StepNews {
   readonly step: string;
   readonly done: boolean;

@@ -69,7 +69,7 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** A request that fails counts as not seen yet: its message becomes what is missing. */
-export async function seenOr<T>(prefix: string, look: () => Promise<Seen<T>>): Promise<Seen<T>> {
+export async function orMissing<T>(prefix: string, look: () => Promise<Seen<T>>): Promise<Seen<T>> {
   try {
     return await look();
   } catch (error) {

@@ -1,6 +1,6 @@
 /** The metrics of one or many nodes at one moment: the sums of counters and the ranges of gauges. */
 import { type Exposition, type MetricFamily, type Sample, seriesKey } from './exposition.ts';
-import { keptName } from './kept.ts';
+import { keptName } from './kept-series.ts';
 import { gained } from './series.ts';
 
 export type Unit = 's' | 'ns' | 'bytes' | 'accounting units' | 'token units' | '';

@@ -11,7 +11,7 @@ import type { NodeClient } from '../client/node-client.ts';
 import type { Backlog, ChainState, StatusRecord, Topology } from '../client/types.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { ClusterNode, NodeState } from '../nodes/cluster-node.ts';
-import { saysBacklog } from './congestion.ts';
+import { reportsBacklog } from './congestion.ts';
 
 /** A healthy node answers within some milliseconds; one that takes a second is worth reporting. */
 export const ANSWER_LIMIT_MS = 1000;
@@ -110,7 +110,7 @@ async function askNode(
       replyOf(client.balances(signal)),
       replyOf(unlessOff(client.settlements(signal))),
       replyOf(unlessOff(client.chequebook.balance(signal))),
-      saysBacklog(node) ? replyOf(client.backlog(signal)) : undefined,
+      reportsBacklog(node) ? replyOf(client.backlog(signal)) : undefined,
     ]);
   const replies = { status, topology, chainState, balances, cheques, chequebook };
   return { unheard, replies: backlog === undefined ? replies : { ...replies, backlog } };

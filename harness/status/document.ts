@@ -57,7 +57,7 @@ export interface StatusDocument {
   readonly problems: readonly string[];
 }
 
-export interface LookAnswers extends Pick<StatusDocument, 'at' | 'name' | 'seed'> {
+export interface ClusterAnswers extends Pick<StatusDocument, 'at' | 'name' | 'seed'> {
   readonly rpc: string;
   /** `null`: the nodes have no chain. */
   readonly height: Reply<number | null>;
@@ -74,7 +74,7 @@ export function statusDocument({
   height,
   nodes,
   isolated = new Map(),
-}: LookAnswers): StatusDocument {
+}: ClusterAnswers): StatusDocument {
   const names = new Map(nodes.map((node) => [node.overlay, node.name]));
   const nodeStatuses = nodes.map((node) => nodeStatus(node, names));
   return {

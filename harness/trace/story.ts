@@ -151,7 +151,7 @@ function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): b
 }
 
 /** An event, and the node that reports it. */
-interface Told {
+interface AttributedEvent {
   readonly event: ChunkEvent;
   readonly teller: Testimony;
 }
@@ -161,9 +161,9 @@ class PathReader {
   readonly #vocabulary: EventVocabulary;
   readonly #named: (overlay: string) => string;
   /** Attempt → its arrival at the peer. */
-  readonly #arrivals: ReadonlyMap<ChunkEvent, Told>;
+  readonly #arrivals: ReadonlyMap<ChunkEvent, AttributedEvent>;
   /** Attempt → arrivals at peers of its peer, if the peer itself reports nothing. */
-  readonly #passedOn: ReadonlyMap<ChunkEvent, readonly Told[]>;
+  readonly #passedOn: ReadonlyMap<ChunkEvent, readonly AttributedEvent[]>;
   readonly #told = new Set<ChunkEvent>();
 
   constructor(testimonies: readonly Testimony[], words: EventVocabulary, named: (overlay: string) => string) {
@@ -192,16 +192,16 @@ class PathReader {
   }
 
   /** Ordered by clock. */
-  #all(wanted: (event: ChunkEvent) => boolean): Told[] {
+  #all(wanted: (event: ChunkEvent) => boolean): AttributedEvent[] {
     return this.#testimonies
       .flatMap((teller) => teller.events.filter(wanted).map((event) => ({ event, teller })))
       .sort((a, b) => a.event.at - b.event.at);
   }
 
-  #match(): Map<ChunkEvent, Told> {
+  #match(): Map<ChunkEvent, AttributedEvent> {
     const { arrives, tries } = this.#vocabulary;
     const free = new Set(this.#all(arrives));
-    const matches = new Map<ChunkEvent, Told>();
+    const matches = new Map<ChunkEvent, AttributedEvent>();
     for (const { event, teller } of this.#all(({ kind }) => kind === tries)) {
       const arrival = [...free].find(
         ({ event: arrived, teller: peer }) =>
@@ -217,11 +217,11 @@ class PathReader {
   }
 
   /** For attempts with peers that report nothing: the first such attempt in progress takes the arrival. */
-  #matchSilent(): Map<ChunkEvent, Told[]> {
+  #matchSilent(): Map<ChunkEvent, AttributedEvent[]> {
     const { arrives, tries } = this.#vocabulary;
     const tellers = new Set(this.#testimonies.map(({ overlay }) => overlay));
     const attempts = this.#all(({ kind, peer = '' }) => kind === tries && !tellers.has(peer));
-    const matches = new Map<ChunkEvent, Told[]>();
+    const matches = new Map<ChunkEvent, AttributedEvent[]>();
     const isFromSilent = (event: ChunkEvent) => arrives(event) && !tellers.has(event.peer ?? '');
     for (const arrival of this.#all(isFromSilent)) {
       const attempt = attempts.find(
@@ -244,7 +244,7 @@ class PathReader {
     return events.find(({ of, kind }) => of === seq && (kind === succeeds || kind === fails));
   }
 
-  #hop({ event, teller }: Told): Hop {
+  #hop({ event, teller }: AttributedEvent): Hop {
     this.#told.add(event);
     const { ends, tries } = this.#vocabulary;
     const own = teller.events.filter(({ of }) => of === event.seq);

@@ -7,7 +7,7 @@ import type { ChunkEvents } from '../client/types.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { ChunkMove } from '../picture/live.ts';
 import { replyOf } from '../status/ask.ts';
-import type { LookedAt } from './network-observer.ts';
+import type { ObservedNode } from './network-observer.ts';
 
 const ANSWER_LIMIT_MS = 2000;
 const NODES_AT_ONCE = 8;
@@ -33,14 +33,14 @@ interface Reader {
   without: number;
 }
 
-export class MoveLook {
-  readonly #nodes: readonly LookedAt[];
+export class MoveReader {
+  readonly #nodes: readonly ObservedNode[];
   readonly #readers: Reader[];
   readonly #places: ReadonlyMap<string, number>;
   readonly #onAsked: (place: number) => void;
 
   /** @param onAsked called for every request, with the place of the node */
-  constructor(nodes: readonly LookedAt[], onAsked: (place: number) => void) {
+  constructor(nodes: readonly ObservedNode[], onAsked: (place: number) => void) {
     this.#nodes = nodes;
     this.#onAsked = onAsked;
     this.#readers = nodes.map(() => ({ cursor: undefined, without: 0 }));
@@ -68,7 +68,7 @@ export class MoveLook {
   }
 
   async #lookAt(
-    node: LookedAt,
+    node: ObservedNode,
     { place, limit }: { place: number; limit: number },
     interruption: AbortSignal,
   ): Promise<ChunkMove[]> {

@@ -10,7 +10,7 @@ import type { Backlog, StatusRecord, Topology } from '../client/types.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { LinkView, NodeView, Row } from '../picture/live.ts';
 import { type Reply, replyOf } from '../status/ask.ts';
-import { saysBacklog } from '../status/congestion.ts';
+import { reportsBacklog } from '../status/congestion.ts';
 import {
   figuresOf,
   latencyOf,
@@ -32,7 +32,7 @@ const FIGURE_REQUESTS = 3;
 const RELATION_REQUESTS = 6;
 
 /** What a `NetworkLook` needs of a node. */
-export type LookedAt = Pick<
+export type ObservedNode = Pick<
   ClusterNode,
   | 'name'
   | 'flavour'
@@ -78,13 +78,13 @@ interface LinkMemory {
 }
 
 export class NetworkObserver {
-  readonly #nodes: readonly LookedAt[];
+  readonly #nodes: readonly ObservedNode[];
   readonly #memories: Memory[];
   readonly #places: ReadonlyMap<string, number>;
   readonly #links = new Map<string, LinkMemory>();
   #shared: Used | undefined;
 
-  constructor(nodes: readonly LookedAt[]) {
+  constructor(nodes: readonly ObservedNode[]) {
     this.#nodes = nodes;
     this.#memories = nodes.map((node) => ({ view: unheardOf(node), requestCount: 0 }));
     this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));
@@ -93,7 +93,7 @@ export class NetworkObserver {
   /** The nodes as currently known, each with its last observed state. */
   get views(): readonly NodeView[] {
     return this.#memories.map(({ view }, place) => {
-      const { state } = this.#nodes[place] as LookedAt;
+      const { state } = this.#nodes[place] as ObservedNode;
       return state === view.state ? view : { ...view, state };
     });
   }
@@ -180,7 +180,7 @@ export class NetworkObserver {
   }
 
   async #figuresOf(
-    node: LookedAt,
+    node: ObservedNode,
     memory: Memory,
     signal: AbortSignal,
   ): Promise<{ figures: (number | null)[]; pair: ReadingPair } | undefined> {
@@ -190,7 +190,7 @@ export class NetworkObserver {
       return undefined;
     }
     const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
-    memory.requestCount += saysBacklog(node) ? FIGURE_REQUESTS : FIGURE_REQUESTS - 1;
+    memory.requestCount += reportsBacklog(node) ? FIGURE_REQUESTS : FIGURE_REQUESTS - 1;
     const [status, metrics, backlog] = await Promise.all([
       replyOf(node.client.status(limit)),
       replyOf(
@@ -198,7 +198,7 @@ export class NetworkObserver {
           .metrics(limit)
           .then((text) => readingOf(text, { at: performance.now(), asked: memory.requestCount })),
       ),
-      saysBacklog(node) ? replyOf(node.client.backlog(limit)) : undefined,
+      reportsBacklog(node) ? replyOf(node.client.backlog(limit)) : undefined,
     ]);
     memory.view = { ...memory.view, state: node.state, ...statusView(status, backlog) };
     if ('failure' in metrics) {
@@ -214,7 +214,7 @@ export class NetworkObserver {
 
   /** @returns by overlay; no latency: not connected */
   async #relationsOf(
-    { client }: LookedAt,
+    { client }: ObservedNode,
     known: Memory,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, { readonly side: Side; readonly latencyMs: number | undefined }>> {
@@ -286,7 +286,7 @@ const NOTHING_NOW = {
   warmingUp: false,
 } as const;
 
-function unheardOf(node: LookedAt): NodeView {
+function unheardOf(node: ObservedNode): NodeView {
   const { name, flavour, mode, overlay, ethereum, api, debug, p2p, container, state } = node;
   return {
     name,

@@ -11,8 +11,8 @@ import { type Incident, incidentText, type Membership } from '../nodes/membershi
 import type { ClusterView, Delta, LinkView, NodeView, Snapshot, UiEvent } from '../picture/live.ts';
 import type { DriverName } from '../places/driver.ts';
 import { replyOf } from '../status/ask.ts';
-import { MoveLook } from './moves.ts';
-import { type LookedAt, NetworkObserver } from './network-observer.ts';
+import { MoveReader } from './moves.ts';
+import { NetworkObserver, type ObservedNode } from './network-observer.ts';
 import { type Findings, UiState } from './state.ts';
 
 /**
@@ -35,7 +35,7 @@ export interface Watched {
   readonly name: string;
   readonly driver: DriverName;
   readonly seed: bigint | undefined;
-  readonly nodes: readonly LookedAt[];
+  readonly nodes: readonly ObservedNode[];
   readonly chain: Pick<Chain, 'rpc' | 'height'>;
   readonly membership: Pick<Membership, 'onIncident'>;
   readonly faults: { readonly active: readonly ActiveFault[] };
@@ -55,7 +55,7 @@ export class ClusterWatch {
   readonly #cluster: Watched;
   readonly #deps: WatchDeps;
   readonly #look: NetworkObserver;
-  readonly #moves: MoveLook;
+  readonly #moves: MoveReader;
   readonly #state: UiState;
   readonly #forget: () => void;
   readonly #closed = new AbortController();
@@ -68,7 +68,7 @@ export class ClusterWatch {
     this.#cluster = cluster;
     this.#deps = deps;
     this.#look = new NetworkObserver(cluster.nodes);
-    this.#moves = new MoveLook(cluster.nodes, (place) => this.#look.asked(place));
+    this.#moves = new MoveReader(cluster.nodes, (place) => this.#look.asked(place));
     this.#state = new UiState(viewOf(cluster), this.#look.views);
     this.#forget = cluster.membership.onIncident((incident) => this.#put({ events: [eventOf(incident)] }));
   }

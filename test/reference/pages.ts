@@ -150,7 +150,9 @@ function shown({ kind, default: value }: ParameterSpec): string {
   if (value === '' || (Array.isArray(value) && value.length === 0)) return 'none';
   // The page is the same wherever the repository is.
   // The dependencies may be linked from another folder.
-  return String(value).replace(absolute(''), '').replace(/^\/.*\/(?=node_modules\/)/, '');
+  return String(value)
+    .replace(absolute(''), '')
+    .replace(/^\/.*\/(?=node_modules\/)/, '');
 }
 
 function byFirst([a = '']: readonly string[], [b = '']: readonly string[]): number {

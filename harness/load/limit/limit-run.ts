@@ -8,7 +8,7 @@ import { runLoadStep } from '../load-run.ts';
 import type { LoadOptions, LoadPlan, LoadStep, PreparedLoad } from '../plan.ts';
 import { prepareLoad } from '../prepare.ts';
 import type { Threshold } from '../thresholds.ts';
-import { generatorOf, type Limiter, type LoadLook, limitersOf, othersOf } from './limiter.ts';
+import { generatorOf, type Limiter, type LoadObservation, limitersOf, othersOf } from './limiter.ts';
 import { busyNodes, lookBetween, sampleOf } from './look.ts';
 import { findLimit, type Limit, type LimitStep, type StepOutcome } from './search.ts';
 
@@ -171,7 +171,7 @@ export function metObjective({
 }
 
 /** @param mayRepeat not too many loads have been repeated yet */
-export function outcomeOf(load: LoadStep, look: LoadLook, mayRepeat: boolean): LimitLoad['outcome'] {
+export function outcomeOf(load: LoadStep, look: LoadObservation, mayRepeat: boolean): LimitLoad['outcome'] {
   if (metObjective(load)) return 'holds';
   if (generatorOf(look) !== undefined) return 'generator';
   return mayRepeat && othersOf(look) !== undefined ? 'disturbed' : 'fails';

@@ -1,8 +1,8 @@
 /** Raw bytes: uploads with every header, downloads, ranges and conditions. */
 import type { Row } from '../../row.ts';
 import type { Expectation } from '../expectation.ts';
-import { batchHeader, forgetTag, upload, uploadedBytes } from '../made.ts';
 import type { Names } from '../names.ts';
+import { batchHeader, forgetTag, upload, uploadedBytes } from '../prerequisites.ts';
 import { NOTHING } from '../samples.ts';
 import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';
 

@@ -3,6 +3,8 @@ import { makeCac } from '../../../../node/chunk/cac.ts';
 import { toHex } from '../../../../node/crypto/hex.ts';
 import type { Row } from '../../row.ts';
 import type { Expectation } from '../expectation.ts';
+import type { HttpRequest, Transcript } from '../messages.ts';
+import type { Names } from '../names.ts';
 import {
   batchHeader,
   forgetTag,
@@ -12,9 +14,7 @@ import {
   storedSoc,
   UPDATES,
   upload,
-} from '../made.ts';
-import type { HttpRequest, Transcript } from '../messages.ts';
-import type { Names } from '../names.ts';
+} from '../prerequisites.ts';
 import { NOTHING } from '../samples.ts';
 import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';
 

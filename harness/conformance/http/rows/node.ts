@@ -1,9 +1,9 @@
 /** The node itself: peers, messages, loggers, accounting, batches. */
 import { type Level, NotApplicable, type Row } from '../../row.ts';
 import type { Expectation } from '../expectation.ts';
-import { batchHeader, peerOf, signedChunk, signerOf } from '../made.ts';
 import type { HttpRequest } from '../messages.ts';
 import type { Names } from '../names.ts';
+import { batchHeader, peerOf, signedChunk, signerOf } from '../prerequisites.ts';
 import { ROUTES, responseOf } from '../routes.ts';
 import { NOTHING } from '../samples.ts';
 import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';

@@ -4,9 +4,9 @@
  */
 import type { Level, Row } from '../../row.ts';
 import type { Expectation, ExpectedReason } from '../expectation.ts';
-import { storedFeed, storedSoc } from '../made.ts';
 import type { HttpRequest } from '../messages.ts';
 import type { Names } from '../names.ts';
+import { storedFeed, storedSoc } from '../prerequisites.ts';
 import { probeOf, ROUTES, type RouteData, type RouteParam } from '../routes.ts';
 import { fieldOf, type Refused, refusedInPath, refusedText, sampleOf, samplePath } from '../samples.ts';
 import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Topology } from '../../../../harness/client/types.ts';
 import type { NodeAnswers, Replies, Reply } from '../../../../harness/status/ask.ts';
-import { type LookAnswers, statusDocument } from '../../../../harness/status/document.ts';
+import { type ClusterAnswers, statusDocument } from '../../../../harness/status/document.ts';
 
 const overlay = (index: number) => `0${index}`.padEnd(64, '0');
 const timeout = (path: string, node = 'node-0'): Reply<never> => ({
@@ -48,7 +48,7 @@ function down(index: number, state: NodeAnswers['state']): NodeAnswers {
   return rest;
 }
 
-function documentOf(nodes: readonly NodeAnswers[], height: LookAnswers['height'] = { value: 20 }) {
+function documentOf(nodes: readonly NodeAnswers[], height: ClusterAnswers['height'] = { value: 20 }) {
   return statusDocument({ at: 'now', name: 'net', seed: 1, rpc: 'http://chain', height, nodes });
 }
 

@@ -17,7 +17,7 @@ import { addAttach, addExport, addInit, addSchema, addValidate } from './command
 import { addLoad } from './commands/line/load.ts';
 import { addMetrics } from './commands/line/metrics.ts';
 import { addNew } from './commands/line/new.ts';
-import { addDetails, addDown, addLooks, addNodeActions } from './commands/line/nodes.ts';
+import { addDetails, addDown, addNodeActions, addStatusCommands } from './commands/line/nodes.ts';
 import { addReplay } from './commands/line/replay.ts';
 import { addReport } from './commands/line/report.ts';
 import { addRun } from './commands/line/run.ts';
@@ -81,7 +81,7 @@ export function commandLine(): Command {
   addNew(program, run);
   addSchema(program, run);
   addExport(program, run);
-  addLooks(about, run);
+  addStatusCommands(about, run);
   addUi(about, run);
   addTrace(about, run);
   addDetails(about, run);

@@ -6,7 +6,7 @@ import { closerTo } from '../node/chunk/address.ts';
 import { fromHex } from '../node/crypto/hex.ts';
 import { DIGITS, expectHex } from './base/arguments.ts';
 import { HarnessError } from './base/errors.ts';
-import { grouped, plural } from './base/words.ts';
+import { grouped, plural } from './base/format.ts';
 import { Cluster, type WaitLimits } from './cluster/cluster.ts';
 import { isHonest } from './flavours/flavour.ts';
 import { ClusterNode } from './nodes/cluster-node.ts';

@@ -19,9 +19,9 @@ export { inOnePiece, type SplitOptions, type SplitResult, split } from '../node/
 export { parseDurationMs } from '../node/units.ts';
 export { allAtMost } from './base/all-at-most.ts';
 export { messageOf } from './base/errors.ts';
+export { formatMs, grouped, plural } from './base/format.ts';
 export { readTree, type TreeFile, tarOf } from './base/tree.ts';
 export { type Probe, pause, type Seen, until, type WaitOptions } from './base/wait.ts';
-export { formatMs, grouped, plural } from './base/words.ts';
 export { type Books, type ChainBooks, type LinkGap, linkGaps, violations } from './books/books.ts';
 export type { BookKeeper } from './books/node-books.ts';
 export { readBooks } from './books/read-books.ts';

@@ -13,7 +13,7 @@ import {
   Wait,
 } from 'testcontainers';
 import { HarnessError } from './base/errors.ts';
-import { suggestion } from './base/words.ts';
+import { suggestion } from './base/format.ts';
 import { DIALECT_NAMES, type DialectName } from './client/dialect.ts';
 import type { ClusterDocument } from './cluster/cluster-document.ts';
 import { portsOf, RPC_PORT } from './container/ports.ts';

@@ -4,8 +4,8 @@
  */
 import { type Api, createApi } from './api/server.ts';
 import { type Delivery, openDelivery } from './compose/delivery.ts';
+import { type Foundation, layFoundation, type Start } from './compose/foundation.ts';
 import { givenRecords } from './compose/given-records.ts';
-import { type Ground, layGround, type Start } from './compose/ground.ts';
 import { type Money, openMoney } from './compose/money.ts';
 import {
   type Incentives,
@@ -69,7 +69,7 @@ export async function startNode(
 
 /** Every part below the API, built; parts that start when built have started. */
 interface Built {
-  readonly ground: Ground;
+  readonly foundation: Foundation;
   readonly money: Money;
   readonly network: Network;
   readonly delivery: Delivery;
@@ -78,20 +78,25 @@ interface Built {
 }
 
 async function build(options: NodeOptions, start: Start): Promise<{ api: Api; overlay: string }> {
-  const ground = await layGround(options, start);
-  const money = openMoney(options, ground);
+  const foundation = await layFoundation(options, start);
+  const money = openMoney(options, foundation);
   const network = openNetwork(options, {
-    ...ground,
+    ...foundation,
     money,
-    given: await givenRecords(options, ground),
+    given: await givenRecords(options, foundation),
     networkRadius: () => neighbourhood.salud.networkRadius(),
   });
-  const delivery = openDelivery(options, { ...ground, money, network });
-  const neighbourhood: Neighbourhood = openNeighbourhood(options, { ...ground, money, network, delivery });
-  const incentives = openIncentives(options, { ...ground, money, network, neighbourhood });
+  const delivery = openDelivery(options, { ...foundation, money, network });
+  const neighbourhood: Neighbourhood = openNeighbourhood(options, {
+    ...foundation,
+    money,
+    network,
+    delivery,
+  });
+  const incentives = openIncentives(options, { ...foundation, money, network, neighbourhood });
   let readiness: 'starting' | 'ready' = 'starting';
   const services = nodeServices(options, {
-    ...ground,
+    ...foundation,
     money,
     network,
     delivery,
@@ -116,9 +121,9 @@ async function build(options: NodeOptions, start: Start): Promise<{ api: Api; ov
     services,
     start.platform.listen,
   );
-  await startAll(options, api, { ground, money, network, delivery, neighbourhood, incentives });
+  await startAll(options, api, { foundation, money, network, delivery, neighbourhood, incentives });
   readiness = 'ready';
-  return { api, overlay: toHex(ground.overlay) };
+  return { api, overlay: toHex(foundation.overlay) };
 }
 
 /**
@@ -126,7 +131,7 @@ async function build(options: NodeOptions, start: Start): Promise<{ api: Api; ov
  * An aborted start leaves its work running: disposing of the part ends it.
  */
 async function startAll(options: NodeOptions, api: Api, built: Built): Promise<void> {
-  const { parts, signal, serving } = built.ground;
+  const { parts, signal, serving } = built.foundation;
   const { swap, postage } = built.money;
   const { host, topology, warmUp } = built.network;
   const { pusher } = built.delivery;

@@ -83,7 +83,7 @@ async function db(argv: readonly string[]): Promise<boolean> {
     read: (file) => (file === '-' ? process.stdin : createReadStream(file, { fd: openSync(file, 'r') })),
     write: writeArchive,
     progress: (text) => void (isTerminal && process.stderr.write(`\r${text}\u001b[K`)),
-    say: (line) => {
+    print: (line) => {
       if (isTerminal) process.stderr.write('\r\u001b[K');
       lines.write(`${line}\n`);
     },
@@ -112,7 +112,7 @@ async function newOwner(
   given: Pick<NodeOptions, 'data-dir' | 'password' | 'password-file' | 'network-id'>,
 ): Promise<Uint8Array> {
   const { machinePlatform } = await import('./platform/machine.ts');
-  const { overlayOf } = await import('./compose/ground.ts');
+  const { overlayOf } = await import('./compose/foundation.ts');
   const { createSigner } = await import('./crypto/signer.ts');
   const { keys, random } = machinePlatform({ dataDir: given['data-dir'], password: password(given) });
   const { swarm } = await keys({ random });

@@ -9,8 +9,8 @@ import { Chain } from '../chain/chain.ts';
 import type { ChainRecord } from '../chain/record.ts';
 import { plainHex } from '../client/json.ts';
 import type { BatchRecord, NodeRecord } from '../state/state.ts';
-import { type LookedAtChain, lookAtChain, NO_CHAIN } from './chain-look.ts';
-import { type LookedAt, lookAtNode } from './look.ts';
+import { NO_CHAIN, type ProbedChain, probeChain } from './probe-chain.ts';
+import { type ProbedNode, probeNode } from './probe-node.ts';
 import type { NetworkFile } from './schema.ts';
 
 const NODES_AT_ONCE = 32;
@@ -31,7 +31,7 @@ interface Found {
   readonly node: NodeOfFile;
   /** Its place in the file. */
   readonly at: string;
-  readonly seen: LookedAt;
+  readonly seen: ProbedNode;
 }
 
 /**
@@ -44,7 +44,7 @@ export async function findNetwork(file: NetworkFile, source: string, signal?: Ab
     file.nodes.map((node, index) => async () => ({
       node,
       at: `nodes[${index}]`,
-      look: await lookAtNode(node, signal),
+      look: await probeNode(node, signal),
     })),
   );
   const found = looks.flatMap(({ node, at, look }): Found[] =>
@@ -71,10 +71,10 @@ export async function findNetwork(file: NetworkFile, source: string, signal?: Ab
 async function chainOf(
   { chain }: NetworkFile,
   found: readonly Found[],
-): Promise<LookedAtChain | { readonly mistakes: readonly string[] }> {
+): Promise<ProbedChain | { readonly mistakes: readonly string[] }> {
   const { rpc } = chain;
   if (rpc !== undefined)
-    return lookAtChain(
+    return probeChain(
       { ...chain, rpc },
       found.map(({ seen }) => seen),
     );
@@ -120,7 +120,7 @@ function strangers(found: readonly Found[]): string[] {
  * Nodes that do not belong to the chain of the file: a different id or height, or accounts and chequebooks
  * that it does not know.
  */
-async function aliens({ record, height }: LookedAtChain, found: readonly Found[]): Promise<string[]> {
+async function aliens({ record, height }: ProbedChain, found: readonly Found[]): Promise<string[]> {
   if (record.rpc === '') return [];
   const chain = new Chain(record);
   try {
@@ -140,7 +140,7 @@ async function alienation(
   {
     ethereum,
     chain: { wallet, state, chequebook },
-  }: LookedAt & { readonly chain: NonNullable<LookedAt['chain']> },
+  }: ProbedNode & { readonly chain: NonNullable<ProbedNode['chain']> },
 ): Promise<string | undefined> {
   if (wallet.chainId !== chain.chainId)
     return `its chain has id ${wallet.chainId}, that one ${chain.chainId}`;

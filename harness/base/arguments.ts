@@ -75,11 +75,11 @@ export function expectTimeout(where: string, value: unknown): void {
 }
 
 export function argumentError(where: string, value: unknown, expected: string): HarnessError {
-  return new HarnessError('ARGUMENT_INVALID', `${where}: got ${shown(value)}, expected ${expected}`);
+  return new HarnessError('ARGUMENT_INVALID', `${where}: got ${valueText(value)}, expected ${expected}`);
 }
 
 /** A value in a message. */
-export function shown(value: unknown): string {
+export function valueText(value: unknown): string {
   if (typeof value === 'string') {
     const text = value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX)}…` : value;
     return `'${text}'${value.length > SHOWN_MAX ? ` (${value.length} characters)` : ''}`;

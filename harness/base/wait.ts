@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expectTimeout } from './arguments.ts';
 import { HarnessError, interrupted, messageOf } from './errors.ts';
-import { formatMs } from './words.ts';
+import { formatMs } from './format.ts';
 
 /** Short enough that a wait ends soon after its condition; a loopback request costs about a millisecond. */
 const FIRST_PAUSE_MS = 10;
@@ -69,7 +69,7 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** A request that fails counts as not seen yet: its message becomes what is missing. */
-export async function seenOr<T>(prefix: string, look: () => Promise<Seen<T>>): Promise<Seen<T>> {
+export async function orMissing<T>(prefix: string, look: () => Promise<Seen<T>>): Promise<Seen<T>> {
   try {
     return await look();
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Who owes whom, from what the nodes say about each other. */
 
 /** What a node says about one link. */
-export interface Said {
+export interface ReportedBalance {
   readonly peer: string;
   /** Accounting units, positive when the peer owes. */
   readonly balance: bigint;
@@ -20,7 +20,7 @@ export interface Debt {
  * One row for each debt, the largest first.
  * @param books what each node that answered says, by name; nodes not in it were not asked
  */
-export function debtsOf(books: ReadonlyMap<string, readonly Said[]>): Debt[] {
+export function debtsOf(books: ReadonlyMap<string, readonly ReportedBalance[]>): Debt[] {
   const claimed = (creditor: string, debtor: string) => debtBetween(books.get(creditor), debtor, 1n);
   const admitted = (debtor: string, creditor: string) => debtBetween(books.get(debtor), creditor, -1n);
   const debts = new Map<string, Debt>();
@@ -41,7 +41,11 @@ export function debtsOf(books: ReadonlyMap<string, readonly Said[]>): Debt[] {
 }
 
 /** @returns undefined when the node was not asked */
-function debtBetween(rows: readonly Said[] | undefined, peer: string, sign: bigint): bigint | undefined {
+function debtBetween(
+  rows: readonly ReportedBalance[] | undefined,
+  peer: string,
+  sign: bigint,
+): bigint | undefined {
   if (rows === undefined) return undefined;
   const units = sign * (rows.find((row) => row.peer === peer)?.balance ?? 0n);
   return units > 0n ? units : 0n;

@@ -1,5 +1,5 @@
 /** Reads what nodes count about each other, and waits until both ends of each link count the same. */
-import { type Seen, seenOr } from '../base/wait.ts';
+import { orMissing, type Seen } from '../base/wait.ts';
 import { ClientError } from '../client/errors.ts';
 import type { NodeClient } from '../client/node-client.ts';
 import { type Link, linkViolations, type NodeBooks } from './books.ts';
@@ -28,7 +28,7 @@ export async function lookAtLinks(
 ): Promise<Seen<readonly NodeBooks[]>> {
   const books: NodeBooks[] = [];
   for (const node of nodes.filter(({ running }) => running)) {
-    const seen = await seenOr(node.name, async () => ({ done: await readNodeBooks(node, signal) }));
+    const seen = await orMissing(node.name, async () => ({ done: await readNodeBooks(node, signal) }));
     if ('missing' in seen) return seen;
     books.push(seen.done);
   }

@@ -13,8 +13,8 @@ import type { NetworkInput } from '../attached/network-input.ts';
 import { parseNetwork, readNetworkFile } from '../attached/schema.ts';
 import { DIGITS, expectHex, expectWhole } from '../base/arguments.ts';
 import { cannotWrite, HarnessError, throwIfInterrupted } from '../base/errors.ts';
+import { suggestion } from '../base/format.ts';
 import { until, type WaitOptions } from '../base/wait.ts';
-import { suggestion } from '../base/words.ts';
 import type { NodeBooks } from '../books/books.ts';
 import { lookAtLinks } from '../books/node-books.ts';
 import { Chain } from '../chain/chain.ts';
@@ -29,8 +29,6 @@ import { tearDown } from '../lifecycle/teardown.ts';
 import type { PartLog } from '../logs/file-log.ts';
 import { isAlive } from '../machine/processes.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
-import { Membership } from '../nodes/membership.ts';
-import { openNodes } from '../nodes/open-nodes.ts';
 import {
   findOwner,
   findTags,
@@ -43,7 +41,9 @@ import {
   type Mesh,
   type TagTarget,
   unlistedPeers,
-} from '../nodes/waits.ts';
+} from '../nodes/conditions.ts';
+import { Membership } from '../nodes/membership.ts';
+import { openNodes } from '../nodes/open-nodes.ts';
 import { type Capability, type Driver, type DriverName, LINK_PROXY } from '../places/driver.ts';
 import { parseDefinition } from '../plan/definition.ts';
 import type { DefinitionInput } from '../plan/definition-input.ts';
@@ -54,7 +54,7 @@ import { saveSnapshot } from '../snapshots/save.ts';
 import type { SnapshotRecord } from '../snapshots/snapshot.ts';
 import type { StartProgress } from '../start/start-context.ts';
 import { startCluster } from '../start/startup.ts';
-import { timeoutFor } from '../start/startup-waits.ts';
+import { timeoutFor } from '../start/startup-conditions.ts';
 import {
   type BatchRecord,
   type ClusterRecord,

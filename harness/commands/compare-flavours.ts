@@ -5,10 +5,10 @@
 
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
+import { plural } from '../base/format.ts';
 import { typed } from '../base/typed.ts';
-import { plural } from '../base/words.ts';
+import { alternatingRuns } from '../compare/run-order.ts';
 import { readSide, type Side } from '../compare/sides.ts';
-import { turnsOf } from '../compare/turns.ts';
 import type { HonestFlavour } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { DefinitionInput } from '../plan/definition-input.ts';
@@ -71,7 +71,7 @@ export async function runFlavours(
   const folder = resolve(flags.report ?? join(context.stateDir, 'runs', `${startedAt}-${title}-${seed}`));
   const planned = plan([scenario], [...set, ...flags.set]);
   const optionsOf = optionsFor(flags, { scenario, planned, folder, title, seed, context });
-  const turns = turnsOf(flavours, rounds);
+  const turns = alternatingRuns(flavours, rounds);
   const say = context.json ? context.note : context.out;
   say(`\n  svcnet compare   ${flavours.join(', ')} · ${title} · ${plural(rounds, 'round')} · seed ${seed}\n`);
   for (const [done, { side, round }] of turns.entries()) {

@@ -5,7 +5,7 @@ import { type ChainFlags, chainConformance } from '../conformance/chain/conforma
 import { readReport, writeReport, writeText } from '../conformance/files.ts';
 import { chosenRows, type Graded, grade } from '../conformance/grade.ts';
 import { type HttpOptions, httpConformance } from '../conformance/http/conformance.ts';
-import { spokenDialect } from '../conformance/http/first-look.ts';
+import { spokenDialect } from '../conformance/http/probe-target.ts';
 import { matrixLines } from '../conformance/matrix.ts';
 import { publishedMatrix } from '../conformance/published.ts';
 import { isRed, type Level } from '../conformance/row.ts';

@@ -1,7 +1,7 @@
 /** `svcnet down`: stop a cluster and remove everything it created, or forget an attached network. */
 
 import { HarnessError, messageOf } from '../base/errors.ts';
-import { formatMs, plural } from '../base/words.ts';
+import { formatMs, plural } from '../base/format.ts';
 import { driverOf } from '../lifecycle/drivers.ts';
 import { removeLeftovers } from '../lifecycle/leftovers.ts';
 import { type Teardown, tearDown } from '../lifecycle/teardown.ts';

@@ -1,6 +1,6 @@
 /** `svcnet fault KIND`, `svcnet faults`, `svcnet heal`: inject faults into a cluster, list and heal them. */
 import { Command } from 'commander';
-import { formatMs } from '../base/words.ts';
+import { formatMs } from '../base/format.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { effectText, type Fault, type FaultKind, type FaultRequest } from '../faults/fault.ts';
 import { type FaultField, NODE_FIELD } from '../faults/fields.ts';

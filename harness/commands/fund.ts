@@ -1,7 +1,7 @@
 /** `svcnet fund ACCOUNT`: add native coins and tokens to an account of the local chain. */
 
 import { HarnessError } from '../base/errors.ts';
-import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/words.ts';
+import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/format.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 

@@ -1,7 +1,7 @@
 /** `svcnet keys`: the accounts of a cluster's nodes and the spare accounts, with private keys. */
 import { toHex } from '../../node/crypto/hex.ts';
 import { HarnessError } from '../base/errors.ts';
-import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/words.ts';
+import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/format.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { seedToJson, spareAccounts } from '../plan/seed.ts';
 import { paint } from '../report/console.ts';

@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allAtMost } from '../base/all-at-most.ts';
 import { HarnessError, messageOf, throwIfInterrupted } from '../base/errors.ts';
-import { formatMs, grouped, plural } from '../base/words.ts';
+import { formatMs, grouped, plural } from '../base/format.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { parseExposition } from '../metrics/exposition.ts';
-import { type Look, type MetricRow, summarise, type Unit } from '../metrics/summary.ts';
+import { type MetricRow, type MetricsSnapshot, summarise, type Unit } from '../metrics/summary.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { formatBytes } from '../report/console.ts';
 import { type Column, renderTable } from '../terminal/table.ts';
@@ -32,8 +32,8 @@ interface MetricsDocument {
   readonly metrics: readonly MetricRow[];
 }
 
-interface Looks {
-  readonly looks: readonly Look[];
+interface SnapshotRound {
+  readonly snapshots: readonly MetricsSnapshot[];
   readonly silent: Readonly<Record<string, string>>;
   readonly atMs: number;
 }
@@ -54,11 +54,11 @@ export async function metrics(
     if (flags.rate !== undefined) await sleep(flags.rate, undefined, { signal: context.signal });
     const last = flags.rate === undefined ? first : await lookAt(nodes, context.signal);
     throwIfInterrupted(context.signal);
-    if (last.looks.length === 0) throw nobodyAnswered(last.silent);
+    if (last.snapshots.length === 0) throw nobodyAnswered(last.silent);
     const seconds = (last.atMs - first.atMs) / 1000;
     const rows = summarise(
-      last.looks,
-      flags.rate === undefined ? undefined : { looks: first.looks, seconds },
+      last.snapshots,
+      flags.rate === undefined ? undefined : { snapshots: first.snapshots, seconds },
     );
     const { match = '' } = flags;
     const matching = rows.filter(({ name }) => name.toLowerCase().includes(match.toLowerCase()));
@@ -67,7 +67,7 @@ export async function metrics(
     const document: MetricsDocument = {
       name: cluster.name,
       at: new Date().toISOString(),
-      nodes: last.looks.map(({ node }) => node),
+      nodes: last.snapshots.map(({ node }) => node),
       silent: last.silent,
       metrics: flags.all === true || context.json || moved.length === 0 ? matching : moved,
     };
@@ -77,10 +77,10 @@ export async function metrics(
   }
 }
 
-async function lookAt(nodes: readonly ClusterNode[], interruption: AbortSignal): Promise<Looks> {
+async function lookAt(nodes: readonly ClusterNode[], interruption: AbortSignal): Promise<SnapshotRound> {
   const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
   const silent: Record<string, string> = {};
-  const looks = await allAtMost(
+  const snapshots = await allAtMost(
     AT_ONCE,
     nodes.map((node) => async () => {
       try {
@@ -91,7 +91,7 @@ async function lookAt(nodes: readonly ClusterNode[], interruption: AbortSignal):
       }
     }),
   );
-  return { looks: looks.flat(), silent, atMs: performance.now() };
+  return { snapshots: snapshots.flat(), silent, atMs: performance.now() };
 }
 
 /** A block of lines per subsystem, which is the first word of a metric's name. */

@@ -1,6 +1,6 @@
 /** `svcnet mine BLOCKS`: mine blocks now, regardless of the block time. */
 import { HarnessError } from '../base/errors.ts';
-import { plural } from '../base/words.ts';
+import { plural } from '../base/format.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';

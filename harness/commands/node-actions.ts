@@ -1,6 +1,6 @@
 /** `svcnet stop|start|kill|pause|resume NODE`: change one node. */
 
-import { formatMs } from '../base/words.ts';
+import { formatMs } from '../base/format.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { whereItRuns } from '../cluster/cluster-document.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';

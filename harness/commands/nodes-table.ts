@@ -1,6 +1,6 @@
 /** The table of nodes that `up` and `ps` print, with values to copy. */
 
-import { formatMs } from '../base/words.ts';
+import { formatMs } from '../base/format.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { paint } from '../report/console.ts';
 import { type Column, renderLists, renderTable, wrap } from '../terminal/table.ts';

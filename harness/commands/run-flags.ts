@@ -2,8 +2,8 @@
 
 import { availableParallelism } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
+import { plural } from '../base/format.ts';
 import { typed } from '../base/typed.ts';
-import { plural } from '../base/words.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';

@@ -1,6 +1,7 @@
 /** `svcnet snapshot save|ls|rm`: save a cluster, to start others from it with `svcnet up --snapshot`. */
+
+import { formatMs, plural } from '../base/format.ts';
 import { typed } from '../base/typed.ts';
-import { formatMs, plural } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { formatBytes } from '../report/console.ts';

@@ -1,7 +1,7 @@
 /** `svcnet stamp NODE`: buy a batch through a node, or for an account, and wait until it is usable. */
 
 import { HarnessError } from '../base/errors.ts';
-import { formatMs } from '../base/words.ts';
+import { formatMs } from '../base/format.ts';
 import { plainHex } from '../client/json.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import {
@@ -74,7 +74,7 @@ export async function stamp(
 }
 
 /** A purchased batch, and its owner as shown in the output. */
-interface Bought {
+interface PurchasedBatch {
   readonly whose: { readonly node?: string; readonly owner?: string };
   /** Name of the node that owns it. */
   readonly buyer?: string;
@@ -87,7 +87,7 @@ async function boughtBy(
   nodeName: string | undefined,
   request: BatchRequest,
   signal: AbortSignal,
-): Promise<Bought> {
+): Promise<PurchasedBatch> {
   const node = cluster.node(nodeName ?? workingNodes(cluster)[0]?.name ?? 0);
   const bought = await node.stamps.buy(request, signal);
   if (node.batch === undefined) {
@@ -101,7 +101,7 @@ async function boughtFor(
   who: string,
   request: Omit<ForeignBatchRequest, 'owner'>,
   signal: AbortSignal,
-): Promise<Bought> {
+): Promise<PurchasedBatch> {
   const isAddress = /^(0x)?[0-9a-fA-F]{40}$/.test(who);
   if (!isAddress && /^0x/i.test(who)) {
     throw new HarnessError('USAGE', `--owner: got '${who}', expected a node or an address of 40 hex digits`);

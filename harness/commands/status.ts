@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { findCluster, readRecord } from '../state/state.ts';
-import { ANSWER_LIMIT_MS, ask, askNodes } from '../status/ask.ts';
+import { ANSWER_LIMIT_MS, askNodes, replyOf } from '../status/ask.ts';
 import { type StatusDocument, statusDocument } from '../status/document.ts';
 import { isolationOf } from '../status/isolation.ts';
 import { fitted, pageLines, statusPage } from '../status/page.ts';
@@ -38,7 +38,7 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
 async function look(cluster: Cluster, signal: AbortSignal): Promise<StatusDocument> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
   const [height, nodes] = await Promise.all([
-    cluster.chain.rpc === '' ? { said: null } : ask(cluster.chain.height(limit)),
+    cluster.chain.rpc === '' ? { value: null } : replyOf(cluster.chain.height(limit)),
     askNodes(cluster.nodes, signal),
   ]);
   const isolated = await isolationOf(nodes, cluster.nodes, { faults: await cluster.faults.list(), signal });

@@ -1,7 +1,7 @@
 /** `svcnet ui`: serve a live page of a running cluster until interrupted. */
 import { once } from 'node:events';
 import { messageOf } from '../base/errors.ts';
-import { plural } from '../base/words.ts';
+import { plural } from '../base/format.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { openInBrowser } from '../machine/open.ts';
 import { pageBundle } from '../pages/bundle.ts';

@@ -1,8 +1,8 @@
 /** `svcnet up`: start a cluster and leave it running. */
 
 import { HarnessError } from '../base/errors.ts';
+import { formatMs, plural } from '../base/format.ts';
 import { typed } from '../base/typed.ts';
-import { formatMs, plural } from '../base/words.ts';
 import { Cluster, type ClusterOptions } from '../cluster/cluster.ts';
 import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
 import type { DefinitionInput } from '../plan/definition-input.ts';

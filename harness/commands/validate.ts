@@ -1,6 +1,6 @@
 /** `svcnet validate FILE`: check a cluster file and report all errors at once. */
 import { EXIT, HarnessError } from '../base/errors.ts';
-import { plural } from '../base/words.ts';
+import { plural } from '../base/format.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { checkDefinition, readDefinitionFile } from '../plan/definition.ts';
 import { creditOf, nodeCount } from '../plan/facts.ts';

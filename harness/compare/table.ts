@@ -1,5 +1,5 @@
 /** A comparison for people: the sides, their figures side by side, and the conclusions. */
-import { formatMs, plural } from '../base/words.ts';
+import { formatMs, plural } from '../base/format.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';
 import { type Column, renderTable } from '../terminal/table.ts';
 import type { Compared, ComparedFigure, Comparison } from './compare.ts';

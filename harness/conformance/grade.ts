@@ -1,6 +1,6 @@
 /** One run of conformance: a subject is opened, checked row by row, and closed. */
 import { HarnessError } from '../base/errors.ts';
-import { knownReason } from './known.ts';
+import { knownReason } from './known-deviations.ts';
 import { type ConformanceReport, isRed, type Row, type RowResult, totalsOf } from './row.ts';
 import { type RunOptions, runRows } from './run-rows.ts';
 

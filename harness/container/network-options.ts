@@ -3,7 +3,7 @@
  */
 import { Command, CommanderError } from 'commander';
 import { HarnessError } from '../base/errors.ts';
-import { suggestion } from '../base/words.ts';
+import { suggestion } from '../base/format.ts';
 import { DIALECT_NAMES } from '../client/dialect.ts';
 import type { StartingDriver } from '../places/driver.ts';
 import { readDefinitionFile } from '../plan/definition.ts';

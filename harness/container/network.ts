@@ -6,7 +6,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite, EXIT, exitCodeOf, HarnessError, messageOf } from '../base/errors.ts';
-import { formatMs } from '../base/words.ts';
+import { formatMs } from '../base/format.ts';
 import { Cluster, type ClusterOptions } from '../cluster/cluster.ts';
 import { type Incident, incidentText } from '../nodes/membership.ts';
 import { trimHolder } from '../places/embedded/rest.ts';

@@ -1,12 +1,12 @@
 /** The file with which `svcnet attach -f network.yaml` attaches to a network that another engine runs. */
 import type { ContainerNetwork } from './container-network.ts';
-import type { Doors } from './published.ts';
+import type { NetworkUrls } from './published.ts';
 import { annotatedYaml } from './yaml-text.ts';
 
 /** @param notes for people, above the document */
 export function networkFile(
   { nodes }: ContainerNetwork,
-  doors: Doors,
+  doors: NetworkUrls,
   notes: readonly string[] = [],
 ): string {
   const document = {

@@ -26,17 +26,17 @@ export function publishedPorts({ chain, nodes, ports }: Definition): PublishedPo
 }
 
 /** URLs of a network's parts. */
-export interface Doors {
+export interface NetworkUrls {
   readonly name: string;
   readonly chain: { readonly rpc: string; readonly control?: string };
   readonly nodes: readonly { readonly api: string; readonly debug: string }[];
 }
 
 /** @param hosts of the chain, of its control endpoint if that can be reached, and of the nodes */
-export function doorsOf(
+export function networkUrls(
   definition: Definition,
   hosts: { readonly chain: string; readonly control?: string; node(index: number): string },
-): Doors {
+): NetworkUrls {
   const { chain, nodes } = publishedPorts(definition);
   const url = (host: string, port: number) => `http://${host}:${port}`;
   return {
@@ -59,9 +59,9 @@ export function doorsOf(
 export const CONTROL_HOST = '127.0.0.1';
 
 /** Everything on this machine, at the address that the definition chooses. */
-export function localDoors(definition: Definition): Doors {
+export function localDoors(definition: Definition): NetworkUrls {
   const host = definition.listen === '0.0.0.0' ? '127.0.0.1' : definition.listen;
-  return doorsOf(definition, { chain: host, control: CONTROL_HOST, node: () => host });
+  return networkUrls(definition, { chain: host, control: CONTROL_HOST, node: () => host });
 }
 
 /** Name of networks without one. */

@@ -26,7 +26,7 @@ import {
 } from './container-programs.ts';
 import type { Exported, ExportedFile, ExportRequest, Machine } from './export-request.ts';
 import { networkFile } from './network-file.ts';
-import { type Doors, doorsOf, nameOf, type PublishedPorts, publishedPorts } from './published.ts';
+import { type NetworkUrls, nameOf, networkUrls, type PublishedPorts, publishedPorts } from './published.ts';
 import { annotatedYaml } from './yaml-text.ts';
 
 const STACK_FILE = 'stack.yaml';
@@ -86,11 +86,11 @@ export function exportStack(request: ExportRequest): Exported {
 }
 
 /** The chain runs on the first node's machine. */
-function stackDoors({ definition, machines }: ExportRequest): Doors {
+function stackDoors({ definition, machines }: ExportRequest): NetworkUrls {
   const address = (index: number) => machineOf(machines, index)?.address ?? LOOPBACK;
   // Without the control endpoint: a published port cannot be limited to one interface, and this one can
   // change everything about the chain.
-  return doorsOf(definition, { chain: address(0), node: address });
+  return networkUrls(definition, { chain: address(0), node: address });
 }
 
 /** Nodes are assigned in turn, so that neighbours in the list are on different machines. */

@@ -1,9 +1,9 @@
 /** Breaks a cluster on purpose, says what is broken, and mends it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
-import { shown } from '../base/arguments.ts';
+import { valueText } from '../base/arguments.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
-import { suggestion } from '../base/words.ts';
+import { suggestion } from '../base/format.ts';
 import { lacksProxy, lacksTampering } from '../places/driver.ts';
 import { type ActiveFault, ActiveFaults } from './active.ts';
 import type { Beginning, Effect, Fault, FaultGround, FaultKind, FaultRequest } from './fault.ts';
@@ -307,7 +307,7 @@ function mistakeText(
     (value, key) => (value as Readonly<Record<PropertyKey, unknown>> | undefined)?.[key],
     fields,
   );
-  return `${path.join('.')}: got ${given === undefined ? 'nothing' : shown(given)}, expected ${message}`;
+  return `${path.join('.')}: got ${given === undefined ? 'nothing' : valueText(given)}, expected ${message}`;
 }
 
 /** One name, or several. */

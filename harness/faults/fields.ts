@@ -8,7 +8,7 @@ import {
   SIZE_UNITS,
 } from '../../node/units.ts';
 import { textAs } from '../base/fields.ts';
-import { parsePercent } from '../base/words.ts';
+import { parsePercent } from '../base/format.ts';
 
 /** A field of a request on the command line of `svcnet fault`. */
 export interface FaultField {

@@ -6,7 +6,7 @@
 import { encryptKey } from '../../node/crypto/keystore.ts';
 import { systemRandom } from '../../node/env/random.ts';
 import { HarnessError } from '../base/errors.ts';
-import { suggestion } from '../base/words.ts';
+import { suggestion } from '../base/format.ts';
 import type { NodeClient } from '../client/node-client.ts';
 import { beeOptions, imageOptions, knownOptions } from './bee-binary.ts';
 import { p256Identity } from './bee-keys.ts';

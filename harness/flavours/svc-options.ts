@@ -1,6 +1,6 @@
 /** Options that a definition may give to our own nodes, according to the node's option table. */
 import { OPTIONS, type OptionName, optionNames } from '../../node/options.ts';
-import { suggestion } from '../base/words.ts';
+import { suggestion } from '../base/format.ts';
 
 /**
  * Options reserved for the testbed: a definition that set one of these would point the node outside its

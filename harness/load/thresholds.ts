@@ -6,7 +6,7 @@
 
 import { DURATION_EXPECTED, parseDurationMs } from '../../node/units.ts';
 import { HarnessError } from '../base/errors.ts';
-import { suggestion } from '../base/words.ts';
+import { suggestion } from '../base/format.ts';
 import { enoughFor } from '../metrics/distribution.ts';
 
 /** Metrics that the helper library writes (`scenarios/k6/lib/metrics.js`). */

@@ -3,7 +3,7 @@
  * numbers to values. A node that did not answer has no values: a gap, not an error.
  */
 import { parseExposition } from './exposition.ts';
-import { isKept, keptName } from './kept.ts';
+import { isKept, keptName } from './kept-series.ts';
 import type { SeriesId } from './series.ts';
 
 /** All values at one moment. */

@@ -1,6 +1,6 @@
 /** The metrics of one or many nodes at one moment: the sums of counters and the ranges of gauges. */
 import { type Exposition, type MetricFamily, type Sample, seriesKey } from './exposition.ts';
-import { keptName } from './kept.ts';
+import { keptName } from './kept-series.ts';
 import { gained } from './series.ts';
 
 export type Unit = 's' | 'ns' | 'bytes' | 'accounting units' | 'token units' | '';
@@ -27,7 +27,7 @@ export interface MetricRow {
 }
 
 /** All metrics of a node at one moment. */
-export interface Look {
+export interface MetricsSnapshot {
   readonly node: string;
   readonly exposition: Exposition;
 }
@@ -39,16 +39,16 @@ interface Value {
 type Row = Pick<MetricRow, 'name' | 'labels' | 'kind' | 'help'>;
 
 /**
- * @param looks one per node @param before readings from some seconds earlier, for rates; nodes without one
+ * @param snapshots one per node @param before readings from some seconds earlier, for rates; nodes without one
  * count from zero
  * @returns sorted by name
  */
 export function summarise(
-  looks: readonly Look[],
-  before?: { readonly looks: readonly Look[]; readonly seconds: number },
+  snapshots: readonly MetricsSnapshot[],
+  before?: { readonly snapshots: readonly MetricsSnapshot[]; readonly seconds: number },
 ): MetricRow[] {
   const rows = new Map<string, { readonly row: Row; readonly values: Map<string, Value> }>();
-  for (const { node, exposition } of looks) {
+  for (const { node, exposition } of snapshots) {
     for (const { key, row, value } of valuesOf(exposition)) {
       const known = rows.get(key) ?? { row, values: new Map<string, Value>() };
       rows.set(key, known);
@@ -56,7 +56,7 @@ export function summarise(
     }
   }
   const earlier = new Map<string, number>();
-  for (const { node, exposition } of before?.looks ?? [])
+  for (const { node, exposition } of before?.snapshots ?? [])
     for (const { key, value } of valuesOf(exposition)) earlier.set(`${node} ${key}`, value.value);
   const rate = (key: string, values: ReadonlyMap<string, Value>): number | null => {
     if (before === undefined) return null;

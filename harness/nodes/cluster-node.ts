@@ -334,7 +334,7 @@ export class ClusterNode {
    */
   stop(): Promise<{ forced: boolean }> {
     return this.#change(async () => {
-      const { handle } = await this.#there('stop');
+      const { handle } = await this.#requireRunning('stop');
       this.#intend({ handle, state: 'stopped' });
       const ended = await this.#deps.driver.stop(handle, this.#flavour.stopGraceMs);
       await this.#write({ handle, state: 'stopped' });
@@ -348,7 +348,7 @@ export class ClusterNode {
    */
   kill(): Promise<void> {
     return this.#change(async () => {
-      const { handle } = await this.#there('kill', 'kill');
+      const { handle } = await this.#requireRunning('kill', 'kill');
       this.#intend({ handle, state: 'killed' });
       await this.#deps.driver.kill(handle);
       await this.#write({ handle, state: 'killed' });
@@ -358,7 +358,7 @@ export class ClusterNode {
   /** Freezes it: connections stay open and nothing answers. @throws HarnessError `NODE_STATE` */
   pause(): Promise<void> {
     return this.#change(async () => {
-      const { handle } = await this.#there('pause', 'pause');
+      const { handle } = await this.#requireRunning('pause', 'pause');
       await this.#deps.driver.pause(handle);
       await this.#write({ handle, state: 'paused' });
     });
@@ -367,7 +367,7 @@ export class ClusterNode {
   /** Lets it go on where it was paused. @throws HarnessError `NODE_STATE` */
   resume(): Promise<void> {
     return this.#change(async () => {
-      const { handle } = await this.#there('resume', 'pause');
+      const { handle } = await this.#requireRunning('resume', 'pause');
       await this.#deps.driver.resume(handle);
       await this.#write({ handle, state: 'running' });
     });
@@ -466,7 +466,7 @@ export class ClusterNode {
   }
 
   /** The record of its running process. @throws HarnessError `NODE_STATE` */
-  async #there(action: string, needed?: Capability): Promise<RunRecord> {
+  async #requireRunning(action: string, needed?: Capability): Promise<RunRecord> {
     this.#expectCan(action, needed);
     const sight = await this.observe();
     const run = this.#run();

@@ -1,6 +1,6 @@
 /** Values that each key of a definition allows by itself, but not in combination with others. */
 import { DEPLOYER_KEY } from '../../chain/deployer-key.ts';
-import { plural } from '../base/words.ts';
+import { plural } from '../base/format.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { BEHAVIOUR_NAMES } from '../tampered/names.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';

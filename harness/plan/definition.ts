@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { HarnessError, messageOf } from '../base/errors.ts';
-import { suggestion } from '../base/words.ts';
+import { suggestion } from '../base/format.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { contradictions } from './contradictions.ts';
 import { withPreset } from './presets/presets.ts';

@@ -6,8 +6,8 @@
 import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
+import { formatMs, plural } from '../base/format.ts';
 import { writeJson } from '../base/json-file.ts';
-import { formatMs, plural } from '../base/words.ts';
 import { REPORT_FILE } from '../report/folder.ts';
 import { readRun } from '../report/read-run.ts';
 import { RECIPE_FILE, readRecipe } from '../run/recipe.ts';

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError, messageOf } from '../base/errors.ts';
-import { plural } from '../base/words.ts';
+import { plural } from '../base/format.ts';
 import { REPORT_FILE } from '../report/folder.ts';
 import { readRun } from '../report/read-run.ts';
 import type { RunResult } from '../report/result.ts';

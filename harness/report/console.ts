@@ -2,10 +2,10 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { formatMs, grouped } from '../base/format.ts';
 import { typed } from '../base/typed.ts';
-import { formatMs, grouped } from '../base/words.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
-import { type Part, paceText } from '../terminal/pace.ts';
+import { paceText, type StepProgress } from '../terminal/pace.ts';
 import { clip, renderTable } from '../terminal/table.ts';
 import type { Figure, RepeatedRun, RunResult, ScenarioResult } from './result.ts';
 
@@ -51,7 +51,7 @@ export class StepDisplay {
   readonly #style: ConsoleStyle;
   readonly #write: (text: string) => void;
   #timer: NodeJS.Timeout | undefined;
-  #state: { name: string; detail: string; part: Part | undefined; startedMs: number } | undefined;
+  #state: { name: string; detail: string; part: StepProgress | undefined; startedMs: number } | undefined;
   #frame = 0;
 
   constructor(style: ConsoleStyle, write: (text: string) => void) {
@@ -117,7 +117,7 @@ export class StepDisplay {
 }
 
 /** `█████░░░  26 %  1,234 of 18,944 chunks, 2,310/s, 7.7 s left` */
-function barText(part: Part, elapsedMs: number): string {
+function barText(part: StepProgress, elapsedMs: number): string {
   const share = part.total === 0 ? 1 : part.done / part.total;
   return `${progressBar(share)} ${Math.floor(share * 100)} %  ${paceText(part, elapsedMs)}`;
 }

@@ -1,6 +1,6 @@
 /** Figures at the top of a scenario's pages: what all nodes did together, by operation. */
 
-import { plural } from '../base/words.ts';
+import { plural } from '../base/format.ts';
 import { Distribution, type LatencySummary } from '../metrics/distribution.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import { byteSize, duration, grouped, type Unit } from '../web/base/format.ts';

@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
+import { suggestion } from '../base/format.ts';
 import { readJson } from '../base/json-file.ts';
-import { suggestion } from '../base/words.ts';
 import { REPORT_FILE, REPORT_SCHEMA } from './folder.ts';
 import type { RunResult } from './result.ts';
 

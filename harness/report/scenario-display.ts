@@ -1,5 +1,5 @@
 /** What a run prints while scenarios run side by side: a line for each that has ended, and what runs now. */
-import { formatMs } from '../base/words.ts';
+import { formatMs } from '../base/format.ts';
 import { clip } from '../terminal/table.ts';
 import { type ConsoleStyle, paint } from './console.ts';
 import type { ScenarioOutcome, ScenarioResult } from './result.ts';

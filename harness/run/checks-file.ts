@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { DURATION_EXPECTED, durationText, parseDurationMs } from '../../node/units.ts';
 import { HarnessError } from '../base/errors.ts';
-import { suggestion } from '../base/words.ts';
+import { suggestion } from '../base/format.ts';
 import { bundledScenarios, loadScenario } from './catalogue.ts';
 import { ParameterError, resolveParameters, type Scenario } from './scenario.ts';
 import type { Chosen } from './suites.ts';

@@ -5,7 +5,7 @@
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
-import { suggestion } from '../base/words.ts';
+import { suggestion } from '../base/format.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
 import { DRIVER_DEFAULT, type DriverName } from '../places/driver.ts';

@@ -6,7 +6,7 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { VERSION } from '../../node/version.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
-import { suggestion } from '../base/words.ts';
+import { suggestion } from '../base/format.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { Ledger } from '../ledger/ledger.ts';

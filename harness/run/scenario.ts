@@ -6,7 +6,7 @@ import { createCipheriv, createHash } from 'node:crypto';
 import { z } from 'zod';
 import { DURATION_EXPECTED, parseDurationMs, parseSizeBytes, SIZE_EXPECTED } from '../../node/units.ts';
 import { textAs } from '../base/fields.ts';
-import { suggestion } from '../base/words.ts';
+import { suggestion } from '../base/format.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { NodeOptionsInput } from '../flavours/node-options.gen.ts';

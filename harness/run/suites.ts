@@ -1,6 +1,6 @@
 /** Named lists of scenarios, with parameters that make them fit their time. Source: `scenarios.md` 7. */
 import { HarnessError } from '../base/errors.ts';
-import { suggestion } from '../base/words.ts';
+import { suggestion } from '../base/format.ts';
 import { bundledScenarios, loadScenario } from './catalogue.ts';
 import { kindWanted } from './kinds.ts';
 import type { Scenario } from './scenario.ts';

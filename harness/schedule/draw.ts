@@ -3,7 +3,7 @@
  * like any other.
  */
 import { HarnessError } from '../base/errors.ts';
-import { suggestion } from '../base/words.ts';
+import { suggestion } from '../base/format.ts';
 import type { FaultRequest } from '../faults/fault.ts';
 import type { ScheduledFault } from './schedule.ts';
 

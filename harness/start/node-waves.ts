@@ -4,11 +4,11 @@
  */
 import { availableParallelism } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
-import { formatMs, plural } from '../base/words.ts';
+import { formatMs, plural } from '../base/format.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { atOnce, pilotCount, type Start, tooSlow } from './pace.ts';
 import type { StartContext } from './start-context.ts';
-import { stopwatch } from './startup-waits.ts';
+import { stopwatch } from './startup-conditions.ts';
 
 /** Names shown of the nodes that a start waits for. */
 const NAMES_SHOWN = 3;

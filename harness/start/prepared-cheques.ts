@@ -7,14 +7,14 @@ import { closerTo } from '../../node/chunk/address.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import type { Chunk } from '../../node/chunk/chunk.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
+import { plural } from '../base/format.ts';
 import { until } from '../base/wait.ts';
-import { plural } from '../base/words.ts';
 import { lookAtLinks } from '../books/node-books.ts';
 import type { PeerAccount } from '../client/money-types.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { seededBytes } from '../plan/seed.ts';
 import type { StartContext } from './start-context.ts';
-import { timeoutFor } from './startup-waits.ts';
+import { timeoutFor } from './startup-conditions.ts';
 
 /**
  * At the public network's limits a peer wants to be paid for some twenty chunks; the first time a second pays
@@ -35,7 +35,7 @@ interface Pair {
  * Pairs that can be worked on at once, in the order given: the two directions of one link follow each other,
  * because their debts would cancel out.
  */
-export function turns<T extends Record<'from' | 'to', { readonly name: string }>>(
+export function independentRounds<T extends Record<'from' | 'to', { readonly name: string }>>(
   pairs: readonly T[],
 ): T[][] {
   const lines = new Map<string, T[]>();

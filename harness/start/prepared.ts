@@ -8,19 +8,19 @@ import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { contentTypeOfName } from '../../node/files/collection/content-type.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
+import { plural } from '../base/format.ts';
 import { readTree, tarOf } from '../base/tree.ts';
 import { until } from '../base/wait.ts';
-import { plural } from '../base/words.ts';
 import type { Chain } from '../chain/chain.ts';
 import type { Uploaded } from '../client/types.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
-import { lookAtTag } from '../nodes/waits.ts';
+import { lookAtTag } from '../nodes/conditions.ts';
 import type { Definition } from '../plan/schema.ts';
 import { seededBytes } from '../plan/seed.ts';
 import type { PreparedRecord, PreparedUpload } from '../state/state.ts';
-import { provokeCheque, settled, turns } from './prepared-cheques.ts';
+import { independentRounds, provokeCheque, settled } from './prepared-cheques.ts';
 import type { StartContext } from './start-context.ts';
-import { stopwatch, timeoutFor } from './startup-waits.ts';
+import { stopwatch, timeoutFor } from './startup-conditions.ts';
 
 /** Pushing is bounded by the slowest neighbourhood. */
 const SYNCED_TIMEOUT_MS = 300_000;
@@ -63,7 +63,7 @@ export async function prepareState(
       }),
     ),
     Promise.all(
-      turns(pairs).map(async (ofLink) => {
+      independentRounds(pairs).map(async (ofLink) => {
         for (const pair of ofLink) {
           await explained(`prepare.cheques[${pair.index}]`, () => provokeCheque(context, pair), signal);
           done('cheques');

@@ -3,7 +3,7 @@
  * missing.
  */
 import { HarnessError } from '../base/errors.ts';
-import { formatMs } from '../base/words.ts';
+import { formatMs } from '../base/format.ts';
 import type { StartContext, StartProgress, StartStep } from './start-context.ts';
 
 /** Timers hold at most 31 bits of milliseconds: 24 days. */

@@ -11,7 +11,7 @@ import type { NodeClient } from '../client/node-client.ts';
 import type { Backlog, ChainState, StatusRecord, Topology } from '../client/types.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { ClusterNode, NodeState } from '../nodes/cluster-node.ts';
-import { saysBacklog } from './congestion.ts';
+import { reportsBacklog } from './congestion.ts';
 
 /** A healthy node answers within some milliseconds; one that takes a second is worth reporting. */
 export const ANSWER_LIMIT_MS = 1000;
@@ -26,7 +26,7 @@ const PINGED_MAX = 8;
 const NODES_AT_ONCE = 32;
 
 /** The outcome of one request. */
-export type Reply<T> = { readonly said: T } | { readonly failure: Failure };
+export type Reply<T> = { readonly value: T } | { readonly failure: Failure };
 
 export interface Failure {
   readonly class: ClientErrorClass | 'other';
@@ -65,20 +65,20 @@ export async function askNodes(nodes: readonly ClusterNode[], signal: AbortSigna
   const pings = Math.max(1, Math.min(PINGED_MAX, Math.floor(PINGS_MAX / Math.max(running.size, 1))));
   return allAtMost(
     NODES_AT_ONCE,
-    states.map(({ node, state }, turn) => async () => {
+    states.map(({ node, state }, offset) => async () => {
       const { name, overlay, flavour, mode } = node;
       const about = { name, overlay, flavour, mode, state };
       return state === 'running'
-        ? { ...about, ...(await askNode(node, { running, pings, turn }, signal)) }
+        ? { ...about, ...(await askNode(node, { running, pings, offset }, signal)) }
         : { ...about, unheard: [] };
     }),
   );
 }
 
 /** A failed request counts as a reply too. */
-export async function ask<T>(question: Promise<T>): Promise<Reply<T>> {
+export async function replyOf<T>(question: Promise<T>): Promise<Reply<T>> {
   try {
-    return { said: await question };
+    return { value: await question };
   } catch (error) {
     return {
       failure: { class: error instanceof ClientError ? error.class : 'other', text: messageOf(error) },
@@ -92,7 +92,7 @@ interface Pinging {
   /** Peers of each node that are pinged. */
   readonly pings: number;
   /** Differs from node to node: they know the same peers, but should not all ping the same ones. */
-  readonly turn: number;
+  readonly offset: number;
 }
 
 async function askNode(
@@ -105,12 +105,12 @@ async function askNode(
   const [{ topology, unheard }, status, chainState, balances, cheques, chequebook, backlog] =
     await Promise.all([
       askTopology(client, pinging, signal),
-      ask(client.status(signal)),
-      ask(client.chainState(signal)),
-      ask(client.balances(signal)),
-      ask(unlessOff(client.settlements(signal))),
-      ask(unlessOff(client.chequebook.balance(signal))),
-      saysBacklog(node) ? ask(client.backlog(signal)) : undefined,
+      replyOf(client.status(signal)),
+      replyOf(client.chainState(signal)),
+      replyOf(client.balances(signal)),
+      replyOf(unlessOff(client.settlements(signal))),
+      replyOf(unlessOff(client.chequebook.balance(signal))),
+      reportsBacklog(node) ? replyOf(client.backlog(signal)) : undefined,
     ]);
   const replies = { status, topology, chainState, balances, cheques, chequebook };
   return { unheard, replies: backlog === undefined ? replies : { ...replies, backlog } };
@@ -119,16 +119,16 @@ async function askNode(
 /** Latencies are measured by pings; there may have been none so far. */
 async function askTopology(
   client: NodeClient,
-  { running, pings, turn }: Pinging,
+  { running, pings, offset }: Pinging,
   signal: AbortSignal,
 ): Promise<Pick<NodeAnswers, 'unheard'> & Pick<Replies, 'topology'>> {
-  const peers = await ask(client.peers(signal));
+  const peers = await replyOf(client.peers(signal));
   if ('failure' in peers) return { topology: peers, unheard: [] };
   const limit = AbortSignal.any([signal, AbortSignal.timeout(PING_LIMIT_MS)]);
-  const known = peers.said.map(({ address }) => address).filter((address) => running.has(address));
-  const from = turn % Math.max(known.length, 1);
+  const known = peers.value.map(({ address }) => address).filter((address) => running.has(address));
+  const from = offset % Math.max(known.length, 1);
   const pinged = [...known.slice(from), ...known.slice(0, from)].slice(0, pings);
-  const pongs = await Promise.all(pinged.map((address) => ask(client.pingpong(address, limit))));
+  const pongs = await Promise.all(pinged.map((address) => replyOf(client.pingpong(address, limit))));
   const unheard = pinged.filter((_, i) => 'failure' in (pongs[i] as Reply<string>));
-  return { topology: await ask(client.topology(signal)), unheard };
+  return { topology: await replyOf(client.topology(signal)), unheard };
 }

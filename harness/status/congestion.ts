@@ -1,7 +1,7 @@
 /** Which neighbourhoods of a cluster accept no more chunks, what waits for them, and what would help. */
 import { addressPrefix } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
-import { grouped, plural } from '../base/words.ts';
+import { grouped, plural } from '../base/format.ts';
 import type { Backlog } from '../client/types.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
@@ -20,7 +20,7 @@ export interface Congested {
   readonly text: string;
 }
 
-interface Said {
+interface BacklogReport {
   readonly node: Pick<ClusterNode, 'name' | 'overlay'>;
   readonly backlog: Backlog;
 }
@@ -30,7 +30,7 @@ export async function congestionOf(
   nodes: readonly ClusterNode[],
   signal?: AbortSignal,
 ): Promise<Congested[]> {
-  const able = nodes.filter((node) => node.running && saysBacklog(node));
+  const able = nodes.filter((node) => node.running && reportsBacklog(node));
   const said = await Promise.all(
     able.map(async (node) => ({ node, backlog: await node.client.backlog(signal) })),
   );
@@ -41,7 +41,7 @@ export async function congestionOf(
 }
 
 /** Whether a node can report what it cannot place: only our own full nodes can. */
-export function saysBacklog({
+export function reportsBacklog({
   mode,
   flavour,
   api,
@@ -52,7 +52,7 @@ export function saysBacklog({
 
 /** @param said backlogs reported by nodes @param nodes all running full nodes */
 export function congested(
-  said: readonly Said[],
+  said: readonly BacklogReport[],
   nodes: readonly Pick<ClusterNode, 'overlay'>[],
 ): Congested[] {
   const full = said.filter(({ backlog }) => backlog.reserve.full);
@@ -89,7 +89,7 @@ export function congested(
   });
 }
 
-function helpFor(neighbourhood: string, full: readonly Said[], isEmpty: boolean): string {
+function helpFor(neighbourhood: string, full: readonly BacklogReport[], isEmpty: boolean): string {
   if (isEmpty) return `add a node whose overlay starts with ${neighbourhood}`;
   const missing = [...new Set(full.flatMap(({ backlog }) => backlog.reserve.missing ?? []))];
   if (full.length === 0) return 'see the logs of its nodes';
@@ -98,7 +98,7 @@ function helpFor(neighbourhood: string, full: readonly Said[], isEmpty: boolean)
   return `${node}raise reserve-capacity`;
 }
 
-function prefixOf({ node, backlog }: Said): string {
+function prefixOf({ node, backlog }: BacklogReport): string {
   return addressPrefix(fromHex(node.overlay), backlog.reserve.storageRadius);
 }
 
@@ -110,7 +110,7 @@ function overlap(a: string, b: string): boolean {
   return a.startsWith(b) || b.startsWith(a);
 }
 
-function namesOf(waits: readonly { readonly node: Said['node'] }[]): string {
+function namesOf(waits: readonly { readonly node: BacklogReport['node'] }[]): string {
   const names = waits.map(({ node }) => node.name);
   return names.length > 2 ? `${names[0]} and ${names.length - 1} more` : names.join(' and ');
 }

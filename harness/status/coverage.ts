@@ -1,6 +1,6 @@
 /** Neighbourhoods that no node covers: the network has no place for their chunks, even before any is lost. */
 import { fromHex } from '../../node/crypto/hex.ts';
-import { plural } from '../base/words.ts';
+import { plural } from '../base/format.ts';
 import { uncovered } from '../ledger/coverage.ts';
 import type { NodeAnswers } from './ask.ts';
 
@@ -13,8 +13,8 @@ const SHOWN = 4;
  */
 export function coverageProblems(nodes: readonly NodeAnswers[], named: readonly string[] = []): string[] {
   const storers = nodes.flatMap(({ overlay, mode, replies }) =>
-    mode === 'full' && replies !== undefined && 'said' in replies.status
-      ? [{ overlay: fromHex(overlay), radius: replies.status.said.storageRadius }]
+    mode === 'full' && replies !== undefined && 'value' in replies.status
+      ? [{ overlay: fromHex(overlay), radius: replies.status.value.storageRadius }]
       : [],
   );
   const deepest = Math.max(0, ...storers.map(({ radius }) => radius));
@@ -36,8 +36,8 @@ export function coverageProblems(nodes: readonly NodeAnswers[], named: readonly 
 function unlisted(nodes: readonly NodeAnswers[]): string[] {
   const own = new Set(nodes.map(({ overlay }) => overlay));
   const met = nodes.flatMap(({ replies }) =>
-    replies !== undefined && 'said' in replies.topology
-      ? Object.values(replies.topology.said.bins).flatMap(({ connectedPeers }) =>
+    replies !== undefined && 'value' in replies.topology
+      ? Object.values(replies.topology.value.bins).flatMap(({ connectedPeers }) =>
           (connectedPeers ?? []).map(({ address }) => address),
         )
       : [],

@@ -1,5 +1,5 @@
 /** The document of `status`: built from the answers alone, so that it can be tested without a cluster. */
-import { formatMs, plural } from '../base/words.ts';
+import { formatMs, plural } from '../base/format.ts';
 import { type Debt, debtsOf } from '../books/debts.ts';
 import type { Backlog, Topology } from '../client/types.ts';
 import type { NodeState } from '../nodes/cluster-node.ts';
@@ -57,7 +57,7 @@ export interface StatusDocument {
   readonly problems: readonly string[];
 }
 
-export interface LookAnswers extends Pick<StatusDocument, 'at' | 'name' | 'seed'> {
+export interface ClusterAnswers extends Pick<StatusDocument, 'at' | 'name' | 'seed'> {
   readonly rpc: string;
   /** `null`: the nodes have no chain. */
   readonly height: Reply<number | null>;
@@ -74,14 +74,14 @@ export function statusDocument({
   height,
   nodes,
   isolated = new Map(),
-}: LookAnswers): StatusDocument {
+}: ClusterAnswers): StatusDocument {
   const names = new Map(nodes.map((node) => [node.overlay, node.name]));
   const nodeStatuses = nodes.map((node) => nodeStatus(node, names));
   return {
     at,
     name,
     seed,
-    chain: { rpc, height: saidOr(height, null) },
+    chain: { rpc, height: valueOr(height, null) },
     nodes: nodeStatuses,
     debts: debtsOf(booksOf(nodeStatuses)).map(debtStatus),
     problems: [
@@ -105,20 +105,20 @@ function nodeStatus(node: NodeAnswers, names: ReadonlyMap<string, string>): Node
   const nothing = { peers: null, depth: null, reserve: null, block: null, balances: null };
   if (replies === undefined) return { ...about, ...nothing, problem: absence(name, state) };
   const problem = problemOf(name, replies);
-  const topology = saidOr(replies.topology, undefined);
+  const topology = valueOr(replies.topology, undefined);
   const slowest = topology === undefined ? undefined : slowestLink(topology, names);
-  const cheques = saidOr(replies.cheques, undefined);
-  const chequebook = saidOr(replies.chequebook, undefined);
-  const backlog = replies.backlog && saidOr(replies.backlog, undefined);
+  const cheques = valueOr(replies.cheques, undefined);
+  const chequebook = valueOr(replies.chequebook, undefined);
+  const backlog = replies.backlog && valueOr(replies.backlog, undefined);
   return {
     ...about,
     answers: !isSilent(replies),
     peers: topology?.connected ?? null,
     depth: topology?.depth ?? null,
-    reserve: saidOr(replies.status, undefined)?.reserveSize ?? null,
-    block: saidOr(replies.chainState, undefined)?.block ?? null,
+    reserve: valueOr(replies.status, undefined)?.reserveSize ?? null,
+    block: valueOr(replies.chainState, undefined)?.block ?? null,
     balances:
-      saidOr(replies.balances, undefined)
+      valueOr(replies.balances, undefined)
         ?.filter(({ balance }) => balance !== 0n)
         .map(({ peer, balance }) => ({ peer: nameOf(peer, names), balance: balance.toString() })) ?? null,
     ...(cheques && { cheques: { sent: String(cheques.totalSent), received: String(cheques.totalReceived) } }),
@@ -180,7 +180,7 @@ function nameOf(overlay: string, names: ReadonlyMap<string, string>): string {
 
 function chainProblems(height: Reply<number | null>, nodes: readonly NodeStatus[]): string[] {
   if ('failure' in height) return [`chain: ${height.failure.text}`];
-  const { said: head } = height;
+  const { value: head } = height;
   if (head === null) return [];
   return nodes.flatMap(({ name, block }) =>
     block !== null && head - block > BLOCKS_BEHIND_MAX
@@ -202,7 +202,7 @@ function lonely(nodes: readonly NodeStatus[], isolated: ReadonlyMap<string, stri
 function congestion(nodes: readonly NodeAnswers[]): string[] {
   const said = nodes.flatMap((node) => {
     const backlog = node.replies?.backlog;
-    return backlog !== undefined && 'said' in backlog ? [{ node, backlog: backlog.said }] : [];
+    return backlog !== undefined && 'value' in backlog ? [{ node, backlog: backlog.value }] : [];
   });
   const running = nodes.filter(({ mode, state }) => mode === 'full' && state === 'running');
   const full = congested(said, running);
@@ -229,6 +229,6 @@ function debtStatus({ debtor, creditor, units, creditorCounts }: Debt): DebtStat
   };
 }
 
-function saidOr<T, N>(reply: Reply<T>, otherwise: N): T | N {
-  return 'said' in reply ? reply.said : otherwise;
+function valueOr<T, N>(reply: Reply<T>, otherwise: N): T | N {
+  return 'value' in reply ? reply.value : otherwise;
 }

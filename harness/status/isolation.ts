@@ -1,9 +1,9 @@
 /** Why a running node is connected to no other, as far as the nodes themselves can tell. */
 import type { BlockedPeer } from '../client/types.ts';
-import { ANSWER_LIMIT_MS, ask, type NodeAnswers } from './ask.ts';
+import { ANSWER_LIMIT_MS, type NodeAnswers, replyOf } from './ask.ts';
 
 /** What is needed of a node of the cluster. */
-export interface Asked {
+export interface BlocklistSource {
   readonly name: string;
   readonly overlay: string;
   readonly client: { blocklist(signal?: AbortSignal): Promise<readonly BlockedPeer[]> };
@@ -20,7 +20,7 @@ export interface ActiveFault {
 /** Names of running nodes that have no peer although others run → why. Asks no node if there are none. */
 export async function isolationOf(
   answers: readonly NodeAnswers[],
-  nodes: readonly Asked[],
+  nodes: readonly BlocklistSource[],
   { faults, signal }: { readonly faults: readonly ActiveFault[]; readonly signal: AbortSignal },
 ): Promise<ReadonlyMap<string, string>> {
   const running = answers.filter(({ state, mode }) => state === 'running' && mode !== 'boot');
@@ -32,15 +32,15 @@ export async function isolationOf(
     nodes
       .filter(({ name }) => names.has(name))
       .map(async (node) => {
-        const reply = await ask(node.client.blocklist(limit));
-        return { node, blocked: 'said' in reply ? reply.said : [] };
+        const reply = await replyOf(node.client.blocklist(limit));
+        return { node, blocked: 'value' in reply ? reply.value : [] };
       }),
   );
   return new Map(alone.map((node) => [node.name, reasonOf(node, { lists, faults })]));
 }
 
 interface Known {
-  readonly lists: readonly { readonly node: Asked; readonly blocked: readonly BlockedPeer[] }[];
+  readonly lists: readonly { readonly node: BlocklistSource; readonly blocked: readonly BlockedPeer[] }[];
   readonly faults: readonly ActiveFault[];
 }
 
@@ -53,8 +53,8 @@ function reasonOf(alone: NodeAnswers, { lists, faults }: Known): string {
   );
   const own = lists.find(({ node }) => node.name === name)?.blocked ?? [];
   const refused = lists.filter(({ node }) => own.some(({ address }) => address === node.overlay));
-  const status = replies !== undefined && 'said' in replies.status ? replies.status.said : undefined;
-  const topology = replies !== undefined && 'said' in replies.topology ? replies.topology.said : undefined;
+  const status = replies !== undefined && 'value' in replies.status ? replies.status.value : undefined;
+  const topology = replies !== undefined && 'value' in replies.topology ? replies.topology.value : undefined;
   const reasons = [
     ...(refusing[0] === undefined
       ? []
@@ -72,7 +72,7 @@ function reasonOf(alone: NodeAnswers, { lists, faults }: Known): string {
     : `it knows ${topology?.population ?? 'some'} of them and has reached none: see svcnet logs ${name}`;
 }
 
-function namesOf(some: readonly { readonly node: Asked }[]): string {
+function namesOf(some: readonly { readonly node: BlocklistSource }[]): string {
   return some.map(({ node }) => node.name).join(', ');
 }
 
@@ -81,5 +81,5 @@ function blockText({ reason, duration }: BlockedPeer): string {
 }
 
 function hasNoPeer(replies: NonNullable<NodeAnswers['replies']>): boolean {
-  return 'said' in replies.topology && replies.topology.said.connected === 0;
+  return 'value' in replies.topology && replies.topology.value.connected === 0;
 }

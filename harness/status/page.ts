@@ -1,5 +1,5 @@
 /** The document of `status` for people: a head, tables and problems. */
-import { grouped, plural, tokenColumn } from '../base/words.ts';
+import { grouped, plural, tokenColumn } from '../base/format.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';
 import { renderTable, wrap } from '../terminal/table.ts';
 import type { DebtStatus, NodeStatus, StatusDocument } from './document.ts';

@@ -8,7 +8,7 @@ import type { Settlements } from '../client/money-types.ts';
 import { parseExposition } from '../metrics/exposition.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { NetworkPicture, PictureLink, PictureNode } from '../picture/picture.ts';
-import { ANSWER_LIMIT_MS, ask, askNodes, type NodeAnswers, type Reply } from './ask.ts';
+import { ANSWER_LIMIT_MS, askNodes, type NodeAnswers, type Reply, replyOf } from './ask.ts';
 
 /** All links of a network of a hundred nodes; of larger ones, those on which most was paid. */
 const LINKS_MAX = 5000;
@@ -27,7 +27,7 @@ export async function takePicture(
 ): Promise<NetworkPicture> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
   const [height, answers, more] = await Promise.all([
-    ask<number | null>(cluster.chain.rpc === '' ? Promise.resolve(null) : cluster.chain.height(limit)),
+    replyOf<number | null>(cluster.chain.rpc === '' ? Promise.resolve(null) : cluster.chain.height(limit)),
     askNodes(cluster.nodes, signal),
     askMore(cluster.nodes, signal),
   ]);
@@ -38,7 +38,7 @@ export async function takePicture(
   return {
     at: new Date().toISOString(),
     cluster: cluster.name,
-    height: saidOr(height, null),
+    height: valueOr(height, null),
     nodes,
     links: kept,
     ...(kept.length < links.length ? { linksInAll: links.length } : {}),
@@ -60,9 +60,9 @@ async function askMore(
   const questions = running.map((node) => async () => {
     const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
     const [version, byTime, cache] = await Promise.all([
-      ask(node.client.health(signal).then((health) => health.version)),
-      ask(node.client.timeSettlements(signal)),
-      ask(node.client.metrics(signal).then(cacheSize)),
+      replyOf(node.client.health(signal).then((health) => health.version)),
+      replyOf(node.client.timeSettlements(signal)),
+      replyOf(node.client.metrics(signal).then(cacheSize)),
     ]);
     return [node.name, { version, byTime, cache }] as const;
   });
@@ -80,20 +80,20 @@ function pictureNode(
 ): PictureNode {
   const about = { name, overlay, flavour, mode, state };
   if (replies === undefined) return { ...about, answers: false, ...NOTHING };
-  const status = saidOr(replies.status, undefined);
-  const topology = saidOr(replies.topology, undefined);
-  const chequebook = saidOr(replies.chequebook, undefined);
-  const uploads = replies.backlog && saidOr(replies.backlog, undefined)?.uploads;
+  const status = valueOr(replies.status, undefined);
+  const topology = valueOr(replies.topology, undefined);
+  const chequebook = valueOr(replies.chequebook, undefined);
+  const uploads = replies.backlog && valueOr(replies.backlog, undefined)?.uploads;
   return {
     ...about,
-    answers: Object.values(replies).some((reply: Reply<unknown>) => 'said' in reply),
-    version: more === undefined ? null : saidOr(more.version, null),
+    answers: Object.values(replies).some((reply: Reply<unknown>) => 'value' in reply),
+    version: more === undefined ? null : valueOr(more.version, null),
     depth: topology?.depth ?? null,
     storageRadius: status?.storageRadius ?? null,
     reserve: status?.reserveSize ?? null,
-    cache: more === undefined ? null : saidOr(more.cache, null),
+    cache: more === undefined ? null : valueOr(more.cache, null),
     waiting: uploads?.reduce((sum, { chunks }) => sum + chunks, 0) ?? null,
-    block: saidOr(replies.chainState, undefined)?.block ?? null,
+    block: valueOr(replies.chainState, undefined)?.block ?? null,
     chequebook:
       chequebook === undefined
         ? null
@@ -118,7 +118,7 @@ const NOTHING = {
 };
 
 function connectedOf({ topology }: NonNullable<NodeAnswers['replies']>): readonly string[] {
-  const said = saidOr(topology, undefined);
+  const said = valueOr(topology, undefined);
   return [...Object.values(said?.bins ?? {}), ...(said === undefined ? [] : [said.lightNodes])]
     .flatMap((bin) => bin.connectedPeers ?? [])
     .map(({ address }) => address);
@@ -186,9 +186,9 @@ interface Accounts {
 }
 
 function accountsOf({ replies }: NodeAnswers, more: MoreReplies | undefined): Accounts {
-  const balances = replies === undefined ? [] : saidOr(replies.balances, []);
-  const cheques = replies === undefined ? [] : (saidOr(replies.cheques, undefined)?.settlements ?? []);
-  const byTime = more === undefined ? [] : (saidOr(more.byTime, undefined)?.settlements ?? []);
+  const balances = replies === undefined ? [] : valueOr(replies.balances, []);
+  const cheques = replies === undefined ? [] : (valueOr(replies.cheques, undefined)?.settlements ?? []);
+  const byTime = more === undefined ? [] : (valueOr(more.byTime, undefined)?.settlements ?? []);
   const paid = (rows: readonly Paid[]) => new Map(rows.map((row) => [row.peer, row]));
   const counted = balances.filter((row) => row.balance !== 0n);
   return {
@@ -204,6 +204,6 @@ function moved(link: PictureLink): bigint {
   return amounts.reduce((sum, amount) => sum + BigInt(amount), 0n);
 }
 
-function saidOr<T, N>(reply: Reply<T>, otherwise: N): T | N {
-  return 'said' in reply ? reply.said : otherwise;
+function valueOr<T, N>(reply: Reply<T>, otherwise: N): T | N {
+  return 'value' in reply ? reply.value : otherwise;
 }

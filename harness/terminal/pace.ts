@@ -1,11 +1,11 @@
 /** How fast a step proceeds, and when it will be done. */
-import { formatMs, grouped } from '../base/words.ts';
+import { formatMs, grouped } from '../base/format.ts';
 
 /** Before this, a rate says more about the first item than about the step. */
 const KNOWN_AFTER_MS = 1500;
 
 /** The part of a step that is done. */
-export interface Part {
+export interface StepProgress {
   readonly done: number;
   readonly total: number;
   /** What is counted, such as `chunks`. */
@@ -13,7 +13,7 @@ export interface Part {
 }
 
 /** `1,234 of 18,944 chunks, 2,310/s, 7.7 s left`, as far as known. */
-export function paceText({ done, total, unit }: Part, elapsedMs: number): string {
+export function paceText({ done, total, unit }: StepProgress, elapsedMs: number): string {
   const counts = `${grouped(done)} of ${grouped(total)} ${unit}`;
   if (done === 0 || done >= total || elapsedMs < KNOWN_AFTER_MS) return counts;
   const perSecond = (done * 1000) / elapsedMs;

@@ -2,14 +2,14 @@
  * Progress of a start: a live list on a terminal; elsewhere a line per finished step, and every few seconds
  * one per step in progress.
  */
-import { formatMs } from '../base/words.ts';
+import { formatMs } from '../base/format.ts';
 
 const NAME_WIDTH = 10;
 const DETAIL_WIDTH = 36;
 /** Often enough to show progress, rarely enough for a log. */
 const TELL_MS = 5000;
 
-/** News of one step. */
+/** What has become of one step so far. */
 export interface StepNews {
   readonly step: string;
   readonly done: boolean;

@@ -6,7 +6,7 @@
 import { addressPrefix, proximityOrder } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import type { ChunkEvent } from '../../node/env/chunk-events.ts';
-import { grouped, plural } from '../base/words.ts';
+import { grouped, plural } from '../base/format.ts';
 import { ranked } from '../ledger/placement.ts';
 import type { Loss } from '../report/result.ts';
 import type { Testimony } from './story.ts';

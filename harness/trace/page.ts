@@ -1,5 +1,5 @@
 /** The document of `trace` for people: where the chunk is, and its route as a tree of hops. */
-import { formatMs, plural } from '../base/words.ts';
+import { formatMs, plural } from '../base/format.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';
 import { wrap } from '../terminal/table.ts';
 import type { Belonging, ChunkDocument, TraceDocument } from './document.ts';

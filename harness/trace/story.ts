@@ -72,7 +72,7 @@ export interface Story {
 }
 
 /** The events that make up one of the two kinds of route. */
-interface Words {
+interface EventVocabulary {
   /** A node begins a route by itself. */
   readonly begins: (event: ChunkEvent) => boolean;
   /** A node was asked by its peer. */
@@ -84,7 +84,7 @@ interface Words {
   readonly ends: readonly ChunkEventKind[];
 }
 
-const PUSH: Words = {
+const PUSH: EventVocabulary = {
   begins: ({ kind }) => kind === 'pushing',
   arrives: ({ kind }) => kind === 'received',
   tries: 'push',
@@ -92,7 +92,7 @@ const PUSH: Words = {
   fails: 'push-failed',
   ends: ['synced', 'kept', 'not-synced', 'signed', 'forwarded', 'refused'],
 };
-const REQUEST: Words = {
+const REQUEST: EventVocabulary = {
   begins: ({ kind, peer }) => kind === 'requested' && peer === undefined,
   arrives: ({ kind, peer }) => kind === 'requested' && peer !== undefined,
   tries: 'ask',
@@ -134,10 +134,10 @@ export function storyOf(
       .sort((a, b) => a.at - b.at);
   return {
     uploads: moments(UPLOADS),
-    pushes: new Ways(testimonies, PUSH, named).roots(),
+    pushes: new PathReader(testimonies, PUSH, named).roots(),
     pulls: moments(PULLS),
     kept: moments(KEPT),
-    requests: new Ways(testimonies, REQUEST, named).roots(),
+    requests: new PathReader(testimonies, REQUEST, named).roots(),
   };
 }
 
@@ -151,24 +151,24 @@ function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): b
 }
 
 /** An event, and the node that reports it. */
-interface Told {
+interface AttributedEvent {
   readonly event: ChunkEvent;
   readonly teller: Testimony;
 }
 
-class Ways {
+class PathReader {
   readonly #testimonies: readonly Testimony[];
-  readonly #words: Words;
+  readonly #vocabulary: EventVocabulary;
   readonly #named: (overlay: string) => string;
   /** Attempt → its arrival at the peer. */
-  readonly #arrivals: ReadonlyMap<ChunkEvent, Told>;
+  readonly #arrivals: ReadonlyMap<ChunkEvent, AttributedEvent>;
   /** Attempt → arrivals at peers of its peer, if the peer itself reports nothing. */
-  readonly #passedOn: ReadonlyMap<ChunkEvent, readonly Told[]>;
+  readonly #passedOn: ReadonlyMap<ChunkEvent, readonly AttributedEvent[]>;
   readonly #told = new Set<ChunkEvent>();
 
-  constructor(testimonies: readonly Testimony[], words: Words, named: (overlay: string) => string) {
+  constructor(testimonies: readonly Testimony[], words: EventVocabulary, named: (overlay: string) => string) {
     this.#testimonies = testimonies;
-    this.#words = words;
+    this.#vocabulary = words;
     this.#named = named;
     this.#arrivals = this.#match();
     this.#passedOn = this.#matchSilent();
@@ -179,7 +179,7 @@ class Ways {
    * is used once, so that no route is circular, whatever the nodes claim.
    */
   roots(): Hop[] {
-    const { begins, arrives } = this.#words;
+    const { begins, arrives } = this.#vocabulary;
     const matched = new Set(
       [...this.#arrivals.values(), ...[...this.#passedOn.values()].flat()].map(({ event }) => event),
     );
@@ -192,16 +192,16 @@ class Ways {
   }
 
   /** Ordered by clock. */
-  #all(wanted: (event: ChunkEvent) => boolean): Told[] {
+  #all(wanted: (event: ChunkEvent) => boolean): AttributedEvent[] {
     return this.#testimonies
       .flatMap((teller) => teller.events.filter(wanted).map((event) => ({ event, teller })))
       .sort((a, b) => a.event.at - b.event.at);
   }
 
-  #match(): Map<ChunkEvent, Told> {
-    const { arrives, tries } = this.#words;
+  #match(): Map<ChunkEvent, AttributedEvent> {
+    const { arrives, tries } = this.#vocabulary;
     const free = new Set(this.#all(arrives));
-    const matches = new Map<ChunkEvent, Told>();
+    const matches = new Map<ChunkEvent, AttributedEvent>();
     for (const { event, teller } of this.#all(({ kind }) => kind === tries)) {
       const arrival = [...free].find(
         ({ event: arrived, teller: peer }) =>
@@ -217,11 +217,11 @@ class Ways {
   }
 
   /** For attempts with peers that report nothing: the first such attempt in progress takes the arrival. */
-  #matchSilent(): Map<ChunkEvent, Told[]> {
-    const { arrives, tries } = this.#words;
+  #matchSilent(): Map<ChunkEvent, AttributedEvent[]> {
+    const { arrives, tries } = this.#vocabulary;
     const tellers = new Set(this.#testimonies.map(({ overlay }) => overlay));
     const attempts = this.#all(({ kind, peer = '' }) => kind === tries && !tellers.has(peer));
-    const matches = new Map<ChunkEvent, Told[]>();
+    const matches = new Map<ChunkEvent, AttributedEvent[]>();
     const isFromSilent = (event: ChunkEvent) => arrives(event) && !tellers.has(event.peer ?? '');
     for (const arrival of this.#all(isFromSilent)) {
       const attempt = attempts.find(
@@ -240,13 +240,13 @@ class Ways {
   }
 
   #endOf({ seq }: ChunkEvent, { events }: Testimony): ChunkEvent | undefined {
-    const { succeeds, fails } = this.#words;
+    const { succeeds, fails } = this.#vocabulary;
     return events.find(({ of, kind }) => of === seq && (kind === succeeds || kind === fails));
   }
 
-  #hop({ event, teller }: Told): Hop {
+  #hop({ event, teller }: AttributedEvent): Hop {
     this.#told.add(event);
-    const { ends, tries } = this.#words;
+    const { ends, tries } = this.#vocabulary;
     const own = teller.events.filter(({ of }) => of === event.seq);
     const end = own.findLast(({ kind }) => ends.includes(kind));
     const storer = end?.kind === 'synced' ? end.peer : undefined;
@@ -281,7 +281,7 @@ class Ways {
       peer: this.#named(event.peer ?? ''),
       at: event.at,
       ...(end === undefined ? {} : { ms: end.ms ?? end.at - event.at }),
-      outcome: end === undefined ? 'open' : end.kind === this.#words.succeeds ? 'done' : 'failed',
+      outcome: end === undefined ? 'open' : end.kind === this.#vocabulary.succeeds ? 'done' : 'failed',
       ...(end?.detail === undefined ? {} : { detail: end.detail }),
       ...(hop === undefined ? {} : { hop }),
     };

@@ -3,7 +3,7 @@
  */
 import { processUsage } from '../machine/usage.ts';
 import { type Exposition, parseExposition, type Sample } from '../metrics/exposition.ts';
-import { keptName } from '../metrics/kept.ts';
+import { keptName } from '../metrics/kept-series.ts';
 import { gained } from '../metrics/series.ts';
 import { FIGURES, type FigureName } from '../picture/live.ts';
 

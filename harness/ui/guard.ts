@@ -5,7 +5,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-export interface Asked {
+export interface PageRequest {
   readonly method: string | undefined;
   /** Path and query. */
   readonly url: string | undefined;
@@ -31,7 +31,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
-export function judge({ method, url = '', host }: Asked, token: string, port: number): Verdict {
+export function judge({ method, url = '', host }: PageRequest, token: string, port: number): Verdict {
   if (host !== `127.0.0.1:${port}` && host !== `localhost:${port}`) {
     return { refused: 421, why: 'this server answers to 127.0.0.1 only' };
   }

@@ -6,8 +6,8 @@ import { allAtMost } from '../base/all-at-most.ts';
 import type { ChunkEvents } from '../client/types.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { ChunkMove } from '../picture/live.ts';
-import { ask } from '../status/ask.ts';
-import type { LookedAt } from './look.ts';
+import { replyOf } from '../status/ask.ts';
+import type { ObservedNode } from './network-observer.ts';
 
 const ANSWER_LIMIT_MS = 2000;
 const NODES_AT_ONCE = 8;
@@ -33,14 +33,14 @@ interface Reader {
   without: number;
 }
 
-export class MoveLook {
-  readonly #nodes: readonly LookedAt[];
+export class MoveReader {
+  readonly #nodes: readonly ObservedNode[];
   readonly #readers: Reader[];
   readonly #places: ReadonlyMap<string, number>;
   readonly #onAsked: (place: number) => void;
 
   /** @param onAsked called for every request, with the place of the node */
-  constructor(nodes: readonly LookedAt[], onAsked: (place: number) => void) {
+  constructor(nodes: readonly ObservedNode[], onAsked: (place: number) => void) {
     this.#nodes = nodes;
     this.#onAsked = onAsked;
     this.#readers = nodes.map(() => ({ cursor: undefined, without: 0 }));
@@ -68,7 +68,7 @@ export class MoveLook {
   }
 
   async #lookAt(
-    node: LookedAt,
+    node: ObservedNode,
     { place, limit }: { place: number; limit: number },
     interruption: AbortSignal,
   ): Promise<ChunkMove[]> {
@@ -80,16 +80,16 @@ export class MoveLook {
     }
     const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
     this.#onAsked(place);
-    const end = await ask(node.client.chunkEvents({ after: END, limit: 1 }, signal));
+    const end = await replyOf(node.client.chunkEvents({ after: END, limit: 1 }, signal));
     const { cursor } = reader;
-    reader.cursor = 'said' in end && end.said.capacity > 0 ? end.said.last : undefined;
-    if ('said' in end && end.said.capacity === 0) reader.without = LOOKS_WITHOUT;
+    reader.cursor = 'value' in end && end.value.capacity > 0 ? end.value.last : undefined;
+    if ('value' in end && end.value.capacity === 0) reader.without = LOOKS_WITHOUT;
     if (cursor === undefined || reader.cursor === undefined || reader.cursor === cursor) return [];
     // Only the newest; a restarted node counts from the beginning.
     const after = Math.max(reader.cursor < cursor ? 0 : cursor, reader.cursor - limit);
     this.#onAsked(place);
-    const page = await ask(node.client.chunkEvents({ after, limit }, signal));
-    const events = 'said' in page ? page.said.events : [];
+    const page = await replyOf(node.client.chunkEvents({ after, limit }, signal));
+    const events = 'value' in page ? page.value.events : [];
     return movesOf(events, place, this.#places);
   }
 }

@@ -4,15 +4,15 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../base/errors.ts';
-import { inUnits, plural, TOKEN_DECIMALS } from '../base/words.ts';
+import { inUnits, plural, TOKEN_DECIMALS } from '../base/format.ts';
 import type { Chain } from '../chain/chain.ts';
 import type { Fault } from '../faults/fault.ts';
 import { type Incident, incidentText, type Membership } from '../nodes/membership.ts';
 import type { ClusterView, Delta, LinkView, NodeView, Snapshot, UiEvent } from '../picture/live.ts';
 import type { DriverName } from '../places/driver.ts';
-import { ask } from '../status/ask.ts';
-import { type LookedAt, NetworkLook } from './look.ts';
-import { MoveLook } from './moves.ts';
+import { replyOf } from '../status/ask.ts';
+import { MoveReader } from './moves.ts';
+import { NetworkObserver, type ObservedNode } from './network-observer.ts';
 import { type Findings, UiState } from './state.ts';
 
 /**
@@ -35,7 +35,7 @@ export interface Watched {
   readonly name: string;
   readonly driver: DriverName;
   readonly seed: bigint | undefined;
-  readonly nodes: readonly LookedAt[];
+  readonly nodes: readonly ObservedNode[];
   readonly chain: Pick<Chain, 'rpc' | 'height'>;
   readonly membership: Pick<Membership, 'onIncident'>;
   readonly faults: { readonly active: readonly ActiveFault[] };
@@ -54,8 +54,8 @@ export interface WatchDeps {
 export class ClusterWatch {
   readonly #cluster: Watched;
   readonly #deps: WatchDeps;
-  readonly #look: NetworkLook;
-  readonly #moves: MoveLook;
+  readonly #look: NetworkObserver;
+  readonly #moves: MoveReader;
   readonly #state: UiState;
   readonly #forget: () => void;
   readonly #closed = new AbortController();
@@ -67,8 +67,8 @@ export class ClusterWatch {
   constructor(cluster: Watched, deps: WatchDeps) {
     this.#cluster = cluster;
     this.#deps = deps;
-    this.#look = new NetworkLook(cluster.nodes);
-    this.#moves = new MoveLook(cluster.nodes, (place) => this.#look.asked(place));
+    this.#look = new NetworkObserver(cluster.nodes);
+    this.#moves = new MoveReader(cluster.nodes, (place) => this.#look.asked(place));
     this.#state = new UiState(viewOf(cluster), this.#look.views);
     this.#forget = cluster.membership.onIncident((incident) => this.#put({ events: [eventOf(incident)] }));
   }
@@ -158,8 +158,8 @@ export class ClusterWatch {
   async #height(signal: AbortSignal): Promise<number | null> {
     if (this.#cluster.chain.rpc === '') return null;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(CHAIN_LIMIT_MS)]);
-    const reply = await ask(this.#cluster.chain.height(limit));
-    return 'said' in reply ? reply.said : null;
+    const reply = await replyOf(this.#cluster.chain.height(limit));
+    return 'value' in reply ? reply.value : null;
   }
 
   #put(findings: Findings): void {

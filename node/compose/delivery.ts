@@ -12,7 +12,7 @@ import { createRetrieval, type Retrieval } from '../protocols/retrieval/retrieva
 import { RETRIEVAL } from '../protocols/retrieval/wire.ts';
 import { tracedHost, tracedPushsync, tracedRetrieval } from '../protocols/tracing.ts';
 import { createPss, type Pss } from '../pss/pss.ts';
-import type { Ground } from './ground.ts';
+import type { Foundation } from './foundation.ts';
 import type { Money } from './money.ts';
 import type { Network } from './network.ts';
 
@@ -27,7 +27,7 @@ export interface Delivery {
   readonly gsoc: Gsoc;
 }
 
-export interface DeliveryDeps extends Ground {
+export interface DeliveryDeps extends Foundation {
   readonly money: Money;
   readonly network: Network;
 }

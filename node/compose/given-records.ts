@@ -3,12 +3,12 @@ import { type NodeOptions, OptionError } from '../options.ts';
 import { parseRecords } from '../p2p/address/record-file.ts';
 import { decodeUnderlays, peerIdOf } from '../p2p/address/underlay.ts';
 import type { AddressRecord } from '../p2p/host.ts';
-import type { Ground } from './ground.ts';
+import type { Foundation } from './foundation.ts';
 
 /** Records of peers that the node starts with. @throws OptionError */
 export async function givenRecords(
   { 'peer-records': path }: Pick<NodeOptions, 'peer-records'>,
-  { platform, networkId }: Pick<Ground, 'platform' | 'networkId'>,
+  { platform, networkId }: Pick<Foundation, 'platform' | 'networkId'>,
 ): Promise<readonly AddressRecord[]> {
   if (path === '') return [];
   try {

@@ -7,7 +7,7 @@ import { createTransactions, type TransactionService } from '../onchain/transact
 import type { NodeOptions } from '../options.ts';
 import { createPostage, type PostageService } from '../postage/postage.ts';
 import { SwapServices } from '../swap/services.ts';
-import type { Ground } from './ground.ts';
+import type { Foundation } from './foundation.ts';
 
 const MS_PER_SECOND = 1000;
 
@@ -25,8 +25,8 @@ export interface Money {
   readonly sendsCheques: boolean;
 }
 
-export function openMoney(options: NodeOptions, ground: Ground): Money {
-  const { platform, clock, signer, store, metrics, module, parts } = ground;
+export function openMoney(options: NodeOptions, foundation: Foundation): Money {
+  const { platform, clock, signer, store, metrics, module, parts } = foundation;
   const endpoint = platform.chainEndpoint(options['swap-endpoint']);
   const chain = createRpc(endpoint, { clock, log: module('onchain'), metrics });
   parts.defer(() => chain.close());
@@ -53,7 +53,7 @@ export function openMoney(options: NodeOptions, ground: Ground): Money {
       batchFactor: options['chain-batch-factor'],
       pollIntervalMs: options['chain-poll-interval'],
       blockTimeMs,
-      reserveCapacity: ground.reserveCapacity,
+      reserveCapacity: foundation.reserveCapacity,
     },
     {
       chain,
@@ -63,20 +63,24 @@ export function openMoney(options: NodeOptions, ground: Ground): Money {
       clock,
       log: module('postage'),
       metrics,
-      onFatal: ground.onFatal,
+      onFatal: foundation.onFatal,
     },
   );
-  const swap = swapServices(options, { ground, chain, transactions });
+  const swap = swapServices(options, { foundation, chain, transactions });
   const sendsCheques = swap !== undefined && options['chequebook-enable'];
   return { chain, pollMs, blockTimeMs, transactions, contractTransactions, postage, swap, sendsCheques };
 }
 
 function swapServices(
   options: NodeOptions,
-  { ground, chain, transactions }: { ground: Ground; chain: Rpc; transactions: TransactionService },
+  {
+    foundation,
+    chain,
+    transactions,
+  }: { foundation: Foundation; chain: Rpc; transactions: TransactionService },
 ): SwapServices | undefined {
   if (!options['swap-enable']) return undefined;
-  const { clock, random, signer, store, module } = ground;
+  const { clock, random, signer, store, module } = foundation;
   return new SwapServices(
     {
       factory: options['swap-factory-address'],

@@ -14,8 +14,8 @@ import { createPricing, type Pricing } from '../protocols/pricing/pricing.ts';
 import { createPseudosettle, type Pseudosettle } from '../protocols/pseudosettle/pseudosettle.ts';
 import { createSwap, type SwapProtocol } from '../protocols/swap/swap.ts';
 import { createKademlia, type Kademlia } from '../topology/kademlia.ts';
+import type { Foundation } from './foundation.ts';
 import { whereGiven } from './given-records.ts';
-import type { Ground } from './ground.ts';
 import type { Money } from './money.ts';
 
 export interface Network {
@@ -27,7 +27,7 @@ export interface Network {
   readonly warmUp: WarmUp;
 }
 
-export interface NetworkDeps extends Ground {
+export interface NetworkDeps extends Foundation {
   /** Records of peers to start with, possibly including one of this node. */
   readonly given: readonly AddressRecord[];
   readonly money: Money;

@@ -10,7 +10,7 @@ import { uploadKey } from '../protocols/tracing.ts';
 import { createStewardship } from '../stewardship/stewardship.ts';
 import { VERSION } from '../version.ts';
 import type { Delivery } from './delivery.ts';
-import type { Ground } from './ground.ts';
+import type { Foundation } from './foundation.ts';
 import type { Money } from './money.ts';
 import type { Incentives, Neighbourhood } from './neighbourhood.ts';
 import type { Network } from './network.ts';
@@ -18,7 +18,7 @@ import type { Network } from './network.ts';
 /** Chequebook address of a node that has none. */
 const NO_CHEQUEBOOK = new Uint8Array(20);
 
-export interface ServicesDeps extends Ground {
+export interface ServicesDeps extends Foundation {
   readonly money: Money;
   readonly network: Network;
   readonly delivery: Delivery;

@@ -46,7 +46,7 @@ export interface DbWorld {
   /** Shows a line that the next one replaces. */
   readonly progress: (text: string) => void;
   /** A line of the report. */
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
 /** Lines of the help. */
@@ -88,18 +88,18 @@ export async function runDb({ name, file }: DbRequest, world: DbWorld): Promise<
   }
 }
 
-function check({ path, progress, say }: DbWorld): boolean {
+function check({ path, progress, print }: DbWorld): boolean {
   const findings = checkFiles(path, stepwise(progress, 'slots'));
-  for (const finding of findings) say(lineOf(finding));
+  for (const finding of findings) print(lineOf(finding));
   const wrong = findings.reduce((sum, finding) => sum + finding.wrong, 0);
-  say(wrong === 0 ? 'the store is whole' : `the store is damaged: ${wrong} faults`);
+  print(wrong === 0 ? 'the store is whole' : `the store is damaged: ${wrong} faults`);
   return wrong === 0;
 }
 
-async function compact({ path, progress, say }: DbWorld): Promise<boolean> {
+async function compact({ path, progress, print }: DbWorld): Promise<boolean> {
   const { moved, before, after } = await compactFiles(path, { onMoved: stepwise(progress, 'chunks moved') });
-  say(`${moved} chunks moved`);
-  for (const file of ['slots', 'index'] as const) say(`${file}: ${before[file]} → ${after[file]} bytes`);
+  print(`${moved} chunks moved`);
+  for (const file of ['slots', 'index'] as const) print(`${file}: ${before[file]} → ${after[file]} bytes`);
   return true;
 }
 
@@ -108,7 +108,7 @@ function lineOf({ kind, looked, wrong, names }: Finding): string {
   return wrong === 0 ? head : `${head}: ${firstOf(names, wrong)}`;
 }
 
-async function exportTo(file: string, { path, write, progress, say }: DbWorld): Promise<boolean> {
+async function exportTo(file: string, { path, write, progress, print }: DbWorld): Promise<boolean> {
   const backend = await openOffline(path);
   const exported = nothingExported();
   try {
@@ -121,14 +121,14 @@ async function exportTo(file: string, { path, write, progress, say }: DbWorld): 
     await backend.close();
   }
   const { chunks, stamps, pins, damaged } = exported;
-  say(`${chunks} chunks, ${stamps} stamps and ${pins} pins exported`);
+  print(`${chunks} chunks, ${stamps} stamps and ${pins} pins exported`);
   if (damaged.length > 0)
-    say(`${damaged.length} damaged chunks left out: ${firstOf(damaged, damaged.length)}`);
+    print(`${damaged.length} damaged chunks left out: ${firstOf(damaged, damaged.length)}`);
   return damaged.length === 0;
 }
 
 async function importFrom(file: string, world: DbWorld): Promise<boolean> {
-  const { path, newOwner, read, progress, say } = world;
+  const { path, newOwner, read, progress, print } = world;
   // Opened before a store is created for it.
   const source = read(file);
   const store = await openLmdbStore(
@@ -142,12 +142,12 @@ async function importFrom(file: string, world: DbWorld): Promise<boolean> {
       source,
       stepwise(progress, 'chunks'),
     );
-    say(
+    print(
       `${chunks} chunks read: ${chunks - known - kept} stored, ${known} were there, ${kept} are newer here`,
     );
-    say(`${pins} pins are new`);
+    print(`${pins} pins are new`);
     if (incomplete.length > 0)
-      say(
+      print(
         `${incomplete.length} pins lack chunks and are left out: ${firstOf(incomplete, incomplete.length)}`,
       );
     return incomplete.length === 0;

@@ -185,7 +185,7 @@ class ContractPlayer implements Player {
       } catch (err) {
         if (signal.aborted) break;
         this.#metrics.backendErrors.inc();
-        log.warn({ err }, 'head of the chain could not be looked at');
+        log.warn({ err }, 'head of the chain could not be checked');
       }
       const pauses = this.#staked ? 1 : IDLE_PAUSES;
       await clock.sleep(this.#options.pollMs * pauses, signal).catch((error: unknown) => {

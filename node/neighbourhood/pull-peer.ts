@@ -54,11 +54,11 @@ export class PullPeer {
   /** Ends when the peer is to be asked about other bins. */
   #asking = new AbortController();
   /** Cursors when we met. */
-  #met: readonly bigint[] | undefined;
-  #known: Cursors | undefined;
+  #cursorsWhenMet: readonly bigint[] | undefined;
+  #cursors: Cursors | undefined;
   /** False for a peer that does not announce news. */
-  #tells = true;
-  #wanted: BinRange | undefined;
+  #announcesNews = true;
+  #wantedBins: BinRange | undefined;
 
   constructor(peer: Peer, deps: PullPeerDeps) {
     this.#peer = peer;
@@ -68,14 +68,14 @@ export class PullPeer {
   /** From now on pulls only these bins. Bins whose workers have ended early are started again. */
   pull(bins: BinRange | undefined): void {
     if (this.#ending.signal.aborted) return;
-    this.#want(bins);
-    if (bins !== undefined && this.#tells) this.#listening ??= this.#listen(this.#ending.signal);
+    this.#setWantedBins(bins);
+    if (bins !== undefined && this.#announcesNews) this.#listening ??= this.#listen(this.#ending.signal);
     this.#apply();
   }
 
   /** Resolves when nothing is being pulled from this peer. */
   async pause(): Promise<void> {
-    this.#want(undefined);
+    this.#setWantedBins(undefined);
     this.#apply();
     await Promise.all(this.#leaving);
   }
@@ -89,20 +89,20 @@ export class PullPeer {
     await this.#listening;
   }
 
-  #want(bins: BinRange | undefined): void {
-    if (bins?.from !== this.#wanted?.from || bins?.to !== this.#wanted?.to) {
+  #setWantedBins(bins: BinRange | undefined): void {
+    if (bins?.from !== this.#wantedBins?.from || bins?.to !== this.#wantedBins?.to) {
       this.#asking.abort(new StreamError('STREAM_RESET', 'other bins are pulled now'));
     }
-    this.#wanted = bins;
+    this.#wantedBins = bins;
   }
 
   async #listen(signal: AbortSignal): Promise<void> {
     const { pullsync, metrics, log } = this.#deps;
-    for (let failures = 0; this.#wanted !== undefined && this.#tells && !signal.aborted; ) {
+    for (let failures = 0; this.#wantedBins !== undefined && this.#announcesNews && !signal.aborted; ) {
       const asking = new AbortController();
       this.#asking = asking;
       try {
-        await this.#learn(await pullsync.changes(this.#peer, this.#wanted, this.#known, asking.signal));
+        await this.#learn(await pullsync.changes(this.#peer, this.#wantedBins, this.#cursors, asking.signal));
         failures = 0;
       } catch (error) {
         if (signal.aborted || hasLeft(error)) return;
@@ -116,28 +116,28 @@ export class PullPeer {
     this.#listening = undefined;
   }
 
-  async #learn({ waits, ...now }: Changed): Promise<void> {
-    if (this.#known === undefined || isAnew(now, this.#known)) {
-      this.#met = undefined;
+  async #learn({ longPolls, ...now }: Changed): Promise<void> {
+    if (this.#cursors === undefined || isAnew(now, this.#cursors)) {
+      this.#cursorsWhenMet = undefined;
       for (const bin of this.#bins.values()) this.#end(bin);
       await Promise.all(this.#leaving);
       await this.#deps.progress.meet(this.#peer.id, now);
-      this.#met = now.cursors;
+      this.#cursorsWhenMet = now.cursors;
     }
-    this.#known = now;
-    this.#tells = waits;
+    this.#cursors = now;
+    this.#announcesNews = longPolls;
     this.#apply();
   }
 
   #apply(): void {
-    const met = this.#met;
+    const met = this.#cursorsWhenMet;
     if (met === undefined) return;
-    const from = this.#wanted?.from ?? met.length;
-    const to = this.#wanted?.to ?? -1;
+    const from = this.#wantedBins?.from ?? met.length;
+    const to = this.#wantedBins?.to ?? -1;
     for (const bin of this.#bins.values()) if (bin.number < from || bin.number > to) this.#end(bin);
     for (let number = from; number <= to; number++) {
       // Most bins of a peer that announces news never get anything.
-      if (this.#tells && this.#top(number) === 0n) continue;
+      if (this.#announcesNews && this.#top(number) === 0n) continue;
       this.#work(this.#bins.get(number) ?? this.#begin(number, met[number] ?? 0n));
     }
   }
@@ -169,12 +169,12 @@ export class PullPeer {
 
   /** Whether there is something to pull beyond the cursor, or to wait for. */
   #isLive(bin: Bin): boolean {
-    return bin.cursor < BIN_ID_MAX && (!this.#tells || bin.live <= this.#top(bin.number));
+    return bin.cursor < BIN_ID_MAX && (!this.#announcesNews || bin.live <= this.#top(bin.number));
   }
 
   /** Highest bin id, as far as we know. */
   #top(bin: number): bigint {
-    return this.#known?.cursors[bin] ?? 0n;
+    return this.#cursors?.cursors[bin] ?? 0n;
   }
 
   #start(bin: Bin, kind: Kind): void {

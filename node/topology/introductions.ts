@@ -40,7 +40,7 @@ export interface Place {
 export class Introductions {
   readonly #deps: IntroductionsDeps;
   /** The peers that each peer has been told about; a peer that reconnects starts afresh. */
-  readonly #told = new WeakMap<Peer, WeakSet<Peer>>();
+  readonly #introduced = new WeakMap<Peer, WeakSet<Peer>>();
 
   constructor(deps: IntroductionsDeps) {
     this.#deps = deps;
@@ -83,7 +83,7 @@ export class Introductions {
    * Runs in the background; a peer that does not listen is left alone. No peer is told about another twice.
    */
   tell(peer: Peer, others: readonly Peer[]): void {
-    const told = this.#told.get(peer);
+    const told = this.#introduced.get(peer);
     const news = others.filter((other) => told?.has(other) !== true);
     this.#announce(peer, news).catch((err: unknown) =>
       this.#deps.log.debug({ err, peer: peer.id }, 'announcement failed'),
@@ -101,7 +101,7 @@ export class Introductions {
   /** Tells each of them about the others once more. */
   remind(neighbours: readonly Peer[]): void {
     for (const peer of neighbours) {
-      this.#told.delete(peer);
+      this.#introduced.delete(peer);
       this.tell(
         peer,
         neighbours.filter((other) => other !== peer),
@@ -113,8 +113,8 @@ export class Introductions {
     const { isCommon } = this.#deps;
     const others = isCommon(peer.id) ? all.filter(({ id }) => !isCommon(id)) : all;
     if (others.length === 0) return;
-    const told = this.#told.get(peer) ?? new WeakSet();
-    this.#told.set(peer, told);
+    const told = this.#introduced.get(peer) ?? new WeakSet();
+    this.#introduced.set(peer, told);
     for (const other of others) told.add(other);
     const overlaysHex = others.map(({ id }) => id);
     using deadline = this.#deps.clock.deadline(ANNOUNCE_TIMEOUT_MS, this.#deps.stopped);

@@ -2,7 +2,7 @@
 import type { Backlog, ChunkEvents, StatusRecord, Topology } from '../../harness/client/types.ts';
 import type { PartLog } from '../../harness/logs/file-log.ts';
 import type { Incident } from '../../harness/nodes/membership.ts';
-import type { LookedAt } from '../../harness/ui/look.ts';
+import type { ObservedNode } from '../../harness/ui/network-observer.ts';
 import type { UiDeps } from '../../harness/ui/server.ts';
 
 export interface SyntheticNetwork {
@@ -70,7 +70,7 @@ function syntheticNode(
   place: number,
   overlays: readonly string[],
   { storageRadius, hostile }: Pick<SyntheticOptions, 'storageRadius' | 'hostile'>,
-): LookedAt {
+): ObservedNode {
   let work = 0;
   const others = overlays.filter((_, other) => other !== place);
   const pushed = () => place * work * 3;
@@ -185,5 +185,5 @@ function syntheticNode(
     running: place !== 3 && place !== 4,
     pid: 1000 + place,
     client,
-  } as unknown as LookedAt;
+  } as unknown as ObservedNode;
 }

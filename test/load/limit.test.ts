@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import { holds, runLimit } from '../../harness/load/limit/limit-run.ts';
+import { metObjective, runLimit } from '../../harness/load/limit/limit-run.ts';
 import { generatorOf, limitersOf } from '../../harness/load/limit/limiter.ts';
 import { lookBetween, sampleOf } from '../../harness/load/limit/look.ts';
 import { runLoadStep } from '../../harness/load/load-run.ts';
@@ -108,7 +108,7 @@ test('the limit of an overloaded cluster is named, and is not k6', async () => {
   const after = await sampleOf(cluster);
   const loadMs = load.endMs - load.startMs + plan.warmupMs;
   const look = await lookBetween(cluster, { before, after, loadMs, k6Cores: load.k6Cpu });
-  expect(holds(load)).toBe(false);
+  expect(metObjective(load)).toBe(false);
   expect(generatorOf(look)).toBeUndefined();
   const limiters = limitersOf(look);
   console.log(limiters.map(({ text }) => text).join('\n'));

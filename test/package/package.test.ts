@@ -1,20 +1,12 @@
 /** The published package: built, packed, installed into an empty folder and used there. Needs the package registry. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { publint } from 'publint';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ELSEWHERE, playAll, playable, unaccounted } from './guides.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-package-'));
@@ -191,7 +183,9 @@ function userEnvironment(): Record<string, string | undefined> {
   return { ...Object.fromEntries(own), PATH: path, npm_config_prefer_offline: 'true' };
 }
 
-/** Run by `test/docker/examples.test.ts`. */
+// A load needs k6, which a machine may not have.
+const k6 = spawnSync(process.env['SVCNET_K6'] ?? 'k6', ['version']);
+/** They need an engine and an image: run by `test/docker/examples.test.ts`. */
 const CONTAINER_EXAMPLES = ['docker-compose', 'testcontainers'];
 
 describe('the examples', () => {
@@ -206,8 +200,6 @@ describe('the examples', () => {
     expect(examples.filter((name) => !page.includes(`(${name})`))).toEqual([]);
   });
 
-  // A load needs k6, which a machine may not have; containers need an engine and an image, as in test/docker.
-  const k6 = spawnSync(process.env['SVCNET_K6'] ?? 'k6', ['version']);
   const runnable = examples.filter(
     (name) => !CONTAINER_EXAMPLES.includes(name) && (name !== 'k6' || k6.status === 0),
   );
@@ -224,48 +216,28 @@ describe('the examples', () => {
 });
 
 describe('the guides', () => {
-  const guides = [
-    'in-tests',
-    'ci',
-    'writing-a-scenario',
-    'applications',
-    'faults-and-replay',
-    'snapshots',
-  ].map((name) => ({
-    name,
-    blocks: codeBlocks(readFileSync(join(ROOT, 'docs/guides', `${name}.md`), 'utf8')),
-  }));
-
+  const machine = {
+    folder,
+    env: userEnvironment(),
+    k6: k6.status === 0,
+    bee: process.env['SVCNET_BEE_BINARY']?.split(',')[0],
+  };
+  let ends: ReturnType<typeof playAll>;
   beforeAll(() => {
-    for (const { title, code } of guides.flatMap(({ blocks }) => blocks)) {
-      if (title === undefined) continue;
-      mkdirSync(dirname(join(folder, title)), { recursive: true });
-      writeFileSync(join(folder, title), code);
-    }
+    ends = playAll(machine);
   });
 
-  const shown = guides.flatMap(({ name, blocks }) =>
-    blocks
-      .filter(({ language, title }) => language === 'sh' && title === undefined)
-      .map(({ code }) => ({ name, code })),
-  );
-
-  test('each guide has commands', () => {
-    expect(new Set(shown.map(({ name }) => name)).size).toBe(guides.length);
+  test('each command is played, or listed with the reason why not', () => {
+    expect(unaccounted()).toEqual([]);
+    for (const [page, file] of Object.entries(ELSEWHERE))
+      expect(readFileSync(join(ROOT, file), 'utf8')).toContain(page);
   });
 
-  test.each(shown)(
-    '$name: $code',
-    ({ code }) => {
-      const stdio = ['ignore', 'pipe', 'pipe'] as const;
-      execFileSync('sh', ['-e', '-c', code], { cwd: folder, env: userEnvironment(), stdio: [...stdio] });
+  test.each(playable(machine))(
+    '%s',
+    async (page) => {
+      expect(await ends.get(page)).toBeUndefined();
     },
-    300_000,
+    600_000,
   );
 });
-
-/** The fenced blocks of a page. @returns `title` is the path of a block that is a file */
-function codeBlocks(markdown: string): { language: string; title: string | undefined; code: string }[] {
-  const fences = markdown.matchAll(/^```(\w+)(?: title="([^"]+)")?\n([\s\S]*?)^```$/gm);
-  return [...fences].map(([, language = '', title, code = '']) => ({ language, title, code }));
-}

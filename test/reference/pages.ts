@@ -149,7 +149,10 @@ function shown({ kind, default: value }: ParameterSpec): string {
   if (kind === 'duration') return durationText(Number(value));
   if (value === '' || (Array.isArray(value) && value.length === 0)) return 'none';
   // The page is the same wherever the repository is.
-  return String(value).replace(absolute(''), '');
+  // The dependencies may be linked from another folder.
+  return String(value)
+    .replace(absolute(''), '')
+    .replace(/^\/.*\/(?=node_modules\/)/, '');
 }
 
 function byFirst([a = '']: readonly string[], [b = '']: readonly string[]): number {

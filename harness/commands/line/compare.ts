@@ -1,6 +1,6 @@
 /** `svcnet compare` on the command line. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { parsePercent } from '../../base/words.ts';
+import { parsePercent } from '../../base/format.ts';
 import { TOLERANCE_DEFAULT } from '../../compare/verdict.ts';
 import { HONEST_FLAVOURS, type HonestFlavour } from '../../flavours/flavour.ts';
 import {
@@ -8,10 +8,10 @@ import {
   collect,
   driverOption,
   NODES_MAX,
+  oneOf,
   type RunCommand,
   seedFlag,
   whole,
-  word,
 } from './values.ts';
 
 const ROUNDS_MAX = 1000;
@@ -80,5 +80,5 @@ function percentFlag(text: string): number {
 }
 
 function flavoursFlag(text: string): HonestFlavour[] {
-  return text.split(',').map((name) => word(HONEST_FLAVOURS)(name.trim()));
+  return text.split(',').map((name) => oneOf(HONEST_FLAVOURS)(name.trim()));
 }

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
 import { LEVELS } from '../../conformance/row.ts';
-import { bigFlag, type RunCommand, word } from './values.ts';
+import { bigFlag, oneOf, type RunCommand } from './values.ts';
 
 export function addConformance(program: Command, run: RunCommand): void {
   const conformance = program
@@ -17,7 +17,7 @@ export function addConformance(program: Command, run: RunCommand): void {
       new Option(
         '--dialect <dialect>',
         `API dialect: ${DIALECT_NAMES.join(', ')} (default: detected)`,
-      ).argParser(word(DIALECT_NAMES)),
+      ).argParser(oneOf(DIALECT_NAMES)),
     )
     .option('--token <token>', 'access token of the node')
     .option('--batch <id>', 'usable batch of the node, for uploads (default: the largest)', batchFlag)
@@ -94,7 +94,7 @@ function gradedBy(parent: Command, name: string, description: string): Command {
     .description(description)
     .addOption(
       new Option('--level <level>', `what rows may change: ${LEVELS.join(', ')}`)
-        .argParser(word(LEVELS))
+        .argParser(oneOf(LEVELS))
         .default('read'),
     )
     .option('--only <text>', 'run only rows whose name or group contains this text')

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { DEFAULT_SEED } from '../../export/export-request.ts';
 import { TARGETS, type Target } from '../../export/obstacles.ts';
 import type { AttachFlags } from '../attach.ts';
-import { dialectOption, machineFlag, NODES_MAX, type RunCommand, seedFlag, whole, word } from './values.ts';
+import { dialectOption, machineFlag, NODES_MAX, oneOf, type RunCommand, seedFlag, whole } from './values.ts';
 
 export function addValidate(program: Command, run: RunCommand): void {
   program
@@ -68,7 +68,7 @@ export function addExport(program: Command, run: RunCommand): void {
   program
     .command('export')
     .description('write a cluster as deployment files for another engine, with a network file for attach')
-    .argument('<target>', `engine: ${TARGETS.join(', ')}`, word(TARGETS))
+    .argument('<target>', `engine: ${TARGETS.join(', ')}`, oneOf(TARGETS))
     .option('-f, --file <path>', 'cluster file (YAML); options override it')
     .option('-n, --nodes <count>', 'number of nodes (default: 5)', whole(1, NODES_MAX))
     .option('--name <network>', 'name of the network (default: svcnet)')

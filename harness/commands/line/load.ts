@@ -11,11 +11,11 @@ import {
   driverOption,
   metricsPortOption,
   NODES_MAX,
+  oneOf,
   type RunCommand,
   seedFlag,
   whole,
   withFlavours,
-  word,
 } from './values.ts';
 
 const OBJECTS_MAX = 100_000;
@@ -33,7 +33,7 @@ export function addLoad(program: Command, run: RunCommand): void {
       new Option(
         '--profile <profile>',
         `shape of the load over time: ${LOAD_PROFILES.join(', ')} (default: constant)`,
-      ).argParser(word(LOAD_PROFILES)),
+      ).argParser(oneOf(LOAD_PROFILES)),
     )
     .option('--rate <rate>', 'arrival rate of iterations, for example 20/s or 90/m (default: 10/s)')
     .option('--vus <count>', 'concurrent users instead; each waits for its responses', whole(1, VUS_MAX))
@@ -47,7 +47,7 @@ export function addLoad(program: Command, run: RunCommand): void {
       new Option(
         '--mode <mode>',
         'when an upload is answered: direct, stored by the network; deferred, stored locally (default: direct)',
-      ).argParser(word(['direct', 'deferred'] as const)),
+      ).argParser(oneOf(['direct', 'deferred'] as const)),
     )
     .option('--encrypt', 'encrypt uploads')
     .option('--redundancy <level>', 'redundancy level, 0 to 4 (default: 0)', whole(0, 4))

@@ -1,10 +1,10 @@
-/** Commands that look at a cluster and its nodes, or start, stop and freeze one of them, on the command line. */
+/** Commands that show a cluster and its nodes, or start, stop and freeze one of them, on the command line. */
 import { Option } from 'commander';
 import { NODE_ACTIONS, type NodeAction } from '../node-action-names.ts';
 import { type ClusterCommand, intervalFlag, type RunCommand, whole } from './values.ts';
 
 /** `ps` and `status`. */
-export function addLooks(about: ClusterCommand, run: RunCommand): void {
+export function addStatusCommands(about: ClusterCommand, run: RunCommand): void {
   about('ps', 'list the nodes of a cluster, or all clusters unless there is exactly one')
     .option('--wide', 'print every value in full')
     .action((flags) => run(flags, async (f, c) => (await import('../ps.ts')).ps(f, c)));

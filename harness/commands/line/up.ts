@@ -19,12 +19,12 @@ import {
   MIXED_NOTE,
   machineFaultsOption,
   NODES_MAX,
+  oneOf,
   profileOption,
   type RunCommand,
   seedFlag,
   whole,
   withFlavours,
-  word,
 } from './values.ts';
 
 export function addUp(program: Command, run: RunCommand): void {
@@ -38,7 +38,7 @@ export function addUp(program: Command, run: RunCommand): void {
     .addOption(beeBinaryOption())
     .addOption(
       new Option('--preset <preset>', `base definition: ${PRESET_NAMES.join(', ')}`).argParser(
-        word(PRESET_NAMES),
+        oneOf(PRESET_NAMES),
       ),
     )
     .option('-f, --file <path>', 'cluster file (YAML); overrides the preset, options override it')

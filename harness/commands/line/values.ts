@@ -1,7 +1,7 @@
 /** Parsers of option values, each naming what it expected, and the options that several commands share. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { DURATION_EXPECTED, parseDurationMs } from '../../../node/units.ts';
-import { suggestion } from '../../base/words.ts';
+import { suggestion } from '../../base/format.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
 import type { Machine } from '../../export/export-request.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
@@ -47,7 +47,7 @@ export function whole(min: number, max: number): (text: string) => number {
   };
 }
 
-export function word<W extends string>(words: readonly W[]): (text: string) => W {
+export function oneOf<W extends string>(words: readonly W[]): (text: string) => W {
   return (text) => {
     const known = words.find((candidate) => candidate === text);
     if (known !== undefined) return known;
@@ -57,7 +57,7 @@ export function word<W extends string>(words: readonly W[]): (text: string) => W
 
 export function driverOption(): Option {
   const help = `where nodes run: process (one each), embedded (all in one process), docker (a container each) (default: ${DRIVER_DEFAULT})`;
-  return new Option('--driver <driver>', help).argParser(word(DRIVER_NAMES));
+  return new Option('--driver <driver>', help).argParser(oneOf(DRIVER_NAMES));
 }
 
 export function beeBinaryOption(): Option {
@@ -74,12 +74,12 @@ export function metricsPortOption(): Option {
 
 export function profileOption(): Option {
   const help = `timing constants: ${PROFILES.join(', ')} (default: fast)`;
-  return new Option('--profile <profile>', help).argParser(word(PROFILES));
+  return new Option('--profile <profile>', help).argParser(oneOf(PROFILES));
 }
 
 export function creditOption(fallback: string): Option {
   const help = `debt that peers allow each other before a payment is due: ${CREDITS.join(', ')} (default: ${fallback})`;
-  return new Option('--credit <credit>', help).argParser(word(CREDITS));
+  return new Option('--credit <credit>', help).argParser(oneOf(CREDITS));
 }
 
 export function coldGossipOption(): Option {
@@ -94,7 +94,7 @@ export function linkFaultsOption(): Option {
 
 export function dialectOption(): Option {
   const help = `API dialect of svc nodes: ${DIALECT_NAMES.join(', ')} (default: svc)`;
-  return new Option('--dialect <dialect>', help).argParser(word(DIALECT_NAMES));
+  return new Option('--dialect <dialect>', help).argParser(oneOf(DIALECT_NAMES));
 }
 
 export function machineFaultsOption(): Option {
@@ -106,7 +106,7 @@ export function dishonestOption(): Option {
   const help =
     'comma-separated behaviours of the nodes of --with dishonest=COUNT (one node if there are none)';
   return new Option('--dishonest <behaviours>', `${help}: ${BEHAVIOUR_NAMES.join(', ')}`).argParser((text) =>
-    text.split(',').map((name) => word(BEHAVIOUR_NAMES)(name.trim())),
+    text.split(',').map((name) => oneOf(BEHAVIOUR_NAMES)(name.trim())),
   );
 }
 
@@ -118,7 +118,7 @@ export function withFlavours(): Option {
 
 function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {
   const [, name = '', count = '1'] = /^([^=]*)(?:=(.*))?$/.exec(text) ?? [];
-  return [...before, { flavour: word(FLAVOUR_NAMES)(name), count: whole(1, NODES_MAX)(count) }];
+  return [...before, { flavour: oneOf(FLAVOUR_NAMES)(name), count: whole(1, NODES_MAX)(count) }];
 }
 
 export function collect(text: string, before: readonly string[]): readonly string[] {

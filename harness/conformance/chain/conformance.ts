@@ -5,7 +5,7 @@ import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
 import { type Graded, type Opened, secretsOf } from '../grade.ts';
 import { chainAt } from './chain-at.ts';
 import { CHAIN_ROWS } from './rows.ts';
-import type { Ask, ChainSubject } from './subject.ts';
+import type { ChainSubject, RpcCall } from './subject.ts';
 
 /** Chain to grade, by its endpoint. */
 export interface ChainFlags {
@@ -20,19 +20,19 @@ export interface ChainFlags {
 /** @param around put between endpoint and rows, to change answers on purpose */
 export function chainConformance(
   flags: ChainFlags,
-  around: (ask: Ask) => Ask = (ask) => ask,
+  around: (ask: RpcCall) => RpcCall = (ask) => ask,
 ): Graded<ChainSubject> {
   return { kind: 'chain', rows: CHAIN_ROWS, open: () => open(flags, around) };
 }
 
-async function open(flags: ChainFlags, around: (ask: Ask) => Ask): Promise<Opened<ChainSubject>> {
+async function open(flags: ChainFlags, around: (ask: RpcCall) => RpcCall): Promise<Opened<ChainSubject>> {
   const chain = await chainAt(flags.rpc, flags.contracts);
   // Its errors keep the data of a revert.
   const client = createRpcClient(flags.rpc);
-  const ask: Ask = (method, params) => client.call(method, ...params);
+  const ask: RpcCall = (method, params) => client.call(method, ...params);
   return {
     subject: {
-      ask: around(ask),
+      call: around(ask),
       contracts: known(chain),
       startBlock: flags.startBlock ?? BigInt(chain.startBlock),
     },

@@ -10,7 +10,7 @@ import {
 } from '../../../node/onchain/codec/abi.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
 import { Mismatch, NotApplicable, type Row } from '../row.ts';
-import { CHEQUEBOOK, NEEDS, type Needs } from './needs.ts';
+import { CHEQUEBOOK, type ContractRequirements, REQUIREMENTS } from './requirements.ts';
 import { type ChainSubject, NOBODY, Questions } from './subject.ts';
 
 type Check = (questions: Questions) => Promise<void>;
@@ -201,7 +201,7 @@ const BATCH_CREATED = 'BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,
 
 export const CHAIN_ROWS: readonly Row<ChainSubject>[] = [
   ...Object.entries(SINGLE).map(([id, [group, about, check]]) => row(id, group, about, check)),
-  ...CONTRACT_NAMES.flatMap((name) => needed(name, NEEDS[name], async (ask) => ask.address(name))),
+  ...CONTRACT_NAMES.flatMap((name) => needed(name, REQUIREMENTS[name], async (ask) => ask.address(name))),
   ...needed('chequebook', CHEQUEBOOK, masterOf, copyOf),
   ...ROLES.map(([name, role, member]) =>
     row(`${name} ${role}`, name, `lets ${member} do what it is for`, async (ask) => {
@@ -273,7 +273,7 @@ async function copyOf(ask: Questions): Promise<string> {
  */
 function needed(
   name: string,
-  needs: Needs,
+  needs: ContractRequirements,
   addressOf: (ask: Questions) => Promise<string>,
   callable = addressOf,
 ): Row<ChainSubject>[] {

@@ -10,10 +10,10 @@ import type { Contracts } from '../../chain/contracts.ts';
 import { type Exchange, Mismatch, NotApplicable } from '../row.ts';
 
 /** A call of the endpoint. @throws RpcError and others */
-export type Ask = (method: string, params: readonly unknown[]) => Promise<unknown>;
+export type RpcCall = (method: string, params: readonly unknown[]) => Promise<unknown>;
 
 export interface ChainSubject {
-  readonly ask: Ask;
+  readonly call: RpcCall;
   readonly contracts: Partial<Contracts>;
   /** Block of the first contract. */
   readonly startBlock: bigint;
@@ -43,7 +43,7 @@ export class Questions {
   async ask<T>(method: string, params: readonly unknown[]): Promise<T> {
     const sent = `${method} ${JSON.stringify(params)}`;
     try {
-      const answer = await this.#subject.ask(method, params);
+      const answer = await this.#subject.call(method, params);
       this.#record({ sent, received: shortened(JSON.stringify(answer)) });
       return answer as T;
     } catch (error) {

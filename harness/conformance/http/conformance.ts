@@ -6,9 +6,9 @@ import { randomBytes } from 'node:crypto';
 import { messageOf } from '../../base/errors.ts';
 import type { DialectName } from '../../client/dialect.ts';
 import { type Graded, type Opened, secretsOf } from '../grade.ts';
-import { firstLook, type Urls } from './first-look.ts';
 import type { Place } from './messages.ts';
 import { Names } from './names.ts';
+import { probeTarget, type Urls } from './probe-target.ts';
 import { httpRows } from './rows/rows.ts';
 import type { HttpSubject } from './subject.ts';
 import { NodeTransport, type Transport } from './transport.ts';
@@ -58,7 +58,7 @@ async function open(
   const transport = new NodeTransport(urls, token);
   const cleanups: HttpSubject['cleanups'] = [];
   try {
-    const implementation = await firstLook(transport, { urls, batch }, signal);
+    const implementation = await probeTarget(transport, { urls, batch }, signal);
     const subject: HttpSubject = {
       names,
       transport: around(transport),

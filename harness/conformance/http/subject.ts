@@ -44,10 +44,10 @@ export interface HttpSubject extends SubjectParts {
 
 /** A row over HTTP: what it asks, and what it expects. */
 export function httpRow(
-  row: Omit<Row<HttpSubject>, 'run'> & { readonly steps: (talk: Talk) => Promise<unknown> },
+  row: Omit<Row<HttpSubject>, 'run'> & { readonly steps: (session: RowSession) => Promise<unknown> },
 ): Row<HttpSubject> {
   const { steps, ...rest } = row;
-  return { ...rest, run: async (subject, run) => void (await steps(new Talk(subject, run))) };
+  return { ...rest, run: async (subject, run) => void (await steps(new RowSession(subject, run))) };
 }
 
 export interface Answered extends HttpAnswer {
@@ -58,7 +58,7 @@ export interface Answered extends HttpAnswer {
 }
 
 /** The conversation of one row with the node. */
-export class Talk {
+export class RowSession {
   readonly names: Names;
   readonly subject: HttpSubject;
   readonly #run: RowRun;
@@ -130,9 +130,9 @@ export class Talk {
   }
 
   /** Makes once what several rows need. @throws what the first attempt threw */
-  once<T>(key: string, make: (talk: Talk) => Promise<T>): Promise<T> {
+  once<T>(key: string, make: (session: RowSession) => Promise<T>): Promise<T> {
     const { memo } = this.subject;
-    const known = memo.get(key) ?? make(new Talk(this.subject, this.#run, true));
+    const known = memo.get(key) ?? make(new RowSession(this.subject, this.#run, true));
     memo.set(key, known);
     return known as Promise<T>;
   }

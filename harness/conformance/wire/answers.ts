@@ -19,7 +19,7 @@ import { PUSHSYNC, Delivery as Pushed, Receipt } from '../../../node/protocols/p
 import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
 import { Snapshot, STATUS, Get as StatusGet } from '../../../node/protocols/status/wire.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { Talk } from './talk.ts';
+import type { Conversation } from './conversation.ts';
 import type { Transcript } from './transcript.ts';
 
 const NOTHING_HERE = 'nothing is stored here';
@@ -54,35 +54,38 @@ export interface Announced {
 }
 
 /** What the node sends without being asked. */
-export interface Heard {
+export interface Unsolicited {
   readonly pricing: Once<Announced>;
   readonly gossip: { readonly protocolId: string; readonly message: MessageOf<typeof Peers> }[];
 }
 
-type Answer = (talk: Talk) => Promise<void>;
+type Answer = (conversation: Conversation) => Promise<void>;
 
 interface AnswersDeps {
   readonly log: () => Transcript;
-  readonly introduce: (talk: Talk, protocolId: string) => Promise<void>;
+  readonly introduce: (conversation: Conversation, protocolId: string) => Promise<void>;
 }
 
 export class Answers {
-  readonly heard: Heard = { pricing: new Once(), gossip: [] };
+  readonly unsolicited: Unsolicited = { pricing: new Once(), gossip: [] };
   readonly #deps: AnswersDeps;
   readonly #answers: ReadonlyMap<string, Answer>;
 
   constructor(deps: AnswersDeps) {
     this.#deps = deps;
-    const hive = (id: string): [string, Answer] => [id, (talk) => this.#hear(talk, id)];
+    const hive = (id: string): [string, Answer] => [id, (conversation) => this.#hear(conversation, id)];
     this.#answers = new Map<string, Answer>([
-      ...HANDSHAKE_DIALECTS.map(({ id }): [string, Answer] => [id, (talk) => deps.introduce(talk, id)]),
+      ...HANDSHAKE_DIALECTS.map(({ id }): [string, Answer] => [
+        id,
+        (conversation) => deps.introduce(conversation, id),
+      ]),
       hive(HIVE['15.0.0'].id),
       hive(HIVE['14.0.0'].id),
-      [PRICING.id, (talk) => this.#price(talk)],
+      [PRICING.id, (conversation) => this.#price(conversation)],
       [PINGPONG.id, pong],
       [STATUS.id, snapshot],
       [CURSORS.id, cursors],
-      [PULLSYNC.id, (talk) => poll(talk)],
+      [PULLSYNC.id, (conversation) => poll(conversation)],
       [PUSHSYNC.id, refusePush],
       [RETRIEVAL.id, refuseRequest],
     ]);
@@ -96,68 +99,71 @@ export class Answers {
     return [...this.#answers.keys()];
   }
 
-  accept(protocolId: string, talk: Talk): void {
+  accept(protocolId: string, conversation: Conversation): void {
     const answer = this.#answers.get(protocolId);
-    if (answer === undefined) return talk.reset();
+    if (answer === undefined) return conversation.reset();
     this.#deps.log().received(`open ${protocolId}`);
     const hasHeaders = !HANDSHAKE_DIALECTS.some(({ id }) => id === protocolId);
     const serve = async () => {
       if (hasHeaders) {
-        await talk.receive(HeadersMessage, 'Headers');
-        talk.send(HeadersMessage, {}, 'Headers');
+        await conversation.receive(HeadersMessage, 'Headers');
+        conversation.send(HeadersMessage, {}, 'Headers');
       }
-      await answer(talk);
+      await answer(conversation);
     };
     serve().catch((error: unknown) => {
       this.#deps.log().received(`${protocolId}: ${messageOf(error)}`);
-      talk.reset();
+      conversation.reset();
     });
   }
 
-  async #price(talk: Talk): Promise<void> {
-    const { paymentThreshold } = await talk.receive(AnnouncePaymentThreshold, 'AnnouncePaymentThreshold');
-    talk.end();
-    this.heard.pricing.happens({ threshold: fromBigEndian(paymentThreshold), bytes: paymentThreshold });
+  async #price(conversation: Conversation): Promise<void> {
+    const { paymentThreshold } = await conversation.receive(
+      AnnouncePaymentThreshold,
+      'AnnouncePaymentThreshold',
+    );
+    conversation.end();
+    this.unsolicited.pricing.happens({ threshold: fromBigEndian(paymentThreshold), bytes: paymentThreshold });
   }
 
-  async #hear(talk: Talk, protocolId: string): Promise<void> {
-    this.heard.gossip.push({ protocolId, message: await talk.receive(Peers, 'Peers') });
-    talk.end();
+  async #hear(conversation: Conversation, protocolId: string): Promise<void> {
+    this.unsolicited.gossip.push({ protocolId, message: await conversation.receive(Peers, 'Peers') });
+    conversation.end();
   }
 }
 
-async function pong(talk: Talk): Promise<void> {
-  const { greeting } = await talk.receive(Ping, 'Ping');
-  talk.send(Pong, { response: `{${greeting}}` }, 'Pong');
-  talk.end();
+async function pong(conversation: Conversation): Promise<void> {
+  const { greeting } = await conversation.receive(Ping, 'Ping');
+  conversation.send(Pong, { response: `{${greeting}}` }, 'Pong');
+  conversation.end();
 }
 
-async function snapshot(talk: Talk): Promise<void> {
-  await talk.receive(StatusGet, 'Get');
+async function snapshot(conversation: Conversation): Promise<void> {
+  await conversation.receive(StatusGet, 'Get');
   const own = { beeMode: 'light', connectedPeers: 1n, neighborhoodSize: 1n, isReachable: false };
-  talk.send(Snapshot, own, 'Snapshot');
-  talk.end();
+  conversation.send(Snapshot, own, 'Snapshot');
+  conversation.end();
 }
 
-async function cursors(talk: Talk): Promise<void> {
-  await talk.receive(CursorsSyn, 'Syn');
-  talk.send(CursorsAck, { cursors: Array.from({ length: BINS }, () => 0n), epoch: 1n }, 'Ack');
-  talk.end();
+async function cursors(conversation: Conversation): Promise<void> {
+  await conversation.receive(CursorsSyn, 'Syn');
+  conversation.send(CursorsAck, { cursors: Array.from({ length: BINS }, () => 0n), epoch: 1n }, 'Ack');
+  conversation.end();
 }
 
-async function poll(talk: Talk): Promise<void> {
-  await talk.receive(PullGet, 'Get');
-  await talk.next(POLL_MS);
+async function poll(conversation: Conversation): Promise<void> {
+  await conversation.receive(PullGet, 'Get');
+  await conversation.next(POLL_MS);
 }
 
-async function refusePush(talk: Talk): Promise<void> {
-  await talk.receive(Pushed, 'Delivery');
-  talk.send(Receipt, { err: NOTHING_HERE }, 'Receipt');
-  talk.end();
+async function refusePush(conversation: Conversation): Promise<void> {
+  await conversation.receive(Pushed, 'Delivery');
+  conversation.send(Receipt, { err: NOTHING_HERE }, 'Receipt');
+  conversation.end();
 }
 
-async function refuseRequest(talk: Talk): Promise<void> {
-  await talk.receive(Request, 'Request');
-  talk.send(Delivery, { err: NOTHING_HERE }, 'Delivery');
-  talk.end();
+async function refuseRequest(conversation: Conversation): Promise<void> {
+  await conversation.receive(Request, 'Request');
+  conversation.send(Delivery, { err: NOTHING_HERE }, 'Delivery');
+  conversation.end();
 }

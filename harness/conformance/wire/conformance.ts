@@ -5,8 +5,8 @@ import { HarnessError, messageOf } from '../../base/errors.ts';
 import { chainAt } from '../chain/chain-at.ts';
 import { type Graded, type Opened, secretsOf } from '../grade.ts';
 import { createFunds, type OwnBatch, swapPrice } from './funds.ts';
-import { WAITS, WIRE_ROWS } from './rows/rows.ts';
-import { beginWaits, Memory, type WireOptions, type WireSubject } from './subject.ts';
+import { BACKGROUND_CHECKS, WIRE_ROWS } from './rows/rows.ts';
+import { beginBackground, Memory, type WireOptions, type WireSubject } from './subject.ts';
 import { Transcript } from './transcript.ts';
 
 /** Node to grade as its peer. */
@@ -64,12 +64,15 @@ async function open(flags: WireFlags, signal: AbortSignal): Promise<Opened<WireS
 /** @throws HarnessError when nothing answers there */
 export async function openWire(
   options: WireOptions,
-  { signal, waits = WAITS }: { readonly signal?: AbortSignal; readonly waits?: typeof WAITS } = {},
+  {
+    signal,
+    background = BACKGROUND_CHECKS,
+  }: { readonly signal?: AbortSignal; readonly background?: typeof BACKGROUND_CHECKS } = {},
 ): Promise<Opened<WireSubject>> {
   const memory = new Memory(options, signal);
   const implementation = await agentOf(memory, options);
   const subject: WireSubject = { options, memory };
-  const waited = beginWaits(subject, waits);
+  const waited = beginBackground(subject, background);
   return {
     subject,
     described: `${options.address}/p2p/${options.peerId}, network ${options.networkId}`,

@@ -25,10 +25,10 @@ import type { RawStream } from '../../../node/p2p/transport.ts';
 import { encodeAmount } from '../../../node/protocols/amounts.ts';
 import { AnnouncePaymentThreshold, PRICING } from '../../../node/protocols/pricing/wire.ts';
 import { Mismatch } from '../row.ts';
-import { Answers, type Heard } from './answers.ts';
+import { Answers, type Unsolicited } from './answers.ts';
+import { ANSWER_MS, Conversation } from './conversation.ts';
 import { freshIdentity } from './identities.ts';
 import { must } from './must.ts';
-import { ANSWER_MS, Talk } from './talk.ts';
 import { Transcript } from './transcript.ts';
 
 /** For dialling and securing a connection. */
@@ -83,7 +83,7 @@ export class Counterpart {
   readonly closed: Promise<void>;
   isClosed = false;
   /** What the node has sent of its own accord. */
-  readonly heard: Heard;
+  readonly unsolicited: Unsolicited;
   readonly #target: Address;
   readonly #answers: Answers;
   readonly #seenAt: string;
@@ -106,9 +106,9 @@ export class Counterpart {
     this.#ended = ended.resolve;
     this.#answers = new Answers({
       log: () => this.#log,
-      introduce: (talk, id) => this.#answerHandshake(talk, id),
+      introduce: (conversation, id) => this.#answerHandshake(conversation, id),
     });
-    this.heard = this.#answers.heard;
+    this.unsolicited = this.#answers.unsolicited;
   }
 
   /** A peer that does not exist, for gossip. */
@@ -155,7 +155,7 @@ export class Counterpart {
             protocolIds: () => this.#answers.protocolIds(),
             opened: () => undefined,
             closed: () => undefined,
-            accepted: (_link, id, raw) => this.#answers.accept(id, this.#talk(raw)),
+            accepted: (_link, id, raw) => this.#answers.accept(id, this.#conversation(raw)),
           },
           ended: () => {
             this.isClosed = true;
@@ -187,16 +187,16 @@ export class Counterpart {
     return this.#link;
   }
 
-  #talk(raw: RawStream): Talk {
-    return new Talk(raw, this.#log, () => this.isClosed);
+  #conversation(raw: RawStream): Conversation {
+    return new Conversation(raw, this.#log, () => this.isClosed);
   }
 
   /** A stream whose protocol the node has agreed to. @returns undefined when it does not speak it */
-  async tryOpen(protocolId: string): Promise<Talk | undefined> {
+  async tryOpen(protocolId: string): Promise<Conversation | undefined> {
     this.#log.sent(`open ${protocolId}`);
     try {
       const { stream } = await this.link.negotiate([protocolId], AbortSignal.timeout(ANSWER_MS));
-      return this.#talk(stream);
+      return this.#conversation(stream);
     } catch (cause) {
       if (cause instanceof StreamError && cause.code === 'PROTOCOL_UNSUPPORTED') {
         this.#log.received('na');
@@ -208,23 +208,23 @@ export class Counterpart {
   }
 
   /** @throws Mismatch when the node does not speak the protocol */
-  async open(protocolId: string): Promise<Talk> {
-    const talk = await this.tryOpen(protocolId);
-    must(talk !== undefined, `the node does not speak ${protocolId}`);
-    return talk;
+  async open(protocolId: string): Promise<Conversation> {
+    const conversation = await this.tryOpen(protocolId);
+    must(conversation !== undefined, `the node does not speak ${protocolId}`);
+    return conversation;
   }
 
   /** After the headers. @throws Mismatch */
-  async converse(protocolId: string): Promise<Talk> {
-    const talk = await this.open(protocolId);
-    await talk.exchangeHeaders();
-    return talk;
+  async converse(protocolId: string): Promise<Conversation> {
+    const conversation = await this.open(protocolId);
+    await conversation.exchangeHeaders();
+    return conversation;
   }
 
   /** Proposes and continues at once, as a node does that knows what the other one speaks. */
-  openAtOnce(protocolId: string): Talk {
+  openAtOnce(protocolId: string): Conversation {
     this.#log.sent(`open ${protocolId}, without waiting for the answer`);
-    return this.#talk(this.link.open(protocolId));
+    return this.#conversation(this.link.open(protocolId));
   }
 
   /** Our record, as truthful as possible. */
@@ -257,57 +257,61 @@ export class Counterpart {
    * @returns the stream, and the node's introduction @throws Mismatch
    */
   async greet(generation: Generation, observedUnderlay = this.observed()) {
-    const talk = await this.open(handshakeId(generation));
-    talk.send(Syn, { observedUnderlay }, 'Syn');
-    const answer = await talk.receive(SynAck, 'SynAck');
-    return { talk, answer };
+    const conversation = await this.open(handshakeId(generation));
+    conversation.send(Syn, { observedUnderlay }, 'Syn');
+    const answer = await conversation.receive(SynAck, 'SynAck');
+    return { conversation, answer };
   }
 
   /** The whole handshake, with our part altered. @throws Mismatch when the node refuses */
   async introduce(generation: Generation, alter: Alteration = (ack) => ack) {
-    const { talk, answer } = await this.greet(generation);
-    talk.send(Ack, alter(this.ack(generation)), 'Ack');
-    talk.end();
-    await talk.expectEnd();
+    const { conversation, answer } = await this.greet(generation);
+    conversation.send(Ack, alter(this.ack(generation)), 'Ack');
+    conversation.end();
+    await conversation.expectEnd();
     return answer;
   }
 
   /** What peers do next: each tells the other how much it may owe. @throws Mismatch */
   async settle(): Promise<void> {
-    const said = await this.heard.pricing.within(PRICING_MS);
+    const said = await this.unsolicited.pricing.within(PRICING_MS);
     this.#granted = granted(said?.threshold ?? 0n, this.fullNode);
     await this.announceAgain();
   }
 
   /** As much as the node lends a full node, so that no node considers it too little. */
-  announceAgain(): Promise<Talk> {
+  announceAgain(): Promise<Conversation> {
     return this.announce(this.#granted);
   }
 
-  async announce(threshold: bigint): Promise<Talk> {
-    const talk = await this.converse(PRICING.id);
-    talk.send(
+  async announce(threshold: bigint): Promise<Conversation> {
+    const conversation = await this.converse(PRICING.id);
+    conversation.send(
       AnnouncePaymentThreshold,
       { paymentThreshold: encodeAmount(threshold) },
       'AnnouncePaymentThreshold',
     );
-    talk.end();
-    return talk;
+    conversation.end();
+    return conversation;
   }
 
   /** A node that has heard of us may introduce itself on our connection. */
-  async #answerHandshake(talk: Talk, protocolId: string): Promise<void> {
+  async #answerHandshake(conversation: Conversation, protocolId: string): Promise<void> {
     const generation = HANDSHAKE_DIALECTS.find(({ id }) => id === protocolId)?.generation ?? '15.0.0';
-    await talk.receive(Syn, 'Syn');
-    talk.send(SynAck, { syn: { observedUnderlay: this.observed() }, ack: this.ack(generation) }, 'SynAck');
-    await talk.receive(Ack, 'Ack');
-    talk.end();
+    await conversation.receive(Syn, 'Syn');
+    conversation.send(
+      SynAck,
+      { syn: { observedUnderlay: this.observed() }, ack: this.ack(generation) },
+      'SynAck',
+    );
+    await conversation.receive(Ack, 'Ack');
+    conversation.end();
   }
 
   /** What the node tells anyone about itself. @throws Mismatch */
   async identify() {
-    const talk = await this.open(IDENTIFY_ID);
-    const said = await talk.receive(Identify, 'Identify');
+    const conversation = await this.open(IDENTIFY_ID);
+    const said = await conversation.receive(Identify, 'Identify');
     const observed = said.observedAddr.length === 0 ? this.#seenAt : decodeMultiaddress(said.observedAddr);
     return { ...said, observed: withoutPeerId(observed) };
   }

@@ -44,7 +44,7 @@ export interface WireSubject {
 }
 
 /** Something that takes long and costs nothing: it runs alongside the rows, one of which judges it. */
-interface Wait {
+interface BackgroundCheck {
   readonly exchanges: readonly Exchange[];
   readonly done: Promise<void>;
 }
@@ -68,7 +68,7 @@ export class Memory {
   introduction: Introduction | undefined;
   /** Where the node sees this machine, which a peer must announce to have an address; undefined: unknown. */
   seenAt: string | undefined;
-  readonly waits = new Map<string, Wait>();
+  readonly background = new Map<string, BackgroundCheck>();
   /** What rows have found out for others, by name. */
   readonly #kept = new Map<string, Promise<unknown>>();
 
@@ -205,17 +205,17 @@ export class Desk {
 
   /** The shared peer, a light node: no other node ever hears of it. @throws NotApplicable when the node takes no peers */
   async friend(): Promise<Counterpart> {
-    return needed('introduction', this.memory.friend(this.log));
+    return prerequisite('introduction', this.memory.friend(this.log));
   }
 
   /** A peer for this row alone. */
   async fresh(options: FreshOptions = {}): Promise<Counterpart> {
-    return this.keep(await needed('introduction', this.memory.introduced(this.log, options)));
+    return this.keep(await prerequisite('introduction', this.memory.introduced(this.log, options)));
   }
 
   /** Connected, but not introduced. */
   async stranger(options: CounterpartOptions = {}): Promise<Counterpart> {
-    return this.keep(await needed('noise Ed25519', this.memory.connect(this.log, options)));
+    return this.keep(await prerequisite('noise Ed25519', this.memory.connect(this.log, options)));
   }
 
   /** Closed at the end of the row. */
@@ -226,7 +226,7 @@ export class Desk {
 
   /** Waits for something begun with the run because it takes long. */
   async waited(name: string): Promise<void> {
-    const wait = this.memory.waits.get(name);
+    const wait = this.memory.background.get(name);
     if (wait === undefined) throw new Error(`nothing was begun as ${name}`);
     try {
       await wait.done;
@@ -255,7 +255,7 @@ export class Desk {
   }
 
   /** @throws NotApplicable unless the node speaks that version */
-  async speaks(generation: Generation): Promise<void> {
+  async requireGeneration(generation: Generation): Promise<void> {
     if (!(await this.memory.generations()).includes(generation)) {
       throw new NotApplicable(`the node does not speak handshake ${generation}`);
     }
@@ -274,9 +274,9 @@ export class Desk {
    */
   async keepsChunks(): Promise<void> {
     const isReachable = await this.memory.once('reachable', async () => {
-      const talk = await needed('status', (await this.fresh()).converse(STATUS.id));
-      talk.send(Get, {}, 'Get');
-      return (await needed('status', talk.receive(Snapshot, 'Snapshot'))).isReachable;
+      const conversation = await prerequisite('status', (await this.fresh()).converse(STATUS.id));
+      conversation.send(Get, {}, 'Get');
+      return (await prerequisite('status', conversation.receive(Snapshot, 'Snapshot'))).isReachable;
     });
     if (!isReachable) throw new NotApplicable(UNREACHABLE);
   }
@@ -309,7 +309,7 @@ function recordOf(introduction: Introduction | undefined, networkId: bigint) {
 }
 
 /** Others build on what one row proves: when it fails, they say nothing about the node. */
-export async function needed<T>(row: string, work: Promise<T>): Promise<T> {
+export async function prerequisite<T>(row: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
@@ -318,19 +318,19 @@ export async function needed<T>(row: string, work: Promise<T>): Promise<T> {
   }
 }
 
-/** @param waits what is begun with the run, by name */
-export async function beginWaits(
+/** Begins the checks that run beside the rows. @param checks by name */
+export async function beginBackground(
   subject: WireSubject,
-  waits: Readonly<Record<string, (desk: Desk) => Promise<void>>>,
+  checks: Readonly<Record<string, (desk: Desk) => Promise<void>>>,
 ): Promise<void> {
   const all: Promise<unknown>[] = [];
-  for (const [name, wait] of Object.entries(waits)) {
+  for (const [name, check] of Object.entries(checks)) {
     const exchanges: Exchange[] = [];
     const log = new Transcript((exchange) => void exchanges.push(exchange));
     const desk = new Desk(subject, log);
     const work = async () => {
       try {
-        await wait(desk);
+        await check(desk);
       } finally {
         log.flush();
         await desk.clear();
@@ -339,7 +339,7 @@ export async function beginWaits(
     const done = work();
     // Its row reports the outcome, if it is among those that run.
     all.push(Promise.allSettled([done]));
-    subject.memory.waits.set(name, { exchanges, done });
+    subject.memory.background.set(name, { exchanges, done });
   }
   await Promise.all(all);
 }
@@ -349,7 +349,7 @@ export interface WireRow extends Omit<Row<WireSubject>, 'run'> {
   /** For what a light node does not serve, or for what it does instead. */
   readonly mode?: 'full' | 'light';
   /** Begun with the run, by this name. */
-  readonly waits?: string;
+  readonly background?: string;
   /** Ends a version of a node that is in use: runs last, after all others. */
   readonly mayEndIt?: true;
   readonly check: (desk: Desk) => Promise<void>;
@@ -359,7 +359,7 @@ export function rowOf({
   check,
   hostile,
   mode,
-  waits: _waits,
+  background: _waits,
   mayEndIt: _mayEndIt,
   ...row
 }: WireRow): Row<WireSubject> {

@@ -1,8 +1,8 @@
 /** A chain without blocks, with slow blocks, or with its last blocks replaced. */
 import { z } from 'zod';
 import { HarnessError } from '../../base/errors.ts';
+import { formatMs, plural } from '../../base/format.ts';
 import { until } from '../../base/wait.ts';
-import { formatMs, plural } from '../../base/words.ts';
 import type { Chain } from '../../chain/chain.ts';
 import type { Effect, FaultGround, FaultKind } from '../fault.ts';
 import { duration } from '../fields.ts';

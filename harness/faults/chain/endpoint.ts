@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { RpcFault } from '../../../chain/gate.ts';
 import { WRONG_ANSWERS } from '../../../chain/wrong-answers.ts';
 import { HarnessError } from '../../base/errors.ts';
-import { formatMs } from '../../base/words.ts';
+import { formatMs } from '../../base/format.ts';
 import type { Chain } from '../../chain/chain.ts';
 import type { FaultKind } from '../fault.ts';
 import { duration, type FaultField, nodeName } from '../fields.ts';

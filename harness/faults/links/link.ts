@@ -1,6 +1,6 @@
 /** Links between nodes that are slow, lossy or broken. */
 import { z } from 'zod';
-import { formatMs, plural } from '../../base/words.ts';
+import { formatMs, plural } from '../../base/format.ts';
 import {
   LINK_PROFILE_NAMES,
   LINK_PROFILES,

@@ -1,6 +1,6 @@
 /** Clocks of our own nodes that were started with machine faults. */
 import { z } from 'zod';
-import { formatMs } from '../../base/words.ts';
+import { formatMs } from '../../base/format.ts';
 import type { FaultKind } from '../fault.ts';
 import { NODE_FIELD, nodeName } from '../fields.ts';
 import { beginAround, effectAround, endAround } from './disks.ts';

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { HarnessError } from '../../base/errors.ts';
-import { formatMs, plural } from '../../base/words.ts';
+import { formatMs, plural } from '../../base/format.ts';
 import { parseExposition } from '../../metrics/exposition.ts';
 import { beginNodeFault, endNodeFault, nodeCounts } from '../../tampered/control.ts';
 import { type DiskFault, isTampered, type NodeFault } from '../../tampered/settings.ts';

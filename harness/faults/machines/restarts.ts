@@ -1,7 +1,7 @@
 /** Nodes that leave and come back, cleanly or not, with or without their data. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { plural } from '../../base/words.ts';
+import { plural } from '../../base/format.ts';
 import type { ClusterNode } from '../../nodes/cluster-node.ts';
 import type { Handle } from '../../places/driver.ts';
 import type { Beginning, Effect, FaultGround, FaultKind } from '../fault.ts';

@@ -8,7 +8,7 @@ import { runLoadStep } from '../load-run.ts';
 import type { LoadOptions, LoadPlan, LoadStep, PreparedLoad } from '../plan.ts';
 import { prepareLoad } from '../prepare.ts';
 import type { Threshold } from '../thresholds.ts';
-import { generatorOf, type Limiter, type LoadLook, limitersOf, othersOf } from './limiter.ts';
+import { generatorOf, type Limiter, type LoadObservation, limitersOf, othersOf } from './limiter.ts';
 import { busyNodes, lookBetween, sampleOf } from './look.ts';
 import { findLimit, type Limit, type LimitStep, type StepOutcome } from './search.ts';
 
@@ -157,15 +157,22 @@ export function stepMs(rate: number, thresholds: readonly Threshold[]): number {
 }
 
 /** Whether a load met its objective, at the intended rate. */
-export function holds({ thresholds, dropped, operations, startedRate, startMs, endMs }: LoadStep): boolean {
+export function metObjective({
+  thresholds,
+  dropped,
+  operations,
+  startedRate,
+  startMs,
+  endMs,
+}: LoadStep): boolean {
   const started = (startedRate * Math.max(0, endMs - startMs)) / 1000;
   const kept = dropped <= DROPPED_SHARE_MAX * Math.max(1, started + dropped);
   return kept && operations.length > 0 && thresholds.every(({ passed }) => passed);
 }
 
 /** @param mayRepeat not too many loads have been repeated yet */
-export function outcomeOf(load: LoadStep, look: LoadLook, mayRepeat: boolean): LimitLoad['outcome'] {
-  if (holds(load)) return 'holds';
+export function outcomeOf(load: LoadStep, look: LoadObservation, mayRepeat: boolean): LimitLoad['outcome'] {
+  if (metObjective(load)) return 'holds';
   if (generatorOf(look) !== undefined) return 'generator';
   return mayRepeat && othersOf(look) !== undefined ? 'disturbed' : 'fails';
 }

@@ -16,7 +16,7 @@ export interface NodeLoad {
 }
 
 /** What was seen during one load. */
-export interface LoadLook {
+export interface LoadObservation {
   readonly seconds: number;
   readonly nodes: readonly NodeLoad[];
   /** Processes that hold several nodes: what these use together, in shares of one core. */
@@ -53,7 +53,7 @@ const GROWTH_PER_SECOND = 1;
 const CHAIN_SLOW_MS = 1000;
 
 /** Most telling first; none when nothing stood out. */
-export function limitersOf(look: LoadLook): Limiter[] {
+export function limitersOf(look: LoadObservation): Limiter[] {
   const { seconds, nodes, chainMs } = look;
   const where = (is: (node: NodeLoad) => boolean) => nodes.filter(is);
   const owing = where(({ creditRefusals }) => creditRefusals / seconds > REFUSALS_PER_SECOND);
@@ -111,7 +111,13 @@ function limiter(kind: Limiter['kind'], nodes: readonly NodeLoad[], text: string
  * k6 was the bottleneck when the machine was exhausted and k6 used more of it than all nodes together, or
  * when k6 alone used nearly all of it.
  */
-export function generatorOf({ k6Cores, cores, machineBusy, nodes, shared }: LoadLook): Limiter | undefined {
+export function generatorOf({
+  k6Cores,
+  cores,
+  machineBusy,
+  nodes,
+  shared,
+}: LoadObservation): Limiter | undefined {
   if (k6Cores === undefined) return undefined;
   const known = [...nodes, ...shared].flatMap((one) => one.cores ?? []);
   const outweighs = known.length > 0 && k6Cores > known.reduce((sum, one) => sum + one, 0);
@@ -122,7 +128,7 @@ export function generatorOf({ k6Cores, cores, machineBusy, nodes, shared }: Load
 }
 
 /** Other programs used a share of the machine while it was exhausted. */
-export function othersOf({ othersCores, cores, machineBusy }: LoadLook): Limiter | undefined {
+export function othersOf({ othersCores, cores, machineBusy }: LoadObservation): Limiter | undefined {
   if (othersCores === undefined || machineBusy < MACHINE_BUSY || othersCores < OTHERS_SHARE * cores)
     return undefined;
   const text = `other programs on this machine: they used ${othersCores.toFixed(2)} of ${cores} cores`;

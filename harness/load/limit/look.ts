@@ -4,7 +4,7 @@ import type { Cluster } from '../../cluster/cluster.ts';
 import { processUsage } from '../../machine/usage.ts';
 import { parseExposition } from '../../metrics/exposition.ts';
 import type { ClusterNode } from '../../nodes/cluster-node.ts';
-import type { LoadLook, NodeLoad } from './limiter.ts';
+import type { LoadObservation, NodeLoad } from './limiter.ts';
 
 const ANSWER_MS = 5000;
 /** Counters of nodes, without the prefix of their dialect. */
@@ -119,7 +119,7 @@ export async function lookBetween(
     loadMs,
     k6Cores,
   }: { before: Sample; after: Sample; loadMs: number; k6Cores: number | undefined },
-): Promise<LoadLook> {
+): Promise<LoadObservation> {
   const ms = Math.max(1, Math.min(loadMs, after.atMs - before.atMs));
   const full = await fullNodes(cluster);
   const nodes = Array.from(after.nodes, ([name, now]): NodeLoad => {

@@ -45,51 +45,51 @@ export async function findLimit(
   load: (rate: number, stage: LimitStep['stage']) => Promise<StepOutcome>,
 ): Promise<Limit> {
   const steps: LimitStep[] = [];
-  const known: { held?: number | undefined; failed?: number | undefined } = {};
+  const bounds: { held?: number | undefined; failed?: number | undefined } = {};
   const count = (rate: number, outcome: StepOutcome) =>
     steps.filter((step) => step.rate === rate && step.outcome === outcome).length;
   /** @param enough how many loads must hold */
   const tried = async (rate: number, stage: LimitStep['stage'], enough = DECISIVE): Promise<StepOutcome> => {
     while (count(rate, 'fails') < DECISIVE) {
       if (count(rate, 'holds') >= enough) {
-        known.held = rate;
+        bounds.held = rate;
         return 'holds';
       }
       const outcome = await load(rate, stage);
       steps.push({ rate, outcome, stage });
       if (outcome === 'generator') return outcome;
     }
-    known.failed = rate;
+    bounds.failed = rate;
     return 'fails';
   };
   const ended = (end: Limit['end']): Limit => ({
-    rate: known.held,
-    failedRate: known.failed,
+    rate: bounds.held,
+    failedRate: bounds.failed,
     end,
     steps,
   });
 
-  for (let rate = first; known.failed === undefined; rate = Math.min(max, rate * 2)) {
+  for (let rate = first; bounds.failed === undefined; rate = Math.min(max, rate * 2)) {
     if ((await tried(rate, 'double', 1)) === 'generator') return ended('generator');
-    if (rate >= max && known.failed === undefined) return ended('open');
+    if (rate >= max && bounds.failed === undefined) return ended('open');
   }
-  for (let rate = known.failed / 2; known.held === undefined; rate /= 2) {
+  for (let rate = bounds.failed / 2; bounds.held === undefined; rate /= 2) {
     if (rate < min) return ended('none');
     if ((await tried(rate, 'halve', 1)) === 'generator') return ended('generator');
   }
   for (;;) {
-    while (known.failed / known.held > PRECISION) {
+    while (bounds.failed / bounds.held > PRECISION) {
       // Geometric mean: as many steps from 10 to 20 as from 100 to 200.
-      const middle = Math.sqrt(known.failed * known.held);
+      const middle = Math.sqrt(bounds.failed * bounds.held);
       if ((await tried(middle, 'bisect')) === 'generator') return ended('generator');
     }
     // A rate that held only once on the way up is tried again.
-    const confirmed = await tried(known.held, 'confirm');
+    const confirmed = await tried(bounds.held, 'confirm');
     if (confirmed === 'holds') return ended('found');
     if (confirmed === 'generator') return ended('generator');
-    known.held /= PRECISION;
-    if (known.held < min) {
-      delete known.held;
+    bounds.held /= PRECISION;
+    if (bounds.held < min) {
+      delete bounds.held;
       return ended('none');
     }
   }

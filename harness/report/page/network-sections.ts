@@ -1,5 +1,5 @@
 /** What a page says about a scenario's network: its nodes, their work, what is stored, and who paid whom. */
-import { plural } from '../../base/words.ts';
+import { plural } from '../../base/format.ts';
 import type { NetworkPicture, PictureNode } from '../../picture/picture.ts';
 import { byteSize, digits, groupedDigits, quantity } from '../../web/base/format.ts';
 import { networkSummary, stateText } from '../../web/network/layout.ts';

@@ -6,7 +6,7 @@ import type { ProtocolHandler } from '../../../node/p2p/host.ts';
 import { Delivery as Parcel, PUSHSYNC, Receipt } from '../../../node/protocols/pushsync/wire.ts';
 import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
-import { pause, randomChunk, randomStamp, talk, withPeers } from './steps.ts';
+import { pause, randomChunk, randomStamp, withPeers, withStream } from './steps.ts';
 
 const CHUNK_SIZE = 8 + 4096;
 /** Longer than an honest node waits for an answer, milliseconds. */
@@ -122,7 +122,7 @@ export const BAD_STAMPS: Behaviour = {
   about: 'pushes chunks with random bytes for stamps',
   acts: (stage) =>
     withPeers(stage, BAD_STAMPS_EVERY_MS, (peer) =>
-      talk(stage, peer, PUSHSYNC.id, async (stream) => {
+      withStream(stage, peer, PUSHSYNC.id, async (stream) => {
         const { address, data } = randomChunk(stage.random);
         await stream.write(Parcel, { address, data, stamp: randomStamp(stage.random) });
         stage.count('bad stamps sent');

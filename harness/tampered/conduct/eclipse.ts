@@ -6,7 +6,7 @@ import { Delivery as Parcel, PUSHSYNC, Receipt } from '../../../node/protocols/p
 import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
 import { newIdentity, newSigner } from './identity.ts';
-import { pause, tried } from './steps.ts';
+import { pause, succeeds } from './steps.ts';
 
 const IDENTITIES = 16;
 /** Bits shared with their victim: deeper than any honest node in a small network. */
@@ -70,7 +70,7 @@ function beside(stage: Stage, victim: Peer): Host {
 
 function join({ count, signal }: Stage, one: Host, victim: Peer): Promise<boolean> {
   if (one.peer(victim.id) !== undefined) return Promise.resolve(true);
-  return tried(async () => {
+  return succeeds(async () => {
     await one.connect(victim.underlays, signal);
     count('identities connected');
   });

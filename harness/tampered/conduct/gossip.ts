@@ -6,7 +6,7 @@ import { encodeUnderlays, withPeerId } from '../../../node/p2p/address/underlay.
 import type { AddressRecord } from '../../../node/p2p/host.ts';
 import { BATCH_MAX, HIVE, Peers } from '../../../node/protocols/hive/wire.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
-import { talk, withPeers } from './steps.ts';
+import { withPeers, withStream } from './steps.ts';
 
 const EVERY_MS = 2_000;
 /** Nothing listens on loopback ports this low. */
@@ -18,7 +18,7 @@ type RecordsOf = (stage: Stage) => AddressRecord[];
 function gossip(what: string, records: RecordsOf): (stage: Stage) => Promise<void> {
   return (stage) =>
     withPeers(stage, EVERY_MS, (peer) =>
-      talk(stage, peer, HIVE[peer.generation].id, async (stream) => {
+      withStream(stage, peer, HIVE[peer.generation].id, async (stream) => {
         const peers = records(stage);
         if (peers.length === 0) return;
         await stream.write(Peers, { peers });

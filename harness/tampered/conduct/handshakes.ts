@@ -15,7 +15,7 @@ import { createTcp, type TcpConnection } from '../../../node/p2p/tcp-host.ts';
 import type { RawStream } from '../../../node/p2p/transport.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
 import { newIdentity, newSigner } from './identity.ts';
-import { pause, tried, withPeers } from './steps.ts';
+import { pause, succeeds, withPeers } from './steps.ts';
 
 const EVERY_MS = 500;
 /** Time for the other side to see what was sent. */
@@ -34,7 +34,7 @@ function as(make: (stage: Stage) => Host): Way {
     const host = make(stage);
     await host.start();
     try {
-      await tried(() => host.connect([underlay], stage.signal));
+      await succeeds(() => host.connect([underlay], stage.signal));
     } finally {
       await host.stop();
     }
@@ -165,7 +165,7 @@ export const HANDSHAKE_GARBAGE: Behaviour = {
       const [underlay] = underlays;
       if (what === undefined || way === undefined || underlay === undefined) return;
       // Peers in memory have no port: there is no connection whose bytes could be spoilt.
-      if (await tried(() => way(stage, underlay))) stage.count(what);
+      if (await succeeds(() => way(stage, underlay))) stage.count(what);
     });
   },
 };

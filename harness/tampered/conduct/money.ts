@@ -12,7 +12,7 @@ import { EmitCheque, SWAP } from '../../../node/protocols/swap/wire.ts';
 import { encodeCheque, type SignedCheque, signCheque } from '../../../node/swap/cheque.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
 import { newSigner } from './identity.ts';
-import { talk, withPeers } from './steps.ts';
+import { withPeers, withStream } from './steps.ts';
 
 const CHEQUES_EVERY_MS = 1_000;
 const REQUESTS_EVERY_MS = 20;
@@ -44,7 +44,7 @@ export const FREELOAD: Behaviour = {
       const heard = [...stage.heard];
       const address = heard[turn++ % heard.length];
       if (address === undefined) return Promise.resolve();
-      return talk(stage, peer, RETRIEVAL.id, async (stream) => {
+      return withStream(stage, peer, RETRIEVAL.id, async (stream) => {
         await stream.write(Request, { addr: fromHex(address) });
         const { data } = await stream.read(Delivery);
         if (data.length > 0) stage.count('chunks taken for nothing');
@@ -61,7 +61,7 @@ function cheques(what: string, made: ChequeFor): (stage: Stage) => Promise<void>
     const chainId = await chainIdOf(stage.chain(), stage.signal);
     let turn = 0;
     await withPeers(stage, CHEQUES_EVERY_MS, (peer) =>
-      talk(stage, peer, SWAP.id, async (stream) => {
+      withStream(stage, peer, SWAP.id, async (stream) => {
         const cheque = made(stage, peer, chainId, turn++);
         if (cheque === undefined) return;
         await stream.write(EmitCheque, { cheque: encodeCheque(cheque) });

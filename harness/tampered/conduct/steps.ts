@@ -13,7 +13,7 @@ const PAYLOAD_SIZE = 4096;
  * a bug of ours.
  * @returns whether it went well
  */
-export async function tried(work: () => Promise<unknown>): Promise<boolean> {
+export async function succeeds(work: () => Promise<unknown>): Promise<boolean> {
   try {
     await work();
     return true;
@@ -24,16 +24,16 @@ export async function tried(work: () => Promise<unknown>): Promise<boolean> {
 }
 
 /** Runs `say` on an untampered stream, and resets it. @returns whether it went well */
-export function talk(
+export function withStream(
   { host, signal }: Pick<Stage, 'host' | 'signal'>,
   peer: Peer,
   protocol: string,
-  say: (stream: MessageStream) => Promise<unknown>,
+  converse: (stream: MessageStream) => Promise<unknown>,
 ): Promise<boolean> {
-  return tried(async () => {
+  return succeeds(async () => {
     const stream = await host.open(peer, protocol, { signal });
     try {
-      await say(stream);
+      await converse(stream);
     } finally {
       stream.reset(new Error('done with it'));
     }

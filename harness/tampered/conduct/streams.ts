@@ -5,7 +5,7 @@ import { PUSHSYNC } from '../../../node/protocols/pushsync/wire.ts';
 import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
 import { STATUS } from '../../../node/protocols/status/wire.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
-import { pause, talk, tried, withPeers } from './steps.ts';
+import { pause, succeeds, withPeers, withStream } from './steps.ts';
 
 /** Longer than an honest node waits before it also asks another peer, milliseconds. */
 const SLOW_MS = 8_000;
@@ -35,7 +35,7 @@ export const ENDLESS_STREAMS: Behaviour = {
   acts: (stage) => {
     const open = new WeakMap<object, number>();
     return withPeers(stage, OPENED_EVERY_MS, (peer) =>
-      tried(async () => {
+      succeeds(async () => {
         const before = open.get(peer) ?? 0;
         if (before >= ENDLESS_MAX) return;
         const protocol = ENDLESS[before % ENDLESS.length] ?? PINGPONG.id;
@@ -52,9 +52,9 @@ export const FLOOD: Behaviour = {
   acts: (stage) => withPeers(stage, FLOOD_EVERY_MS, (peer) => flood(stage, peer)),
 };
 
-async function flood(stage: Stage, peer: Parameters<typeof talk>[1]): Promise<void> {
+async function flood(stage: Stage, peer: Parameters<typeof withStream>[1]): Promise<void> {
   const { random, count } = stage;
-  const pings = talk(stage, peer, PINGPONG.id, async (stream) => {
+  const pings = withStream(stage, peer, PINGPONG.id, async (stream) => {
     for (let n = 0; n < PINGS_AT_ONCE; n++) {
       await stream.write(Ping, { greeting: 'ping' });
       count('pings sent');
@@ -62,14 +62,14 @@ async function flood(stage: Stage, peer: Parameters<typeof talk>[1]): Promise<vo
     await stream.read(Pong);
   });
   const requests = Array.from({ length: STREAMS_AT_ONCE }, () =>
-    talk(stage, peer, RETRIEVAL.id, async (stream) => {
+    withStream(stage, peer, RETRIEVAL.id, async (stream) => {
       await stream.write(Request, { addr: random.bytes(32) });
       count('chunks asked for that do not exist');
       await stream.read(Delivery);
     }),
   );
   const resets = Array.from({ length: STREAMS_AT_ONCE }, () =>
-    talk(stage, peer, STATUS.id, () => {
+    withStream(stage, peer, STATUS.id, () => {
       count('streams reset');
       return Promise.resolve();
     }),

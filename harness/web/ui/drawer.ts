@@ -8,7 +8,7 @@ import { LiveTable } from './live-table.ts';
 import { LogView } from './log-view.ts';
 import { type Model, marksOf, troubleOf } from './model.ts';
 import { frameOf, hasValues, nodeCharts } from './series.ts';
-import { debtText, orNothing, reserveText, tokens } from './words.ts';
+import { debtText, orNothing, reserveText, tokens } from './text.ts';
 
 const COPIED_MS = 1500;
 

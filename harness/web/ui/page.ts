@@ -9,7 +9,7 @@ import { Model, marksOf, troubleOf } from './model.ts';
 import { clusterCharts, frameOf, hasValues } from './series.ts';
 import { LINK_MODES, type LinkMode, SIZE_MODES, type SizeMode, Stage } from './stage.ts';
 import { type Connection, openStream } from './stream.ts';
-import { debtText, networkText, orNothing, reserveText, tokens } from './words.ts';
+import { debtText, networkText, orNothing, reserveText, tokens } from './text.ts';
 
 /** Longer lists are not read; the largest links are shown. */
 const LINKS_SHOWN = 60;

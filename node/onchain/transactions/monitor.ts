@@ -128,7 +128,7 @@ export class Monitor {
     } catch (error) {
       if (signal.aborted) return false;
       const { log } = this.#deps;
-      if (error instanceof ChainError) log.debug({ err: error }, 'transactions could not be looked at');
+      if (error instanceof ChainError) log.debug({ err: error }, 'transactions could not be checked');
       else log.error({ err: error }, 'outcome of a transaction could not be kept');
       return true;
     }
@@ -176,7 +176,7 @@ export class Monitor {
         await look(record);
       } catch (error) {
         if (!(error instanceof ChainError) || error.code === 'RPC_UNREACHABLE') throw error;
-        this.#deps.log.debug({ hash, err: error }, 'transaction could not be looked at');
+        this.#deps.log.debug({ hash, err: error }, 'transaction could not be checked');
         all = false;
       }
     }

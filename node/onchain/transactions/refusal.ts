@@ -1,5 +1,5 @@
 /**
- * Why an endpoint did not accept a signed transaction: endpoints say it only in words. `contracts.md` 14.5.
+ * Why an endpoint refused a signed transaction, read from the text of its error: no code tells it. `contracts.md` 14.5.
  */
 import { ChainError } from '../ports.ts';
 

@@ -46,7 +46,7 @@ export interface HandshakeDeps {
 }
 
 /** How we see the other end of the connection. */
-export interface Seen {
+export interface RemoteEndpoint {
   readonly remoteId: string;
   /** Its addresses, with or without its id; at least one. */
   readonly addresses: readonly string[];
@@ -60,12 +60,17 @@ export interface Handshake {
    * Dialling side; admits the other before it introduces itself. @throws HandshakeError, StreamError, what
    * `admit` throws
    */
-  introduce<T>(stream: FramedStream, generation: Generation, seen: Seen, admit: Admit<T>): Promise<T>;
+  introduce<T>(
+    stream: FramedStream,
+    generation: Generation,
+    seen: RemoteEndpoint,
+    admit: Admit<T>,
+  ): Promise<T>;
   /** Accepting side. @throws HandshakeError, StreamError, what `admit` throws */
   answer<T>(
     stream: FramedStream,
     generation: Generation,
-    seen: () => Promise<Seen>,
+    seen: () => Promise<RemoteEndpoint>,
     admit: Admit<T>,
   ): Promise<T>;
 }
@@ -119,7 +124,7 @@ async function counted<T>(done: Counter, failed: Counter, work: () => Promise<T>
   }
 }
 
-function synFor(seen: Seen): { observedUnderlay: Uint8Array } {
+function synFor(seen: RemoteEndpoint): { observedUnderlay: Uint8Array } {
   const underlays = seen.addresses.map((address) => withPeerId(address, seen.remoteId));
   return { observedUnderlay: encodeUnderlays(fittingUnderlays(underlays)) };
 }

@@ -27,7 +27,7 @@ import {
 import { PeerLimits } from '../../p2p/peers/peer-limits.ts';
 import { converse } from '../conversation.ts';
 import { HIVE_METRICS } from './metrics.ts';
-import { Budget, isHeld, isNoNews, judge, NEWS, toAnnounce } from './rules.ts';
+import { Budget, isHeld, isNoNews, judge, NEW_RECORDS, toAnnounce } from './rules.ts';
 import { BATCH_MAX, HIVE, Peers } from './wire.ts';
 
 /** Reading one announcement. */
@@ -78,7 +78,7 @@ class Gossip implements Hive {
     this.#options = options;
     this.#deps = deps;
     this.#metrics = deps.metrics.register(HIVE_METRICS);
-    this.#news = new PeerLimits(NEWS, deps.clock);
+    this.#news = new PeerLimits(NEW_RECORDS, deps.clock);
   }
 
   onLearned(listener: (overlaysHex: readonly string[]) => void): void {

@@ -17,7 +17,7 @@ import type { AddressRecord, Generation } from '../../p2p/host.ts';
 /** Records that a peer may announce at once, in each direction: four for every bin. */
 export const BUDGET_RECORDS = 128;
 /** Time in which the budget regains one record. */
-export const BUDGET_REFILL_MS = 60_000;
+const BUDGET_REFILL_MS = 60_000;
 
 /** A token bucket. */
 export class Budget {
@@ -44,7 +44,7 @@ export class Budget {
  * It is spent only on records that we do not have yet; a returning peer mostly tells us what we know.
  * Hundreds of nodes may share a private address, each of them news once.
  */
-export const NEWS = {
+export const NEW_RECORDS = {
   peer: { perSecond: 0.1, burst: 256 },
   source: { perSecond: 0.2, burst: 512 },
   nearby: { perSecond: 1, burst: 1_024 },

@@ -24,7 +24,7 @@ const ROUND_TIMEOUT_MS = 60_000;
  * Per peer, over all its streams; answers beyond this rate wait. A node pings a peer every few seconds at
  * most.
  */
-export const PINGS = { perSecond: 500, burst: 50 } as const;
+const PINGS = { perSecond: 500, burst: 50 } as const;
 
 export interface PingpongDeps {
   readonly host: Pick<Host, 'handle' | 'open'>;

@@ -10,8 +10,8 @@ import type { Host, Peer } from '../../p2p/host.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
 import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
 import type { PULLSYNC_METRICS } from './metrics.ts';
+import type { Claim } from './requested-chunks.ts';
 import { PullsyncError } from './rules.ts';
-import type { Claim } from './wants.ts';
 import type { Delivery } from './wire.ts';
 
 export interface IntakeDeps {

@@ -27,11 +27,6 @@ export const PULLSYNC_METRICS = {
     name: 'pullsync_received_zero_address',
     help: 'Deliveries of chunks that had left the reserve of the peer since it offered them.',
   },
-  duplicateRuids: {
-    kind: 'counter',
-    name: 'pullsync_duplicate_ruids',
-    help: 'Always 0: requests no longer have ids; kept for dashboards of the reference node.',
-  },
   lastReceived: {
     kind: 'counter',
     name: 'pullsync_last_received',

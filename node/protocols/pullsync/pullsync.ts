@@ -12,7 +12,7 @@
  *   verify, store              ◄──            Delivery, one per set bit, empty when the chunk has left meanwhile
  *
  * svcnet nodes delay the Ack until a bin has something that the pulling side does not know, so that one
- * stream waits per peer and not one per bin (`news.ts`). A peer without this extension answers at once, and
+ * stream waits per peer and not one per bin (`announcements.ts`). A peer without this extension answers at once, and
  * is asked for the next entry of every bin instead, for as long as that takes.
  *
  * An invalid delivery costs only that chunk: the page counts as pulled, because asking again would bring the
@@ -32,10 +32,11 @@ import type { MessageOf, MessageTable } from '../../p2p/codec/message.ts';
 import type { Headers, Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { Reserve, ReserveEntry, ReserveItem } from '../../store/ports.ts';
 import { converse, converseWithin } from '../conversation.ts';
+import { Announcements } from './announcements.ts';
 import { Intake, type IntakeDeps, keyOf } from './intake.ts';
 import { PULLSYNC_METRICS } from './metrics.ts';
-import { News } from './news.ts';
 import { type Page, Pages } from './pages.ts';
+import { type Claim, RequestedChunks, type Shared } from './requested-chunks.ts';
 import {
   bitsOf,
   bitVectorOf,
@@ -48,7 +49,6 @@ import {
   PullsyncError,
   SERVING,
 } from './rules.ts';
-import { type Claim, type Shared, Wants } from './wants.ts';
 import {
   Ack,
   CURSORS,
@@ -93,7 +93,7 @@ export interface Changed extends Cursors {
    * Whether the peer waits until there is something new; false when it lacks this extension and has answered
    * at once.
    */
-  readonly waits: boolean;
+  readonly longPolls: boolean;
 }
 
 export interface Pulled {
@@ -162,8 +162,8 @@ class PullsyncProtocol implements Pullsync {
   readonly #deps: PullsyncDeps;
   readonly #metrics: MetricsOf<typeof PULLSYNC_METRICS>;
   readonly #pages: Pages;
-  readonly #news: News;
-  readonly #wants: Wants;
+  readonly #announcements: Announcements;
+  readonly #requested: RequestedChunks;
   /** One per connection, dropped with it. */
   readonly #rates = new WeakMap<Peer, RateLimit>();
 
@@ -171,8 +171,8 @@ class PullsyncProtocol implements Pullsync {
     this.#deps = deps;
     this.#metrics = deps.metrics.register(PULLSYNC_METRICS);
     this.#pages = new Pages(deps);
-    this.#news = new News(deps);
-    this.#wants = new Wants(deps.clock);
+    this.#announcements = new Announcements(deps);
+    this.#requested = new RequestedChunks(deps.clock);
   }
 
   // ── pulling side ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -201,8 +201,8 @@ class PullsyncProtocol implements Pullsync {
     const conversation = { peer, protocol: CURSORS.id, headers, signal: deadline.signal };
     const changed = await converse(conversation, this.#deps, async (stream) => {
       await stream.write(Syn, {});
-      const waits = stream.headers.has(KNOWN_HEADER);
-      return { ...(await stream.read(Ack, deadline.signal)), waits };
+      const longPolls = stream.headers.has(KNOWN_HEADER);
+      return { ...(await stream.read(Ack, deadline.signal)), longPolls };
     });
     checkAck(changed);
     return changed;
@@ -234,7 +234,7 @@ class PullsyncProtocol implements Pullsync {
       count += page.count;
       errors.push(...page.errors);
       // Another peer failed to deliver a chunk of this page: request what is still missing from this one.
-      if (await this.#wants.settled(page.shared, signal)) return { topmost: page.topmost, count, errors };
+      if (await this.#requested.settled(page.shared, signal)) return { topmost: page.topmost, count, errors };
     }
   }
 
@@ -280,7 +280,7 @@ class PullsyncProtocol implements Pullsync {
         for (const claim of selection.claims.values()) claim.end(false);
         throw new PullsyncError('NO_ROOM', 'the reserve has no room for what the peer offers');
       }
-      const claim = this.#wants.claim(key);
+      const claim = this.#requested.claim(key);
       if ('shared' in claim) selection.shared.push(claim.shared);
       else {
         selection.claims.set(key, claim);
@@ -295,7 +295,7 @@ class PullsyncProtocol implements Pullsync {
   async serveCursors(stream: MessageStream, signal: AbortSignal): Promise<void> {
     await this.#prompt(stream, stream.read(Syn));
     const known = stream.headers.get(KNOWN_HEADER);
-    const ack = known === undefined ? this.#news.now() : await this.#await(stream, known, signal);
+    const ack = known === undefined ? this.#announcements.now() : await this.#await(stream, known, signal);
     await stream.write(Ack, ack);
   }
 
@@ -310,7 +310,7 @@ class PullsyncProtocol implements Pullsync {
       () => waiting.abort(new PullsyncError('CURSORS_INVALID', 'asked again before the answer')),
       (error: unknown) => waiting.abort(error),
     );
-    return await this.#news.beyond(decodeMessage(Known, known), waiting.signal);
+    return await this.#announcements.beyond(decodeMessage(Known, known), waiting.signal);
   }
 
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {

@@ -62,7 +62,7 @@ export const PAYMENT_TIMEOUT_MS = 30_000;
  * Refused cheques of one peer, each costing a signature check and up to six chain queries. An honest payer
  * waits ten seconds after one.
  */
-export const REFUSALS = { perSecond: 0.5, burst: 8 } as const;
+const REFUSALS = { perSecond: 0.5, burst: 8 } as const;
 /** Wait before a creditor retries an endpoint that did not answer, ms. */
 const CHAIN_RETRY_MS = 1_000;
 

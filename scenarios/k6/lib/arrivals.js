@@ -4,7 +4,7 @@
  * too low. Runs in k6 and in Node.js.
  */
 
-const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+import { DURATION_EXPECTED, parseDurationMs } from '../../../node/units.ts';
 
 /**
  * A k6 scenario as in its options, with durations as texts or ms.
@@ -56,12 +56,10 @@ function timeToArea(area, { from, to, lengthMs }) {
 /**
  * @param {string | number} text such as `1m30s`; a number is ms
  * @returns {number}
+ * @throws {RangeError} when the text is no duration
  */
 export function durationMs(text) {
-  if (typeof text === 'number') return text;
-  let ms = 0;
-  for (const [, count, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) {
-    ms += Number(count) * UNITS_MS[/** @type {keyof typeof UNITS_MS} */ (unit)];
-  }
+  const ms = typeof text === 'number' ? text : parseDurationMs(text);
+  if (ms === undefined) throw new RangeError(`got '${text}', expected ${DURATION_EXPECTED}`);
   return ms;
 }

@@ -1,7 +1,7 @@
 /** Endpoints that answer like a chain on which one thing differs from what nodes need. */
 import { RpcError } from '../../../chain/rpc.ts';
 import type { Contracts } from '../../../harness/chain/contracts.ts';
-import type { Ask } from '../../../harness/conformance/chain/subject.ts';
+import type { RpcCall } from '../../../harness/conformance/chain/subject.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import { selectorOf, topicOf } from '../../../node/onchain/codec/abi.ts';
@@ -10,7 +10,7 @@ type Change = (answer: string) => string;
 
 export interface WrongChain {
   readonly name: string;
-  readonly around: (ask: Ask, contracts: Contracts) => Ask;
+  readonly around: (ask: RpcCall, contracts: Contracts) => RpcCall;
   readonly red: readonly string[];
 }
 

@@ -15,7 +15,7 @@ const LIMIT_MS = 180_000;
 
 async function graded(how: Wrong): Promise<RowResult[]> {
   const { options, stop } = await startPeer(how);
-  const { subject, close } = await openWire(options, { waits: {} });
+  const { subject, close } = await openWire(options, { background: {} });
   try {
     return await runRows(ROWS, subject, { level: 'money', signal: AbortSignal.timeout(LIMIT_MS) });
   } finally {

@@ -1,11 +1,11 @@
-/** The two tours in the documentation do what they say. */
+/** The quick start and the guide to money do what they say. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { read } from '../../unit/docs/repository.ts';
+import { played } from '../../package/guides.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const CLI = join(ROOT, 'harness/cli.ts');
@@ -41,17 +41,11 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The first block of code below a heading of level one or two. */
-function blockOf(path: string, heading: string): string {
-  const [, section = ''] = `\n${read(path)}`.split(new RegExp(`\\n##? ${heading}\\n`));
-  const [, block = ''] = /\n```\n(.*?)\n```\n/s.exec(section) ?? [];
-  return block;
-}
-
-async function play(name: string, block: string): Promise<string> {
+async function play(name: string, page: string): Promise<string> {
   const state = join(folder, name);
   const env = { ...process.env, SVCNET_STATE: state, NODE: process.execPath, CLI };
-  const script = SHELL + block.replaceAll('<reference>', '$(cat "$SVCNET_STATE.reference")');
+  const script =
+    SHELL + played(page).join('\n').replaceAll('<reference>', '$(cat "$SVCNET_STATE.reference")');
   try {
     const { stdout } = await promisify(execFile)('bash', ['-c', script], {
       cwd: ROOT,
@@ -65,14 +59,14 @@ async function play(name: string, block: string): Promise<string> {
 }
 
 test('the tour works as written', { timeout: TOUR_TIMEOUT_MS }, async () => {
-  const told = await play('tour', blockOf('docs/quick-start.md', 'A 60-second tour'));
+  const told = await play('tour', 'quick-start.md');
   expect(told).toContain('# svcnet\n');
   expect(told).toMatch(/"reference":"[0-9a-f]{128}"/);
   expect(told).toContain('node-2 is killed');
 });
 
 test('the money tour ends with a cashed cheque', { timeout: TOUR_TIMEOUT_MS }, async () => {
-  const told = await play('money', blockOf('docs/guides/money.md', 'Money'));
+  const told = await play('money', 'guides/money.md');
   expect(told).toMatch(/node-\d owes node-\d +[\d,]+$/m);
   expect(told).toMatch(/^ {2}node-0 +0\.0*[1-9]\d* /m);
   expect(told).toMatch(/"lastreceived":\{"beneficiary":"[0-9a-f]{40}"/);

@@ -38,7 +38,7 @@ const RELIED_ON: Readonly<Record<'counter' | 'gauge' | 'histogram' | 'summary', 
     retrieval_peer_request_count retrieval_total_retrieved retrieval_invalid_chunk_retrieved retrieval_total_errors
     pullsync_chunks_offered pullsync_chunks_wanted pullsync_missing_chunks pullsync_received_zero_address
     pullsync_received_invalid_chunks pullsync_chunks_delivered pullsync_chunks_sent_offered pullsync_chunks_sent_wanted
-    pullsync_chunks_sent pullsync_duplicate_ruids pullsync_last_received:bin
+    pullsync_chunks_sent pullsync_last_received:bin
     puller_worker_iterations puller_synced_chunks:type puller_worker_errors puller_max_uint_errors
     kademlia_total_inbound_connections kademlia_total_outbound_connections
     kademlia_total_outbound_connection_attempts kademlia_total_outbound_connection_failed_attempts
@@ -117,7 +117,6 @@ const MAY_REST: Readonly<Record<string, string>> = {
     'whether a push fails at first depends on the pace',
   'pusher_total_errors|pusher_error_time': 'whether a push fails at first depends on the pace',
   'pullsync_(missing_chunks|received_zero_address)': 'needs an eviction between an offer and its delivery',
-  pullsync_duplicate_ruids: 'a name of the reference node that counts nothing any more',
   'puller_(max_uint_errors|worker_errors)':
     'no reserve comes to the end of its numbers, and pages fail by chance only',
   localstore_hand_over_refused_count: 'the neighbours have room',

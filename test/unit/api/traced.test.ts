@@ -8,7 +8,7 @@ import type { Attributes, Tracing } from '../../../node/env/tracing/tracing.ts';
 const CONTEXT = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7', sampled: true };
 
 /** What is said of a request, in the end, for this URL. */
-async function saidOf(url: string): Promise<Attributes> {
+async function valueIn(url: string): Promise<Attributes> {
   const said: Attributes[] = [];
   const span = {
     context: CONTEXT,
@@ -35,5 +35,5 @@ test.each([
   [`/bzz/${'ab'.repeat(32)}${'cd'.repeat(32)}/a.txt?x=1`, `/bzz/${'ab'.repeat(32)}…/a.txt`],
   [`/v1/bytes/${'AB'.repeat(32)}${'CD'.repeat(32)}`, `/v1/bytes/${'AB'.repeat(32)}…`],
 ])('the path is recorded without the key of encrypted content: %s', async (url, told) => {
-  expect(await saidOf(url)).toEqual({ 'http.response.status_code': 200, 'url.path': told });
+  expect(await valueIn(url)).toEqual({ 'http.response.status_code': 200, 'url.path': told });
 });

@@ -58,7 +58,7 @@ class Remote {
       const cursors = Array.from({ length: 32 }, (_, bin) => this.lastIds.get(bin) ?? 0n);
       const moved = cursors.some((cursor, bin) => bin >= from && bin <= to && cursor !== known?.cursors[bin]);
       if (!this.tells || moved || this.epoch !== known?.epoch) {
-        return { cursors, epoch: this.epoch, waits: this.tells };
+        return { cursors, epoch: this.epoch, longPolls: this.tells };
       }
       await this.#change(signal);
     }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { Foundation } from '../../../node/compose/foundation.ts';
 import { givenRecords, whereGiven } from '../../../node/compose/given-records.ts';
-import type { Ground } from '../../../node/compose/ground.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
@@ -15,7 +15,7 @@ const record = mintRecord(
   { signer: createSigner(testKey(1)), networkId: NETWORK_ID },
 );
 
-function ground(readText: Platform['readText']): Pick<Ground, 'platform' | 'networkId'> {
+function ground(readText: Platform['readText']): Pick<Foundation, 'platform' | 'networkId'> {
   return { platform: { readText } as Platform, networkId: NETWORK_ID };
 }
 

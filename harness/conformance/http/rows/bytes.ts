@@ -1,10 +1,10 @@
 /** Raw bytes: uploads with every header, downloads, ranges and conditions. */
 import type { Row } from '../../row.ts';
 import type { Expectation } from '../expectation.ts';
-import { batchHeader, forgetTag, upload, uploadedBytes } from '../made.ts';
 import type { Names } from '../names.ts';
+import { batchHeader, forgetTag, upload, uploadedBytes } from '../prerequisites.ts';
 import { NOTHING } from '../samples.ts';
-import { type HttpSubject, httpRow, type Talk } from '../subject.ts';
+import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';
 
 const REFERENCE = '{reference:ref}';
 const SIZE = 10_000;
@@ -20,19 +20,19 @@ export function bytesRows(names: Names): Row<HttpSubject>[] {
   ];
 }
 
-function row(id: string, about: string, steps: (talk: Talk) => Promise<unknown>): Row<HttpSubject> {
+function row(id: string, about: string, steps: (session: RowSession) => Promise<unknown>): Row<HttpSubject> {
   return httpRow({ id, group: 'bytes', about, level: 'write', steps });
 }
 
 function uploadRows(names: Names): Row<HttpSubject>[] {
   return [
-    row('POST /bytes answer', 'an upload is answered with its reference and its tag', async (talk) => {
-      const answer = await talk.ask(
+    row('POST /bytes answer', 'an upload is answered with its reference and its tag', async (session) => {
+      const answer = await session.ask(
         {
           method: 'POST',
           path: '/bytes',
-          headers: await batchHeader(talk),
-          body: talk.content('answer', 5000),
+          headers: await batchHeader(session),
+          body: session.content('answer', 5000),
         },
         {
           status: 201,
@@ -43,48 +43,52 @@ function uploadRows(names: Names): Row<HttpSubject>[] {
           },
         },
       );
-      forgetTag(talk, answer.headers[names.header('svc-tag')]);
+      forgetTag(session, answer.headers[names.header('svc-tag')]);
     }),
     ...[0, 1, 4096, 4097, 100_000].map((length) =>
-      row(`${length} bytes`, `${length} bytes come out as they went in`, async (talk) => {
-        const data = talk.content(`size ${length}`, length);
-        const reference = await upload(talk, { path: '/bytes', headers: {}, body: data });
-        await talk.ask(
+      row(`${length} bytes`, `${length} bytes come out as they went in`, async (session) => {
+        const data = session.content(`size ${length}`, length);
+        const reference = await upload(session, { path: '/bytes', headers: {}, body: data });
+        await session.ask(
           { path: `/bytes/${reference}` },
           { status: 200, bytes: data, headers: { 'content-length': String(length) } },
         );
       }),
     ),
-    row('same bytes', 'the same bytes have the same reference', async (talk) => {
-      const { reference, data } = await uploadedBytes(talk, 'content', SIZE);
+    row('same bytes', 'the same bytes have the same reference', async (session) => {
+      const { reference, data } = await uploadedBytes(session, 'content', SIZE);
       const request = {
         method: 'POST',
         path: '/bytes',
-        headers: { ...(await batchHeader(talk)), 'svc-redundancy-level': '0' },
+        headers: { ...(await batchHeader(session)), 'svc-redundancy-level': '0' },
         body: data,
       } as const;
-      const answer = await talk.ask(request, { status: 201, json: REFERENCE, values: { reference } });
-      forgetTag(talk, answer.headers[names.header('svc-tag')]);
+      const answer = await session.ask(request, { status: 201, json: REFERENCE, values: { reference } });
+      forgetTag(session, answer.headers[names.header('svc-tag')]);
     }),
-    row('POST /bytes encrypted', 'svc-encrypt gives a reference of 64 bytes, which is read', async (talk) => {
-      const data = talk.content('encrypted', SIZE);
-      const headers = { ...(await batchHeader(talk)), 'svc-encrypt': 'true' };
-      const request = { method: 'POST', path: '/bytes', headers, body: data } as const;
-      const answer = await talk.ask(request, { status: 201, json: '{reference:hex64}' });
-      forgetTag(talk, answer.headers[names.header('svc-tag')]);
-      await talk.ask({ path: `/bytes/${answer.text('reference')}` }, { status: 200, bytes: data });
-    }),
+    row(
+      'POST /bytes encrypted',
+      'svc-encrypt gives a reference of 64 bytes, which is read',
+      async (session) => {
+        const data = session.content('encrypted', SIZE);
+        const headers = { ...(await batchHeader(session)), 'svc-encrypt': 'true' };
+        const request = { method: 'POST', path: '/bytes', headers, body: data } as const;
+        const answer = await session.ask(request, { status: 201, json: '{reference:hex64}' });
+        forgetTag(session, answer.headers[names.header('svc-tag')]);
+        await session.ask({ path: `/bytes/${answer.text('reference')}` }, { status: 200, bytes: data });
+      },
+    ),
     ...['0', '1', '2', '3', '4'].map((level) =>
-      row(`POST /bytes level ${level}`, `content of redundancy level ${level} is read`, async (talk) => {
-        const data = talk.content(`level ${level}`, 20_000);
+      row(`POST /bytes level ${level}`, `content of redundancy level ${level} is read`, async (session) => {
+        const data = session.content(`level ${level}`, 20_000);
         const headers = { 'svc-redundancy-level': level };
-        const reference = await upload(talk, { path: '/bytes', headers, body: data });
-        await talk.ask({ path: `/bytes/${reference}` }, { status: 200, bytes: data });
+        const reference = await upload(session, { path: '/bytes', headers, body: data });
+        await session.ask({ path: `/bytes/${reference}` }, { status: 200, bytes: data });
       }),
     ),
-    row('default level', `content without a level has level ${names.either('0', '1')}`, async (talk) => {
-      const data = talk.content('default level', SIZE);
-      const reference = await upload(talk, {
+    row('default level', `content without a level has level ${names.either('0', '1')}`, async (session) => {
+      const data = session.content('default level', SIZE);
+      const reference = await upload(session, {
         path: '/bytes',
         headers: { 'svc-redundancy-level': names.either('0', '1') },
         body: data,
@@ -92,37 +96,37 @@ function uploadRows(names: Names): Row<HttpSubject>[] {
       const request = {
         method: 'POST',
         path: '/bytes',
-        headers: await batchHeader(talk),
+        headers: await batchHeader(session),
         body: data,
       } as const;
-      const answer = await talk.ask(request, { status: 201, values: { reference } });
-      forgetTag(talk, answer.headers[names.header('svc-tag')]);
+      const answer = await session.ask(request, { status: 201, values: { reference } });
+      forgetTag(session, answer.headers[names.header('svc-tag')]);
     }),
-    row('POST /bytes direct', 'a direct upload has no tag', async (talk) => {
-      await connected(talk);
-      const headers = { ...(await batchHeader(talk)), 'svc-deferred-upload': 'false' };
-      await talk.ask(
-        { method: 'POST', path: '/bytes', headers, body: talk.content('direct', 5000) },
+    row('POST /bytes direct', 'a direct upload has no tag', async (session) => {
+      await connected(session);
+      const headers = { ...(await batchHeader(session)), 'svc-deferred-upload': 'false' };
+      await session.ask(
+        { method: 'POST', path: '/bytes', headers, body: session.content('direct', 5000) },
         { status: 201, json: REFERENCE, headers: { 'svc-tag': null } },
       );
     }),
-    row('POST /bytes pinned', 'svc-pin pins what is uploaded', async (talk) => {
-      const body = talk.content('pinned', 5000);
-      const reference = await upload(talk, { path: '/bytes', headers: { 'svc-pin': 'true' }, body });
-      talk.later(`pin of ${reference}`, { method: 'DELETE', path: `/pins/${reference}` });
-      await talk.ask({ path: `/pins/${reference}` }, { status: 200, values: { reference } });
+    row('POST /bytes pinned', 'svc-pin pins what is uploaded', async (session) => {
+      const body = session.content('pinned', 5000);
+      const reference = await upload(session, { path: '/bytes', headers: { 'svc-pin': 'true' }, body });
+      session.later(`pin of ${reference}`, { method: 'DELETE', path: `/pins/${reference}` });
+      await session.ask({ path: `/pins/${reference}` }, { status: 200, values: { reference } });
     }),
-    row('POST /bytes tagged', 'an upload with a tag counts on it', async (talk) => {
-      const { text } = await talk.ask({ method: 'POST', path: '/tags' }, { status: 201 });
+    row('POST /bytes tagged', 'an upload with a tag counts on it', async (session) => {
+      const { text } = await session.ask({ method: 'POST', path: '/tags' }, { status: 201 });
       const uid = text('uid');
-      forgetTag(talk, uid);
-      const headers = { ...(await batchHeader(talk)), 'svc-tag': uid, 'svc-redundancy-level': '0' };
-      const body = talk.content('tagged', 5000);
-      const answer = await talk.ask(
+      forgetTag(session, uid);
+      const headers = { ...(await batchHeader(session)), 'svc-tag': uid, 'svc-redundancy-level': '0' };
+      const body = session.content('tagged', 5000);
+      const answer = await session.ask(
         { method: 'POST', path: '/bytes', headers, body },
         { status: 201, json: REFERENCE, headers: { 'svc-tag': uid } },
       );
-      await talk.ask(
+      await session.ask(
         { path: `/tags/${uid}` },
         { status: 200, values: { split: 3, address: answer.text('reference') } },
       );
@@ -130,50 +134,54 @@ function uploadRows(names: Names): Row<HttpSubject>[] {
     ...(names.isSwarm
       ? []
       : [
-          row('names of the other dialect', 'headers of the other family are read', async (talk) => {
-            const { 'svc-postage-batch-id': batch = '' } = await batchHeader(talk);
+          row('names of the other dialect', 'headers of the other family are read', async (session) => {
+            const { 'svc-postage-batch-id': batch = '' } = await batchHeader(session);
             const headers = { 'swarm-postage-batch-id': batch };
-            const body = talk.content('other names', 100);
-            const answer = await talk.ask(
+            const body = session.content('other names', 100);
+            const answer = await session.ask(
               { method: 'POST', path: '/bytes', headers, body },
               { status: 201, json: REFERENCE },
             );
-            forgetTag(talk, answer.headers['svc-tag']);
+            forgetTag(session, answer.headers['svc-tag']);
           }),
         ]),
   ];
 }
 
 /** @throws NotApplicable when no peer could take a chunk */
-async function connected(talk: Talk): Promise<void> {
-  talk.needs('second');
-  await talk.ask({ path: '/peers' }, { status: 200, json: '{peers:any}' });
+async function connected(session: RowSession): Promise<void> {
+  session.needs('second');
+  await session.ask({ path: '/peers' }, { status: 200, json: '{peers:any}' });
 }
 
 function downloadRows(): Row<HttpSubject>[] {
-  const stored = (talk: Talk) => uploadedBytes(talk, 'content', SIZE);
+  const stored = (session: RowSession) => uploadedBytes(session, 'content', SIZE);
   return [
-    row('GET /bytes headers', 'a download tells type, length, ranges, reference and time', async (talk) => {
-      const { reference, data } = await stored(talk);
-      await talk.ask(
-        { path: `/bytes/${reference}` },
-        {
-          status: 200,
-          bytes: data,
-          headers: {
-            'content-type': 'application/octet-stream',
-            'content-length': String(SIZE),
-            'accept-ranges': 'bytes',
-            etag: `"${reference}"`,
-            'last-modified': ANY_DATE,
-            'access-control-expose-headers': /content-disposition/i,
+    row(
+      'GET /bytes headers',
+      'a download tells type, length, ranges, reference and time',
+      async (session) => {
+        const { reference, data } = await stored(session);
+        await session.ask(
+          { path: `/bytes/${reference}` },
+          {
+            status: 200,
+            bytes: data,
+            headers: {
+              'content-type': 'application/octet-stream',
+              'content-length': String(SIZE),
+              'accept-ranges': 'bytes',
+              etag: `"${reference}"`,
+              'last-modified': ANY_DATE,
+              'access-control-expose-headers': /content-disposition/i,
+            },
           },
-        },
-      );
-    }),
-    row('HEAD /bytes headers', 'HEAD tells type and length', async (talk) => {
-      const { reference } = await stored(talk);
-      await talk.ask(
+        );
+      },
+    ),
+    row('HEAD /bytes headers', 'HEAD tells type and length', async (session) => {
+      const { reference } = await stored(session);
+      await session.ask(
         { method: 'HEAD', path: `/bytes/${reference}` },
         {
           status: 200,
@@ -186,21 +194,21 @@ function downloadRows(): Row<HttpSubject>[] {
         },
       );
     }),
-    row('HEAD /bytes level 1', 'HEAD tells the length of content with parities', async (talk) => {
-      const body = talk.content('level 1 length', SIZE);
-      const reference = await upload(talk, {
+    row('HEAD /bytes level 1', 'HEAD tells the length of content with parities', async (session) => {
+      const body = session.content('level 1 length', SIZE);
+      const reference = await upload(session, {
         path: '/bytes',
         headers: { 'svc-redundancy-level': '1' },
         body,
       });
-      await talk.ask(
+      await session.ask(
         { method: 'HEAD', path: `/bytes/${reference}` },
         { status: 200, empty: true, headers: { 'content-length': String(SIZE) } },
       );
     }),
-    row('GET /v1/bytes', 'content is served below /v1', async (talk) => {
-      const { reference, data } = await stored(talk);
-      await talk.ask({ path: `/v1/bytes/${reference}` }, { status: 200, bytes: data });
+    row('GET /v1/bytes', 'content is served below /v1', async (session) => {
+      const { reference, data } = await stored(session);
+      await session.ask({ path: `/v1/bytes/${reference}` }, { status: 200, bytes: data });
     }),
     ...[
       { 'svc-cache': 'false' },
@@ -215,40 +223,43 @@ function downloadRows(): Row<HttpSubject>[] {
       row(
         `GET /bytes ${Object.entries(headers).join('')}`,
         `${JSON.stringify(headers)} changes nothing of content`,
-        async (talk) => {
-          const { reference, data } = await stored(talk);
-          await talk.ask({ path: `/bytes/${reference}`, headers }, { status: 200, bytes: data });
+        async (session) => {
+          const { reference, data } = await stored(session);
+          await session.ask({ path: `/bytes/${reference}`, headers }, { status: 200, bytes: data });
         },
       ),
     ),
-    row('GET /bytes timeout', 'a time-out that is no duration is refused', async (talk) => {
-      const { reference } = await stored(talk);
+    row('GET /bytes timeout', 'a time-out that is no duration is refused', async (session) => {
+      const { reference } = await stored(session);
       const headers = { 'svc-chunk-retrieval-timeout': 'x' };
-      await talk.ask(
+      await session.ask(
         { path: `/bytes/${reference}`, headers },
         { status: 400, message: 'could not parse headers' },
       );
     }),
-    row('GET /bytes second', 'content is read through another node', async (talk) => {
-      talk.needs('second');
-      const { reference, data } = await stored(talk);
-      await talk.until({ place: 'second', path: `/bytes/${reference}` }, { status: 200, bytes: data });
+    row('GET /bytes second', 'content is read through another node', async (session) => {
+      session.needs('second');
+      const { reference, data } = await stored(session);
+      await session.until({ place: 'second', path: `/bytes/${reference}` }, { status: 200, bytes: data });
     }),
     httpRow({
       id: 'GET /bytes missing',
       group: 'bytes',
       about: 'content that nobody has is not found',
       level: 'read',
-      steps: (talk) =>
-        talk.ask({ path: `/bytes/${talk.hex('missing')}` }, { status: 404, message: 'Not Found' }),
+      steps: (session) =>
+        session.ask({ path: `/bytes/${session.hex('missing')}` }, { status: 404, message: 'Not Found' }),
     }),
     httpRow({
       id: 'HEAD /bytes missing',
       group: 'bytes',
       about: 'HEAD of content that nobody has is not found',
       level: 'read',
-      steps: (talk) =>
-        talk.ask({ method: 'HEAD', path: `/bytes/${talk.hex('missing')}` }, { status: 404, empty: true }),
+      steps: (session) =>
+        session.ask(
+          { method: 'HEAD', path: `/bytes/${session.hex('missing')}` },
+          { status: 404, empty: true },
+        ),
     }),
   ];
 }
@@ -296,14 +307,14 @@ function rangeRows(): Row<HttpSubject>[] {
   ];
   return [
     ...table.map(([range, about, expected]) =>
-      row(`range ${range}`, about, async (talk) => {
-        const { reference, data } = await uploadedBytes(talk, 'content', SIZE);
-        await talk.ask({ path: `/bytes/${reference}`, headers: { range } }, expected(data));
+      row(`range ${range}`, about, async (session) => {
+        const { reference, data } = await uploadedBytes(session, 'content', SIZE);
+        await session.ask({ path: `/bytes/${reference}`, headers: { range } }, expected(data));
       }),
     ),
-    row('range bytes=0-4,10-14', 'two ranges come as two parts', async (talk) => {
-      const { reference } = await uploadedBytes(talk, 'content', SIZE);
-      await talk.ask(
+    row('range bytes=0-4,10-14', 'two ranges come as two parts', async (session) => {
+      const { reference } = await uploadedBytes(session, 'content', SIZE);
+      await session.ask(
         { path: `/bytes/${reference}`, headers: { range: 'bytes=0-4,10-14' } },
         {
           status: 206,
@@ -312,21 +323,21 @@ function rangeRows(): Row<HttpSubject>[] {
         },
       );
     }),
-    row('range of nothing', 'a range of empty content is the whole', async (talk) => {
-      const reference = await upload(talk, { path: '/bytes', headers: {}, body: new Uint8Array(0) });
-      await talk.ask(
+    row('range of nothing', 'a range of empty content is the whole', async (session) => {
+      const reference = await upload(session, { path: '/bytes', headers: {}, body: new Uint8Array(0) });
+      await session.ask(
         { path: `/bytes/${reference}`, headers: { range: 'bytes=5-' } },
         { status: 200, bytes: new Uint8Array(0) },
       );
     }),
-    row('range of HEAD', 'HEAD has no ranges', async (talk) => {
-      const { reference } = await uploadedBytes(talk, 'content', SIZE);
+    row('range of HEAD', 'HEAD has no ranges', async (session) => {
+      const { reference } = await uploadedBytes(session, 'content', SIZE);
       const request = {
         method: 'HEAD',
         path: `/bytes/${reference}`,
         headers: { range: 'bytes=0-5' },
       } as const;
-      await talk.ask(request, { status: 200, empty: true, headers: { 'content-length': String(SIZE) } });
+      await session.ask(request, { status: 200, empty: true, headers: { 'content-length': String(SIZE) } });
     }),
   ];
 }
@@ -374,9 +385,9 @@ function conditionRows(): Row<HttpSubject>[] {
     ],
   ];
   return table.map(([id, headers, expected]) =>
-    row(id, `a download with ${id}`, async (talk) => {
-      const { reference, data } = await uploadedBytes(talk, 'content', SIZE);
-      await talk.ask({ path: `/bytes/${reference}`, headers: headers(`"${reference}"`) }, expected(data));
+    row(id, `a download with ${id}`, async (session) => {
+      const { reference, data } = await uploadedBytes(session, 'content', SIZE);
+      await session.ask({ path: `/bytes/${reference}`, headers: headers(`"${reference}"`) }, expected(data));
     }),
   );
 }
@@ -385,7 +396,9 @@ function conditionRows(): Row<HttpSubject>[] {
 function refusedUploads(names: Names): Row<HttpSubject>[] {
   const batch = 'svc-postage-batch-id';
   const post = (id: string, about: string, headers: Record<string, string>, expected: Expectation) =>
-    row(id, about, (talk) => talk.ask({ method: 'POST', path: '/bytes', headers, body: 'x' }, expected));
+    row(id, about, (session) =>
+      session.ask({ method: 'POST', path: '/bytes', headers, body: 'x' }, expected),
+    );
   return [
     post(
       'unknown batch',

@@ -3,6 +3,8 @@ import { makeCac } from '../../../../node/chunk/cac.ts';
 import { toHex } from '../../../../node/crypto/hex.ts';
 import type { Row } from '../../row.ts';
 import type { Expectation } from '../expectation.ts';
+import type { HttpRequest, Transcript } from '../messages.ts';
+import type { Names } from '../names.ts';
 import {
   batchHeader,
   forgetTag,
@@ -12,11 +14,9 @@ import {
   storedSoc,
   UPDATES,
   upload,
-} from '../made.ts';
-import type { HttpRequest, Transcript } from '../messages.ts';
-import type { Names } from '../names.ts';
+} from '../prerequisites.ts';
 import { NOTHING } from '../samples.ts';
-import { type HttpSubject, httpRow, type Talk } from '../subject.ts';
+import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';
 
 const REFERENCE = '{reference:hex32}';
 const REFUSED_TEXT = 1003;
@@ -27,17 +27,17 @@ export function chunkRows(names: Names): Row<HttpSubject>[] {
 
 const rowIn =
   (group: string) =>
-  (id: string, about: string, steps: (talk: Talk) => Promise<unknown>): Row<HttpSubject> =>
+  (id: string, about: string, steps: (session: RowSession) => Promise<unknown>): Row<HttpSubject> =>
     httpRow({ id, group, about, level: 'write', steps });
 
-function chunkOf(talk: Talk, name: string, length = 1000): { address: string; data: Uint8Array } {
-  const { address, data } = makeCac(BigInt(length), talk.content(name, length));
+function chunkOf(session: RowSession, name: string, length = 1000): { address: string; data: Uint8Array } {
+  const { address, data } = makeCac(BigInt(length), session.content(name, length));
   return { address: toHex(address), data };
 }
 
 /** A chunk that the node has stored, with a tag: so that it waits for no other node. */
-function storedChunk(talk: Talk): Promise<{ address: string; data: Uint8Array }> {
-  return talk.once('chunk', async (setup) => {
+function storedChunk(session: RowSession): Promise<{ address: string; data: Uint8Array }> {
+  return session.once('chunk', async (setup) => {
     const tag = await setup.ask({ method: 'POST', path: '/tags' }, { status: 201 });
     forgetTag(setup, tag.text('uid'));
     const { address, data } = chunkOf(setup, 'chunk');
@@ -49,23 +49,23 @@ function storedChunk(talk: Talk): Promise<{ address: string; data: Uint8Array }>
 function singleRows(names: Names): Row<HttpSubject>[] {
   const row = rowIn('chunks');
   const refused = (id: string, about: string, request: Partial<HttpRequest>, expected: Expectation) =>
-    row(id, about, async (talk) => {
-      const headers = request.headers ?? (await batchHeader(talk));
-      await talk.ask(
+    row(id, about, async (session) => {
+      const headers = request.headers ?? (await batchHeader(session));
+      await session.ask(
         { method: 'POST', path: '/chunks', body: new Uint8Array(100), ...request, headers },
         expected,
       );
     });
   return [
-    row('POST /chunks', 'a chunk is stored under its address', async (talk) => {
-      const tag = await talk.ask({ method: 'POST', path: '/tags' }, { status: 201 });
-      forgetTag(talk, tag.text('uid'));
-      const { address, data } = chunkOf(talk, 'posted');
-      await talk.ask(
+    row('POST /chunks', 'a chunk is stored under its address', async (session) => {
+      const tag = await session.ask({ method: 'POST', path: '/tags' }, { status: 201 });
+      forgetTag(session, tag.text('uid'));
+      const { address, data } = chunkOf(session, 'posted');
+      await session.ask(
         {
           method: 'POST',
           path: '/chunks',
-          headers: { ...(await batchHeader(talk)), 'svc-tag': tag.text('uid') },
+          headers: { ...(await batchHeader(session)), 'svc-tag': tag.text('uid') },
           body: data,
         },
         {
@@ -79,19 +79,19 @@ function singleRows(names: Names): Row<HttpSubject>[] {
     row(
       'POST /chunks direct',
       'without a tag a chunk is pushed at once, and no tag is told',
-      async (talk) => {
-        talk.needs('second');
-        const { address, data } = chunkOf(talk, 'direct chunk');
-        const headers = await batchHeader(talk);
-        await talk.ask(
+      async (session) => {
+        session.needs('second');
+        const { address, data } = chunkOf(session, 'direct chunk');
+        const headers = await batchHeader(session);
+        await session.ask(
           { method: 'POST', path: '/chunks', headers, body: data },
           { status: 201, json: REFERENCE, values: { reference: address }, headers: { 'svc-tag': null } },
         );
       },
     ),
-    row('GET /chunks', 'a chunk comes with its span, as it is stored', async (talk) => {
-      const { address, data } = await storedChunk(talk);
-      await talk.ask(
+    row('GET /chunks', 'a chunk comes with its span, as it is stored', async (session) => {
+      const { address, data } = await storedChunk(session);
+      await session.ask(
         { path: `/chunks/${address}` },
         {
           status: 200,
@@ -104,40 +104,46 @@ function singleRows(names: Names): Row<HttpSubject>[] {
         },
       );
     }),
-    row('GET /chunks range', 'chunks have no ranges', async (talk) => {
-      const { address, data } = await storedChunk(talk);
-      await talk.ask(
+    row('GET /chunks range', 'chunks have no ranges', async (session) => {
+      const { address, data } = await storedChunk(session);
+      await session.ask(
         { path: `/chunks/${address}`, headers: { range: 'bytes=0-1' } },
         { status: 200, bytes: data },
       );
     }),
-    row('HEAD /chunks', 'a chunk that is here is present', async (talk) => {
-      const { address } = await storedChunk(talk);
+    row('HEAD /chunks', 'a chunk that is here is present', async (session) => {
+      const { address } = await storedChunk(session);
       // Once pushed, it is gone until pull syncing brings it back.
-      await talk.until({ method: 'HEAD', path: `/chunks/${address}` }, { status: 200, empty: true });
+      await session.until({ method: 'HEAD', path: `/chunks/${address}` }, { status: 200, empty: true });
     }),
-    row('GET /chunks debug', 'presence is told on the debug interface', async (talk) => {
-      talk.needs('debug');
-      const { address } = await storedChunk(talk);
-      await talk.ask({ place: 'debug', path: `/chunks/${address}` }, { status: 200, message: 'OK' });
-      await talk.ask({ place: 'debug', path: `/chunks/${NOTHING}` }, { status: 404, message: 'Not Found' });
+    row('GET /chunks debug', 'presence is told on the debug interface', async (session) => {
+      session.needs('debug');
+      const { address } = await storedChunk(session);
+      await session.ask({ place: 'debug', path: `/chunks/${address}` }, { status: 200, message: 'OK' });
+      await session.ask(
+        { place: 'debug', path: `/chunks/${NOTHING}` },
+        { status: 404, message: 'Not Found' },
+      );
     }),
     httpRow({
       id: 'HEAD /chunks missing',
       group: 'chunks',
       about: 'a chunk that is not here is absent',
       level: 'read',
-      steps: (talk) =>
-        talk.ask({ method: 'HEAD', path: `/chunks/${talk.hex('no chunk')}` }, { status: 404, empty: true }),
+      steps: (session) =>
+        session.ask(
+          { method: 'HEAD', path: `/chunks/${session.hex('no chunk')}` },
+          { status: 404, empty: true },
+        ),
     }),
     httpRow({
       id: 'GET /chunks missing',
       group: 'chunks',
       about: 'a chunk that nobody has is not found',
       level: 'read',
-      steps: (talk) =>
-        talk.ask(
-          { path: `/chunks/${talk.hex('no chunk')}` },
+      steps: (session) =>
+        session.ask(
+          { path: `/chunks/${session.hex('no chunk')}` },
           names.either<Expectation>(
             { status: 404, message: 'chunk not found' },
             // Network failures are reported, too.
@@ -231,22 +237,22 @@ function streamRows(names: Names): Row<HttpSubject>[] {
         ? undefined
         : `answered ${refused?.status ?? 'with an open socket'} ${told}, expected ${status} ${message}`;
     };
-  const tagged = async (talk: Talk) => {
-    const tag = await talk.ask({ method: 'POST', path: '/tags' }, { status: 201 });
-    forgetTag(talk, tag.text('uid'));
-    return { ...(await batchHeader(talk)), 'svc-tag': tag.text('uid') };
+  const tagged = async (session: RowSession) => {
+    const tag = await session.ask({ method: 'POST', path: '/tags' }, { status: 201 });
+    forgetTag(session, tag.text('uid'));
+    return { ...(await batchHeader(session)), 'svc-tag': tag.text('uid') };
   };
   return [
-    row('GET /chunks/stream', 'each chunk is acknowledged once, in order', async (talk) => {
-      const headers = await tagged(talk);
-      const messages = Array.from({ length: 20 }, (_, i) => chunkOf(talk, `streamed ${i}`).data);
-      await talk.converse({ path: '/chunks/stream', headers, messages, expected: 20 }, acknowledged(20));
-      const { address } = chunkOf(talk, 'streamed 19');
-      await talk.until({ method: 'HEAD', path: `/chunks/${address}` }, { status: 200, empty: true });
+    row('GET /chunks/stream', 'each chunk is acknowledged once, in order', async (session) => {
+      const headers = await tagged(session);
+      const messages = Array.from({ length: 20 }, (_, i) => chunkOf(session, `streamed ${i}`).data);
+      await session.converse({ path: '/chunks/stream', headers, messages, expected: 20 }, acknowledged(20));
+      const { address } = chunkOf(session, 'streamed 19');
+      await session.until({ method: 'HEAD', path: `/chunks/${address}` }, { status: 200, empty: true });
     }),
-    row('GET /chunks/stream text', 'a text message ends the stream with 1003', async (talk) => {
-      const headers = await tagged(talk);
-      await talk.converse(
+    row('GET /chunks/stream text', 'a text message ends the stream with 1003', async (session) => {
+      const headers = await tagged(session);
+      await session.converse(
         { path: '/chunks/stream', headers, messages: ['hello'], expected: 0 },
         ({ closed, closedReason }) =>
           closed === REFUSED_TEXT && closedReason === 'invalid message'
@@ -254,19 +260,22 @@ function streamRows(names: Names): Row<HttpSubject>[] {
             : `${closed === undefined ? 'not opened, or not closed' : `closed with ${closed} ${closedReason}`}, expected ${REFUSED_TEXT} invalid message`,
       );
     }),
-    row('GET /chunks/stream unknown batch', 'a batch must be known before the socket opens', (talk) =>
-      talk.converse(
+    row('GET /chunks/stream unknown batch', 'a batch must be known before the socket opens', (session) =>
+      session.converse(
         { path: '/chunks/stream', headers: { 'svc-postage-batch-id': NOTHING }, expected: 0 },
         refusedAs(404, 'batch with id not found'),
       ),
     ),
-    row('GET /chunks/stream unknown tag', 'a tag must be known before the socket opens', async (talk) => {
-      const headers = { ...(await batchHeader(talk)), 'svc-tag': '4294967295' };
-      await talk.converse({ path: '/chunks/stream', headers, expected: 0 }, refusedAs(404, 'tag not found'));
+    row('GET /chunks/stream unknown tag', 'a tag must be known before the socket opens', async (session) => {
+      const headers = { ...(await batchHeader(session)), 'svc-tag': '4294967295' };
+      await session.converse(
+        { path: '/chunks/stream', headers, expected: 0 },
+        refusedAs(404, 'tag not found'),
+      );
     }),
-    row('GET /chunks/stream plain', 'what is no upgrade is refused', async (talk) => {
-      const request = { path: '/chunks/stream', headers: await batchHeader(talk) };
-      await talk.ask(request, {
+    row('GET /chunks/stream plain', 'what is no upgrade is refused', async (session) => {
+      const request = { path: '/chunks/stream', headers: await batchHeader(session) };
+      await session.ask(request, {
         status: 400,
         text: /upgrade failed/,
         headers: { 'sec-websocket-version': '13' },
@@ -279,21 +288,21 @@ function envelopeRows(): Row<HttpSubject>[] {
   const row = rowIn('envelopes');
   const SHAPE = '{issuer:text,index:hex8,timestamp:hex8,signature:hex65}';
   return [
-    row('POST /envelope', 'a stamp comes as its parts, and one chunk keeps its place', async (talk) => {
+    row('POST /envelope', 'a stamp comes as its parts, and one chunk keeps its place', async (session) => {
       const request = {
         method: 'POST',
-        path: `/envelope/${talk.hex('enveloped')}`,
-        headers: await batchHeader(talk),
+        path: `/envelope/${session.hex('enveloped')}`,
+        headers: await batchHeader(session),
       } as const;
-      const { member } = await talk.ask(request, { status: 201, json: SHAPE });
-      await talk.ask(request, {
+      const { member } = await session.ask(request, { status: 201, json: SHAPE });
+      await session.ask(request, {
         status: 201,
         json: SHAPE,
         values: { index: member('index'), issuer: member('issuer') },
       });
     }),
-    row('POST /envelope unknown batch', 'a batch must be known', (talk) =>
-      talk.ask(
+    row('POST /envelope unknown batch', 'a batch must be known', (session) =>
+      session.ask(
         { method: 'POST', path: `/envelope/${NOTHING}`, headers: { 'svc-postage-batch-id': NOTHING } },
         { status: 404, message: 'batch with id not found' },
       ),
@@ -309,29 +318,29 @@ function ownerRows(): Row<HttpSubject>[] {
     change: (soc: SignedChunk) => Partial<SignedChunk>,
     expected: Expectation,
   ) =>
-    row(id, about, async (talk) => {
-      const soc = signedByOwner(talk, id);
+    row(id, about, async (session) => {
+      const soc = signedByOwner(session, id);
       const { path, signature, body } = { ...soc, ...change(soc) };
-      const headers = await batchHeader(talk);
-      await talk.ask({ method: 'POST', path: `${path}?sig=${signature}`, headers, body }, expected);
+      const headers = await batchHeader(session);
+      await session.ask({ method: 'POST', path: `${path}?sig=${signature}`, headers, body }, expected);
     });
   return [
-    row('POST /soc', 'is stored under owner and id', async (talk) => {
-      talk.needs('second');
-      const soc = signedByOwner(talk, 'posted');
-      await talk.ask(
+    row('POST /soc', 'is stored under owner and id', async (session) => {
+      session.needs('second');
+      const soc = signedByOwner(session, 'posted');
+      await session.ask(
         {
           method: 'POST',
           path: `${soc.path}?sig=${soc.signature}`,
-          headers: await batchHeader(talk),
+          headers: await batchHeader(session),
           body: soc.body,
         },
         { status: 201, json: REFERENCE, values: { reference: soc.address } },
       );
     }),
-    row('GET /soc', 'comes without its span, with its signature', async (talk) => {
-      const { path, body, signature } = await storedSoc(talk);
-      await talk.until(
+    row('GET /soc', 'comes without its span, with its signature', async (session) => {
+      const { path, body, signature } = await storedSoc(session);
+      await session.until(
         { path },
         {
           status: 200,
@@ -344,9 +353,9 @@ function ownerRows(): Row<HttpSubject>[] {
         },
       );
     }),
-    row('GET /soc root chunk', 'the wrapped chunk comes with its span, without ranges', async (talk) => {
-      const { path, body, signature } = await storedSoc(talk);
-      await talk.until(
+    row('GET /soc root chunk', 'the wrapped chunk comes with its span, without ranges', async (session) => {
+      const { path, body, signature } = await storedSoc(session);
+      await session.until(
         { path, headers: { 'svc-only-root-chunk': 'true', range: 'bytes=0-1' } },
         { status: 200, bytes: body, headers: { 'svc-soc-signature': signature, etag: null } },
       );
@@ -356,9 +365,9 @@ function ownerRows(): Row<HttpSubject>[] {
       group: 'single-owner chunks',
       about: 'what nobody has stored is not found',
       level: 'read',
-      steps: (talk) =>
-        talk.ask(
-          { path: `/soc/${talk.hex('nobody', 20)}/${talk.hex('id')}` },
+      steps: (session) =>
+        session.ask(
+          { path: `/soc/${session.hex('nobody', 20)}/${session.hex('id')}` },
           { status: 404, message: 'requested chunk cannot be retrieved' },
         ),
     }),
@@ -393,10 +402,10 @@ function feedRows(names: Names): Row<HttpSubject>[] {
     row(
       'GET /feeds',
       'the latest update comes with its index, the next one and its signature',
-      async (talk) => {
-        const { path, updates } = await storedFeed(talk);
+      async (session) => {
+        const { path, updates } = await storedFeed(session);
         const last = updates[UPDATES - 1];
-        await talk.until(
+        await session.until(
           { path },
           {
             status: 200,
@@ -412,9 +421,9 @@ function feedRows(names: Names): Row<HttpSubject>[] {
         );
       },
     ),
-    row('GET /feeds root chunk', 'the chunk of the update comes with its span', async (talk) => {
-      const { path, updates } = await storedFeed(talk);
-      await talk.until(
+    row('GET /feeds root chunk', 'the chunk of the update comes with its span', async (session) => {
+      const { path, updates } = await storedFeed(session);
+      await session.until(
         { path, headers: { 'svc-only-root-chunk': 'true' } },
         {
           status: 200,
@@ -423,11 +432,11 @@ function feedRows(names: Names): Row<HttpSubject>[] {
         },
       );
     }),
-    row('POST /feeds', 'a manifest of the feed is stored, and files are read through it', async (talk) => {
-      const { path } = await storedFeed(talk);
-      const reference = await upload(talk, { path, headers: {}, body: '' });
+    row('POST /feeds', 'a manifest of the feed is stored, and files are read through it', async (session) => {
+      const { path } = await storedFeed(session);
+      const reference = await upload(session, { path, headers: {}, body: '' });
       // Its update is no collection, so that only the look-up can be observed.
-      await talk.until(
+      await session.until(
         { path: `/svc/${reference}/` },
         { status: 404, json: '{code:int,message:text}', message: 'address not found or incorrect' },
       );
@@ -437,9 +446,9 @@ function feedRows(names: Names): Row<HttpSubject>[] {
       group: 'feeds',
       about: 'a feed without an update is not found',
       level: 'read',
-      steps: (talk) =>
-        talk.ask(
-          { path: `/feeds/${talk.hex('nobody', 20)}/${talk.hex('no topic')}` },
+      steps: (session) =>
+        session.ask(
+          { path: `/feeds/${session.hex('nobody', 20)}/${session.hex('no topic')}` },
           { status: 404, message: /^(no update found|lookup at failed)$/ },
         ),
     }),
@@ -451,21 +460,24 @@ function feedRows(names: Names): Row<HttpSubject>[] {
             group: 'feeds',
             about: 'the only type is sequence, in any case',
             level: 'read',
-            steps: async (talk) => {
-              const path = `/feeds/${talk.hex('nobody', 20)}/${talk.hex('no topic')}`;
-              await talk.ask({ path: `${path}?type=epoch` }, { status: 404, message: 'feed type not found' });
-              await talk.ask(
+            steps: async (session) => {
+              const path = `/feeds/${session.hex('nobody', 20)}/${session.hex('no topic')}`;
+              await session.ask(
+                { path: `${path}?type=epoch` },
+                { status: 404, message: 'feed type not found' },
+              );
+              await session.ask(
                 { path: `${path}?type=Sequence` },
                 { status: 404, message: /^(no update found|lookup at failed)$/ },
               );
             },
           }),
         ]),
-    row('POST /feeds owner', 'an owner of zeros is missing', async (talk) => {
+    row('POST /feeds owner', 'an owner of zeros is missing', async (session) => {
       const path = `/feeds/${'00'.repeat(20)}/${NOTHING}`;
       const reasons = [{ field: 'owner', error: 'want required:' }];
-      await talk.ask(
-        { method: 'POST', path, headers: await batchHeader(talk) },
+      await session.ask(
+        { method: 'POST', path, headers: await batchHeader(session) },
         { status: 400, message: 'invalid path params', reasons },
       );
     }),

@@ -3,12 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type TreeFile, tarOf } from '../../../base/tree.ts';
 import type { Row } from '../../row.ts';
 import type { Expectation } from '../expectation.ts';
-import { batchHeader, forgetTag, upload, uploadedBytes } from '../made.ts';
 import type { HttpRequest } from '../messages.ts';
 import type { Names } from '../names.ts';
+import { batchHeader, forgetTag, upload, uploadedBytes } from '../prerequisites.ts';
 import { ROUTES } from '../routes.ts';
 import { NOTHING } from '../samples.ts';
-import { type HttpSubject, httpRow, type Talk } from '../subject.ts';
+import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';
 
 const TAR = { 'content-type': 'application/x-tar', 'svc-collection': 'true' };
 const HISTORY_STEP_MS = 1100;
@@ -27,11 +27,11 @@ export function fileRows(names: Names): Row<HttpSubject>[] {
 
 const rowIn =
   (group: string) =>
-  (id: string, about: string, steps: (talk: Talk) => Promise<unknown>): Row<HttpSubject> =>
+  (id: string, about: string, steps: (session: RowSession) => Promise<unknown>): Row<HttpSubject> =>
     httpRow({ id, group, about, level: 'write', steps });
 
-function textFile(talk: Talk): Promise<string> {
-  return talk.once('file', (setup) =>
+function textFile(session: RowSession): Promise<string> {
+  return session.once('file', (setup) =>
     upload(setup, {
       path: '/svc?name=a%20b.txt',
       headers: { 'content-type': 'text/plain; charset=utf-8' },
@@ -49,67 +49,70 @@ function singleRows(names: Names): Row<HttpSubject>[] {
     etag: /^"[0-9a-f]{64}"$/,
   };
   const bad = (id: string, about: string, request: Partial<HttpRequest>, expected: Expectation) =>
-    row(id, about, async (talk) => {
-      const headers = { ...(await batchHeader(talk)), ...request.headers };
-      await talk.ask({ method: 'POST', path: '/svc', ...request, headers }, expected);
+    row(id, about, async (session) => {
+      const headers = { ...(await batchHeader(session)), ...request.headers };
+      await session.ask({ method: 'POST', path: '/svc', ...request, headers }, expected);
     });
   return [
-    row('POST /svc', 'a file is answered with its reference, tag and ETag', async (talk) => {
-      const headers = { ...(await batchHeader(talk)), 'content-type': 'text/plain' };
-      const answer = await talk.ask(
-        { method: 'POST', path: '/svc?name=x.txt', headers, body: talk.content('file', 100) },
+    row('POST /svc', 'a file is answered with its reference, tag and ETag', async (session) => {
+      const headers = { ...(await batchHeader(session)), 'content-type': 'text/plain' };
+      const answer = await session.ask(
+        { method: 'POST', path: '/svc?name=x.txt', headers, body: session.content('file', 100) },
         {
           status: 201,
           json: '{reference:hex32}',
           headers: { 'svc-tag': /^[1-9]\d*$/, etag: /^"[0-9a-f]{64}"$/ },
         },
       );
-      forgetTag(talk, answer.headers[names.header('svc-tag')]);
+      forgetTag(session, answer.headers[names.header('svc-tag')]);
     }),
-    row('GET /svc/ file', 'a file comes with its name and type', async (talk) => {
-      const reference = await textFile(talk);
-      await talk.ask(
+    row('GET /svc/ file', 'a file comes with its name and type', async (session) => {
+      const reference = await textFile(session);
+      await session.ask(
         { path: `/svc/${reference}/` },
         { status: 200, text: 'hello', headers: { ...served, 'accept-ranges': 'bytes' } },
       );
     }),
-    row('HEAD /svc/ file', 'HEAD tells the same', async (talk) => {
-      const reference = await textFile(talk);
-      await talk.ask(
+    row('HEAD /svc/ file', 'HEAD tells the same', async (session) => {
+      const reference = await textFile(session);
+      await session.ask(
         { method: 'HEAD', path: `/svc/${reference}/` },
         { status: 200, empty: true, headers: served },
       );
     }),
-    row('GET /svc/ by name', 'a file is read by its name', async (talk) => {
-      await talk.ask({ path: `/svc/${await textFile(talk)}/a%20b.txt` }, { status: 200, text: 'hello' });
+    row('GET /svc/ by name', 'a file is read by its name', async (session) => {
+      await session.ask(
+        { path: `/svc/${await textFile(session)}/a%20b.txt` },
+        { status: 200, text: 'hello' },
+      );
     }),
-    row('GET /svc/ range', 'files have ranges', async (talk) => {
-      const request = { path: `/svc/${await textFile(talk)}/`, headers: { range: 'bytes=1-3' } };
-      await talk.ask(request, { status: 206, text: 'ell', headers: { 'content-range': 'bytes 1-3/5' } });
+    row('GET /svc/ range', 'files have ranges', async (session) => {
+      const request = { path: `/svc/${await textFile(session)}/`, headers: { range: 'bytes=1-3' } };
+      await session.ask(request, { status: 206, text: 'ell', headers: { 'content-range': 'bytes 1-3/5' } });
     }),
     row(
       'GET /svc without slash',
       names.either('is served at once', 'is sent to the path with a slash'),
-      async (talk) => {
-        const reference = await textFile(talk);
+      async (session) => {
+        const reference = await textFile(session);
         const moved = { status: 308, headers: { location: /\/$/ } };
         const here = { status: 200, text: 'hello', headers: { vary: /accept/i } };
-        await talk.ask({ path: `/svc/${reference}` }, names.either<Expectation>(here, moved));
+        await session.ask({ path: `/svc/${reference}` }, names.either<Expectation>(here, moved));
       },
     ),
-    row('GET /svc without slash, query', 'a redirect keeps the query', async (talk) => {
-      const request = { path: `/svc/${await textFile(talk)}?a=b`, headers: { accept: 'text/html' } };
-      await talk.ask(request, { status: 308, headers: { location: /\/\?a=b$/ } });
+    row('GET /svc without slash, query', 'a redirect keeps the query', async (session) => {
+      const request = { path: `/svc/${await textFile(session)}?a=b`, headers: { accept: 'text/html' } };
+      await session.ask(request, { status: 308, headers: { location: /\/\?a=b$/ } });
     }),
-    row('GET /svc/ unknown path', 'a path that is not in the collection is not found', async (talk) => {
-      await talk.ask(
-        { path: `/svc/${await textFile(talk)}/other` },
+    row('GET /svc/ unknown path', 'a path that is not in the collection is not found', async (session) => {
+      await session.ask(
+        { path: `/svc/${await textFile(session)}/other` },
         { status: 404, message: 'path address not found' },
       );
     }),
-    row('GET /svc/ of bytes', 'bytes are no collection', async (talk) => {
-      const { reference } = await uploadedBytes(talk, 'content', 10_000);
-      await talk.ask(
+    row('GET /svc/ of bytes', 'bytes are no collection', async (session) => {
+      const { reference } = await uploadedBytes(session, 'content', 10_000);
+      await session.ask(
         { path: `/svc/${reference}/` },
         { status: 404, message: 'address not found or incorrect' },
       );
@@ -119,9 +122,9 @@ function singleRows(names: Names): Row<HttpSubject>[] {
       group: 'files',
       about: 'a reference that nobody has is not found',
       level: 'read',
-      steps: (talk) =>
-        talk.ask(
-          { path: `/svc/${talk.hex('no file')}/` },
+      steps: (session) =>
+        session.ask(
+          { path: `/svc/${session.hex('no file')}/` },
           { status: 404, message: 'address not found or incorrect' },
         ),
     }),
@@ -174,30 +177,30 @@ const SITE: readonly TreeFile[] = [
 
 function collectionRows(names: Names): Row<HttpSubject>[] {
   const row = rowIn('collections');
-  const site = (talk: Talk) =>
-    talk.once('site', async (setup) => {
+  const site = (session: RowSession) =>
+    session.once('site', async (setup) => {
       const headers = { ...TAR, 'svc-index-document': 'index.html', 'svc-error-document': 'error.html' };
       return upload(setup, { path: '/svc', headers, body: await tarOf(SITE) });
     });
   const read = (id: string, about: string, path: string, expected: Expectation) =>
-    row(id, about, async (talk) => talk.ask({ path: `/svc/${await site(talk)}/${path}` }, expected));
+    row(id, about, async (session) => session.ask({ path: `/svc/${await site(session)}/${path}` }, expected));
   return [
     row(
       'POST /svc collection',
       names.either('a collection has an ETag', 'a collection has no ETag'),
-      async (talk) => {
-        const headers = { ...(await batchHeader(talk)), ...TAR };
+      async (session) => {
+        const headers = { ...(await batchHeader(session)), ...TAR };
         const etag = names.either<RegExp | null>(/^"[0-9a-f]{64}"$/, null);
-        const answer = await talk.ask(
+        const answer = await session.ask(
           {
             method: 'POST',
             path: '/svc',
             headers,
-            body: await tarOf([{ path: 'x', data: talk.content('x', 10) }]),
+            body: await tarOf([{ path: 'x', data: session.content('x', 10) }]),
           },
           { status: 201, json: '{reference:hex32}', headers: { etag, 'svc-tag': /^[1-9]\d*$/ } },
         );
-        forgetTag(talk, answer.headers[names.header('svc-tag')]);
+        forgetTag(session, answer.headers[names.header('svc-tag')]);
       },
     ),
     read('index document', 'the empty path is the index document', '', {
@@ -225,29 +228,29 @@ function collectionRows(names: Names): Row<HttpSubject>[] {
       status: 308,
       headers: { location: /\/docs\/$/ },
     }),
-    row('multipart', 'parts are files under their names', async (talk) => {
+    row('multipart', 'parts are files under their names', async (session) => {
       const part = (name: string, text: string) =>
         `--b\r\nContent-Disposition: form-data; name="${name}"\r\nContent-Type: text/plain\r\n\r\n${text}\r\n`;
       const body = `${part('one/1.txt', 'first')}${part('2.txt', 'second')}--b--\r\n`;
-      const reference = await upload(talk, {
+      const reference = await upload(session, {
         path: '/svc',
         headers: { 'content-type': 'multipart/form-data; boundary=b' },
         body,
       });
-      await talk.ask(
+      await session.ask(
         { path: `/svc/${reference}/one/1.txt` },
         { status: 200, text: 'first', headers: { 'content-type': 'text/plain' } },
       );
-      await talk.ask({ path: `/svc/${reference}/2.txt` }, { status: 200, text: 'second' });
-      await talk.ask(
+      await session.ask({ path: `/svc/${reference}/2.txt` }, { status: 200, text: 'second' });
+      await session.ask(
         { path: `/svc/${reference}/` },
         { status: 404, message: 'address not found or incorrect' },
       );
     }),
-    row('collection second', 'a collection is read through another node', async (talk) => {
-      talk.needs('second');
-      await talk.until(
-        { place: 'second', path: `/svc/${await site(talk)}/docs/a.json` },
+    row('collection second', 'a collection is read through another node', async (session) => {
+      session.needs('second');
+      await session.until(
+        { place: 'second', path: `/svc/${await site(session)}/docs/a.json` },
         { status: 200, text: '{"a":1}' },
       );
     }),
@@ -256,9 +259,9 @@ function collectionRows(names: Names): Row<HttpSubject>[] {
 
 function tagRows(names: Names): Row<HttpSubject>[] {
   const row = rowIn('tags');
-  const tag = async (talk: Talk) => {
-    const answer = await talk.ask({ method: 'POST', path: '/tags' }, { status: 201 });
-    forgetTag(talk, answer.text('uid'));
+  const tag = async (session: RowSession) => {
+    const answer = await session.ask({ method: 'POST', path: '/tags' }, { status: 201 });
+    forgetTag(session, answer.text('uid'));
     return answer.text('uid');
   };
   const noCache = { 'cache-control': 'no-cache, private, max-age=0' };
@@ -268,61 +271,61 @@ function tagRows(names: Names): Row<HttpSubject>[] {
       { status: 500, message: 'error unmarshaling metadata' },
     );
   return [
-    row('POST /tags', 'a tag is made with all its counters', async (talk) => {
+    row('POST /tags', 'a tag is made with all its counters', async (session) => {
       const zero = { split: 0, seen: 0, stored: 0, sent: 0, synced: 0, address: '' };
-      const answer = await talk.ask(
+      const answer = await session.ask(
         { method: 'POST', path: '/tags' },
         { status: 201, json: TAG, values: zero, headers: noCache },
       );
-      forgetTag(talk, answer.text('uid'));
+      forgetTag(session, answer.text('uid'));
     }),
-    row('GET /tags/{uid}', 'a tag is read, and not cached', async (talk) => {
-      const uid = await tag(talk);
-      await talk.ask(
+    row('GET /tags/{uid}', 'a tag is read, and not cached', async (session) => {
+      const uid = await tag(session);
+      await session.ask(
         { path: `/tags/${uid}` },
         { status: 200, json: TAG, values: { uid: Number(uid) }, headers: noCache },
       );
     }),
-    row('DELETE /tags/{uid}', 'a tag that was removed is gone', async (talk) => {
-      const { text } = await talk.ask({ method: 'POST', path: '/tags' }, { status: 201 });
-      await talk.ask({ method: 'DELETE', path: `/tags/${text('uid')}` }, { status: 204, empty: true });
-      await talk.ask({ path: `/tags/${text('uid')}` }, { status: 404, message: 'tag not present' });
+    row('DELETE /tags/{uid}', 'a tag that was removed is gone', async (session) => {
+      const { text } = await session.ask({ method: 'POST', path: '/tags' }, { status: 201 });
+      await session.ask({ method: 'DELETE', path: `/tags/${text('uid')}` }, { status: 204, empty: true });
+      await session.ask({ path: `/tags/${text('uid')}` }, { status: 404, message: 'tag not present' });
     }),
-    row('PATCH /tags/{uid}', 'a reference is noted', async (talk) => {
-      const uid = await tag(talk);
+    row('PATCH /tags/{uid}', 'a reference is noted', async (session) => {
+      const uid = await tag(session);
       const body = JSON.stringify({ address: NOTHING });
-      await talk.ask(
+      await session.ask(
         { method: 'PATCH', path: `/tags/${uid}`, body },
         { status: 200, json: '{code:int,message:text}', message: 'ok' },
       );
-      await talk.ask({ path: `/tags/${uid}` }, { status: 200, values: { address: NOTHING } });
+      await session.ask({ path: `/tags/${uid}` }, { status: 200, values: { address: NOTHING } });
     }),
     ...[
       ['{', 'no JSON'],
       ['[]', 'want an object'],
       ['{"address":5}', 'want a text as address'],
     ].map(([body = '', error = '']) =>
-      row(`PATCH /tags/{uid} ${body}`, `a body is refused: ${error}`, async (talk) => {
-        await talk.ask({ method: 'PATCH', path: `/tags/${await tag(talk)}`, body }, unread(error));
+      row(`PATCH /tags/{uid} ${body}`, `a body is refused: ${error}`, async (session) => {
+        await session.ask({ method: 'PATCH', path: `/tags/${await tag(session)}`, body }, unread(error));
       }),
     ),
-    row('GET /tags limit', 'so many tags are listed', async (talk) => {
-      await tag(talk);
-      await tag(talk);
-      const one = await talk.ask({ path: '/tags?limit=1' }, { status: 200, json: `{tags:${TAG}[]}` });
+    row('GET /tags limit', 'so many tags are listed', async (session) => {
+      await tag(session);
+      await tag(session);
+      const one = await session.ask({ path: '/tags?limit=1' }, { status: 200, json: `{tags:${TAG}[]}` });
       const first = one.member('tags') as readonly { uid: number }[];
-      await talk.ask({ path: '/tags?limit=2' }, { status: 200, values: { 'tags.0.uid': first[0]?.uid } });
-      const next = await talk.ask(
+      await session.ask({ path: '/tags?limit=2' }, { status: 200, values: { 'tags.0.uid': first[0]?.uid } });
+      const next = await session.ask(
         { path: '/tags?offset=1&limit=1' },
         { status: 200, json: `{tags:${TAG}[]}` },
       );
-      await talk.ask(
+      await session.ask(
         { path: '/tags?limit=2' },
         { status: 200, values: { 'tags.1.uid': next.member('tags.0.uid'), 'tags.length': 2 } },
       );
     }),
-    row('POST /tags long', 'a body over 1024 bytes is too large', (talk) =>
-      talk.ask(
+    row('POST /tags long', 'a body over 1024 bytes is too large', (session) =>
+      session.ask(
         { method: 'POST', path: '/tags', body: new Uint8Array(1025) },
         { status: 413, message: 'Request Entity Too Large' },
       ),
@@ -332,17 +335,17 @@ function tagRows(names: Names): Row<HttpSubject>[] {
       group: 'tags',
       about: 'a tag that is not there is not found',
       level: 'read',
-      steps: (talk) =>
-        talk.ask({ path: `/tags/${UNKNOWN_TAG}` }, { status: 404, message: 'tag not present' }),
+      steps: (session) =>
+        session.ask({ path: `/tags/${UNKNOWN_TAG}` }, { status: 404, message: 'tag not present' }),
     }),
-    row('DELETE /tags/{uid} unknown', names.either('is not found', 'is answered like any other'), (talk) =>
-      talk.ask(
+    row('DELETE /tags/{uid} unknown', names.either('is not found', 'is answered like any other'), (session) =>
+      session.ask(
         { method: 'DELETE', path: `/tags/${UNKNOWN_TAG}` },
         names.either<Expectation>({ status: 404, message: 'tag not present' }, { status: 204, empty: true }),
       ),
     ),
-    row('PATCH /tags/{uid} unknown', 'is not found', (talk) =>
-      talk.ask(
+    row('PATCH /tags/{uid} unknown', 'is not found', (session) =>
+      session.ask(
         { method: 'PATCH', path: `/tags/${UNKNOWN_TAG}`, body: '{}' },
         { status: 404, message: 'tag not present' },
       ),
@@ -352,11 +355,11 @@ function tagRows(names: Names): Row<HttpSubject>[] {
 
 function pinRows(names: Names): Row<HttpSubject>[] {
   const row = rowIn('pins');
-  const content = async (talk: Talk, name: string) => {
+  const content = async (session: RowSession, name: string) => {
     const headers = { 'svc-redundancy-level': '0' };
-    const body = talk.content(`pin ${name}`, 5000);
-    const reference = await upload(talk, { path: '/bytes', headers, body });
-    talk.later(`pin of ${reference}`, { method: 'DELETE', path: `/pins/${reference}` });
+    const body = session.content(`pin ${name}`, 5000);
+    const reference = await upload(session, { path: '/bytes', headers, body });
+    session.later(`pin of ${reference}`, { method: 'DELETE', path: `/pins/${reference}` });
     return reference;
   };
   const missing = (method: 'GET' | 'DELETE', level: 'read' | 'write') =>
@@ -365,37 +368,38 @@ function pinRows(names: Names): Row<HttpSubject>[] {
       group: 'pins',
       about: 'what is not pinned is not found',
       level,
-      steps: (talk) => talk.ask({ method, path: `/pins/${NOTHING}` }, { status: 404, message: 'Not Found' }),
+      steps: (session) =>
+        session.ask({ method, path: `/pins/${NOTHING}` }, { status: 404, message: 'Not Found' }),
     });
   return [
-    row('POST /pins', 'is 201 the first time, 200 after that', async (talk) => {
-      const path = `/pins/${await content(talk, 'twice')}`;
-      await talk.ask({ method: 'POST', path }, { status: 201, message: 'Created' });
-      await talk.ask({ method: 'POST', path }, { status: 200, message: 'OK' });
+    row('POST /pins', 'is 201 the first time, 200 after that', async (session) => {
+      const path = `/pins/${await content(session, 'twice')}`;
+      await session.ask({ method: 'POST', path }, { status: 201, message: 'Created' });
+      await session.ask({ method: 'POST', path }, { status: 200, message: 'OK' });
     }),
-    row('GET /pins/{reference}', 'what is pinned is told', async (talk) => {
-      const reference = await content(talk, 'told');
-      await talk.ask({ method: 'POST', path: `/pins/${reference}` }, { status: 201 });
-      await talk.ask(
+    row('GET /pins/{reference}', 'what is pinned is told', async (session) => {
+      const reference = await content(session, 'told');
+      await session.ask({ method: 'POST', path: `/pins/${reference}` }, { status: 201 });
+      await session.ask(
         { path: `/pins/${reference}` },
         { status: 200, json: '{reference:hex32}', values: { reference } },
       );
     }),
-    row('DELETE /pins', 'what was unpinned is gone', async (talk) => {
-      const path = `/pins/${await content(talk, 'gone')}`;
-      await talk.ask({ method: 'POST', path }, { status: 201 });
-      await talk.ask({ method: 'DELETE', path }, { status: 200, message: 'OK' });
-      await talk.ask({ path }, { status: 404, message: 'Not Found' });
+    row('DELETE /pins', 'what was unpinned is gone', async (session) => {
+      const path = `/pins/${await content(session, 'gone')}`;
+      await session.ask({ method: 'POST', path }, { status: 201 });
+      await session.ask({ method: 'DELETE', path }, { status: 200, message: 'OK' });
+      await session.ask({ path }, { status: 404, message: 'Not Found' });
     }),
     row(
       'GET /pins/check',
       names.either('is a list with the record of a pin', 'is a record per line'),
-      async (talk) => {
-        const reference = await content(talk, 'checked');
-        await talk.ask({ method: 'POST', path: `/pins/${reference}` }, { status: 201 });
+      async (session) => {
+        const reference = await content(session, 'checked');
+        await session.ask({ method: 'POST', path: `/pins/${reference}` }, { status: 201 });
         const record = { reference, total: 3, missing: 0, invalid: 0 };
         const shape = '{reference:ref,total:uint,missing:uint,invalid:uint}';
-        await talk.ask(
+        await session.ask(
           { path: `/pins/check?ref=${reference}` },
           names.either<Expectation>(
             { status: 200, json: `${shape}[]`, values: { '0': record, length: 1 } },
@@ -404,9 +408,9 @@ function pinRows(names: Names): Row<HttpSubject>[] {
         );
       },
     ),
-    row('POST /pins missing', 'content that nobody has is not pinned', (talk) =>
-      talk.ask(
-        { method: 'POST', path: `/pins/${talk.hex('no pin')}` },
+    row('POST /pins missing', 'content that nobody has is not pinned', (session) =>
+      session.ask(
+        { method: 'POST', path: `/pins/${session.hex('no pin')}` },
         { status: names.either<number[]>([404], [404, 500]), message: 'pin collection failed' },
       ),
     ),
@@ -421,40 +425,40 @@ function accessRows(names: Names): Row<HttpSubject>[] {
   const KEY = '0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798';
   const OTHER = '02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5';
   const CHANGE = '{ref:hex64,historyref:hex32}';
-  const list = async (talk: Talk) => {
-    const headers = await batchHeader(talk);
+  const list = async (session: RowSession) => {
+    const headers = await batchHeader(session);
     const body = JSON.stringify({ grantees: [KEY] });
-    const answer = await talk.ask(
+    const answer = await session.ask(
       { method: 'POST', path: '/grantee', headers, body },
       { status: 201, json: CHANGE },
     );
     return { reference: answer.text('ref'), history: answer.text('historyref') };
   };
   const bad = (id: string, about: string, body: string, expected: Expectation) =>
-    grantees(id, about, async (talk) =>
-      talk.ask({ method: 'POST', path: '/grantee', headers: await batchHeader(talk), body }, expected),
+    grantees(id, about, async (session) =>
+      session.ask({ method: 'POST', path: '/grantee', headers: await batchHeader(session), body }, expected),
     );
   return [
-    grantees('POST /grantee', 'a list is made and read', async (talk) => {
-      const { reference } = await list(talk);
-      await talk.ask(
+    grantees('POST /grantee', 'a list is made and read', async (session) => {
+      const { reference } = await list(session);
+      await session.ask(
         { path: `/grantee/${reference}` },
         { status: 200, json: 'publicKey[]', values: { '0': KEY, length: 1 } },
       );
     }),
-    grantees('PATCH /grantee', 'a grantee is added', async (talk) => {
-      const { reference, history } = await talk.once('grantees', async (setup) => {
+    grantees('PATCH /grantee', 'a grantee is added', async (session) => {
+      const { reference, history } = await session.once('grantees', async (setup) => {
         const made = await list(setup);
         // Histories count in seconds.
         await delay(HISTORY_STEP_MS, undefined, { signal: setup.signal });
         return made;
       });
-      const headers = { ...(await batchHeader(talk)), 'svc-act-history-address': history };
-      const answer = await talk.ask(
+      const headers = { ...(await batchHeader(session)), 'svc-act-history-address': history };
+      const answer = await session.ask(
         { method: 'PATCH', path: `/grantee/${reference}`, headers, body: JSON.stringify({ add: [OTHER] }) },
         { status: 200, json: CHANGE },
       );
-      await talk.ask(
+      await session.ask(
         { path: `/grantee/${answer.text('ref')}` },
         { status: 200, json: 'publicKey[]', values: { length: 2 } },
       );
@@ -462,10 +466,10 @@ function accessRows(names: Names): Row<HttpSubject>[] {
     grantees(
       'POST /bytes for grantees',
       'content is read with publisher and history, and not without',
-      async (talk) => {
-        const data = talk.content('act', 500);
-        const headers = { ...(await batchHeader(talk)), 'svc-act': 'true' };
-        const made = await talk.ask(
+      async (session) => {
+        const data = session.content('act', 500);
+        const headers = { ...(await batchHeader(session)), 'svc-act': 'true' };
+        const made = await session.ask(
           { method: 'POST', path: '/bytes', headers, body: data },
           {
             status: 201,
@@ -473,14 +477,14 @@ function accessRows(names: Names): Row<HttpSubject>[] {
             headers: { 'svc-act-history-address': /^[0-9a-f]{64}$/ },
           },
         );
-        forgetTag(talk, made.headers[names.header('svc-tag')]);
+        forgetTag(session, made.headers[names.header('svc-tag')]);
         const history = made.headers[names.header('svc-act-history-address')] ?? '';
-        const { text } = await talk.ask({ path: '/addresses' }, { status: 200 });
+        const { text } = await session.ask({ path: '/addresses' }, { status: 200 });
         const path = `/bytes/${made.text('reference')}`;
         const keys = { 'svc-act-publisher': text('publicKey'), 'svc-act-history-address': history };
-        await talk.ask({ path, headers: keys }, { status: 200, bytes: data });
-        await talk.ask({ path }, { status: 404, message: 'Not Found' });
-        await talk.ask(
+        await session.ask({ path, headers: keys }, { status: 200, bytes: data });
+        await session.ask({ path }, { status: 404, message: 'Not Found' });
+        await session.ask(
           { path, headers: { ...keys, 'svc-act-timestamp': '0' } },
           { status: 400, message: 'invalid timestamp' },
         );
@@ -514,16 +518,16 @@ function accessRows(names: Names): Row<HttpSubject>[] {
       group: 'grantees',
       about: 'a list that nobody has is not found',
       level: 'read',
-      steps: (talk) =>
-        talk.ask(
-          { path: `/grantee/${talk.hex('no list', 64)}` },
+      steps: (session) =>
+        session.ask(
+          { path: `/grantee/${session.hex('no list', 64)}` },
           { status: 404, message: 'granteelist not found' },
         ),
     }),
-    stewardship('GET /stewardship', 'content of the network can be retrieved', async (talk) => {
-      talk.needs('second');
-      const { reference } = await uploadedBytes(talk, 'content', 10_000);
-      await talk.until(
+    stewardship('GET /stewardship', 'content of the network can be retrieved', async (session) => {
+      session.needs('second');
+      const { reference } = await uploadedBytes(session, 'content', 10_000);
+      await session.until(
         { path: `/stewardship/${reference}` },
         { status: 200, json: '{isRetrievable:bool}', values: { isRetrievable: true } },
       );
@@ -533,30 +537,30 @@ function accessRows(names: Names): Row<HttpSubject>[] {
       group: 'stewardship',
       about: 'what nobody has cannot be retrieved',
       level: 'read',
-      steps: (talk) =>
-        talk.ask(
-          { path: `/stewardship/${talk.hex('no root')}` },
+      steps: (session) =>
+        session.ask(
+          { path: `/stewardship/${session.hex('no root')}` },
           { status: 200, json: '{isRetrievable:bool}', values: { isRetrievable: false } },
         ),
     }),
-    stewardship('PUT /stewardship', 'content is uploaded again with a batch', async (talk) => {
-      talk.needs('second');
-      const { reference } = await uploadedBytes(talk, 'content', 10_000);
+    stewardship('PUT /stewardship', 'content is uploaded again with a batch', async (session) => {
+      session.needs('second');
+      const { reference } = await uploadedBytes(session, 'content', 10_000);
       const request = {
         method: 'PUT',
         path: `/stewardship/${reference}`,
-        headers: await batchHeader(talk),
+        headers: await batchHeader(session),
       } as const;
-      await talk.ask(request, { status: 200, message: 'OK' });
+      await session.ask(request, { status: 200, message: 'OK' });
     }),
     stewardship(
       'PUT /stewardship without batch',
       names.either('the batch of the upload is used again', 'a batch is needed'),
-      async (talk) => {
-        talk.needs('second');
-        const { reference } = await uploadedBytes(talk, 'content', 10_000);
+      async (session) => {
+        session.needs('second');
+        const { reference } = await uploadedBytes(session, 'content', 10_000);
         const reasons = [{ field: 'swarm-postage-batch-id', error: 'want required:' }];
-        await talk.ask(
+        await session.ask(
           { method: 'PUT', path: `/stewardship/${reference}` },
           names.either<Expectation>(
             { status: 200, message: 'OK' },
@@ -565,8 +569,8 @@ function accessRows(names: Names): Row<HttpSubject>[] {
         );
       },
     ),
-    stewardship('PUT /stewardship unknown batch', 'a batch must be known', (talk) =>
-      talk.ask(
+    stewardship('PUT /stewardship unknown batch', 'a batch must be known', (session) =>
+      session.ask(
         { method: 'PUT', path: `/stewardship/${NOTHING}`, headers: { 'svc-postage-batch-id': NOTHING } },
         { status: 404, message: 'batch with id not found' },
       ),

@@ -2,7 +2,7 @@
 import { NotApplicable, type Row } from '../../row.ts';
 import type { Names } from '../names.ts';
 import { ROUTES } from '../routes.ts';
-import { type HttpSubject, httpRow, type Talk } from '../subject.ts';
+import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';
 
 /** Two transactions are mined before an answer, and ten blocks pass before a batch is usable. */
 const CHAIN_LIMIT_MS = 120_000;
@@ -12,12 +12,12 @@ const SENT = '{transactionHash:txhash}';
 
 export function moneyRows(names: Names): Row<HttpSubject>[] {
   const paid = names.either(201, 200);
-  const row = (id: string, about: string, steps: (talk: Talk) => Promise<unknown>) =>
+  const row = (id: string, about: string, steps: (session: RowSession) => Promise<unknown>) =>
     httpRow({ id, group: 'spending', about, level: 'money', limitMs: CHAIN_LIMIT_MS, steps });
   return [
-    row('POST /stamps', 'a batch is bought, mined, and listed with its label', async (talk) => {
-      const amount = await affordable(talk);
-      const bought = await talk.ask(
+    row('POST /stamps', 'a batch is bought, mined, and listed with its label', async (session) => {
+      const amount = await affordable(session);
+      const bought = await session.ask(
         {
           method: 'POST',
           path: `/stamps/${amount}/${DEPTH}?label=conformance`,
@@ -25,8 +25,8 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
         },
         { status: 201, json: BATCH },
       );
-      batchStays(talk, bought.text('batchID'));
-      await talk.until(
+      batchStays(session, bought.text('batchID'));
+      await session.until(
         { path: `/stamps/${bought.text('batchID')}` },
         {
           status: 200,
@@ -34,38 +34,38 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
         },
       );
     }),
-    row('PATCH /stamps/topup', 'a batch is given more', async (talk) => {
-      const id = await ownBatch(talk);
-      const { text } = await talk.ask({ path: `/stamps/${id}` }, { status: 200, json: '{amount:amount}' });
-      await talk.ask(
+    row('PATCH /stamps/topup', 'a batch is given more', async (session) => {
+      const id = await ownBatch(session);
+      const { text } = await session.ask({ path: `/stamps/${id}` }, { status: 200, json: '{amount:amount}' });
+      await session.ask(
         { method: 'PATCH', path: `/stamps/topup/${id}/1000` },
         { status: 202, json: BATCH, values: { batchID: id } },
       );
-      await talk.until(
+      await session.until(
         { path: `/stamps/${id}` },
         { status: 200, values: { amount: String(BigInt(text('amount')) + 1000n) } },
       );
     }),
-    row('PATCH /stamps/dilute', 'a batch is diluted, and not to less', async (talk) => {
-      const id = await ownBatch(talk);
-      await talk.ask(
+    row('PATCH /stamps/dilute', 'a batch is diluted, and not to less', async (session) => {
+      const id = await ownBatch(session);
+      await session.ask(
         { method: 'PATCH', path: `/stamps/dilute/${id}/${DEPTH + 1}` },
         { status: 202, json: BATCH, values: { batchID: id } },
       );
-      await talk.until({ path: `/stamps/${id}` }, { status: 200, values: { depth: DEPTH + 1 } });
-      await talk.ask(
+      await session.until({ path: `/stamps/${id}` }, { status: 200, values: { depth: DEPTH + 1 } });
+      await session.ask(
         { method: 'PATCH', path: `/stamps/dilute/${id}/${DEPTH}` },
         { status: 400, message: 'invalid depth' },
       );
     }),
-    row('POST /chequebook/deposit one', `one unit is deposited, which is answered ${paid}`, (talk) =>
-      talk.ask({ method: 'POST', path: '/chequebook/deposit?amount=1' }, { status: paid, json: SENT }),
+    row('POST /chequebook/deposit one', `one unit is deposited, which is answered ${paid}`, (session) =>
+      session.ask({ method: 'POST', path: '/chequebook/deposit?amount=1' }, { status: paid, json: SENT }),
     ),
     row(
       'POST /chequebook/withdraw one',
       `one unit is withdrawn, which is answered ${paid}, and its transaction is told`,
-      async (talk) => {
-        const { text } = await talk.ask(
+      async (session) => {
+        const { text } = await session.ask(
           { method: 'POST', path: '/chequebook/withdraw?amount=1' },
           { status: paid, json: SENT },
         );
@@ -74,34 +74,34 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
           ROUTES.find(({ method, path }) => method === 'GET' && path === '/transactions/{txHash}')
             ?.response ?? 'any';
         const shape = names.either(known, known.replace('to:address', 'to:0xaddress'));
-        await talk.ask(
+        await session.ask(
           { path: `/transactions/${hash}` },
           { status: 200, json: shape, values: { transactionHash: hash } },
         );
-        await talk.until(
+        await session.until(
           { method: 'POST', path: `/transactions/${hash}` },
           { status: 400, message: 'already imported' },
         );
       },
     ),
-    row('POST /stake small', 'the first stake has at least 10^17 units', async (talk) => {
-      const { text } = await talk.ask({ path: '/stake' }, { status: 200, json: '{stakedAmount:amount}' });
+    row('POST /stake small', 'the first stake has at least 10^17 units', async (session) => {
+      const { text } = await session.ask({ path: '/stake' }, { status: 200, json: '{stakedAmount:amount}' });
       if (text('stakedAmount') !== '0') throw new NotApplicable('the node has a stake already');
-      await talk.ask(
+      await session.ask(
         { method: 'POST', path: '/stake/1' },
         { status: 400, message: 'insufficient stake amount' },
       );
     }),
-    row('DELETE /stake', 'a stake is moved only while its contract is paused', (talk) =>
-      talk.ask({ method: 'DELETE', path: '/stake' }, { status: 400, message: 'contract is not paused' }),
+    row('DELETE /stake', 'a stake is moved only while its contract is paused', (session) =>
+      session.ask({ method: 'DELETE', path: '/stake' }, { status: 400, message: 'contract is not paused' }),
     ),
-    row('DELETE /stake/withdrawable', 'only what is above the stake can be withdrawn', async (talk) => {
-      const { text } = await talk.ask(
+    row('DELETE /stake/withdrawable', 'only what is above the stake can be withdrawn', async (session) => {
+      const { text } = await session.ask(
         { path: '/stake/withdrawable' },
         { status: 200, json: '{withdrawableAmount:amount}' },
       );
       if (text('withdrawableAmount') !== '0') throw new NotApplicable('the node could withdraw stake');
-      await talk.ask(
+      await session.ask(
         { method: 'DELETE', path: '/stake/withdrawable' },
         { status: 400, message: 'insufficient stake to withdraw' },
       );
@@ -113,18 +113,18 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
 const BLOCKS = 34_560n;
 
 /** Amount per chunk for that time. */
-async function affordable(talk: Talk): Promise<bigint> {
-  const { text } = await talk.ask({ path: '/chainstate' }, { status: 200, json: '{currentPrice:amount}' });
+async function affordable(session: RowSession): Promise<bigint> {
+  const { text } = await session.ask({ path: '/chainstate' }, { status: 200, json: '{currentPrice:amount}' });
   return BigInt(text('currentPrice')) * BLOCKS + 1n;
 }
 
-function batchStays(talk: Talk, id: string): void {
-  talk.stays(`batch ${id}`, 'bought, and there until its time is over');
+function batchStays(session: RowSession, id: string): void {
+  session.stays(`batch ${id}`, 'bought, and there until its time is over');
 }
 
 /** A batch of this run. */
-function ownBatch(talk: Talk): Promise<string> {
-  return talk.once('bought', async (setup) => {
+function ownBatch(session: RowSession): Promise<string> {
+  return session.once('bought', async (setup) => {
     const path = `/stamps/${await affordable(setup)}/${DEPTH}?label=conformance`;
     const { text } = await setup.ask({ method: 'POST', path }, { status: 201 });
     batchStays(setup, text('batchID'));

@@ -1,12 +1,12 @@
 /** The node itself: peers, messages, loggers, accounting, batches. */
 import { type Level, NotApplicable, type Row } from '../../row.ts';
 import type { Expectation } from '../expectation.ts';
-import { batchHeader, peerOf, signedChunk, signerOf } from '../made.ts';
 import type { HttpRequest } from '../messages.ts';
 import type { Names } from '../names.ts';
+import { batchHeader, peerOf, signedChunk, signerOf } from '../prerequisites.ts';
 import { ROUTES, responseOf } from '../routes.ts';
 import { NOTHING } from '../samples.ts';
-import { type HttpSubject, httpRow, type Talk } from '../subject.ts';
+import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';
 
 const ACKNOWLEDGEMENT = '{code:int,message:text}';
 /** A sample of the reserve with its proofs. */
@@ -31,7 +31,7 @@ const rowIn =
   (
     id: string,
     about: string,
-    ask: HttpRequest | ((talk: Talk) => Promise<HttpRequest>),
+    ask: HttpRequest | ((session: RowSession) => Promise<HttpRequest>),
     expected: Expectation,
   ): Row<HttpSubject> =>
     httpRow({
@@ -39,7 +39,7 @@ const rowIn =
       group,
       about,
       level,
-      steps: async (talk) => talk.ask(typeof ask === 'function' ? await ask(talk) : ask, expected),
+      steps: async (session) => session.ask(typeof ask === 'function' ? await ask(session) : ask, expected),
     });
 
 function shapeOf(method: string, path: string, names: Names): string {
@@ -56,7 +56,7 @@ function peerRows(names: Names): Row<HttpSubject>[] {
     write(
       'POST /pingpong',
       'a peer answers in a time',
-      async (talk) => ({ method: 'POST', path: `/pingpong/${await peerOf(talk)}` }),
+      async (session) => ({ method: 'POST', path: `/pingpong/${await peerOf(session)}` }),
       {
         status: 200,
         json: '{rtt:duration}',
@@ -89,7 +89,7 @@ function peerRows(names: Names): Row<HttpSubject>[] {
       write(
         `GET ${path}`,
         'all fields of one peer',
-        async (talk) => ({ path: path.replace('{address}', await tradingPeer(talk)) }),
+        async (session) => ({ path: path.replace('{address}', await tradingPeer(session)) }),
         shape(path),
       ),
     ),
@@ -99,23 +99,23 @@ function peerRows(names: Names): Row<HttpSubject>[] {
       about: 'a sample of the reserve is made with its proofs',
       level: 'write',
       limitMs: SIXTY_SECONDS,
-      steps: async (talk) => {
-        await talk.enabled('/redistributionstate');
+      steps: async (session) => {
+        await session.enabled('/redistributionstate');
         const path = `/rchash/0/${NOTHING}/${NOTHING}`;
-        const few = await talk.once(
+        const few = await session.once(
           'few chunks',
           async (setup) => (await setup.ask({ path }, { status: [200, 500] })).status,
         );
         if (few === 500) throw new NotApplicable('the reserve holds too little for a sample');
-        await talk.ask({ path }, { status: 200, json: SAMPLE });
+        await session.ask({ path }, { status: 200, json: SAMPLE });
       },
     }),
   ];
 }
 
 /** A peer that the node has an account with: content went there. */
-async function tradingPeer(talk: Talk): Promise<string> {
-  return talk.once('trading peer', async (setup) => {
+async function tradingPeer(session: RowSession): Promise<string> {
+  return session.once('trading peer', async (setup) => {
     const headers = { ...(await batchHeader(setup)), 'svc-deferred-upload': 'false' };
     await setup.ask(
       { method: 'POST', path: '/bytes', headers, body: setup.content('trade', 20_000) },
@@ -138,19 +138,19 @@ function welcomeRows(names: Names): Row<HttpSubject>[] {
       group: 'welcome message',
       about: 'is set and told',
       level: 'write',
-      steps: async (talk) => {
-        const { text } = await talk.ask(
+      steps: async (session) => {
+        const { text } = await session.ask(
           { path: '/welcome-message' },
           { status: 200, json: '{welcomeMessage:text}' },
         );
         const before = JSON.stringify({ welcomeMessage: text('welcomeMessage') });
-        talk.later('welcome message', post(before));
-        await talk.ask(post('{"welcomeMessage":"conformance"}'), {
+        session.later('welcome message', post(before));
+        await session.ask(post('{"welcomeMessage":"conformance"}'), {
           status: 200,
           json: shapeOf('POST', '/welcome-message', names),
           message: 'OK',
         });
-        await talk.ask(
+        await session.ask(
           { path: '/welcome-message' },
           { status: 200, values: { welcomeMessage: 'conformance' } },
         );
@@ -221,18 +221,18 @@ function loggerRows(): Row<HttpSubject>[] {
       group: 'loggers',
       about: 'a logger is told to say more, and as much as before',
       level: 'write',
-      steps: async (talk) => {
-        const listed = await talk.ask({ path: '/loggers' }, { status: 200, json: '{loggers:any[]}' });
+      steps: async (session) => {
+        const listed = await session.ask({ path: '/loggers' }, { status: 200, json: '{loggers:any[]}' });
         const id = listed.text('loggers.0.id');
         const before = listed.text('loggers.0.verbosity');
-        talk.later('verbosity', { method: 'PUT', path: `/loggers/${id}/${before}` });
+        session.later('verbosity', { method: 'PUT', path: `/loggers/${id}/${before}` });
         const set = (word: string) =>
-          talk.ask(
+          session.ask(
             { method: 'PUT', path: `/loggers/${id}/${word}` },
             { status: 200, json: ACKNOWLEDGEMENT, message: 'OK' },
           );
         await set('error');
-        await talk.ask(
+        await session.ask(
           { path: `/loggers/${id}` },
           { status: 200, values: { 'loggers.0.verbosity': 'error', 'loggers.0.id': id } },
         );
@@ -244,8 +244,8 @@ function loggerRows(): Row<HttpSubject>[] {
       group: 'loggers',
       about: 'is done when nothing matches',
       level: 'write',
-      steps: (talk) =>
-        talk.ask({ method: 'PUT', path: `${of('^nothing$')}/info` }, { status: 200, message: 'OK' }),
+      steps: (session) =>
+        session.ask({ method: 'PUT', path: `${of('^nothing$')}/info` }, { status: 200, message: 'OK' }),
     }),
   ];
 }
@@ -335,14 +335,14 @@ function batchRows(names: Names): Row<HttpSubject>[] {
   const read = rowIn('batches', 'read');
   const write = rowIn('batches', 'write');
   const offer = rowIn('batches', 'money');
-  const own = async (talk: Talk) => (await batchHeader(talk))['svc-postage-batch-id'] ?? '';
+  const own = async (session: RowSession) => (await batchHeader(session))['svc-postage-batch-id'] ?? '';
   const unknown = { status: 404, message: 'issuer does not exist' };
   const label = (id: string, body: string): HttpRequest => ({ method: 'PATCH', path: `/stamps/${id}`, body });
   return [
     write(
       'GET /stamps/{batch_id}',
       'all fields of one batch',
-      async (talk) => ({ path: `/stamps/${await own(talk)}` }),
+      async (session) => ({ path: `/stamps/${await own(session)}` }),
       {
         status: 200,
         json: shapeOf('GET', '/stamps/{batch_id}', names),
@@ -352,7 +352,7 @@ function batchRows(names: Names): Row<HttpSubject>[] {
     write(
       'GET /stamps/{batch_id}/buckets',
       'there are 65536 buckets',
-      async (talk) => ({ path: `/stamps/${await own(talk)}/buckets` }),
+      async (session) => ({ path: `/stamps/${await own(session)}/buckets` }),
       {
         status: 200,
         json: shapeOf('GET', '/stamps/{batch_id}/buckets', names),
@@ -362,7 +362,7 @@ function batchRows(names: Names): Row<HttpSubject>[] {
     write(
       'GET /batches/{batch_id}',
       'all fields of one batch of the network',
-      async (talk) => ({ path: `/batches/${await own(talk)}` }),
+      async (session) => ({ path: `/batches/${await own(session)}` }),
       {
         status: 200,
         json: shapeOf('GET', '/batches/{batch_id}', names),
@@ -418,24 +418,24 @@ function batchRows(names: Names): Row<HttpSubject>[] {
       group: 'batches',
       about: 'a batch has another label, and its own again',
       level: 'write',
-      steps: async (talk) => {
-        const id = await own(talk);
-        const { text } = await talk.ask({ path: `/stamps/${id}` }, { status: 200 });
+      steps: async (session) => {
+        const id = await own(session);
+        const { text } = await session.ask({ path: `/stamps/${id}` }, { status: 200 });
         const before = text('label');
-        if (before === '') talk.stays(`label of ${id}`, 'it had none, and an empty one is refused');
-        else talk.later(`label of ${id}`, label(id, JSON.stringify({ label: before })));
-        await talk.ask(label(id, '{"label":"conformance"}'), {
+        if (before === '') session.stays(`label of ${id}`, 'it had none, and an empty one is refused');
+        else session.later(`label of ${id}`, label(id, JSON.stringify({ label: before })));
+        await session.ask(label(id, '{"label":"conformance"}'), {
           status: 200,
           json: ACKNOWLEDGEMENT,
           message: 'OK',
         });
-        await talk.ask({ path: `/stamps/${id}` }, { status: 200, values: { label: 'conformance' } });
+        await session.ask({ path: `/stamps/${id}` }, { status: 200, values: { label: 'conformance' } });
       },
     }),
     write(
       'PATCH /stamps/{batch_id} no JSON',
       'a body that is no JSON is refused',
-      async (talk) => label(await own(talk), '{'),
+      async (session) => label(await own(session), '{'),
       {
         status: 400,
         message: 'invalid request body',
@@ -444,7 +444,7 @@ function batchRows(names: Names): Row<HttpSubject>[] {
     write(
       'PATCH /stamps/{batch_id} empty',
       'a label is needed',
-      async (talk) => label(await own(talk), '{"label":""}'),
+      async (session) => label(await own(session), '{"label":""}'),
       {
         status: 400,
         message: 'label is required',
@@ -458,15 +458,19 @@ function messageRows(): Row<HttpSubject>[] {
   const write = rowIn('messages', 'write');
   const send =
     (request: Partial<HttpRequest>) =>
-    async (talk: Talk): Promise<HttpRequest> => ({
+    async (session: RowSession): Promise<HttpRequest> => ({
       method: 'POST',
       path: '/pss/send/conformance/ab',
-      headers: await batchHeader(talk),
+      headers: await batchHeader(session),
       body: 'hello',
       ...request,
     });
-  const subscribed = (group: string, id: string, about: string, steps: (talk: Talk) => Promise<unknown>) =>
-    httpRow({ id, group, about, level: 'write', limitMs: SIXTY_SECONDS, steps });
+  const subscribed = (
+    group: string,
+    id: string,
+    about: string,
+    steps: (session: RowSession) => Promise<unknown>,
+  ) => httpRow({ id, group, about, level: 'write', limitMs: SIXTY_SECONDS, steps });
   const sameAs =
     (wanted: Uint8Array) =>
     ({ received }: { received: readonly Uint8Array[] }) =>
@@ -506,23 +510,26 @@ function messageRows(): Row<HttpSubject>[] {
       'messages',
       'GET /pss/subscribe',
       'a message reaches who has subscribed to its topic',
-      async (talk) => {
-        talk.needs('second');
-        const { text } = await talk.ask(
+      async (session) => {
+        session.needs('second');
+        const { text } = await session.ask(
           { place: 'second', path: '/addresses' },
           { status: 200, json: '{overlay:hex32,pssPublicKey:hex33}' },
         );
-        const topic = talk.hex('pss topic', 8);
-        const payload = talk.content('pss', 100);
-        const headers = await batchHeader(talk);
+        const topic = session.hex('pss topic', 8);
+        const payload = session.content('pss', 100);
+        const headers = await batchHeader(session);
         const path = `/pss/send/${topic}/${text('overlay').slice(0, 2)}?recipient=${text('pssPublicKey')}`;
-        await talk.converse(
+        await session.converse(
           {
             place: 'second',
             path: `/pss/subscribe/${topic}`,
             expected: 1,
             during: () =>
-              talk.ask({ method: 'POST', path, headers, body: payload }, { status: 201, message: 'Created' }),
+              session.ask(
+                { method: 'POST', path, headers, body: payload },
+                { status: 201, message: 'Created' },
+              ),
           },
           sameAs(payload),
         );
@@ -532,18 +539,18 @@ function messageRows(): Row<HttpSubject>[] {
       'messages',
       'GET /gsoc/subscribe',
       'an update of a chunk reaches who has subscribed to it, without its span',
-      async (talk) => {
-        talk.needs('second');
-        const payload = talk.content('gsoc', 100);
-        const soc = signedChunk(signerOf(talk, 'gsoc'), talk.hex('gsoc id'), payload);
-        const headers = await batchHeader(talk);
-        await talk.converse(
+      async (session) => {
+        session.needs('second');
+        const payload = session.content('gsoc', 100);
+        const soc = signedChunk(signerOf(session, 'gsoc'), session.hex('gsoc id'), payload);
+        const headers = await batchHeader(session);
+        await session.converse(
           {
             place: 'second',
             path: `/gsoc/subscribe/${soc.address}`,
             expected: 1,
             during: () =>
-              talk.ask(
+              session.ask(
                 { method: 'POST', path: `${soc.path}?sig=${soc.signature}`, headers, body: soc.body },
                 { status: 201, json: '{reference:hex32}' },
               ),
@@ -558,8 +565,8 @@ function messageRows(): Row<HttpSubject>[] {
         group: 'messages',
         about: 'what is no upgrade is refused',
         level: 'read',
-        steps: (talk) =>
-          talk.ask(
+        steps: (session) =>
+          session.ask(
             { path },
             { status: 400, text: /upgrade failed/, headers: { 'sec-websocket-version': '13' } },
           ),

@@ -36,10 +36,10 @@ function rowsOf(route: RouteData, names: Names): Row<HttpSubject>[] {
       group: 'fields',
       about,
       level: 'read',
-      steps: async (talk) => {
-        if (place === 'debug') talk.needs('debug');
-        await talk.enabled(probeOf(route));
-        await talk.ask({ place, path: `${prefix}${path}` }, expected);
+      steps: async (session) => {
+        if (place === 'debug') session.needs('debug');
+        await session.enabled(probeOf(route));
+        await session.ask({ place, path: `${prefix}${path}` }, expected);
       },
     });
   return [

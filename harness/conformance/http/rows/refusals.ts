@@ -4,12 +4,12 @@
  */
 import type { Level, Row } from '../../row.ts';
 import type { Expectation, ExpectedReason } from '../expectation.ts';
-import { storedFeed, storedSoc } from '../made.ts';
 import type { HttpRequest } from '../messages.ts';
 import type { Names } from '../names.ts';
+import { storedFeed, storedSoc } from '../prerequisites.ts';
 import { probeOf, ROUTES, type RouteData, type RouteParam } from '../routes.ts';
 import { fieldOf, type Refused, refusedInPath, refusedText, sampleOf, samplePath } from '../samples.ts';
-import { type HttpSubject, httpRow, type Talk } from '../subject.ts';
+import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';
 
 const MESSAGES = {
   path: 'invalid path params',
@@ -97,14 +97,14 @@ function refusalOf(source: Source, reasons: readonly ExpectedReason[]): Expectat
 }
 
 /** The public network's node reads these headers only after it has found the chunk. */
-const STORED: Readonly<Record<string, (talk: Talk) => Promise<string>>> = {
-  'GET /soc/{owner}/{id}': async (talk) => (await storedSoc(talk)).path,
-  'GET /feeds/{owner}/{topic}': async (talk) => (await storedFeed(talk)).path,
+const STORED: Readonly<Record<string, (session: RowSession) => Promise<string>>> = {
+  'GET /soc/{owner}/{id}': async (session) => (await storedSoc(session)).path,
+  'GET /feeds/{owner}/{topic}': async (session) => (await storedFeed(session)).path,
 };
 
 interface RefusalRow {
   /** Path of something that the node has. */
-  readonly stored?: (talk: Talk) => Promise<string>;
+  readonly stored?: (session: RowSession) => Promise<string>;
   readonly id: string;
   readonly about: string;
   readonly request: HttpRequest;
@@ -119,12 +119,12 @@ function rowOf(route: RouteData, { id, about, request, expected, stored }: Refus
     group: 'parameters',
     about,
     level: stored === undefined ? levelOf(route) : 'write',
-    steps: async (talk) => {
-      if (port === 'debug') talk.needs('debug');
-      await talk.enabled(probeOf(route));
+    steps: async (session) => {
+      if (port === 'debug') session.needs('debug');
+      await session.enabled(probeOf(route));
       const place = port === 'debug' ? 'debug' : 'main';
-      const path = stored === undefined ? request.path : await stored(talk);
-      await talk.ask({ ...request, place, path }, method === 'HEAD' ? bodyless : expected);
+      const path = stored === undefined ? request.path : await stored(session);
+      await session.ask({ ...request, place, path }, method === 'HEAD' ? bodyless : expected);
     },
   });
 }

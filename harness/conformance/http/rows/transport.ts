@@ -5,7 +5,7 @@ import type { HttpRequest, Method, Place } from '../messages.ts';
 import type { Names } from '../names.ts';
 import { placesOf, probeOf, ROUTES } from '../routes.ts';
 import { samplePath } from '../samples.ts';
-import { type HttpSubject, httpRow, type Talk } from '../subject.ts';
+import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';
 
 const NOT_FOUND: Expectation = { status: 404, json: '{code:int,message:text}', message: 'Not Found' };
 /** HEAD is served as well as GET. */
@@ -35,9 +35,9 @@ function methodRows(names: Names): Row<HttpSubject>[] {
     .flatMap((path) => {
       const methods = methodsOf(path, 'main');
       const allow = methods.join(', ');
-      const ask = async (talk: Talk, request: HttpRequest, expected: Expectation) => {
-        await talk.enabled(probeOf({ path }));
-        await talk.ask(request, expected);
+      const ask = async (session: RowSession, request: HttpRequest, expected: Expectation) => {
+        await session.enabled(probeOf({ path }));
+        await session.ask(request, expected);
       };
       const wrong = CANDIDATES.filter((method) => !methods.includes(method)).slice(0, 2);
       return [
@@ -47,9 +47,9 @@ function methodRows(names: Names): Row<HttpSubject>[] {
             group: 'methods',
             about: `${method} is refused, with the methods that there are: ${allow}`,
             level: HARMLESS.has(method) ? 'read' : 'write',
-            steps: (talk) =>
+            steps: (session) =>
               ask(
-                talk,
+                session,
                 { method, path: samplePath({ path }) },
                 {
                   status: 405,
@@ -64,9 +64,9 @@ function methodRows(names: Names): Row<HttpSubject>[] {
           group: 'methods',
           about: `OPTIONS tells the methods: ${allow}`,
           level: 'read',
-          steps: (talk) =>
+          steps: (session) =>
             ask(
-              talk,
+              session,
               { method: 'OPTIONS', path: samplePath({ path }) },
               { status: 204, headers: { allow }, empty: true },
             ),
@@ -83,7 +83,7 @@ function pathRows(names: Names): Row<HttpSubject>[] {
       group: 'paths',
       about,
       level: 'read',
-      steps: (talk) => talk.ask({ path }, expected),
+      steps: (session) => session.ask({ path }, expected),
     });
   const redirected = (path: string, location: string) =>
     get(`GET ${path}`, `is sent to ${location}`, path, { status: 301, headers: { location }, empty: true });
@@ -106,7 +106,7 @@ function pathRows(names: Names): Row<HttpSubject>[] {
         group: 'methods',
         about: 'is answered without a body',
         level: 'read',
-        steps: (talk) => talk.ask({ method: 'HEAD', path }, { status: 200, empty: true }),
+        steps: (session) => session.ask({ method: 'HEAD', path }, { status: 200, empty: true }),
       }),
     ),
     ...(names.isSwarm
@@ -133,9 +133,9 @@ function interfaceRows(): Row<HttpSubject>[] {
           group: 'interfaces',
           about: 'is not served on the debug interface',
           level: 'read',
-          steps: async (talk) => {
-            talk.needs('debug');
-            await talk.ask({ place: 'debug', path: samplePath({ path }) }, NOT_FOUND);
+          steps: async (session) => {
+            session.needs('debug');
+            await session.ask({ place: 'debug', path: samplePath({ path }) }, NOT_FOUND);
           },
         }),
       ),
@@ -144,9 +144,9 @@ function interfaceRows(): Row<HttpSubject>[] {
       group: 'interfaces',
       about: 'nothing of the debug interface is cached',
       level: 'read',
-      steps: async (talk) => {
-        talk.needs('debug');
-        await talk.ask(
+      steps: async (session) => {
+        session.needs('debug');
+        await session.ask(
           { place: 'debug', path: '/health' },
           {
             status: 200,
@@ -164,7 +164,8 @@ function interfaceRows(): Row<HttpSubject>[] {
       group: 'interfaces',
       about: 'the main interface says nothing of caching',
       level: 'read',
-      steps: (talk) => talk.ask({ path: '/health' }, { status: 200, headers: { 'cache-control': null } }),
+      steps: (session) =>
+        session.ask({ path: '/health' }, { status: 200, headers: { 'cache-control': null } }),
     }),
   ];
 }
@@ -176,10 +177,10 @@ function originRows(): Row<HttpSubject>[] {
       group: 'origins',
       about,
       level: 'read',
-      steps: (talk) =>
-        talk.ask(
-          { path: '/health', headers: { origin: origin ?? talk.subject.origin } },
-          { status: 200, headers: headers ?? { 'access-control-allow-origin': talk.subject.origin } },
+      steps: (session) =>
+        session.ask(
+          { path: '/health', headers: { origin: origin ?? session.subject.origin } },
+          { status: 200, headers: headers ?? { 'access-control-allow-origin': session.subject.origin } },
         ),
     });
   return [

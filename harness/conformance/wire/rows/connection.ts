@@ -15,10 +15,10 @@ import {
 } from '../../../../node/p2p/noise/noise-stream.ts';
 import { PINGPONG } from '../../../../node/protocols/pingpong/wire.ts';
 import { Mismatch } from '../../row.ts';
+import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { digestOf, freshIdentity, KEY_KINDS } from '../identities.ts';
 import { must } from '../must.ts';
 import type { Desk, WireRow } from '../subject.ts';
-import { ANSWER_MS, type Talk } from '../talk.ts';
 import { FLAG, frame, TYPE, YAMUX_HEADER_SIZE } from '../yamux-frame.ts';
 
 const NONSENSE_ID = '/svcnet/no-such-protocol/1.0.0';
@@ -53,8 +53,8 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
       about: `secures a connection with a peer whose identity is a key of type ${kind}, and proves its own`,
       async check(desk) {
         const stranger = await connected(desk, freshIdentity(kind));
-        const talk = await stranger.open(IDENTIFY_ID);
-        must((await talk.next()).kind === 'frame', 'nothing works on the connection');
+        const conversation = await stranger.open(IDENTIFY_ID);
+        must((await conversation.next()).kind === 'frame', 'nothing works on the connection');
       },
     }),
   ),
@@ -131,8 +131,8 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
     level,
     about: `echoes ${PING_SIZE} bytes as often as a stranger sends them`,
     async check(desk) {
-      const talk = await (await desk.stranger()).open(PING_ID);
-      await pinged(talk, 3);
+      const conversation = await (await desk.stranger()).open(PING_ID);
+      await pinged(conversation, 3);
     },
   },
   {
@@ -156,7 +156,7 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
     id: 'stranger stays',
     group,
     level,
-    waits: 'stranger',
+    background: 'stranger',
     limitMs: STRANGER_MS + 2 * ANSWER_MS,
     about: `keeps a connection open for ${STRANGER_MS / 1000} s on which there is no handshake`,
     async check(desk) {
@@ -170,9 +170,9 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
     about: 'resets streams of a stranger for which one has to be introduced',
     async check(desk) {
       const stranger = await desk.stranger();
-      const talk = await stranger.tryOpen(PINGPONG.id);
+      const conversation = await stranger.tryOpen(PINGPONG.id);
       // Refusing the name or the stream is the same to the stranger.
-      await talk?.expectRefusal('a stranger has not introduced itself');
+      await conversation?.expectRefusal('a stranger has not introduced itself');
     },
   },
 ];
@@ -204,11 +204,11 @@ async function connected(desk: Desk, identity: ReturnType<typeof freshIdentity>)
   }
 }
 
-async function pinged(talk: Talk, times: number): Promise<void> {
+async function pinged(conversation: Conversation, times: number): Promise<void> {
   for (let n = 0; n < times; n++) {
     const payload = digestOf(`ping ${n}`).subarray(0, PING_SIZE);
-    talk.sendBytes(payload, 'ping');
-    const echo = await talk.bytes(PING_SIZE);
+    conversation.sendBytes(payload, 'ping');
+    const echo = await conversation.bytes(PING_SIZE);
     must(equalBytes(echo, payload), `the echo is ${toHex(echo)}, expected ${toHex(payload)}`);
   }
 }

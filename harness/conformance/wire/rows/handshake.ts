@@ -13,10 +13,10 @@ import { HANDSHAKE_TIMEOUT_MS } from '../../../../node/p2p/handshake/handshake.t
 import { Ack, Syn, type SynAck, WELCOME_BYTES_MAX } from '../../../../node/p2p/handshake/wire.ts';
 import type { AddressRecord, Generation } from '../../../../node/p2p/host.ts';
 import { Mismatch, NotApplicable } from '../../row.ts';
+import { ANSWER_MS } from '../conversation.ts';
 import { type Counterpart, handshakeId } from '../counterpart.ts';
 import { must } from '../must.ts';
 import type { Desk, WireRow } from '../subject.ts';
-import { ANSWER_MS } from '../talk.ts';
 
 const group = 'handshake';
 /** Clocks of two machines may differ by this much. */
@@ -125,7 +125,7 @@ export const HANDSHAKE_ROWS: readonly WireRow[] = [
     id: 'silence',
     group,
     level: 'read',
-    waits: 'silent handshake',
+    background: 'silent handshake',
     limitMs: HANDSHAKE_TIMEOUT_MS + 2 * ANSWER_MS,
     about: `gives up on a handshake in which nothing is said for ${HANDSHAKE_TIMEOUT_MS / 1000} s`,
     check: (desk) => desk.waited('silent handshake'),
@@ -137,9 +137,9 @@ export async function silentHandshake(desk: Desk): Promise<void> {
   const stranger = await desk.stranger();
   const [generation] = await desk.memory.generations();
   if (generation === undefined) throw new NotApplicable('the node speaks no handshake');
-  const talk = await stranger.open(handshakeId(generation));
-  const next = await talk.next(HANDSHAKE_TIMEOUT_MS + ANSWER_MS);
-  talk.record(next);
+  const conversation = await stranger.open(handshakeId(generation));
+  const next = await conversation.next(HANDSHAKE_TIMEOUT_MS + ANSWER_MS);
+  conversation.record(next);
   must(
     next.kind === 'reset' || next.kind === 'gone',
     `the stream was still open after ${HANDSHAKE_TIMEOUT_MS + ANSWER_MS} ms`,
@@ -149,7 +149,7 @@ export async function silentHandshake(desk: Desk): Promise<void> {
 function rowsOf(generation: Generation): readonly WireRow[] {
   const [version] = generation.split('.');
   const only = (check: (desk: Desk) => Promise<void>) => async (desk: Desk) => {
-    await desk.speaks(generation);
+    await desk.requireGeneration(generation);
     await check(desk);
   };
   return [
@@ -207,9 +207,9 @@ function rowsOf(generation: Generation): readonly WireRow[] {
       check: only(async (desk) => {
         for (const observedUnderlay of [new Uint8Array(0), Uint8Array.of(0xff, 0xff)]) {
           const stranger = await desk.stranger();
-          const talk = await stranger.open(handshakeId(generation));
-          talk.send(Syn, { observedUnderlay }, 'Syn');
-          await talk.expectRefusal(`observedUnderlay ${toHex(observedUnderlay) || 'empty'}`);
+          const conversation = await stranger.open(handshakeId(generation));
+          conversation.send(Syn, { observedUnderlay }, 'Syn');
+          await conversation.expectRefusal(`observedUnderlay ${toHex(observedUnderlay) || 'empty'}`);
         }
       }),
     },
@@ -222,9 +222,9 @@ function rowsOf(generation: Generation): readonly WireRow[] {
         about: `ends the connection of a peer that introduces itself with ${lie.about}`,
         check: only(async (desk) => {
           const stranger = await desk.stranger();
-          const { talk } = await stranger.greet(generation);
-          talk.send(Ack, lie.ack(stranger.ack(generation), stranger, generation), 'Ack');
-          talk.end();
+          const { conversation } = await stranger.greet(generation);
+          conversation.send(Ack, lie.ack(stranger.ack(generation), stranger, generation), 'Ack');
+          conversation.end();
           must(await stranger.endsWithin(ANSWER_MS), `the connection was still open after ${ANSWER_MS} ms`);
           await desk.memory.mustBeThere();
         }),

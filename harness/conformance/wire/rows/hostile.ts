@@ -14,11 +14,11 @@ import { RETRIEVAL } from '../../../../node/protocols/retrieval/wire.ts';
 import { STATUS } from '../../../../node/protocols/status/wire.ts';
 import { SWAP } from '../../../../node/protocols/swap/wire.ts';
 import { NotApplicable } from '../../row.ts';
+import { ANSWER_MS } from '../conversation.ts';
 import { handshakeId } from '../counterpart.ts';
 import { BREAKING_FRAMES, IDLE_FRAMES, NO_MESSAGES, openedAndReset } from '../hostile-bytes.ts';
 import { must } from '../must.ts';
 import type { Desk, WireRow } from '../subject.ts';
-import { ANSWER_MS } from '../talk.ts';
 import { FLAG, frame, opening, TYPE } from '../yamux-frame.ts';
 import { within } from './connection.ts';
 
@@ -121,7 +121,7 @@ export const HOSTILE_ROWS: readonly WireRow[] = [
   ...(['15.0.0', '14.0.0'] as const).map(
     (generation): WireRow =>
       survives(`what is no ${generation} handshake`, async (desk) => {
-        await desk.speaks(generation);
+        await desk.requireGeneration(generation);
         await wrongHandshakes(desk, generation);
       }),
   ),
@@ -133,11 +133,11 @@ export const HOSTILE_ROWS: readonly WireRow[] = [
   }),
   survives('headers that are none', async (desk) => {
     for (const [what, bytes] of NO_MESSAGES) {
-      const talk = await (await desk.fresh()).open(PINGPONG.id);
-      talk.sendBytes(bytes, what);
-      talk.end();
-      await talk.next();
-      talk.reset();
+      const conversation = await (await desk.fresh()).open(PINGPONG.id);
+      conversation.sendBytes(bytes, what);
+      conversation.end();
+      await conversation.next();
+      conversation.reset();
     }
   }),
 ];
@@ -168,14 +168,14 @@ function survives(what: string, attack: (desk: Desk) => Promise<void>): WireRow 
 async function wrongMessages(desk: Desk, protocolId: string): Promise<void> {
   for (const [what, bytes] of NO_MESSAGES) {
     const peer = await desk.fresh();
-    const talk = await peer.tryOpen(protocolId);
-    if (talk === undefined) throw new NotApplicable(`the node does not speak ${protocolId}`);
-    await talk.exchangeHeaders();
-    talk.sendBytes(bytes, what);
-    talk.end();
-    const next = await talk.next();
-    talk.record(next);
-    talk.reset();
+    const conversation = await peer.tryOpen(protocolId);
+    if (conversation === undefined) throw new NotApplicable(`the node does not speak ${protocolId}`);
+    await conversation.exchangeHeaders();
+    conversation.sendBytes(bytes, what);
+    conversation.end();
+    const next = await conversation.next();
+    conversation.record(next);
+    conversation.reset();
     must(
       next.kind !== 'silence',
       `${what}: the stream was neither answered nor ended within ${ANSWER_MS} ms`,
@@ -187,15 +187,15 @@ async function wrongMessages(desk: Desk, protocolId: string): Promise<void> {
 async function wrongHandshakes(desk: Desk, generation: Generation): Promise<void> {
   for (const [what, bytes] of NO_MESSAGES) {
     const stranger = await desk.stranger();
-    const talk = await stranger.open(handshakeId(generation));
-    talk.sendBytes(bytes, `${what} for Syn`);
-    talk.end();
+    const conversation = await stranger.open(handshakeId(generation));
+    conversation.sendBytes(bytes, `${what} for Syn`);
+    conversation.end();
     must(
       await stranger.endsWithin(ANSWER_MS),
       `${what} for Syn: the connection was still open after ${ANSWER_MS} ms`,
     );
     const other = await desk.stranger();
-    const { talk: second } = await other.greet(generation);
+    const { conversation: second } = await other.greet(generation);
     second.sendBytes(bytes, `${what} for Ack`);
     second.end();
     must(
@@ -207,11 +207,11 @@ async function wrongHandshakes(desk: Desk, generation: Generation): Promise<void
 
 /** An honest peer, whether already connected or new, is answered. */
 async function stillServing(desk: Desk): Promise<void> {
-  const talk = await (await desk.friend()).converse(PINGPONG.id);
-  talk.send(Ping, { greeting: 'still there' }, 'Ping');
-  const { response } = await talk.receive(Pong, 'Pong');
+  const conversation = await (await desk.friend()).converse(PINGPONG.id);
+  conversation.send(Ping, { greeting: 'still there' }, 'Ping');
+  const { response } = await conversation.receive(Pong, 'Pong');
   must(response.includes('still there'), `an honest peer was answered ${response}`);
-  talk.end();
+  conversation.end();
 }
 
 async function lookedAt(stream: {

@@ -3,9 +3,9 @@ import { HeadersMessage } from '../../../../node/p2p/stream/headers.ts';
 import { PULLSYNC } from '../../../../node/protocols/pullsync/wire.ts';
 import { PUSHSYNC } from '../../../../node/protocols/pushsync/wire.ts';
 import { RETRIEVAL } from '../../../../node/protocols/retrieval/wire.ts';
+import { ANSWER_MS } from '../conversation.ts';
 import { must } from '../must.ts';
 import type { WireRow } from '../subject.ts';
-import { ANSWER_MS } from '../talk.ts';
 import { refusedAgain } from './retrieval.ts';
 
 export const LIGHT_ROWS: readonly WireRow[] = [RETRIEVAL.id, PUSHSYNC.id, PULLSYNC.id].map((id) => ({
@@ -16,8 +16,8 @@ export const LIGHT_ROWS: readonly WireRow[] = [RETRIEVAL.id, PUSHSYNC.id, PULLSY
   about: 'refuses a peer for a while that asks it for what only full nodes serve',
   async check(desk) {
     const peer = await desk.fresh();
-    const talk = await peer.open(id);
-    talk.send(HeadersMessage, {}, 'Headers');
+    const conversation = await peer.open(id);
+    conversation.send(HeadersMessage, {}, 'Headers');
     must(await peer.endsWithin(ANSWER_MS), `the connection was still open after ${ANSWER_MS} ms`);
     await refusedAgain(desk, peer);
   },

@@ -6,11 +6,11 @@ import { Payment, PaymentAck, PSEUDOSETTLE } from '../../../../node/protocols/ps
 import { DEDUCTION_HEADER, EmitCheque, EXCHANGE_HEADER, SWAP } from '../../../../node/protocols/swap/wire.ts';
 import { encodeCheque, type SignedCheque, signCheque } from '../../../../node/swap/cheque.ts';
 import { NotApplicable } from '../../row.ts';
+import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import type { Counterpart } from '../counterpart.ts';
 import { digestOf } from '../identities.ts';
 import { must } from '../must.ts';
-import { type Desk, needed, type WireRow } from '../subject.ts';
-import { ANSWER_MS, type Talk } from '../talk.ts';
+import { type Desk, prerequisite, type WireRow } from '../subject.ts';
 import { hexText } from '../transcript.ts';
 import { held, overlayOf } from './pullsync.ts';
 import { priceOf, retrieve } from './retrieval.ts';
@@ -42,12 +42,12 @@ export const PSEUDOSETTLE_ROWS: readonly WireRow[] = [
       const peer = await desk.fresh();
       for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
         const first = await paid(await pay(peer, 1n));
-        const talk = await pay(peer, 1n);
-        const next = await talk.next();
-        talk.record(next);
+        const conversation = await pay(peer, 1n);
+        const next = await conversation.next();
+        conversation.record(next);
         if (next.kind === 'reset') return;
         must(next.kind === 'frame', `the node answered with ${next.kind}, expected a reset`);
-        talk.end();
+        conversation.end();
         // The next second had begun, and the node counted this payment, too.
         await peer.endsWithin(1_100 - (Date.now() % 1_000));
         must(first.timestamp > 0n, 'Timestamp: 0');
@@ -63,7 +63,7 @@ export const PSEUDOSETTLE_ROWS: readonly WireRow[] = [
     async check(desk) {
       const { address } = await held(desk);
       const peer = await desk.fresh();
-      await needed('retrieval of a held chunk', retrieve(peer, address));
+      await prerequisite('retrieval of a held chunk', retrieve(peer, address));
       const price = priceOf(overlayOf(desk), address);
       // The price is booked after the chunk has left.
       await peer.endsWithin(100);
@@ -79,26 +79,26 @@ export const PSEUDOSETTLE_ROWS: readonly WireRow[] = [
     about: 'survives an amount of 40 bytes',
     async check(desk) {
       const peer = await desk.fresh();
-      const talk = await peer.converse(PSEUDOSETTLE.id);
-      talk.send(Payment, { amount: new Uint8Array(40).fill(0xff) }, 'Payment');
-      const next = await talk.next();
-      talk.record(next);
+      const conversation = await peer.converse(PSEUDOSETTLE.id);
+      conversation.send(Payment, { amount: new Uint8Array(40).fill(0xff) }, 'Payment');
+      const next = await conversation.next();
+      conversation.record(next);
       must(next.kind !== 'silence', `no answer within ${ANSWER_MS} ms`);
       must(!(await (await desk.friend()).endsWithin(50)), 'another peer has lost its connection');
     },
   },
 ];
 
-async function pay(peer: Counterpart, amount: bigint): Promise<Talk> {
-  const talk = await peer.converse(PSEUDOSETTLE.id);
-  talk.send(Payment, { amount: encodeAmount(amount) }, 'Payment');
-  return talk;
+async function pay(peer: Counterpart, amount: bigint): Promise<Conversation> {
+  const conversation = await peer.converse(PSEUDOSETTLE.id);
+  conversation.send(Payment, { amount: encodeAmount(amount) }, 'Payment');
+  return conversation;
 }
 
-async function paid(talk: Talk): Promise<MessageOf<typeof PaymentAck>> {
-  const ack = await talk.receive(PaymentAck, 'PaymentAck');
-  talk.end();
-  await talk.expectEnd();
+async function paid(conversation: Conversation): Promise<MessageOf<typeof PaymentAck>> {
+  const ack = await conversation.receive(PaymentAck, 'PaymentAck');
+  conversation.end();
+  await conversation.expectEnd();
   return ack;
 }
 
@@ -138,8 +138,8 @@ export const SWAP_ROWS: readonly WireRow[] = [
     level: 'read',
     about: 'says in its headers what an accounting unit costs, as the oracle on the chain does',
     async check(desk) {
-      const { talk, exchange, deduction } = await opened(desk, await desk.friend());
-      talk.reset();
+      const { conversation, exchange, deduction } = await opened(desk, await desk.friend());
+      conversation.reset();
       must(exchange > 0n, 'exchange: missing or 0, expected the price of an accounting unit');
       const oracle = await desk.options.swapPrice?.();
       if (oracle === undefined) return;
@@ -158,9 +158,9 @@ export const SWAP_ROWS: readonly WireRow[] = [
       about: `resets a stream that brings ${about} for a cheque`,
       async check(desk) {
         const peer = await desk.fresh();
-        const { talk } = await opened(desk, peer);
-        talk.send(EmitCheque, { cheque: bytes }, 'EmitCheque');
-        await talk.expectRefusal(about);
+        const { conversation } = await opened(desk, peer);
+        conversation.send(EmitCheque, { cheque: bytes }, 'EmitCheque');
+        await conversation.expectRefusal(about);
       },
     }),
   ),
@@ -173,7 +173,7 @@ export const SWAP_ROWS: readonly WireRow[] = [
       about: `refuses a cheque ${about}`,
       async check(desk) {
         const peer = await desk.fresh();
-        const { talk } = await opened(desk, peer);
+        const { conversation } = await opened(desk, peer);
         const own =
           about === 'of no chequebook' ? desk.memory.nodeEthereum() : digestOf('somebody').subarray(12);
         const cheque = {
@@ -181,8 +181,12 @@ export const SWAP_ROWS: readonly WireRow[] = [
           beneficiary: own,
           cumulativePayout: 10n ** 12n,
         };
-        talk.send(EmitCheque, { cheque: encodeCheque(signCheque(cheque, peer.signer, 1n)) }, 'EmitCheque');
-        await talk.expectRefusal(`a cheque ${about}`, CHAIN_MS / 2);
+        conversation.send(
+          EmitCheque,
+          { cheque: encodeCheque(signCheque(cheque, peer.signer, 1n)) },
+          'EmitCheque',
+        );
+        await conversation.expectRefusal(`a cheque ${about}`, CHAIN_MS / 2);
       },
     }),
   ),
@@ -197,9 +201,9 @@ export const SWAP_ROWS: readonly WireRow[] = [
       const cheque = await covered(desk, 1n);
       const peer = await desk.fresh({ signer: funds.signer });
       await emit(desk, peer, cheque);
-      const { talk } = await opened(desk, peer);
-      talk.send(EmitCheque, { cheque: encodeCheque(cheque) }, 'EmitCheque');
-      await talk.expectRefusal('a cheque that it has', CHAIN_MS / 2);
+      const { conversation } = await opened(desk, peer);
+      conversation.send(EmitCheque, { cheque: encodeCheque(cheque) }, 'EmitCheque');
+      await conversation.expectRefusal('a cheque that it has', CHAIN_MS / 2);
     },
   },
   ...(
@@ -224,19 +228,19 @@ export const SWAP_ROWS: readonly WireRow[] = [
       async check(desk) {
         const cheque = await write(desk);
         const peer = await desk.fresh({ signer: desk.funds().signer });
-        const { talk } = await opened(desk, peer);
-        talk.send(EmitCheque, { cheque: encodeCheque(cheque) }, 'EmitCheque');
-        await talk.expectRefusal(`a cheque ${about}`, CHAIN_MS / 2);
+        const { conversation } = await opened(desk, peer);
+        conversation.send(EmitCheque, { cheque: encodeCheque(cheque) }, 'EmitCheque');
+        await conversation.expectRefusal(`a cheque ${about}`, CHAIN_MS / 2);
       },
     }),
   ),
 ];
 
 async function emit(desk: Desk, peer: Counterpart, cheque: SignedCheque): Promise<void> {
-  const { talk } = await opened(desk, peer);
-  talk.send(EmitCheque, { cheque: encodeCheque(cheque) }, 'EmitCheque');
-  talk.end();
-  await talk.expectEnd(CHAIN_MS / 2);
+  const { conversation } = await opened(desk, peer);
+  conversation.send(EmitCheque, { cheque: encodeCheque(cheque) }, 'EmitCheque');
+  conversation.end();
+  await conversation.expectEnd(CHAIN_MS / 2);
 }
 
 /**
@@ -253,12 +257,12 @@ async function covered(desk: Desk, units: bigint): Promise<SignedCheque> {
 
 /** @throws NotApplicable when the node does not take cheques at all */
 async function opened(desk: Desk, peer: Counterpart) {
-  const talk = await peer.tryOpen(SWAP.id);
-  if (talk === undefined) throw new NotApplicable('the node does not take part in swap');
-  const headers = await talk.exchangeHeaders();
+  const conversation = await peer.tryOpen(SWAP.id);
+  if (conversation === undefined) throw new NotApplicable('the node does not take part in swap');
+  const headers = await conversation.exchangeHeaders();
   const amount = (name: string) => decodeAmount(headers.get(name) ?? new Uint8Array(0)) ?? 0n;
   desk.log.received(`exchange ${amount(EXCHANGE_HEADER)}, deduction ${amount(DEDUCTION_HEADER)}`);
-  return { talk, exchange: amount(EXCHANGE_HEADER), deduction: amount(DEDUCTION_HEADER) };
+  return { conversation, exchange: amount(EXCHANGE_HEADER), deduction: amount(DEDUCTION_HEADER) };
 }
 
 function text(value: string): Uint8Array {

@@ -8,10 +8,10 @@ import { BATCH_MAX, HIVE, Peers } from '../../../../node/protocols/hive/wire.ts'
 import { PINGPONG, Ping, Pong } from '../../../../node/protocols/pingpong/wire.ts';
 import { Get, Snapshot, STATUS } from '../../../../node/protocols/status/wire.ts';
 import { Mismatch, NotApplicable } from '../../row.ts';
+import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { Counterpart } from '../counterpart.ts';
 import { must } from '../must.ts';
 import type { Desk, WireRow } from '../subject.ts';
-import { ANSWER_MS, type Talk } from '../talk.ts';
 
 /**
  * The least that a node of the public network accepts, accounting units: twice what it forgives in a second.
@@ -33,8 +33,8 @@ export const PRICING_ROWS: readonly WireRow[] = [
     about: 'takes another announcement of the usual threshold',
     async check(desk) {
       const friend = await desk.friend();
-      const talk = await friend.announceAgain();
-      await talk.expectEnd();
+      const conversation = await friend.announceAgain();
+      await conversation.expectEnd();
       must(!(await friend.endsWithin(100)), 'the node closed the connection');
     },
   },
@@ -61,7 +61,7 @@ function announced(mode: 'full' | 'light', level: WireRow['level']): WireRow {
     about: `tells a ${mode} node at once how much it may owe, ${THRESHOLD_MIN[mode]} at least`,
     async check(desk) {
       const peer = await desk.fresh({ fullNode: mode === 'full' });
-      const said = await peer.heard.pricing.within(ANSWER_MS);
+      const said = await peer.unsolicited.pricing.within(ANSWER_MS);
       must(said !== undefined, `nothing was announced within ${ANSWER_MS} ms`);
       const { threshold, bytes } = said;
       must(
@@ -80,14 +80,14 @@ export const PINGPONG_ROWS: readonly WireRow[] = [
     level: 'read',
     about: 'answers every greeting in braces until the peer ends the stream',
     async check(desk) {
-      const talk = await (await desk.friend()).converse(PINGPONG.id);
+      const conversation = await (await desk.friend()).converse(PINGPONG.id);
       for (const greeting of ['ping', '', 'grüße 蜂', '{x}']) {
-        talk.send(Ping, { greeting }, 'Ping');
-        const { response } = await talk.receive(Pong, 'Pong');
+        conversation.send(Ping, { greeting }, 'Ping');
+        const { response } = await conversation.receive(Pong, 'Pong');
         must(response === `{${greeting}}`, `Response: ${response}, expected {${greeting}}`);
       }
-      talk.end();
-      await talk.next();
+      conversation.end();
+      await conversation.next();
     },
   },
 ];
@@ -99,11 +99,11 @@ export const STATUS_ROWS: readonly WireRow[] = [
     level: 'read',
     about: 'says what it stores and how it is connected, in numbers that fit each other',
     async check(desk) {
-      const talk = await (await desk.friend()).converse(STATUS.id);
-      talk.send(Get, {}, 'Get');
-      const said = await talk.receive(Snapshot, 'Snapshot');
-      talk.end();
-      await talk.expectEnd();
+      const conversation = await (await desk.friend()).converse(STATUS.id);
+      conversation.send(Get, {}, 'Get');
+      const said = await conversation.receive(Snapshot, 'Snapshot');
+      conversation.end();
+      await conversation.expectEnd();
       const full = desk.memory.introduction?.answer.ack?.fullNode === true;
       must(MODES.includes(said.beeMode), `BeeMode: '${said.beeMode}', expected one of ${MODES.join(', ')}`);
       must(
@@ -136,10 +136,10 @@ export const STATUS_ROWS: readonly WireRow[] = [
       let seen = 0n;
       // The peer counts once everything that follows a handshake is done.
       for (let n = 0; n < 20 && seen === 0n; n++) {
-        const talk = await peer.converse(STATUS.id);
-        talk.send(Get, {}, 'Get');
-        ({ connectedPeers: seen } = await talk.receive(Snapshot, 'Snapshot'));
-        talk.end();
+        const conversation = await peer.converse(STATUS.id);
+        conversation.send(Get, {}, 'Get');
+        ({ connectedPeers: seen } = await conversation.receive(Snapshot, 'Snapshot'));
+        conversation.end();
         if (seen === 0n) await peer.endsWithin(100);
       }
       must(seen > 0n, 'ConnectedPeers: 0, but we are connected');
@@ -155,15 +155,19 @@ function strangersRecords(count: number, networkId: bigint, generation: Generati
 export const HIVE_ROWS: readonly WireRow[] = (['15.0.0', '14.0.0'] as const).flatMap((generation) => {
   const { id } = HIVE[generation];
   const [, , , version = ''] = id.split('/');
-  const gossip = async (desk: Desk, peer: Counterpart, peers: readonly AddressRecord[]): Promise<Talk> => {
-    await desk.speaks(generation);
-    const talk = await peer.converse(id);
-    talk.send(Peers, { peers: [...peers] }, 'Peers');
-    talk.end();
-    return talk;
+  const gossip = async (
+    desk: Desk,
+    peer: Counterpart,
+    peers: readonly AddressRecord[],
+  ): Promise<Conversation> => {
+    await desk.requireGeneration(generation);
+    const conversation = await peer.converse(id);
+    conversation.send(Peers, { peers: [...peers] }, 'Peers');
+    conversation.end();
+    return conversation;
   };
   const fresh = async (desk: Desk) => {
-    await desk.speaks(generation);
+    await desk.requireGeneration(generation);
     return desk.fresh({ generation });
   };
   const records = (desk: Desk, count: number) => strangersRecords(count, desk.options.networkId, generation);
@@ -177,8 +181,8 @@ export const HIVE_ROWS: readonly WireRow[] = (['15.0.0', '14.0.0'] as const).fla
       about: `takes ${BATCH_MAX} records in one message`,
       async check(desk) {
         const peer = await fresh(desk);
-        const talk = await gossip(desk, peer, records(desk, BATCH_MAX));
-        await talk.expectEnd();
+        const conversation = await gossip(desk, peer, records(desk, BATCH_MAX));
+        await conversation.expectEnd();
         await stays(peer);
       },
     },
@@ -224,12 +228,12 @@ export const HIVE_ROWS: readonly WireRow[] = (['15.0.0', '14.0.0'] as const).fla
       async check(desk) {
         const peer = await fresh(desk);
         const [one] = records(desk, 1) as [AddressRecord];
-        const talk = await gossip(
+        const conversation = await gossip(
           desk,
           peer,
           Array.from({ length: BUDGET + 1 }, () => one),
         );
-        await talk.expectRefusal(`${BUDGET + 1} records`);
+        await conversation.expectRefusal(`${BUDGET + 1} records`);
         await stays(peer);
       },
     },
@@ -254,7 +258,7 @@ export const HIVE_ROWS: readonly WireRow[] = (['15.0.0', '14.0.0'] as const).fla
       level: 'write',
       about: `announces others in messages of at most ${BATCH_MAX} records that prove themselves`,
       async check(desk) {
-        await desk.speaks(generation);
+        await desk.requireGeneration(generation);
         const earlier = await desk.fresh({ generation, fullNode: true });
         const later = await desk.fresh({ generation, fullNode: true });
         const heard = await heardBy([earlier, later], GOSSIP_MS);
@@ -271,7 +275,7 @@ export const HIVE_ROWS: readonly WireRow[] = (['15.0.0', '14.0.0'] as const).fla
 
 async function heardBy(peers: readonly Counterpart[], withinMs: number) {
   const until = Date.now() + withinMs;
-  const heard = () => peers.flatMap((peer) => peer.heard.gossip);
+  const heard = () => peers.flatMap((peer) => peer.unsolicited.gossip);
   while (heard().length === 0 && Date.now() < until) await peers[0]?.endsWithin(50);
   return heard();
 }

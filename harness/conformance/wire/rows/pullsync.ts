@@ -17,10 +17,10 @@ import {
   Want,
 } from '../../../../node/protocols/pullsync/wire.ts';
 import { Mismatch, NotApplicable } from '../../row.ts';
+import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import type { Counterpart } from '../counterpart.ts';
 import { must } from '../must.ts';
 import type { Desk, WireRow } from '../subject.ts';
-import { ANSWER_MS, type Talk } from '../talk.ts';
 
 /** Chunks of one offer. */
 const OFFERED_MAX = 250;
@@ -33,7 +33,7 @@ const group = 'pullsync';
 const level = 'read';
 
 /** A chunk that the node has, as it delivered it. */
-export interface Held {
+export interface StoredChunk {
   readonly address: Uint8Array;
   readonly data: Uint8Array;
   readonly stamp: Uint8Array;
@@ -42,7 +42,7 @@ export interface Held {
 
 interface Page {
   readonly bin: number;
-  readonly talk: Talk;
+  readonly conversation: Conversation;
   readonly offer: MessageOf<typeof Offer>;
 }
 
@@ -76,8 +76,8 @@ const served: readonly WireRow[] = [
     level,
     about: `offers what it has in a bin: at most ${OFFERED_MAX} chunks, each of that bin`,
     async check(desk) {
-      const { bin, talk, offer } = await firstPage(desk);
-      talk.reset();
+      const { bin, conversation, offer } = await firstPage(desk);
+      conversation.reset();
       must(offer.chunks.length > 0, 'an empty Offer, but the cursor is above 0');
       must(offer.chunks.length <= OFFERED_MAX, `${offer.chunks.length} chunks in one Offer`);
       must(offer.topmost > 0n, 'Topmost: 0');
@@ -111,10 +111,10 @@ const served: readonly WireRow[] = [
     level,
     about: 'ends the stream when nothing of an offer is wanted',
     async check(desk) {
-      const { talk, offer } = await firstPage(desk);
-      talk.send(Want, { bitVector: new Uint8Array(vectorSize(offer)) }, 'Want');
-      talk.end();
-      await talk.expectEnd();
+      const { conversation, offer } = await firstPage(desk);
+      conversation.send(Want, { bitVector: new Uint8Array(vectorSize(offer)) }, 'Want');
+      conversation.end();
+      await conversation.expectEnd();
     },
   },
   {
@@ -123,10 +123,10 @@ const served: readonly WireRow[] = [
     level,
     about: 'refuses a bit vector that is shorter than the offer',
     async check(desk) {
-      const { talk, offer } = await firstPage(desk);
+      const { conversation, offer } = await firstPage(desk);
       if (offer.chunks.length === 0) throw new NotApplicable("needs what the row 'offer' looks at");
-      talk.send(Want, { bitVector: new Uint8Array(0) }, 'Want');
-      await talk.expectRefusal('a vector of no bytes');
+      conversation.send(Want, { bitVector: new Uint8Array(0) }, 'Want');
+      await conversation.expectRefusal('a vector of no bytes');
     },
   },
   {
@@ -139,11 +139,11 @@ const served: readonly WireRow[] = [
       const { cursors } = await cursorsOf(friend);
       const bin = cursors.indexOf(0n);
       if (bin < 0) throw new NotApplicable('needs a bin in which the node has nothing');
-      const talk = await friend.converse(PULLSYNC.id);
-      talk.send(Get, { bin, start: 1n }, 'Get');
-      const next = await talk.next(QUIET_MS);
-      talk.record(next);
-      talk.reset();
+      const conversation = await friend.converse(PULLSYNC.id);
+      conversation.send(Get, { bin, start: 1n }, 'Get');
+      const next = await conversation.next(QUIET_MS);
+      conversation.record(next);
+      conversation.reset();
       must(
         next.kind === 'silence',
         'the stream was answered or ended, expected silence until there is a chunk',
@@ -155,7 +155,7 @@ const served: readonly WireRow[] = [
 export const PULLSYNC_ROWS: readonly WireRow[] = served.map((row) => ({ ...row, mode: 'full' as const }));
 
 /** A chunk that the node holds, or at least hands out. @throws NotApplicable when it has none to show */
-export function held(desk: Desk): Promise<Held> {
+export function held(desk: Desk): Promise<StoredChunk> {
   return desk.memory.once('held', async () => {
     try {
       const [first] = await deliveries(desk);
@@ -168,16 +168,16 @@ export function held(desk: Desk): Promise<Held> {
   });
 }
 
-async function deliveries(desk: Desk): Promise<Held[]> {
-  const { bin, talk, offer } = await firstPage(desk);
+async function deliveries(desk: Desk): Promise<StoredChunk[]> {
+  const { bin, conversation, offer } = await firstPage(desk);
   const offered = offer.chunks.slice(0, WANTED);
   const bitVector = new Uint8Array(vectorSize(offer));
   for (const index of offered.keys())
     bitVector[index >> 3] = (bitVector[index >> 3] ?? 0) | (1 << (index & 7));
-  talk.send(Want, { bitVector }, 'Want');
-  const got: Held[] = [];
+  conversation.send(Want, { bitVector }, 'Want');
+  const got: StoredChunk[] = [];
   for (const { address, stampHash: hash } of offered) {
-    const { address: delivered, data, stamp } = await talk.receive(Delivery, 'Delivery');
+    const { address: delivered, data, stamp } = await conversation.receive(Delivery, 'Delivery');
     // Empty: the chunk left the reserve in between.
     if (delivered.length === 0) continue;
     must(equalBytes(delivered, address), `Delivery of ${toHex(delivered)}, expected ${toHex(address)}`);
@@ -189,8 +189,8 @@ async function deliveries(desk: Desk): Promise<Held[]> {
     );
     got.push({ address, data, stamp, bin });
   }
-  talk.end();
-  await talk.expectEnd();
+  conversation.end();
+  await conversation.expectEnd();
   return got;
 }
 
@@ -209,11 +209,11 @@ function vectorSize(offer: MessageOf<typeof Offer>): number {
 }
 
 async function cursorsOf(peer: Counterpart): Promise<MessageOf<typeof Ack>> {
-  const talk = await peer.converse(CURSORS.id);
-  talk.send(Syn, {}, 'Syn');
-  const ack = await talk.receive(Ack, 'Ack');
-  talk.end();
-  await talk.expectEnd();
+  const conversation = await peer.converse(CURSORS.id);
+  conversation.send(Syn, {}, 'Syn');
+  const ack = await conversation.receive(Ack, 'Ack');
+  conversation.end();
+  await conversation.expectEnd();
   return ack;
 }
 
@@ -223,9 +223,9 @@ async function firstPage(desk: Desk): Promise<Page> {
   const { cursors } = await cursorsOf(friend);
   const bin = cursors.findIndex((cursor) => cursor > 0n);
   if (bin < 0) throw new NotApplicable('needs a chunk in the reserve of the node, and it is empty');
-  const talk = await friend.converse(PULLSYNC.id);
-  talk.send(Get, { bin, start: 1n }, 'Get');
-  return { bin, talk, offer: await talk.receive(Offer, 'Offer', ANSWER_MS) };
+  const conversation = await friend.converse(PULLSYNC.id);
+  conversation.send(Get, { bin, start: 1n }, 'Get');
+  return { bin, conversation, offer: await conversation.receive(Offer, 'Offer', ANSWER_MS) };
 }
 
 export function overlayOf(desk: Desk): Uint8Array {

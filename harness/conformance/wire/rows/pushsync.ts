@@ -10,10 +10,10 @@ import { recoverSigner, SignatureError } from '../../../../node/crypto/signer.ts
 import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
 import { Delivery, PUSHSYNC, Receipt } from '../../../../node/protocols/pushsync/wire.ts';
 import { Mismatch, NotApplicable } from '../../row.ts';
+import { ANSWER_MS } from '../conversation.ts';
 import type { Stamping } from '../funds.ts';
 import { must } from '../must.ts';
 import type { Desk, WireRow } from '../subject.ts';
-import { ANSWER_MS } from '../talk.ts';
 import { overlayOf } from './pullsync.ts';
 import { retrieve } from './retrieval.ts';
 
@@ -171,11 +171,11 @@ function nearChunk(desk: Desk, text: string): Chunk {
 
 async function push(desk: Desk, chunk: Pushed): Promise<MessageOf<typeof Receipt>> {
   // Chunks are served on credit, which the shared peer would use up.
-  const talk = await (await desk.fresh()).converse(PUSHSYNC.id);
-  talk.send(Delivery, chunk, 'Delivery');
-  const receipt = await talk.receive(Receipt, 'Receipt', PUSH_MS);
-  talk.end();
-  await talk.expectEnd();
+  const conversation = await (await desk.fresh()).converse(PUSHSYNC.id);
+  conversation.send(Delivery, chunk, 'Delivery');
+  const receipt = await conversation.receive(Receipt, 'Receipt', PUSH_MS);
+  conversation.end();
+  await conversation.expectEnd();
   return receipt;
 }
 

@@ -4,11 +4,11 @@ import { ADDRESS_SIZE } from '../../../../node/chunk/chunk.ts';
 import { Ack } from '../../../../node/p2p/handshake/wire.ts';
 import { Delivery, RETRIEVAL, Request } from '../../../../node/protocols/retrieval/wire.ts';
 import { NotApplicable } from '../../row.ts';
+import { ANSWER_MS } from '../conversation.ts';
 import type { Counterpart } from '../counterpart.ts';
 import { digestOf } from '../identities.ts';
 import { must } from '../must.ts';
-import { type Desk, needed, type WireRow } from '../subject.ts';
-import { ANSWER_MS } from '../talk.ts';
+import { type Desk, prerequisite, type WireRow } from '../subject.ts';
 import { held, overlayOf, valid } from './pullsync.ts';
 
 /** A search over the network ends after this time, whatever the result. */
@@ -35,12 +35,12 @@ const served: readonly WireRow[] = [
       level: 'read',
       about: `answers a request for ${about} with an error, and ends the stream`,
       async check(desk) {
-        const talk = await (await desk.friend()).converse(RETRIEVAL.id);
-        talk.send(Request, { addr }, 'Request');
-        const { data, err } = await talk.receive(Delivery, 'Delivery');
+        const conversation = await (await desk.friend()).converse(RETRIEVAL.id);
+        conversation.send(Request, { addr }, 'Request');
+        const { data, err } = await conversation.receive(Delivery, 'Delivery');
         must(err !== '' && data.length === 0, 'Err: empty, expected why there is no chunk');
-        talk.end();
-        await talk.expectEnd();
+        conversation.end();
+        await conversation.expectEnd();
       },
     }),
   ),
@@ -51,12 +51,12 @@ const served: readonly WireRow[] = [
     limitMs: SEARCH_MS + ANSWER_MS,
     about: 'says that a chunk was not found that nobody has',
     async check(desk) {
-      const talk = await (await desk.friend()).converse(RETRIEVAL.id);
-      talk.send(Request, { addr: digestOf(`nothing ${Date.now()}`) }, 'Request');
-      const { data, err } = await talk.receive(Delivery, 'Delivery', SEARCH_MS);
+      const conversation = await (await desk.friend()).converse(RETRIEVAL.id);
+      conversation.send(Request, { addr: digestOf(`nothing ${Date.now()}`) }, 'Request');
+      const { data, err } = await conversation.receive(Delivery, 'Delivery', SEARCH_MS);
       must(err !== '' && data.length === 0, 'Err: empty, expected that it was not found');
-      talk.end();
-      await talk.expectEnd();
+      conversation.end();
+      await conversation.expectEnd();
     },
   },
   {
@@ -78,9 +78,9 @@ const served: readonly WireRow[] = [
     async check(desk) {
       const { address } = await held(desk);
       const peer = await desk.fresh();
-      await needed('retrieval of a held chunk', retrieve(await desk.fresh(), address));
+      await prerequisite('retrieval of a held chunk', retrieve(await desk.fresh(), address));
       const price = priceOf(overlayOf(desk), address);
-      const { threshold = 0n } = (await peer.heard.pricing.within(ANSWER_MS)) ?? {};
+      const { threshold = 0n } = (await peer.unsolicited.pricing.within(ANSWER_MS)) ?? {};
       const limit = (threshold * LIMIT_PERCENT) / 100n + threshold / 3n;
       if (limit / price > REQUESTS_MAX)
         throw new NotApplicable(`the node lends ${threshold} accounting units, more than the row spends`);
@@ -105,21 +105,21 @@ export async function refusedAgain(desk: Desk, peer: Counterpart): Promise<void>
   const [generation] = await desk.memory.generations();
   if (generation === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");
   const again = await desk.stranger(peer.self);
-  const { talk } = await again.greet(generation);
-  talk.send(Ack, again.ack(generation), 'Ack');
-  talk.end();
+  const { conversation } = await again.greet(generation);
+  conversation.send(Ack, again.ack(generation), 'Ack');
+  conversation.end();
   must(await again.endsWithin(ANSWER_MS), 'the peer was taken back at once');
 }
 
 /** @throws Mismatch */
 export async function retrieve(peer: Counterpart, address: Uint8Array): Promise<void> {
-  const talk = await peer.converse(RETRIEVAL.id);
-  talk.send(Request, { addr: address }, 'Request');
-  const { data, err } = await talk.receive(Delivery, 'Delivery');
+  const conversation = await peer.converse(RETRIEVAL.id);
+  conversation.send(Request, { addr: address }, 'Request');
+  const { data, err } = await conversation.receive(Delivery, 'Delivery');
   must(err === '', `Err: ${err}`);
   valid(address, data);
-  talk.end();
-  await talk.expectEnd();
+  conversation.end();
+  await conversation.expectEnd();
 }
 
 /** @returns false when the node did not deliver */

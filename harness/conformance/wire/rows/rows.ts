@@ -12,8 +12,8 @@ import { PUSHSYNC_ROWS } from './pushsync.ts';
 import { RETRIEVAL_ROWS } from './retrieval.ts';
 import { STREAM_ROWS, silentHeaders } from './streams.ts';
 
-/** What takes its time while other rows run, by the name under which a row waits for it. */
-export const WAITS: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
+/** Checks that take long and run beside the rows, by the name under which a row waits for one. */
+export const BACKGROUND_CHECKS: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
   stranger: strangerStays,
   'silent handshake': silentHandshake,
   'silent headers': silentHeaders,
@@ -41,7 +41,7 @@ export const WIRE_ROWS: readonly Row<WireSubject>[] = table
   .toSorted((a, b) => lateness(a) - lateness(b))
   .map(rowOf);
 
-function lateness({ waits, mayEndIt }: WireRow): number {
+function lateness({ background, mayEndIt }: WireRow): number {
   if (mayEndIt === true) return 2;
-  return waits === undefined ? 0 : 1;
+  return background === undefined ? 0 : 1;
 }

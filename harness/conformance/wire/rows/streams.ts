@@ -4,9 +4,9 @@ import { MESSAGE_SIZE_MAX } from '../../../../node/p2p/stream/framing.ts';
 import { HeadersMessage } from '../../../../node/p2p/stream/headers.ts';
 import { PINGPONG, Ping, Pong } from '../../../../node/protocols/pingpong/wire.ts';
 import { Get, Snapshot, STATUS } from '../../../../node/protocols/status/wire.ts';
+import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { must } from '../must.ts';
 import type { Desk, WireRow } from '../subject.ts';
-import { ANSWER_MS, type Talk } from '../talk.ts';
 
 /** Time that a node gives a peer to send its headers. */
 const HEADERS_MS = 10_000;
@@ -37,9 +37,9 @@ export const STREAM_ROWS: readonly WireRow[] = [
       level,
       about: `${taken ? 'takes' : 'refuses'} ${about}`,
       async check(desk) {
-        const talk = await (await desk.friend()).tryOpen(id);
-        talk?.reset();
-        must((talk !== undefined) === taken, `${id} was ${taken ? 'refused' : 'taken'}`);
+        const conversation = await (await desk.friend()).tryOpen(id);
+        conversation?.reset();
+        must((conversation !== undefined) === taken, `${id} was ${taken ? 'refused' : 'taken'}`);
       },
     }),
   ),
@@ -49,11 +49,11 @@ export const STREAM_ROWS: readonly WireRow[] = [
     level,
     about: 'answers headers with headers before anything else is said',
     async check(desk) {
-      const talk = await (await desk.friend()).open(PINGPONG.id);
-      talk.send(HeadersMessage, {}, 'Headers');
-      const { headers } = await talk.receive(HeadersMessage, 'Headers');
+      const conversation = await (await desk.friend()).open(PINGPONG.id);
+      conversation.send(HeadersMessage, {}, 'Headers');
+      const { headers } = await conversation.receive(HeadersMessage, 'Headers');
       must(headers.length === 0, `${headers.length} headers, expected none for pingpong`);
-      await ponged(talk, 'after the headers');
+      await ponged(conversation, 'after the headers');
     },
   },
   {
@@ -62,23 +62,23 @@ export const STREAM_ROWS: readonly WireRow[] = [
     level,
     about: 'passes over headers that it does not know, and those without a value',
     async check(desk) {
-      const talk = await (await desk.friend()).open(PINGPONG.id);
+      const conversation = await (await desk.friend()).open(PINGPONG.id);
       const value = new Uint8Array(300).fill(7);
       const headers = [
         { key: 'unheard-of', value },
         { key: 'unheard-of', value: new Uint8Array(0) },
         { key: 'tracing-span-context', value: new Uint8Array(0) },
       ];
-      talk.send(HeadersMessage, { headers }, 'Headers');
-      await talk.receive(HeadersMessage, 'Headers');
-      await ponged(talk, 'after the headers');
+      conversation.send(HeadersMessage, { headers }, 'Headers');
+      await conversation.receive(HeadersMessage, 'Headers');
+      await ponged(conversation, 'after the headers');
     },
   },
   {
     id: 'headers silence',
     group,
     level,
-    waits: 'silent headers',
+    background: 'silent headers',
     limitMs: HEADERS_MS + 3 * ANSWER_MS,
     about: `resets a stream on which no headers come for ${HEADERS_MS / 1000} s`,
     check: (desk) => desk.waited('silent headers'),
@@ -89,12 +89,12 @@ export const STREAM_ROWS: readonly WireRow[] = [
     level,
     about: 'reads a message that comes byte by byte',
     async check(desk) {
-      const talk = await (await desk.friend()).converse(PINGPONG.id);
+      const conversation = await (await desk.friend()).converse(PINGPONG.id);
       for (const byte of encodeFrame(Ping, { greeting: 'pieces' }))
-        talk.sendBytes(Uint8Array.of(byte), 'byte');
-      const { response } = await talk.receive(Pong, 'Pong');
+        conversation.sendBytes(Uint8Array.of(byte), 'byte');
+      const { response } = await conversation.receive(Pong, 'Pong');
       must(response.includes('pieces'), `response: ${response}, expected the greeting`);
-      talk.end();
+      conversation.end();
     },
   },
   {
@@ -103,12 +103,12 @@ export const STREAM_ROWS: readonly WireRow[] = [
     level,
     about: 'passes over fields that it does not know',
     async check(desk) {
-      const talk = await (await desk.friend()).converse(PINGPONG.id);
+      const conversation = await (await desk.friend()).converse(PINGPONG.id);
       const Extended = { greeting: [1, 'string'], later: [77, 'bytes'], count: [78, 'uint64'] } as const;
-      talk.send(Extended, { greeting: 'more', later: new Uint8Array(20), count: 5n }, 'Ping');
-      const { response } = await talk.receive(Pong, 'Pong');
+      conversation.send(Extended, { greeting: 'more', later: new Uint8Array(20), count: 5n }, 'Ping');
+      const { response } = await conversation.receive(Pong, 'Pong');
       must(response.includes('more'), `response: ${response}, expected the greeting`);
-      talk.end();
+      conversation.end();
     },
   },
   {
@@ -117,13 +117,13 @@ export const STREAM_ROWS: readonly WireRow[] = [
     level,
     about: `reads a message of ${MESSAGE_SIZE_MAX} bytes`,
     async check(desk) {
-      const talk = await (await desk.friend()).converse(PINGPONG.id);
+      const conversation = await (await desk.friend()).converse(PINGPONG.id);
       const greeting = 'a'.repeat(MESSAGE_SIZE_MAX - GREETING_PREFIX);
       must(encodeMessage(Ping, { greeting }).length === MESSAGE_SIZE_MAX, 'the checker has miscounted');
-      talk.send(Ping, { greeting }, 'Ping');
-      const { response } = await talk.receive(Pong, 'Pong');
+      conversation.send(Ping, { greeting }, 'Ping');
+      const { response } = await conversation.receive(Pong, 'Pong');
       must(response.includes(greeting), `response: ${response.length} characters, expected the greeting`);
-      talk.end();
+      conversation.end();
     },
   },
   {
@@ -132,9 +132,9 @@ export const STREAM_ROWS: readonly WireRow[] = [
     level,
     about: `ends a stream on which a message of more than ${MESSAGE_SIZE_MAX} bytes comes`,
     async check(desk) {
-      const talk = await (await desk.fresh()).converse(PINGPONG.id);
-      talk.send(Ping, { greeting: 'a'.repeat(MESSAGE_SIZE_MAX - GREETING_PREFIX + 1) }, 'Ping');
-      await talk.expectNoAnswer(`a message of ${MESSAGE_SIZE_MAX + 1} bytes`);
+      const conversation = await (await desk.fresh()).converse(PINGPONG.id);
+      conversation.send(Ping, { greeting: 'a'.repeat(MESSAGE_SIZE_MAX - GREETING_PREFIX + 1) }, 'Ping');
+      await conversation.expectNoAnswer(`a message of ${MESSAGE_SIZE_MAX + 1} bytes`);
     },
   },
   {
@@ -145,10 +145,10 @@ export const STREAM_ROWS: readonly WireRow[] = [
     async check(desk) {
       const friend = await desk.friend();
       const talks = await Promise.all(Array.from({ length: 6 }, () => friend.converse(STATUS.id)));
-      for (const talk of talks.toReversed()) {
-        talk.send(Get, {}, 'Get');
-        await talk.receive(Snapshot, 'Snapshot');
-        talk.end();
+      for (const conversation of talks.toReversed()) {
+        conversation.send(Get, {}, 'Get');
+        await conversation.receive(Snapshot, 'Snapshot');
+        conversation.end();
       }
     },
   },
@@ -156,19 +156,19 @@ export const STREAM_ROWS: readonly WireRow[] = [
 
 /** Takes long on purpose: begun with the run, judged by a row. */
 export async function silentHeaders(desk: Desk): Promise<void> {
-  const talk = await (await desk.fresh()).open(PINGPONG.id);
-  const next = await talk.next(HEADERS_MS + ANSWER_MS);
-  talk.record(next);
+  const conversation = await (await desk.fresh()).open(PINGPONG.id);
+  const next = await conversation.next(HEADERS_MS + ANSWER_MS);
+  conversation.record(next);
   must(
     next.kind === 'reset' || next.kind === 'gone',
     `the stream was still open after ${HEADERS_MS + ANSWER_MS} ms`,
   );
 }
 
-async function ponged(talk: Talk, greeting: string): Promise<void> {
-  talk.send(Ping, { greeting }, 'Ping');
-  const { response } = await talk.receive(Pong, 'Pong');
+async function ponged(conversation: Conversation, greeting: string): Promise<void> {
+  conversation.send(Ping, { greeting }, 'Ping');
+  const { response } = await conversation.receive(Pong, 'Pong');
   must(response.includes(greeting), `response: ${response}, expected the greeting`);
-  talk.end();
-  await talk.expectEnd();
+  conversation.end();
+  await conversation.expectEnd();
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { paceBetween } from '../../../../harness/attached/chain-look.ts';
+import { paceBetween } from '../../../../harness/attached/probe-chain.ts';
 
 test.each([
   ['a steady chain', [100, 105, 110, 115], 5000],

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { type Comparison, compareSides, turnsTaken } from '../../../../harness/compare/compare.ts';
+import { alternatingRuns } from '../../../../harness/compare/run-order.ts';
 import type { Side } from '../../../../harness/compare/sides.ts';
 import { renderComparison } from '../../../../harness/compare/table.ts';
-import { turnsOf } from '../../../../harness/compare/turns.ts';
 import { TOLERANCE_DEFAULT } from '../../../../harness/compare/verdict.ts';
 import { type Made, madeRun } from './made-runs.ts';
 
@@ -174,7 +174,7 @@ test('sides with nothing in common are refused', () => {
 });
 
 test('the order of the sides alternates from round to round', () => {
-  expect(turnsOf(['a', 'b'], 3).map(({ side, round }) => `${side}${round}`)).toEqual([
+  expect(alternatingRuns(['a', 'b'], 3).map(({ side, round }) => `${side}${round}`)).toEqual([
     'a0',
     'b0',
     'b1',

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { httpConformance } from '../../../../harness/conformance/http/conformance.ts';
-import { spokenDialect } from '../../../../harness/conformance/http/first-look.ts';
+import { spokenDialect } from '../../../../harness/conformance/http/probe-target.ts';
 
 const GOOD = 'ab'.repeat(32);
 const signal = new AbortController().signal;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { parseExposition } from '../../../../harness/metrics/exposition.ts';
-import { type Look, summarise } from '../../../../harness/metrics/summary.ts';
+import { type MetricsSnapshot, summarise } from '../../../../harness/metrics/summary.ts';
 
-const look = (node: string, text: string): Look => ({ node, exposition: parseExposition(text) });
+const look = (node: string, text: string): MetricsSnapshot => ({ node, exposition: parseExposition(text) });
 const counter = (value: number) =>
   `# HELP svc_pusher_total_synced Attempts.\n# TYPE svc_pusher_total_synced counter\nsvc_pusher_total_synced ${value}\n`;
 const gauge = (value: number) =>
@@ -53,7 +53,7 @@ test('nodes of both dialects are counted together', () => {
 });
 
 test('growth per second covers all nodes, including one that was restarted', () => {
-  const before = { looks: [look('a', counter(10)), look('b', counter(100))], seconds: 2 };
+  const before = { snapshots: [look('a', counter(10)), look('b', counter(100))], seconds: 2 };
   const rows = summarise([look('a', counter(16)), look('b', counter(4)), look('c', counter(2))], before);
   expect(rows).toMatchObject([{ total: 22, perSecond: 6 }]);
 });

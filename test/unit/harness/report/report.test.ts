@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { formatMs, grouped } from '../../../../harness/base/words.ts';
+import { formatMs, grouped } from '../../../../harness/base/format.ts';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
 import {
   consoleStyle,

@@ -42,7 +42,7 @@ function node(
 
 test('a ping without an answer leaves the other answers intact', async () => {
   const [asked] = await askNodes([node('a', { ping: hangs, peers: ['b'] }), node('b')], SIGNAL);
-  expect(asked).toMatchObject({ unheard: ['b'], replies: { topology: { said: { connected: 1 } } } });
+  expect(asked).toMatchObject({ unheard: ['b'], replies: { topology: { value: { connected: 1 } } } });
 });
 
 test('peers that do not run are not pinged', async () => {
@@ -69,9 +69,9 @@ test('nodes that hang are waited for in parallel', async () => {
   expect(performance.now() - startedAt).toBeLessThan(1900);
   expect(asked[0]?.replies).toMatchObject({
     status: { failure: { class: 'client.timeout' } },
-    chainState: { said: { block: 1 } },
+    chainState: { value: { block: 1 } },
   });
-  expect(asked.at(-1)?.replies).toMatchObject({ status: { said: { reserveSize: 1 } } });
+  expect(asked.at(-1)?.replies).toMatchObject({ status: { value: { reserveSize: 1 } } });
 });
 
 test('an interruption ends the questions', async () => {

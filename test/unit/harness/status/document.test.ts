@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Topology } from '../../../../harness/client/types.ts';
 import type { NodeAnswers, Replies, Reply } from '../../../../harness/status/ask.ts';
-import { type LookAnswers, statusDocument } from '../../../../harness/status/document.ts';
+import { type ClusterAnswers, statusDocument } from '../../../../harness/status/document.ts';
 
 const overlay = (index: number) => `0${index}`.padEnd(64, '0');
 const timeout = (path: string, node = 'node-0'): Reply<never> => ({
@@ -20,12 +20,12 @@ function topology(connected: readonly number[]): Topology {
 
 function replies(given: Partial<Replies> = {}): Replies {
   return {
-    status: { said: { reserveSize: 7 } as never },
-    topology: { said: topology([0, 1, 2]) },
-    chainState: { said: { block: 20 } as never },
-    balances: { said: [] },
-    cheques: { said: undefined },
-    chequebook: { said: undefined },
+    status: { value: { reserveSize: 7 } as never },
+    topology: { value: topology([0, 1, 2]) },
+    chainState: { value: { block: 20 } as never },
+    balances: { value: [] },
+    cheques: { value: undefined },
+    chequebook: { value: undefined },
     ...given,
   };
 }
@@ -48,7 +48,7 @@ function down(index: number, state: NodeAnswers['state']): NodeAnswers {
   return rest;
 }
 
-function documentOf(nodes: readonly NodeAnswers[], height: LookAnswers['height'] = { said: 20 }) {
+function documentOf(nodes: readonly NodeAnswers[], height: ClusterAnswers['height'] = { value: 20 }) {
   return statusDocument({ at: 'now', name: 'net', seed: 1, rpc: 'http://chain', height, nodes });
 }
 
@@ -117,7 +117,7 @@ test('a node that answers nothing is reported in one line', () => {
 });
 
 test('a node whose disk is full is a problem', () => {
-  const backlog = { said: { reserve: { leftovers: [] }, uploads: [], disk: { full: true } } as never };
+  const backlog = { value: { reserve: { leftovers: [] }, uploads: [], disk: { full: true } } as never };
   expect(documentOf([node(0, { replies: replies({ backlog }) }), node(1)]).problems).toEqual([
     'node-0 has no space left on its disk and stores nothing; make room, then it goes on by itself',
   ]);
@@ -138,8 +138,8 @@ test('a chain that does not answer is reported, and the rows stay', () => {
 });
 
 test('nodes far behind the chain and nodes without peers are problems', () => {
-  const alone = node(0, { replies: replies({ topology: { said: topology([]) } }) });
-  expect(documentOf([alone, node(1)], { said: 31 }).problems).toEqual([
+  const alone = node(0, { replies: replies({ topology: { value: topology([]) } }) });
+  expect(documentOf([alone, node(1)], { value: 31 }).problems).toEqual([
     'node-0 has read block 20, the chain is at 31',
     'node-1 has read block 20, the chain is at 31',
     'node-0 has no peers',
@@ -147,13 +147,13 @@ test('nodes far behind the chain and nodes without peers are problems', () => {
 });
 
 test('the debts of a node that did not report them are taken from its peers', () => {
-  const owed = node(1, { replies: replies({ balances: { said: [{ peer: overlay(0), balance: 5n }] } }) });
+  const owed = node(1, { replies: replies({ balances: { value: [{ peer: overlay(0), balance: 5n }] } }) });
   const { debts } = documentOf([node(0, { replies: replies({ balances: timeout('/balances') }) }), owed]);
   expect(debts).toEqual([{ debtor: 'node-0', creditor: 'node-1', units: '5' }]);
 });
 
 test('a network without a chain has no height, which is no problem; a silent node is one', () => {
-  const { chain, problems } = documentOf([node(0), down(1, 'silent')], { said: null });
+  const { chain, problems } = documentOf([node(0), down(1, 'silent')], { value: null });
   expect(chain.height).toBeNull();
   expect(problems).toEqual(['node-1 does not answer']);
 });

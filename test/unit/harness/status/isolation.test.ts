@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { NodeAnswers } from '../../../../harness/status/ask.ts';
 import { coverageProblems } from '../../../../harness/status/coverage.ts';
-import { type Asked, isolationOf } from '../../../../harness/status/isolation.ts';
+import { type BlocklistSource, isolationOf } from '../../../../harness/status/isolation.ts';
 
 const SIGNAL = new AbortController().signal;
 const overlay = (first: number) => first.toString(16).padStart(2, '0').padEnd(64, '0');
@@ -28,13 +28,13 @@ function answers(
     state: 'running',
     unheard: [],
     replies: {
-      status: { said: { storageRadius: radius, isWarmingUp: warming } },
-      topology: { said: { connected, population, bins: { bin_0: { connectedPeers } } } },
+      status: { value: { storageRadius: radius, isWarmingUp: warming } },
+      topology: { value: { connected, population, bins: { bin_0: { connectedPeers } } } },
     },
   } as unknown as NodeAnswers;
 }
 
-function node(name: string, first: number, blocked: readonly number[] = []): Asked {
+function node(name: string, first: number, blocked: readonly number[] = []): BlocklistSource {
   const entries = blocked.map((peer) => ({
     address: overlay(peer),
     reason: 'settled too late',
@@ -45,7 +45,7 @@ function node(name: string, first: number, blocked: readonly number[] = []): Ask
 
 const reasons = async (
   told: readonly NodeAnswers[],
-  nodes: readonly Asked[],
+  nodes: readonly BlocklistSource[],
   faults: Parameters<typeof isolationOf>[2]['faults'] = [],
 ) => Object.fromEntries(await isolationOf(told, nodes, { faults, signal: SIGNAL }));
 
@@ -82,7 +82,7 @@ test('tells apart a node that knows no other, one that has just started, and one
 });
 
 test('no node is asked while all have peers, or when there is only one', async () => {
-  const failing: Asked = {
+  const failing: BlocklistSource = {
     name: 'a',
     overlay: overlay(1),
     client: { blocklist: () => expect.fail('asked') },

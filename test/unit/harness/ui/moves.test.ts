@@ -1,8 +1,8 @@
 /** Chunks on their way, from the events of nodes. */
 import { expect, test } from 'vitest';
 import type { ChunkEvents } from '../../../../harness/client/types.ts';
-import { type LookedAt } from '../../../../harness/ui/look.ts';
-import { MoveLook, movesOf, sample } from '../../../../harness/ui/moves.ts';
+import { MoveReader, movesOf, sample } from '../../../../harness/ui/moves.ts';
+import { type ObservedNode } from '../../../../harness/ui/network-observer.ts';
 
 const OVERLAYS = ['a', 'b', 'c'].map((digit) => digit.repeat(64));
 const places = new Map(OVERLAYS.map((overlay, place) => [overlay, place]));
@@ -41,7 +41,7 @@ class RingNode {
   events: Event[] = [];
   capacity = 1000;
   asked = 0;
-  readonly looked: LookedAt;
+  readonly looked: ObservedNode;
 
   constructor(place: number) {
     const chunkEvents = async ({ after, limit }: { after: number; limit: number }): Promise<ChunkEvents> => {
@@ -58,7 +58,7 @@ class RingNode {
       mode: 'full',
       running: true,
     };
-    this.looked = { ...about, api: 'a', debug: 'd', client: { chunkEvents } } as unknown as LookedAt;
+    this.looked = { ...about, api: 'a', debug: 'd', client: { chunkEvents } } as unknown as ObservedNode;
   }
 }
 
@@ -67,7 +67,7 @@ const signal = new AbortController().signal;
 test('events before the first look are not shown, all new ones after it are', async () => {
   const node = new RingNode(0);
   node.events = [event(1, 'pulled', OVERLAYS[1])];
-  const look = new MoveLook([node.looked, new RingNode(1).looked], () => undefined);
+  const look = new MoveReader([node.looked, new RingNode(1).looked], () => undefined);
   expect(await look.look(signal)).toEqual([]);
   expect(look.sight).toBe('on');
   node.events.push(event(2, 'pulled', OVERLAYS[1]));
@@ -77,7 +77,7 @@ test('events before the first look are not shown, all new ones after it are', as
 
 test('of a node that is far ahead, the newest events are read', async () => {
   const node = new RingNode(0);
-  const look = new MoveLook([node.looked, new RingNode(1).looked], () => undefined);
+  const look = new MoveReader([node.looked, new RingNode(1).looked], () => undefined);
   await look.look(signal);
   node.events = Array.from({ length: 5000 }, (_, i) =>
     event(i + 1, i < 4900 ? 'stored' : 'pulled', OVERLAYS[1]),
@@ -89,7 +89,7 @@ test('of a node that is far ahead, the newest events are read', async () => {
 test('a node that restarts its numbering is followed', async () => {
   const node = new RingNode(0);
   node.events = [event(70, 'stored')];
-  const look = new MoveLook([node.looked, new RingNode(1).looked], () => undefined);
+  const look = new MoveReader([node.looked, new RingNode(1).looked], () => undefined);
   await look.look(signal);
   node.events = [event(1, 'stored')];
   expect(await look.look(signal)).toEqual([]);
@@ -101,7 +101,7 @@ test('nodes that keep no events are not asked every time, and every request is c
   const node = new RingNode(0);
   node.capacity = 0;
   let told = 0;
-  const look = new MoveLook([node.looked], () => told++);
+  const look = new MoveReader([node.looked], () => told++);
   for (let i = 0; i < 10; i++) await look.look(signal);
   expect(look.sight).toBe('off');
   expect(node.asked).toBe(1);

@@ -9,7 +9,13 @@ import { encodeUnderlays } from '../../../../node/p2p/address/underlay.ts';
 import { decodeMessage, encodeFrame } from '../../../../node/p2p/codec/codec.ts';
 import type { AddressRecord, Generation, Peer } from '../../../../node/p2p/host.ts';
 import { createHive } from '../../../../node/protocols/hive/hive.ts';
-import { BUDGET_RECORDS, Budget, judge, NEWS, toAnnounce } from '../../../../node/protocols/hive/rules.ts';
+import {
+  BUDGET_RECORDS,
+  Budget,
+  judge,
+  NEW_RECORDS,
+  toAnnounce,
+} from '../../../../node/protocols/hive/rules.ts';
 import { HIVE, Peers } from '../../../../node/protocols/hive/wire.ts';
 import vectors from '../../../vectors/p2p.json' with { type: 'json' };
 import { type MemoryNode, NETWORK_ID, startedNodes, testKey, ZERO_NONCE } from '../../p2p/memory-nodes.ts';
@@ -153,11 +159,11 @@ function manyRecords(count: number): AddressRecord[] {
 
 test('news is bounded across connections, and known records cost nothing', async () => {
   const world = await gossips();
-  const records = manyRecords(NEWS.peer.burst + 200);
-  expect(await toldAnew(world, records)).toBe(NEWS.peer.burst);
-  expect(await toldAnew(world, records.slice(0, NEWS.peer.burst))).toBe(NEWS.peer.burst);
+  const records = manyRecords(NEW_RECORDS.peer.burst + 200);
+  expect(await toldAnew(world, records)).toBe(NEW_RECORDS.peer.burst);
+  expect(await toldAnew(world, records.slice(0, NEW_RECORDS.peer.burst))).toBe(NEW_RECORDS.peer.burst);
   await world.clock.advance(100_000);
-  expect(await toldAnew(world, records.slice(NEWS.peer.burst))).toBeLessThan(50);
+  expect(await toldAnew(world, records.slice(NEW_RECORDS.peer.burst))).toBeLessThan(50);
 });
 
 test('a flood of gossip over budget costs the sender its connection', async () => {

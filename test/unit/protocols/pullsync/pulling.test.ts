@@ -568,14 +568,14 @@ test('a node of ours answers a request for changed cursors as soon as there is s
   expect(first).toEqual({
     cursors: from.reserve.lastBinIds(),
     epoch: from.reserve.epoch(),
-    waits: true,
+    longPolls: true,
   });
   const second = outcome(to.pullsync.changes(peer, ALL, first, never));
   await clock.advance(60_000);
   expect(second).toEqual({});
   await fill(from, inBin(from, 12, 1));
   await clock.advance(100);
-  expect(second.value).toMatchObject({ cursors: from.reserve.lastBinIds(), waits: true });
+  expect(second.value).toMatchObject({ cursors: from.reserve.lastBinIds(), longPolls: true });
 });
 
 test('a peer that does not support waiting answers at once, and is recognised by that', async () => {
@@ -586,7 +586,7 @@ test('a peer that does not support waiting answers at once, and is recognised by
   };
   const peer = await connect(node, await stranger(2, { clock, network, protocol: CURSORS, handler }), clock);
   const known = { cursors: NO_CURSORS, epoch: 7n };
-  expect(await node.pullsync.changes(peer, ALL, known, never)).toEqual({ ...known, waits: false });
+  expect(await node.pullsync.changes(peer, ALL, known, never)).toEqual({ ...known, longPolls: false });
 });
 
 test('news is awaited for some minutes, and no longer than the caller waits', async () => {

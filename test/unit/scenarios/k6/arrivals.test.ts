@@ -37,7 +37,13 @@ test('closed models have no intended start times', () => {
 });
 
 test('durations are parsed like those of k6', () => {
-  expect([durationMs('1m30s'), durationMs('250ms'), durationMs(7)]).toEqual([90_000, 250, 7]);
+  expect([durationMs('1m30s'), durationMs('250ms'), durationMs('.5s'), durationMs(7)]).toEqual([
+    90_000, 250, 500, 7,
+  ]);
+});
+
+test('a text that is no duration is refused', () => {
+  expect(() => durationMs('10 s')).toThrow("got '10 s', expected a duration such as 500ms, 15s or 1m30s");
 });
 
 test('null values of k6 mean its defaults', () => {

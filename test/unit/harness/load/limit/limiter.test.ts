@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
 import { limitText, outcomeOf, stepMs } from '../../../../../harness/load/limit/limit-run.ts';
-import { type LoadLook, limitersOf, type NodeLoad } from '../../../../../harness/load/limit/limiter.ts';
+import {
+  type LoadObservation,
+  limitersOf,
+  type NodeLoad,
+} from '../../../../../harness/load/limit/limiter.ts';
 import { countersIn, lookBetween } from '../../../../../harness/load/limit/look.ts';
 import { parseThreshold } from '../../../../../harness/load/thresholds.ts';
 
@@ -13,7 +17,7 @@ const node = (name: string, more: Partial<NodeLoad> = {}): NodeLoad => ({
   full: false,
   ...more,
 });
-const look = (more: Partial<LoadLook> = {}): LoadLook => ({
+const look = (more: Partial<LoadObservation> = {}): LoadObservation => ({
   seconds: 10,
   nodes: [node('node-0'), node('node-1')],
   machineBusy: 0.5,
@@ -24,7 +28,7 @@ const look = (more: Partial<LoadLook> = {}): LoadLook => ({
   chainMs: 3,
   ...more,
 });
-const kinds = (seen: LoadLook) => limitersOf(seen).map(({ kind, nodes }) => [kind, ...nodes]);
+const kinds = (seen: LoadObservation) => limitersOf(seen).map(({ kind, nodes }) => [kind, ...nodes]);
 
 test('names nothing when nothing is short', () => {
   expect(limitersOf(look())).toEqual([]);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { UiEvent } from '../../../../../harness/picture/live.ts';
 import { Model, marksOf, troubleOf } from '../../../../../harness/web/ui/model.ts';
 import { clusterCharts, frameOf, nodeCharts } from '../../../../../harness/web/ui/series.ts';
-import { debtText, networkText, tokens } from '../../../../../harness/web/ui/words.ts';
+import { debtText, networkText, tokens } from '../../../../../harness/web/ui/text.ts';
 import { clusterView, linkView, nodeView, row } from '../../ui/kit.ts';
 
 function event(at: number, kind: UiEvent['kind'], part: string | null, text = ''): UiEvent {

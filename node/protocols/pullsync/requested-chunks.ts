@@ -8,7 +8,7 @@ import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
 import { SHARED_WANT_MS } from './rules.ts';
 
-interface Asked {
+interface Request {
   readonly since: number;
   /** Resolves with whether the chunk no longer needs to be requested. */
   readonly ended: PromiseWithResolvers<boolean>;
@@ -25,10 +25,10 @@ export interface Shared {
   readonly ended: Promise<boolean>;
 }
 
-export class Wants {
+export class RequestedChunks {
   readonly #clock: Clock;
   /** At most a page per running conversation. */
-  readonly #asked = new Map<string, Asked>();
+  readonly #requests = new Map<string, Request>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -37,16 +37,16 @@ export class Wants {
   /** The claim on a chunk, or the caller that has it. @param key of chunk and stamp */
   claim(key: string): Claim | { readonly shared: Shared } {
     const now = this.#clock.monotonic();
-    const before = this.#asked.get(key);
+    const before = this.#requests.get(key);
     if (before !== undefined && now - before.since < SHARED_WANT_MS) {
       return { shared: { since: before.since, ended: before.ended.promise } };
     }
     const asked = { since: now, ended: Promise.withResolvers<boolean>() };
-    this.#asked.set(key, asked);
+    this.#requests.set(key, asked);
     return {
       end: (done) => {
         asked.ended.resolve(done);
-        if (this.#asked.get(key) === asked) this.#asked.delete(key);
+        if (this.#requests.get(key) === asked) this.#requests.delete(key);
       },
     };
   }

@@ -12,7 +12,7 @@ import {
   lookAtBatches,
   lookAtMesh,
   lookAtTag,
-} from '../../../../harness/nodes/waits.ts';
+} from '../../../../harness/nodes/conditions.ts';
 
 const SIGNAL = new AbortController().signal;
 

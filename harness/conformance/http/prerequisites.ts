@@ -6,7 +6,7 @@ import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
 import { updateId } from '../../../node/feeds/feed.ts';
 import { NotApplicable } from '../row.ts';
 import type { HttpRequest, Place } from './messages.ts';
-import type { Talk } from './subject.ts';
+import type { RowSession } from './subject.ts';
 
 interface ListedBatch {
   readonly batchID: string;
@@ -15,8 +15,11 @@ interface ListedBatch {
 }
 
 /** The header with a usable batch of the node. @throws NotApplicable when it has none */
-export async function batchHeader(talk: Talk, place: Place = 'main'): Promise<Record<string, string>> {
-  const id = await talk.once(`batch ${place}`, async (setup) => {
+export async function batchHeader(
+  session: RowSession,
+  place: Place = 'main',
+): Promise<Record<string, string>> {
+  const id = await session.once(`batch ${place}`, async (setup) => {
     if (place === 'main' && setup.subject.batch !== undefined) return setup.subject.batch;
     const { status, member } = await setup.ask({ place, path: '/stamps' }, { status: [200, 403] });
     const listed = status === 200 ? (member('stamps') as readonly ListedBatch[]) : [];
@@ -34,8 +37,8 @@ export interface Uploaded {
 }
 
 /** Bytes on the node that no other row changes. */
-export function uploadedBytes(talk: Talk, name: string, length: number): Promise<Uploaded> {
-  return talk.once(`bytes ${name}`, async (setup) => {
+export function uploadedBytes(session: RowSession, name: string, length: number): Promise<Uploaded> {
+  return session.once(`bytes ${name}`, async (setup) => {
     const data = setup.content(name, length);
     // Without parities, in either dialect.
     const headers = { 'svc-redundancy-level': '0' };
@@ -46,25 +49,25 @@ export function uploadedBytes(talk: Talk, name: string, length: number): Promise
 
 /** Uploads any content, and has the session's tag removed at the end. @returns its reference */
 export async function upload(
-  talk: Talk,
+  session: RowSession,
   { path, headers, body }: Required<Pick<HttpRequest, 'path' | 'headers' | 'body'>>,
 ): Promise<string> {
-  const stamped = { ...(await batchHeader(talk)), ...headers };
-  const answer = await talk.ask(
+  const stamped = { ...(await batchHeader(session)), ...headers };
+  const answer = await session.ask(
     { method: 'POST', path, headers: stamped, body },
     { status: 201, json: '{reference:ref}' },
   );
-  forgetTag(talk, answer.headers[talk.names.header('svc-tag')]);
+  forgetTag(session, answer.headers[session.names.header('svc-tag')]);
   return answer.text('reference');
 }
 
-export function forgetTag(talk: Talk, uid: string | undefined): void {
-  if (uid !== undefined) talk.later(`tag ${uid}`, { method: 'DELETE', path: `/tags/${uid}` });
+export function forgetTag(session: RowSession, uid: string | undefined): void {
+  if (uid !== undefined) session.later(`tag ${uid}`, { method: 'DELETE', path: `/tags/${uid}` });
 }
 
 /** Overlay of a connected peer. @throws NotApplicable when there is none */
-export async function peerOf(talk: Talk): Promise<string> {
-  const peer = await talk.once('peer', async (setup) => {
+export async function peerOf(session: RowSession): Promise<string> {
+  const peer = await session.once('peer', async (setup) => {
     const { member } = await setup.ask({ path: '/peers' }, { status: 200 });
     const peer = member('peers.0.address');
     return typeof peer === 'string' ? peer : '';
@@ -74,8 +77,8 @@ export async function peerOf(talk: Talk): Promise<string> {
 }
 
 /** Within one run, the same key for the same name. */
-export function signerOf(talk: Talk, name: string): Signer {
-  const key = talk.content(`key ${name}`, 32);
+export function signerOf(session: RowSession, name: string): Signer {
+  const key = session.content(`key ${name}`, 32);
   // Below the order of the curve, and not zero.
   key[0] = 1;
   return createSigner(key);
@@ -102,12 +105,16 @@ export function signedChunk(owner: Signer, id: string, payload: Uint8Array): Sig
 }
 
 /** A chunk of one owner in this run. */
-export function signedByOwner(talk: Talk, name: string): SignedChunk {
-  return signedChunk(signerOf(talk, 'owner'), talk.hex(`id ${name}`), talk.content(`soc ${name}`, 500));
+export function signedByOwner(session: RowSession, name: string): SignedChunk {
+  return signedChunk(
+    signerOf(session, 'owner'),
+    session.hex(`id ${name}`),
+    session.content(`soc ${name}`, 500),
+  );
 }
 
-export function storedSoc(talk: Talk): Promise<SignedChunk> {
-  return talk.once('soc', async (setup) => {
+export function storedSoc(session: RowSession): Promise<SignedChunk> {
+  return session.once('soc', async (setup) => {
     setup.needs('second');
     const soc = signedByOwner(setup, 'stored');
     await store(setup, soc);
@@ -118,8 +125,8 @@ export function storedSoc(talk: Talk): Promise<SignedChunk> {
 /** Number of updates that a feed of this run has. */
 export const UPDATES = 2;
 
-export function storedFeed(talk: Talk): Promise<{ path: string; updates: readonly SignedChunk[] }> {
-  return talk.once('feed', async (setup) => {
+export function storedFeed(session: RowSession): Promise<{ path: string; updates: readonly SignedChunk[] }> {
+  return session.once('feed', async (setup) => {
     setup.needs('second');
     const owner = signerOf(setup, 'feed');
     const topic = setup.hex('topic');
@@ -135,7 +142,7 @@ export function storedFeed(talk: Talk): Promise<{ path: string; updates: readonl
 }
 
 /** Sends it to the network at once. */
-async function store(talk: Talk, { path, signature, body }: SignedChunk): Promise<void> {
-  const headers = await batchHeader(talk);
-  await talk.ask({ method: 'POST', path: `${path}?sig=${signature}`, headers, body }, { status: 201 });
+async function store(session: RowSession, { path, signature, body }: SignedChunk): Promise<void> {
+  const headers = await batchHeader(session);
+  await session.ask({ method: 'POST', path: `${path}?sig=${signature}`, headers, body }, { status: 201 });
 }

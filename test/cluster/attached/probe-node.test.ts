@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { lookAtNode } from '../../../harness/attached/look.ts';
+import { probeNode } from '../../../harness/attached/probe-node.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 
 type Answers = Readonly<Record<string, unknown>>;
@@ -38,9 +38,9 @@ const withoutChain = (node: Answers, underlay: string): Answers => ({
   '/peers': { peers: [] },
 });
 
-async function lookAt(answers: Answers): ReturnType<typeof lookAtNode> {
+async function lookAt(answers: Answers): ReturnType<typeof probeNode> {
   const api = await endpoint(answers);
-  return lookAtNode({ name: 'node-0', api, debug: api });
+  return probeNode({ name: 'node-0', api, debug: api });
 }
 
 test.each([

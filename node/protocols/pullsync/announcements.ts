@@ -12,7 +12,7 @@ import type { Reserve } from '../../store/ports.ts';
 import { NEWS_IDLE_MS, NEWS_MAX_MS, NEWS_WAIT_MS } from './rules.ts';
 import type { Ack, Known } from './wire.ts';
 
-export interface NewsDeps {
+export interface AnnouncementsDeps {
   readonly reserve: Pick<Reserve, 'lastBinIds' | 'epoch' | 'onPut'>;
   readonly clock: Clock;
 }
@@ -22,13 +22,13 @@ interface Burst {
   lastAt: number;
 }
 
-export class News {
-  readonly #deps: NewsDeps;
+export class Announcements {
+  readonly #deps: AnnouncementsDeps;
   #burst: Burst | undefined;
   /** Called when the next burst is over. */
   readonly #waiting = new Set<() => void>();
 
-  constructor(deps: NewsDeps) {
+  constructor(deps: AnnouncementsDeps) {
     this.#deps = deps;
     deps.reserve.onPut(() => this.#put());
   }

@@ -18,14 +18,14 @@ const FLAGS: Readonly<Record<Place, string>> = {
 
 export type Urls = Readonly<Partial<Record<Place, string>>>;
 
-interface Seen {
+interface Answer {
   readonly status: number;
   /** Members of a JSON object; empty when the body is none. */
   readonly members: Readonly<Record<string, unknown>>;
 }
 
 /** @returns what the node calls itself, such as `version 2.8.1`; empty when it does not say @throws HarnessError */
-export async function firstLook(
+export async function probeTarget(
   transport: NodeTransport,
   { urls, batch }: { readonly urls: Urls; readonly batch: string | undefined },
   signal: AbortSignal,
@@ -68,12 +68,12 @@ export async function spokenDialect(
   }
 }
 
-function dialectOf({ members }: Seen): DialectName | undefined {
+function dialectOf({ members }: Answer): DialectName | undefined {
   return DIALECT_NAMES.find((name) => DIALECTS[name].modeField in members);
 }
 
 /** `GET /health answers 404, not found`. */
-function said(path: string, { status, members: { message } }: Seen): string {
+function said(path: string, { status, members: { message } }: Answer): string {
   return `GET ${path} answers ${status}${typeof message === 'string' ? `, ${message}` : ''}`;
 }
 
@@ -82,7 +82,7 @@ async function look(
   transport: NodeTransport,
   { urls, place, path }: { readonly urls: Urls; readonly place: Place; readonly path: string },
   signal: AbortSignal,
-): Promise<Seen> {
+): Promise<Answer> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
   const answer = await transport.send({ place, path }, limit).catch((error: unknown) => {
     throwIfInterrupted(signal);
@@ -99,10 +99,10 @@ async function look(
   return { status, members: membersOf(Buffer.from(body).toString('utf8')) };
 }
 
-function membersOf(body: string): Seen['members'] {
+function membersOf(body: string): Answer['members'] {
   try {
     const value = parseJson(body);
-    return typeof value === 'object' && value !== null ? (value as Seen['members']) : {};
+    return typeof value === 'object' && value !== null ? (value as Answer['members']) : {};
   } catch (error) {
     // The body of another server: it has no members, which the caller checks.
     if (error instanceof SyntaxError) return {};

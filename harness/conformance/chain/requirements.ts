@@ -4,7 +4,7 @@
  */
 import type { Contracts } from '../../chain/contracts.ts';
 
-export interface Needs {
+export interface ContractRequirements {
   /** Transactions: their selectors are in the code. */
   readonly transactions: readonly string[];
   /** Views without arguments, or with this many zeros as arguments, and words of the answer. */
@@ -12,7 +12,7 @@ export interface Needs {
   readonly events: readonly string[];
 }
 
-export const NEEDS: Readonly<Record<keyof Contracts, Needs>> = {
+export const REQUIREMENTS: Readonly<Record<keyof Contracts, ContractRequirements>> = {
   token: {
     transactions: [
       'transfer(address,uint256)',
@@ -122,7 +122,7 @@ export const NEEDS: Readonly<Record<keyof Contracts, Needs>> = {
 };
 
 /** For the chequebook that the factory makes copies of. */
-export const CHEQUEBOOK: Needs = {
+export const CHEQUEBOOK: ContractRequirements = {
   transactions: [
     'init(address,address,uint256)',
     'cashChequeBeneficiary(address,uint256,bytes)',

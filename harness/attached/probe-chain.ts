@@ -10,7 +10,7 @@ import { CONTRACT_NAMES, type Contracts } from '../chain/contracts.ts';
 import type { ChainRecord } from '../chain/record.ts';
 import { HttpClient } from '../client/http.ts';
 import { plainHex, prefixed } from '../client/json.ts';
-import type { LookedAt } from './look.ts';
+import type { ProbedNode } from './probe-node.ts';
 import type { NetworkFile } from './schema.ts';
 
 /** Number of headers used to measure the pace. */
@@ -20,7 +20,7 @@ const PACE_MAX_S = 600;
 const BATCH_CREATED = 'BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,bool)';
 
 /** The chain as found. */
-export interface LookedAtChain {
+export interface ProbedChain {
   readonly record: ChainRecord;
   readonly height: number;
   readonly mistakes: readonly string[];
@@ -43,10 +43,10 @@ export const NO_CHAIN: ChainRecord = {
 };
 
 /** @returns the chain, or what is wrong if the endpoint is not a chain's */
-export async function lookAtChain(
+export async function probeChain(
   { rpc, control, contracts: given }: NetworkFile['chain'] & { readonly rpc: string },
-  nodes: readonly LookedAt[],
-): Promise<LookedAtChain | { readonly mistakes: readonly string[] }> {
+  nodes: readonly ProbedNode[],
+): Promise<ProbedChain | { readonly mistakes: readonly string[] }> {
   const controlled = control === undefined ? { contracts: {} } : await contractsOfControl(control);
   const mistakes: string[] = 'mistake' in controlled ? [controlled.mistake] : [];
   const bare: ChainRecord = { ...NO_CHAIN, rpc };
@@ -108,7 +108,7 @@ async function contractsOfControl(
  * Contracts on a chain started by svcnet always have the same addresses. On other chains, every chequebook
  * knows the token, and the postage contract is the one that has announced a node's batch.
  */
-async function detectContracts(chain: Chain, nodes: readonly LookedAt[]): Promise<Partial<Contracts>> {
+async function detectContracts(chain: Chain, nodes: readonly ProbedNode[]): Promise<Partial<Contracts>> {
   const own = ownContracts();
   if (
     (await withoutCode(chain, own)).length === 0 &&
@@ -146,7 +146,7 @@ async function addressIn(chain: Chain, contract: string, view: string): Promise<
   }
 }
 
-async function announcerOf(chain: Chain, nodes: readonly LookedAt[]): Promise<string | undefined> {
+async function announcerOf(chain: Chain, nodes: readonly ProbedNode[]): Promise<string | undefined> {
   const batch = nodes.flatMap(({ batches }) => batches)[0];
   if (batch === undefined) return undefined;
   const block = quantity(batch.blockNumber);

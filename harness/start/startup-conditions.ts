@@ -1,11 +1,11 @@
 /** The waits of a start: until the nodes have found each other, and until their batches are usable. */
 
+import { plural } from '../base/format.ts';
 import { type Seen, until } from '../base/wait.ts';
-import { plural } from '../base/words.ts';
 import { isHonest } from '../flavours/flavour.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { lookAtBatches, lookAtMesh } from '../nodes/conditions.ts';
 import { introduce } from '../nodes/introductions.ts';
-import { lookAtBatches, lookAtMesh } from '../nodes/waits.ts';
 import type { BatchRecord } from '../state/state.ts';
 import type { StartContext } from './start-context.ts';
 

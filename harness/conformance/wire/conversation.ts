@@ -26,7 +26,7 @@ const SAID: Readonly<Record<Next['kind'], string>> = {
   silence: 'did not answer',
 };
 
-export class Talk {
+export class Conversation {
   readonly #raw: RawStream;
   readonly #log: Transcript;
   readonly #isGone: () => boolean;

@@ -7,7 +7,7 @@ import {
   plural,
   suggestion,
   tokenColumn,
-} from '../../../../harness/base/words.ts';
+} from '../../../../harness/base/format.ts';
 import { nearest } from '../../../../node/nearest.ts';
 
 const COMMANDS = ['up', 'ps', 'status', 'stamp', 'start', 'stop'];

@@ -34,7 +34,7 @@ export interface Start {
   readonly signal: AbortSignal;
 }
 
-export interface Ground extends Start {
+export interface Foundation extends Start {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
@@ -58,7 +58,7 @@ export interface Ground extends Start {
 }
 
 /** @throws KeystoreError, StoreError */
-export async function layGround(options: NodeOptions, start: Start): Promise<Ground> {
+export async function layFoundation(options: NodeOptions, start: Start): Promise<Foundation> {
   const { platform, log, parts } = start;
   const { clock, random, processMetrics } = platform;
   const metrics = createMetrics({

@@ -1,7 +1,7 @@
 /** Why rows of implementations other than ours are red, as far as known. */
 import type { RowResult } from './row.ts';
 
-interface Known {
+interface KnownDeviation {
   /** Of the implementation, as it reports them over HTTP and on the wire. */
   readonly versions: readonly string[];
   /** Start of the rows' names. */
@@ -10,7 +10,7 @@ interface Known {
   readonly why: string;
 }
 
-const KNOWN: readonly Known[] = [
+const KNOWN_DEVIATIONS: readonly KnownDeviation[] = [
   {
     versions: ['2.7.1', '2.8.1'],
     rows: ['GET /tags query offset -1', 'GET /tags query limit -1'],
@@ -86,7 +86,7 @@ export function knownReason(implementation: string, { id }: Pick<RowResult, 'id'
   const [, version, build] = /^(?:version |bee\/)(\d+\.\d+\.\d+)(?:-(\S+))?/.exec(implementation) ?? [];
   // Our own nodes report the version of the dialect that they speak.
   if (version === undefined || build === 'svcnet') return undefined;
-  const known = KNOWN.find(
+  const known = KNOWN_DEVIATIONS.find(
     ({ versions, rows }) => versions.includes(version) && rows.some((start) => id.startsWith(start)),
   );
   return known === undefined ? undefined : `${known.kind}: ${known.why}`;

@@ -27,7 +27,7 @@ const MODES: Readonly<Record<string, NodeMode>> = {
   boot: 'boot',
 };
 
-export interface LookedAt {
+export interface ProbedNode {
   readonly flavour: FlavourName;
   readonly dialect: DialectName;
   readonly mode: NodeMode;
@@ -53,10 +53,10 @@ export interface NodeChain {
 }
 
 /** @returns what it is, or what is wrong with it */
-export async function lookAtNode(
+export async function probeNode(
   { name, api, debug, token, tokenFile }: NetworkFile['nodes'][number],
   interruption?: AbortSignal,
-): Promise<LookedAt | { readonly mistake: string }> {
+): Promise<ProbedNode | { readonly mistake: string }> {
   const limit = AbortSignal.timeout(ANSWER_LIMIT_MS);
   const signal = interruption === undefined ? limit : AbortSignal.any([limit, interruption]);
   try {
@@ -74,7 +74,7 @@ export async function lookAtNode(
   }
 }
 
-async function lookWith(client: NodeClient, dialect: DialectName, signal: AbortSignal): Promise<LookedAt> {
+async function lookWith(client: NodeClient, dialect: DialectName, signal: AbortSignal): Promise<ProbedNode> {
   const [{ mode }, addresses, peers, chain] = await Promise.all([
     client.node(signal),
     client.addresses(signal),

@@ -5,8 +5,8 @@
 import { proximityOrder } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import { HarnessError } from '../base/errors.ts';
-import { type Seen, seenOr } from '../base/wait.ts';
-import { plural } from '../base/words.ts';
+import { plural } from '../base/format.ts';
+import { orMissing, type Seen } from '../base/wait.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Tag } from '../client/types.ts';
 import { isHonest } from '../flavours/flavour.ts';
@@ -73,7 +73,7 @@ export async function lookAtNetwork(nodes: readonly ClusterNode[], signal: Abort
   const overlays = new Set(running.map(({ overlay }) => overlay));
   let links = 0;
   for (const node of running) {
-    const seen = await seenOr(node.name, async () => ({ done: await node.client.peers(signal) }));
+    const seen = await orMissing(node.name, async () => ({ done: await node.client.peers(signal) }));
     if ('missing' in seen) return seen;
     if (seen.done.length === 0) return { missing: `${node.name} has no peers` };
     links += seen.done.filter(({ address }) => overlays.has(address)).length;
@@ -98,7 +98,7 @@ async function firstLacking(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   for (const node of running.filter((one) => introducers(one, running).length > 0)) {
-    const seen = await seenOr(node.name, async () => ({ done: await node.lacking(signal) }));
+    const seen = await orMissing(node.name, async () => ({ done: await node.lacking(signal) }));
     if ('missing' in seen) return seen.missing;
     if (seen.done !== undefined) return `${node.name} ${seen.done}`;
   }
@@ -110,7 +110,7 @@ async function linksOf(
   { running, wanted }: { readonly running: readonly ClusterNode[]; readonly wanted: number },
   signal: AbortSignal,
 ): Promise<{ links: number; expected: number; missing?: string }> {
-  const seen = await seenOr(node.name, async () => ({ done: await node.client.peers(signal) }));
+  const seen = await orMissing(node.name, async () => ({ done: await node.client.peers(signal) }));
   const peers = new Set('missing' in seen ? [] : seen.done.map((peer) => peer.address));
   if (node.peers !== undefined) {
     return 'missing' in seen
@@ -218,7 +218,7 @@ async function lookAtOwnBatch(
   signal: AbortSignal,
 ): Promise<Seen<CreatedBatch>> {
   const name = `batch ${id.slice(0, 8)} of ${owner.name}`;
-  return seenOr(name, async () => {
+  return orMissing(name, async () => {
     const { usable, blockNumber } = await owner.stamps.get(id, signal);
     return usable ? { done: { id, block: blockNumber } } : { missing: `${name} is not usable yet` };
   });
@@ -234,7 +234,7 @@ export async function lookAtForeignBatch(
   const running = nodes.filter((node) => node.running);
   const behind = await Promise.all(
     running.map(async (node) => {
-      const state = await seenOr(node.name, async () => ({ done: await node.client.chainState(signal) }));
+      const state = await orMissing(node.name, async () => ({ done: await node.client.chainState(signal) }));
       if ('missing' in state) return state.missing;
       return state.done.block >= block
         ? undefined
@@ -369,7 +369,7 @@ async function searched<T>(
   const limit = AbortSignal.any([signal, AbortSignal.timeout(SEARCH_LIMIT_MS)]);
   const looks = await Promise.all(
     running.map((node) =>
-      seenOr(`${node.name} could not be asked`, async () => ({ done: await look(node, limit) })),
+      orMissing(`${node.name} could not be asked`, async () => ({ done: await look(node, limit) })),
     ),
   );
   const found = looks.flatMap((seen) => ('done' in seen ? seen.done : []));

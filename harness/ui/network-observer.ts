@@ -9,8 +9,8 @@ import type { Settlements } from '../client/money-types.ts';
 import type { Backlog, StatusRecord, Topology } from '../client/types.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { LinkView, NodeView, Row } from '../picture/live.ts';
-import { ask, type Reply } from '../status/ask.ts';
-import { saysBacklog } from '../status/congestion.ts';
+import { type Reply, replyOf } from '../status/ask.ts';
+import { reportsBacklog } from '../status/congestion.ts';
 import {
   figuresOf,
   latencyOf,
@@ -32,7 +32,7 @@ const FIGURE_REQUESTS = 3;
 const RELATION_REQUESTS = 6;
 
 /** What a `NetworkLook` needs of a node. */
-export type LookedAt = Pick<
+export type ObservedNode = Pick<
   ClusterNode,
   | 'name'
   | 'flavour'
@@ -54,7 +54,7 @@ interface Memory {
   view: NodeView;
   reading?: Reading;
   /** Requests sent to it. */
-  asked: number;
+  requestCount: number;
 }
 
 /** One node's accounts with another. */
@@ -77,44 +77,44 @@ interface LinkMemory {
   readonly flow: number;
 }
 
-export class NetworkLook {
-  readonly #nodes: readonly LookedAt[];
-  readonly #known: Memory[];
+export class NetworkObserver {
+  readonly #nodes: readonly ObservedNode[];
+  readonly #memories: Memory[];
   readonly #places: ReadonlyMap<string, number>;
   readonly #links = new Map<string, LinkMemory>();
   #shared: Used | undefined;
 
-  constructor(nodes: readonly LookedAt[]) {
+  constructor(nodes: readonly ObservedNode[]) {
     this.#nodes = nodes;
-    this.#known = nodes.map((node) => ({ view: unheardOf(node), asked: 0 }));
+    this.#memories = nodes.map((node) => ({ view: unheardOf(node), requestCount: 0 }));
     this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));
   }
 
   /** The nodes as currently known, each with its last observed state. */
   get views(): readonly NodeView[] {
-    return this.#known.map(({ view }, place) => {
-      const { state } = this.#nodes[place] as LookedAt;
+    return this.#memories.map(({ view }, place) => {
+      const { state } = this.#nodes[place] as ObservedNode;
       return state === view.state ? view : { ...view, state };
     });
   }
 
   /** Discards the earlier readings that rates are computed from: they are too old. */
   forget(): void {
-    for (const known of this.#known) delete known.reading;
+    for (const known of this.#memories) delete known.reading;
     this.#shared = undefined;
     this.#links.clear();
   }
 
   /** Counts a request that other code sent to a node for the page. */
   asked(place: number): void {
-    (this.#known[place] as Memory).asked++;
+    (this.#memories[place] as Memory).requestCount++;
   }
 
   /** Status and figures of every running node. */
   async figures(signal: AbortSignal): Promise<Row> {
     const found = await allAtMost(
       NODES_AT_ONCE,
-      this.#nodes.map((node, place) => () => this.#figuresOf(node, this.#known[place] as Memory, signal)),
+      this.#nodes.map((node, place) => () => this.#figuresOf(node, this.#memories[place] as Memory, signal)),
     );
     const pairs = found.flatMap((one) => (one === undefined ? [] : [one.pair]));
     return {
@@ -137,7 +137,7 @@ export class NetworkLook {
       NODES_AT_ONCE,
       this.#nodes.map((node, place) => async () => {
         if (!node.running) return;
-        const said = await this.#relationsOf(node, this.#known[place] as Memory, signal);
+        const said = await this.#relationsOf(node, this.#memories[place] as Memory, signal);
         for (const [overlay, { side, latencyMs }] of said) {
           const other = this.#places.get(overlay);
           if (other === undefined || other === place) continue;
@@ -180,71 +180,71 @@ export class NetworkLook {
   }
 
   async #figuresOf(
-    node: LookedAt,
-    known: Memory,
+    node: ObservedNode,
+    memory: Memory,
     signal: AbortSignal,
   ): Promise<{ figures: (number | null)[]; pair: ReadingPair } | undefined> {
     if (!node.running) {
-      known.view = { ...known.view, ...NOTHING_NOW, state: node.state };
-      delete known.reading;
+      memory.view = { ...memory.view, ...NOTHING_NOW, state: node.state };
+      delete memory.reading;
       return undefined;
     }
     const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
-    known.asked += saysBacklog(node) ? FIGURE_REQUESTS : FIGURE_REQUESTS - 1;
+    memory.requestCount += reportsBacklog(node) ? FIGURE_REQUESTS : FIGURE_REQUESTS - 1;
     const [status, metrics, backlog] = await Promise.all([
-      ask(node.client.status(limit)),
-      ask(
+      replyOf(node.client.status(limit)),
+      replyOf(
         node.client
           .metrics(limit)
-          .then((text) => readingOf(text, { at: performance.now(), asked: known.asked })),
+          .then((text) => readingOf(text, { at: performance.now(), asked: memory.requestCount })),
       ),
-      saysBacklog(node) ? ask(node.client.backlog(limit)) : undefined,
+      reportsBacklog(node) ? replyOf(node.client.backlog(limit)) : undefined,
     ]);
-    known.view = { ...known.view, state: node.state, ...statusView(status, backlog) };
+    memory.view = { ...memory.view, state: node.state, ...statusView(status, backlog) };
     if ('failure' in metrics) {
-      delete known.reading;
+      delete memory.reading;
       return undefined;
     }
-    const now = metrics.said;
-    const figures = figuresOf(now, known.reading, known.view.waiting);
-    const pair = { now, before: known.reading };
-    known.reading = now;
+    const now = metrics.value;
+    const figures = figuresOf(now, memory.reading, memory.view.waiting);
+    const pair = { now, before: memory.reading };
+    memory.reading = now;
     return { figures, pair };
   }
 
   /** @returns by overlay; no latency: not connected */
   async #relationsOf(
-    { client }: LookedAt,
+    { client }: ObservedNode,
     known: Memory,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, { readonly side: Side; readonly latencyMs: number | undefined }>> {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
-    known.asked += RELATION_REQUESTS;
+    known.requestCount += RELATION_REQUESTS;
     const [topology, chainState, balances, byTime, byCheques, chequebook, health] = await Promise.all([
-      ask(client.topology(limit)),
-      ask(client.chainState(limit)),
-      ask(client.balances(limit)),
-      ask(client.timeSettlements(limit)),
-      ask(unlessOff(client.settlements(limit))),
-      ask(unlessOff(client.chequebook.balance(limit))),
-      known.view.version === null ? ask(client.health(limit)) : undefined,
+      replyOf(client.topology(limit)),
+      replyOf(client.chainState(limit)),
+      replyOf(client.balances(limit)),
+      replyOf(client.timeSettlements(limit)),
+      replyOf(unlessOff(client.settlements(limit))),
+      replyOf(unlessOff(client.chequebook.balance(limit))),
+      known.view.version === null ? replyOf(client.health(limit)) : undefined,
     ]);
-    const money = saidOf(chequebook);
+    const money = valueIn(chequebook);
     known.view = {
       ...known.view,
-      depth: saidOf(topology)?.depth ?? known.view.depth,
-      peers: saidOf(topology)?.connected ?? known.view.peers,
-      block: saidOf(chainState)?.block ?? known.view.block,
-      version: saidOf(health)?.version ?? known.view.version,
+      depth: valueIn(topology)?.depth ?? known.view.depth,
+      peers: valueIn(topology)?.connected ?? known.view.peers,
+      block: valueIn(chainState)?.block ?? known.view.block,
+      version: valueIn(health)?.version ?? known.view.version,
       chequebook:
         money === undefined
           ? known.view.chequebook
           : { total: String(money.totalBalance), available: String(money.availableBalance) },
     };
-    const latencies = latenciesOf(saidOf(topology));
-    const time = settledWith(saidOf(byTime));
-    const cheques = settledWith(saidOf(byCheques));
-    const balanceOf = new Map((saidOf(balances) ?? []).map(({ peer, balance }) => [peer, balance]));
+    const latencies = latenciesOf(valueIn(topology));
+    const time = settledWith(valueIn(byTime));
+    const cheques = settledWith(valueIn(byCheques));
+    const balanceOf = new Map((valueIn(balances) ?? []).map(({ peer, balance }) => [peer, balance]));
     const overlays = new Set([...latencies.keys(), ...balanceOf.keys(), ...cheques.keys()]);
     return new Map(
       [...overlays].map((overlay) => {
@@ -286,7 +286,7 @@ const NOTHING_NOW = {
   warmingUp: false,
 } as const;
 
-function unheardOf(node: LookedAt): NodeView {
+function unheardOf(node: ObservedNode): NodeView {
   const { name, flavour, mode, overlay, ethereum, api, debug, p2p, container, state } = node;
   return {
     name,
@@ -316,15 +316,15 @@ function unheardOf(node: LookedAt): NodeView {
 
 function statusView(status: Reply<StatusRecord>, backlog: Reply<Backlog> | undefined): Partial<NodeView> {
   if ('failure' in status) return { problem: status.failure.text };
-  const said = saidOf(backlog);
+  const said = valueIn(backlog);
   const uploads = said?.uploads ?? [];
   const [longest] = uploads.toSorted((a, b) => a.since - b.since);
   return {
     problem: null,
-    storageRadius: status.said.storageRadius,
-    reserve: status.said.reserveSize,
-    peers: status.said.connectedPeers,
-    warmingUp: status.said.isWarmingUp,
+    storageRadius: status.value.storageRadius,
+    reserve: status.value.reserveSize,
+    peers: status.value.connectedPeers,
+    warmingUp: status.value.isWarmingUp,
     ...(said !== undefined && {
       capacity: said.reserve.capacity,
       waiting: uploads.reduce((sum, { chunks }) => sum + chunks, 0),
@@ -350,6 +350,6 @@ function mirrored({ balance, settled, sent, received }: Side): Side {
   return { balance: -balance, settled: -settled, sent: received, received: sent };
 }
 
-function saidOf<T>(reply: Reply<T> | undefined): T | undefined {
-  return reply !== undefined && 'said' in reply ? reply.said : undefined;
+function valueIn<T>(reply: Reply<T> | undefined): T | undefined {
+  return reply !== undefined && 'value' in reply ? reply.value : undefined;
 }

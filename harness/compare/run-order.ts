@@ -1,7 +1,7 @@
-/** The order of runs that take turns. */
+/** The order in which the runs of compared sides alternate. */
 
 /** One run of a side. */
-export interface Turn<S> {
+export interface ScheduledRun<S> {
   readonly side: S;
   /** From 0. */
   readonly round: number;
@@ -11,7 +11,7 @@ export interface Turn<S> {
  * Each side once per round, every other round backwards (A B, B A, …): a steady change, such as a machine
  * warming up, affects all sides alike.
  */
-export function turnsOf<S>(sides: readonly S[], rounds: number): Turn<S>[] {
+export function alternatingRuns<S>(sides: readonly S[], rounds: number): ScheduledRun<S>[] {
   return Array.from({ length: rounds }, (_, round) => {
     const order = round % 2 === 0 ? sides : sides.toReversed();
     return order.map((side) => ({ side, round }));

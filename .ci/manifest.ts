@@ -1,0 +1,67 @@
+/** The package.json that is published. */
+
+/** What of the repository's own package.json is true of the published one as well. */
+const KEPT = [
+  'name',
+  'version',
+  'description',
+  'keywords',
+  'license',
+  'type',
+  'engines',
+  'dependencies',
+  'peerDependencies',
+  'peerDependenciesMeta',
+  'publishConfig',
+];
+
+export interface SourceManifest extends Readonly<Record<string, unknown>> {
+  readonly exports: Readonly<Record<string, string>>;
+}
+
+/**
+ * @param source the repository's package.json
+ * @param environment of GitHub Actions, which says where the repository is: no file of the repository does
+ * @param release the registry takes no provenance for a package that does not name its repository
+ * @throws Error for a release whose repository is not known
+ */
+export function publishedManifest(
+  source: SourceManifest,
+  environment: Readonly<Record<string, string | undefined>>,
+  { release }: { readonly release: boolean },
+): Record<string, unknown> {
+  return {
+    ...Object.fromEntries(KEPT.map((key) => [key, source[key]])),
+    ...addresses(environment, release),
+    // Without './': npm publishes a package whose command begins with it as one without commands.
+    bin: { svcnet: 'harness/bin.js' },
+    exports: Object.fromEntries(
+      Object.entries(source.exports).map(([entry, path]) => {
+        const built = path.replace(/\.[jt]s$/, '');
+        return [entry, { types: `${built}.d.ts`, default: `${built}.js` }];
+      }),
+    ),
+  };
+}
+
+function addresses(
+  environment: Readonly<Record<string, string | undefined>>,
+  release: boolean,
+): Record<string, unknown> {
+  const [server, repository] = ['GITHUB_SERVER_URL', 'GITHUB_REPOSITORY'].map((name) => {
+    const value = environment[name] ?? '';
+    if (value === '' && release) {
+      throw new Error(
+        `${name} is not set: a release needs the address of its repository, as in GitHub Actions`,
+      );
+    }
+    return value;
+  });
+  if (server === '' || repository === '') return {};
+  const page = `${server}/${repository}`;
+  return {
+    repository: { type: 'git', url: `git+${page}.git` },
+    homepage: `${page}#readme`,
+    bugs: `${page}/issues`,
+  };
+}

@@ -1,0 +1,59 @@
+/** The commands of docs/guides/containers.md that need an engine and nothing else. Needs Docker. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { played } from '../package/guides.ts';
+import { buildImage, docker } from './image.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-guide-'));
+let image: string;
+
+beforeAll(() => {
+  image = buildImage('guide');
+}, 400_000);
+afterAll(() => {
+  docker('rmi', image);
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+/**
+ * Commands as written, except: no package manager in between; the image has another name, and is built already, without
+ * a registry; and the health of a container is asked for until it is healthy.
+ */
+const SHELL = `
+set -eEuo pipefail
+trap 'echo "failed: $BASH_COMMAND" >&2' ERR
+end() { npx svcnet down --all; command docker rm -fv net; }
+trap 'end >/dev/null 2>&1' EXIT
+npx() { shift; "$NODE" "$CLI" "$@"; }
+docker() {
+  case $1 in
+    build) return ;;
+    inspect) until [ "$(command docker "$@")" = healthy ]; do sleep 0.5; done ;;
+    run) set -- "\${@/#%svcnet/$IMAGE}" ;;
+  esac
+  command docker "$@"
+}
+`;
+
+test('the commands of the guide to containers work as written', { timeout: 300_000 }, async () => {
+  const commands = played('guides/containers.md');
+  const { stdout } = await promisify(execFile)('bash', ['-c', [SHELL, ...commands].join('\n')], {
+    cwd: ROOT,
+    env: {
+      ...process.env,
+      SVCNET_STATE: join(folder, 'state'),
+      NODE: process.execPath,
+      CLI: join(ROOT, 'harness/cli.ts'),
+      IMAGE: image,
+    },
+  });
+  expect(stdout).toMatch(/^healthy$/m);
+  expect(stdout).toContain('"batchID"');
+  expect(stdout).toContain('"overlay"');
+});

@@ -1,0 +1,251 @@
+/**
+ * The commands of the guides, played as they are written with nothing but the installed package: one script per page, in
+ * a folder of its own, with the files that the pages show. What cannot run here is listed with the reason.
+ */
+import { execFile } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { messageOf } from '../../harness/base/errors.ts';
+
+const DOCS = fileURLToPath(new URL('../../docs', import.meta.url));
+
+/** Below `docs`. The index of the guides has no commands. */
+const PAGES = [
+  ...readdirSync(join(DOCS, 'guides'))
+    .filter((name) => name !== 'README.md')
+    .map((name) => `guides/${name}`),
+  'quick-start.md',
+  'load.md',
+  'conformance.md',
+  'comparing.md',
+];
+
+/** Pages that other tests play, because they need more than the package. */
+export const ELSEWHERE: Readonly<Record<string, string>> = {
+  'quick-start.md': 'test/cluster/library/readme-commands.test.ts',
+  'guides/money.md': 'test/cluster/library/readme-commands.test.ts',
+  'guides/containers.md': 'test/docker/guide.test.ts',
+};
+
+/** Commands that no test plays, by page, without their comments. */
+const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'quick-start.md': { 'npm ci && npm run smoke': 'steps of .ci/run' },
+  'guides/money.md': {
+    'npx svcnet run bounced-cheque': 'takes minutes: run by test/cluster/scenarios',
+    'npx svcnet run redistribution-round': 'takes minutes: run by test/cluster/scenarios',
+    'npx svcnet run cheques settlements': 'takes minutes: run by test/cluster/scenarios',
+  },
+  'guides/containers.md': {
+    'docker compose up': 'goes on for ever: test/docker/compose.test.ts',
+    'npx svcnet export compose -f cluster.yaml --output net': 'test/docker/compose.test.ts',
+    'npx svcnet export stack -n 50 --image svcnet --output net': 'many machines: test/docker/stack.test.ts',
+    'npx svcnet export kubernetes -n 50 --output net': 'needs Kubernetes: test/unit/harness/export',
+    'npx svcnet attach -f net/network.yaml': 'many machines: test/docker/stack.test.ts',
+  },
+  'guides/in-tests.md': {
+    'npm ci && npm run build && npm pack ./dist': 'typed in a clone: done before these tests',
+    'npm install --save-dev /path/to/svcnet-0.1.0.tgz': 'done before these tests',
+  },
+  'guides/faults-and-replay.md': {
+    'npx svcnet run byzantine': 'takes minutes: run by test/cluster/scenarios',
+    'npx svcnet run storm': 'takes minutes: run by test/storm',
+    'npx svcnet replay last --times 10': 'needs a failed storm: test/cluster/replay',
+    'npx svcnet minimise last': 'needs a failed storm: test/cluster/replay',
+    'npx svcnet run <folder>/minimised/storm.json': 'needs a failed storm: test/cluster/replay',
+  },
+  'guides/load-tests.md': {
+    "npx svcnet load upload --find-limit 'p95<500ms'": 'takes minutes alone on a machine: test/load',
+  },
+  'load.md': {
+    "npx svcnet load upload --rate 20/s --duration 1m --threshold 'p95<500ms'":
+      'played for guides/load-tests.md',
+    "npx svcnet load upload --find-limit 'p95<500ms'": 'takes minutes alone on a machine: test/load',
+    "npx svcnet load upload --find-limit 'p99<1s' --rate 50/s --name local":
+      'takes minutes alone on a machine: test/load',
+  },
+  'comparing.md': {
+    'npx svcnet compare --flavours svc,bee --load mixed --duration 30s --bee-binary ./bee':
+      'takes many minutes, and needs a Bee',
+  },
+  'guides/real-bees.md': {
+    'npm run svcnet -- up -n 4 --with bee=2 --bee-binary ./bee': 'typed in a clone: test/interop',
+    'npm run svcnet -- up -n 0 --with bee=5 --bee-binary ./bee': 'typed in a clone: test/interop',
+    'npm run svcnet -- run mixed --with bee=2 --bee-binary ./bee': 'typed in a clone: test/interop',
+    'SVCNET_BEE_BINARY=./bee-2.8.1,./bee-2.7.1 npm run test:interop': 'typed in a clone: these are the tests',
+    'SVCNET_BEE_BINARY=./bee-2.8.1,./bee-2.7.1 npm run record:conversations':
+      'writes files of the repository',
+    'SVCNET_BEE_BINARY=./bee-2.8.1,./bee-2.7.1 npm run record:conformance': 'writes files of the repository',
+  },
+};
+
+/** What a page takes for granted: run before its commands, in the same shell. */
+const GIVEN: Readonly<Record<string, string>> = {
+  'guides/attach.md': `
+    echo '{ "name": "field", "nodes": 2, "ports": 1633, "chain": { "port": 8545 } }' > field.yaml
+    SVCNET_STATE=elsewhere npx svcnet up -f field.yaml`,
+  'guides/load-tests.md': 'npx svcnet up -n 3 --driver embedded --name local',
+  'guides/preset-factory.md': `
+    echo '{ "scripts": { "test": "curl -sSf http://localhost:1633/health" } }' > package.json`,
+  'guides/reading-a-failure.md': `
+    npx svcnet run ./scenarios/spread.ts --driver embedded --report earlier
+    npx svcnet run ./scenarios/spread.ts --driver embedded
+    run=earlier`,
+  'comparing.md': `
+    npx svcnet run ./scenarios/spread.ts --driver embedded --report before
+    npx svcnet run ./scenarios/spread.ts --driver embedded --report after`,
+};
+
+/** Pages one after the other, because they use the same ports or install packages; lanes run side by side. */
+const LANES: readonly (readonly string[])[] = [
+  [
+    'guides/in-tests.md',
+    'guides/attach.md',
+    'guides/preset-factory.md',
+    'guides/writing-a-scenario.md',
+    'guides/ci.md',
+  ],
+  [
+    'guides/conformance.md',
+    'comparing.md',
+    'guides/reading-a-failure.md',
+    'guides/watching.md',
+    'guides/applications.md',
+  ],
+  ['guides/load-tests.md', 'guides/faults-and-replay.md', 'guides/snapshots.md', 'guides/real-bees.md'],
+];
+
+/** What a reader puts in: the id of a run, of content, a program. */
+const BLANKS: readonly (readonly [string, string])[] = [
+  ['<run>', '"$run"'],
+  ['<reference>', '"$reference"'],
+  ['/path/to/bee', '"$BEE"'],
+];
+
+/**
+ * Commands as written, except: a load lasts five seconds, and its thresholds are not those of a busy machine (99); what
+ * goes on until Ctrl-C ends that way (130); and a reference that `curl` gets is the one to read next.
+ */
+const SHELL = `
+set -eEuo pipefail
+trap 'echo "failed: $BASH_COMMAND" >&2' ERR
+end() { for state in .svcnet elsewhere; do SVCNET_STATE=$state npx svcnet down --all; done; }
+trap 'end >/dev/null' EXIT
+npx() {
+  case "$1 $2" in
+    'svcnet load') command npx "$@" --duration 5s || [ $? = 99 ] ;;
+    'svcnet ui') command npx "$@" || [ $? = 130 ] ;;
+    *) command npx "$@" ;;
+  esac
+}
+curl() {
+  local answer; answer=$(command curl "$@"); printf '%s\\n' "$answer"
+  case $answer in '{"reference":"'*) reference=$(printf '%s' "$answer" | cut -d'"' -f4) ;; esac
+}
+`;
+
+/** A browser that reads the page it is given and, where a command serves it until Ctrl-C, presses that. */
+const BROWSER = `#!/bin/sh
+case $1 in
+  http*) curl -sSf "$1" > page.html && kill -INT $PPID ;;
+  *) cp "$1" page.html ;;
+esac
+`;
+
+/** The fenced blocks of a page. @returns `title` is the path of a block that is a file */
+function codeBlocks(page: string): { language: string; title: string | undefined; code: string }[] {
+  const fences = readFileSync(join(DOCS, page), 'utf8').matchAll(
+    /^```(\w*)(?: title="([^"]+)")?\n([\s\S]*?)^```$/gm,
+  );
+  return [...fences].map(([, language = '', title, code = '']) => ({ language, title, code }));
+}
+
+/** What a reader types, in order: one line each, without comments. */
+function commandsOf(page: string): string[] {
+  return codeBlocks(page)
+    .filter(({ language, title }) => (language === 'sh' || language === '') && title === undefined)
+    .flatMap(({ code }) => code.replace(/ *\\\n */g, ' ').split('\n'))
+    .map((line) => line.replace(/(^|\s+)#.*$/, ''))
+    .filter((line) => line !== '');
+}
+
+/** The commands of a page that a test plays. */
+export function played(page: string): string[] {
+  return commandsOf(page).filter((command) => !(command in (NOT_PLAYED[page] ?? {})));
+}
+
+/** Pages with commands that no test plays, and rows about pages or commands that are gone: none. */
+export function unaccounted(): string[] {
+  const known = new Set([...LANES.flat(), ...Object.keys(ELSEWHERE)]);
+  const forgotten = PAGES.filter((page) => !known.has(page) && played(page).length > 0);
+  const empty = [...known].filter((page) => played(page).length === 0);
+  const gone = Object.entries(NOT_PLAYED).flatMap(([page, reasons]) => {
+    const shown = commandsOf(page);
+    return Object.keys(reasons)
+      .filter((command) => !shown.includes(command))
+      .map((command) => `${page}: ${command}`);
+  });
+  return [...forgotten, ...empty, ...gone];
+}
+
+export interface Machine {
+  /** Where the package is installed. */
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Programs that not every machine has. */
+  readonly k6: boolean;
+  readonly bee: string | undefined;
+}
+
+/** The pages that this machine can play. */
+export function playable({ k6, bee }: Machine): string[] {
+  const needs: Readonly<Record<string, boolean>> = {
+    'guides/load-tests.md': k6,
+    'guides/real-bees.md': bee !== undefined,
+  };
+  return LANES.flat().filter((page) => needs[page] ?? true);
+}
+
+/** Starts all lanes. @returns for each page its end: `undefined`, or what went wrong */
+export function playAll(machine: Machine): ReadonlyMap<string, Promise<string | undefined>> {
+  const pages = playable(machine);
+  const ends = new Map<string, Promise<string | undefined>>();
+  for (const lane of LANES) {
+    let before: Promise<unknown> = Promise.resolve();
+    for (const page of lane.filter((name) => pages.includes(name))) {
+      const end = before.then(() => play(page, machine));
+      ends.set(page, end);
+      before = end;
+    }
+  }
+  return ends;
+}
+
+async function play(page: string, { folder, env, bee }: Machine): Promise<string | undefined> {
+  const cwd = join(folder, 'pages', page.replace(/\.md$/, ''));
+  for (const { title, code } of PAGES.flatMap(codeBlocks)) {
+    if (title !== undefined) write(join(cwd, title), code);
+  }
+  const browser = join(cwd, 'browser');
+  write(browser, BROWSER, 0o755);
+  const typed = played(page).join('\n');
+  const filled = BLANKS.reduce((text, [blank, value]) => text.replaceAll(blank, value), typed);
+  const script = [SHELL, GIVEN[page] ?? '', filled].join('\n');
+  try {
+    await promisify(execFile)('bash', ['-c', script], {
+      cwd,
+      env: { ...env, BROWSER: browser, BEE: bee },
+      maxBuffer: 64 * 2 ** 20,
+    });
+    return undefined;
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    return [stdout, stderr].map((text) => text.slice(-3000)).join('\n') || messageOf(error);
+  }
+}
+
+function write(path: string, text: string, mode = 0o644): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text, { mode });
+}

@@ -293,6 +293,7 @@ test('the control endpoint and the gate are on loopback, whichever address the c
     token: `${name}-listen`,
     name: `${name}-listen`,
     stopWithParent: false,
+    linkFaults: false,
     folder: stateDir,
     listen: '0.0.0.0',
   });
@@ -322,6 +323,7 @@ test('a port taken in the meantime is named, with the part that needed it', asyn
     token: `${name}-port`,
     name: `${name}-port`,
     stopWithParent: false,
+    linkFaults: false,
     folder: stateDir,
     listen: '127.0.0.1',
   });

@@ -71,6 +71,8 @@ export interface Exit {
   readonly signal: string | null;
   /** The error it died of, if the driver saw it. */
   readonly reason?: string;
+  /** The system killed it because it needed more memory than it may use; known only of containers. */
+  readonly outOfMemory?: true;
 }
 
 /** `SIGKILL`, `exit code 1` */

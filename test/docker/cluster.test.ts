@@ -17,6 +17,8 @@ import { docker, eventually, leftOf } from './kit.ts';
 
 const IMAGE_TIMEOUT_MS = 400_000;
 const MEMORY = 96 * 2 ** 20;
+/** Less than a node needs for uploads beyond what it uses at rest. */
+const SPARE_BYTES = 8 * 2 ** 20;
 const name = `docker-test-${process.pid}`;
 const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-docker-'));
 const progress: StartProgress[] = [];
@@ -237,6 +239,34 @@ test('a container has the memory that a fault leaves it, and all of it again onc
   expect((await inspect(node.container)).HostConfig.Memory).toBe(totalmem());
   expect((await node.observe()).state).toBe('running');
   everyKindMeasured(net.faults.history, 'memory');
+});
+
+test('a node that needs more memory than a fault leaves it is killed, and has its data again once healed', async () => {
+  const node = net.node(1);
+  const data = randomBytes(200_000);
+  const { reference } = await node.bytes.upload(data);
+  await net.synced(reference);
+  const { memoryBytes = 0 } = await node.stats();
+  // Some engines refuse less than what it uses.
+  const limit = memoryBytes + SPARE_BYTES;
+  const { id, effect } = await net.faults.begin({ kind: 'memory', node: node.name, limit });
+  expect(effect['nodes ended for want of memory']).toBe(0);
+  await eventually('the node is not killed', async () => {
+    // What it uploads when it dies fails.
+    await Promise.allSettled(Array.from({ length: 3 }, () => node.bytes.upload(randomBytes(3_000_000))));
+    const { state, exit } = await node.observe();
+    return state === 'crashed' ? undefined : `it is ${state}, exit ${JSON.stringify(exit)}`;
+  });
+  expect((await node.observe()).exit).toMatchObject({ signal: 'SIGKILL', outOfMemory: true });
+  const [active] = await net.faults.list();
+  expect(active).toMatchObject({ id, effect: { 'nodes ended for want of memory': 1 } });
+  const [healed] = await net.faults.heal(id);
+  expect(healed?.effect).toEqual({ 'limits changed': 1, 'nodes ended for want of memory': 1 });
+  expect(node.state).toBe('running');
+  expect((await inspect(node.container)).HostConfig.Memory).toBe(totalmem());
+  expect(await node.client.chunks.has(reference)).toBe(true);
+  expect(Buffer.compare(await node.bytes.download(reference), data)).toBe(0);
+  await net.meshed();
 });
 
 describe('changes to a container from outside', () => {

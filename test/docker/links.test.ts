@@ -110,9 +110,9 @@ test('a link of 1 MB/s passes 1 MB in a second', { timeout: 120_000 }, async () 
   const fault = await net.faults.link('node-0', 'node-2', { bandwidth: '1MB/s', oneWay: true });
   const startedAt = performance.now();
   const passed: { readonly atMs: number; readonly bytes: number }[] = [];
-  let isOver = false;
+  const over = new AbortController();
   const looking = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const [seen] = await net.faults.list();
       passed.push({ atMs: performance.now() - startedAt, bytes: seen?.effect['bytes delayed'] ?? 0 });
       await sleep(LOOK_PAUSE_MS);
@@ -120,7 +120,7 @@ test('a link of 1 MB/s passes 1 MB in a second', { timeout: 120_000 }, async () 
   })();
   const read = await net.node(2).bytes.download(reference);
   const seconds = (performance.now() - startedAt) / 1000;
-  isOver = true;
+  over.abort();
   await looking;
   expect(Buffer.compare(read, data)).toBe(0);
   const [ended] = await net.faults.heal(fault.id);

@@ -2,7 +2,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 
 /** Without a real node there is nothing to test against; `test/interop/run.ts` says so. */
 const withoutBee =
-  process.env['SVCNET_BEE_BINARY'] === undefined ? ['test/interop/**', 'test/docker/bee.test.ts'] : [];
+  process.env['SVCNET_BEE_BINARY'] === undefined ? ['test/interop/**', 'test/docker/bee*.test.ts'] : [];
 
 export default defineConfig({
   test: {

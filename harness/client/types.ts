@@ -59,6 +59,8 @@ export interface TopologyBin {
 /** The peers of a node by proximity. */
 export interface Topology {
   readonly baseAddr: string;
+  /** When it answered, by its own clock: RFC 3339. */
+  readonly timestamp: string;
   /** Known peers of all bins. */
   readonly population: number;
   /** Connected peers of all bins. */

@@ -41,7 +41,8 @@ async function look(cluster: Cluster, signal: AbortSignal): Promise<StatusDocume
     cluster.chain.rpc === '' ? { value: null } : replyOf(cluster.chain.height(limit)),
     askNodes(cluster.nodes, signal),
   ]);
-  const isolated = await isolationOf(nodes, cluster.nodes, { faults: await cluster.faults.list(), signal });
+  const faults = await cluster.faults.list();
+  const isolated = await isolationOf(nodes, cluster.nodes, { faults, nowMs: Date.now(), signal });
   throwIfInterrupted(signal);
   const { name, seed } = cluster.toJSON();
   return statusDocument({

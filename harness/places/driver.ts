@@ -4,6 +4,7 @@
  * processes find it in the state on disk and pass it to their own driver.
  */
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
+import type { ProxyOptions } from '../links/proxy/proxy.ts';
 import type { LinkControl } from '../links/rules.ts';
 import type { PartLog } from '../logs/file-log.ts';
 
@@ -52,7 +53,7 @@ export function capabilitiesWith(
  * Whether a cluster with that driver lacks the capability only because it was started without a link proxy.
  */
 export function lacksProxy(driver: DriverName, capability: Capability): boolean {
-  return capability === 'linkFaults' && LOCAL_DRIVERS.some((local) => local === driver);
+  return capability === 'linkFaults' && driver !== 'attached';
 }
 
 /** Whether a cluster with that driver lacks the capability only because its nodes were not started for it. */
@@ -70,6 +71,8 @@ export interface Exit {
   readonly signal: string | null;
   /** The error it died of, if the driver saw it. */
   readonly reason?: string;
+  /** The system killed it because it needed more memory than it may use; known only of containers. */
+  readonly outOfMemory?: true;
 }
 
 /** `SIGKILL`, `exit code 1` */
@@ -128,7 +131,9 @@ export interface ChainPart {
 export interface LinkProxyPart {
   readonly kind: 'link-proxy';
   readonly name: typeof LINK_PROXY;
-  /** Path of the document of `links/proxy/main.ts`. */
+  /** Document of `links/proxy/main.ts`. */
+  readonly options: ProxyOptions;
+  /** The same on this machine's disk. */
   readonly optionsFile: string;
   readonly log: string;
 }
@@ -145,7 +150,7 @@ export interface Started {
 }
 
 /** The host is an IPv4 address or a name. */
-interface Address {
+export interface Address {
   readonly host: string;
   readonly port: number;
 }
@@ -154,7 +159,7 @@ interface Address {
 export interface Site {
   readonly name: string;
   readonly ports: NodePorts;
-  /** p2p port of a node behind a link proxy; the proxy has the one in `ports`. */
+  /** Free port for a node behind a link proxy to listen on; the proxy has the p2p port in `ports`. */
   readonly behind?: number;
   readonly dataDir: string;
 }
@@ -167,6 +172,8 @@ export interface Place {
   /** The address that this machine dials, and the one that other nodes dial. */
   readonly p2p: Address;
   readonly peers: Address;
+  /** Where the link proxy reaches it, if there is one. */
+  readonly behind?: Address;
   /** What it is told about itself: address and ports to listen on, and where its data is. */
   readonly listen: string;
   readonly ports: NodePorts;

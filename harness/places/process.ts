@@ -4,9 +4,9 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { reachableHost } from '../../chain/listen.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
-import { until } from '../base/wait.ts';
+import type { NodePorts } from '../flavours/flavour.ts';
 import { remoteLinks } from '../links/proxy/remote.ts';
-import { fileLog, type LogPosition, type PartLog } from '../logs/file-log.ts';
+import { fileLog } from '../logs/file-log.ts';
 import type { Bundle } from '../machine/bundle.ts';
 import { compile, currentBundle, isSameProgram, type Launch, launchOf } from '../machine/compile.ts';
 import {
@@ -26,6 +26,7 @@ import {
 import { programPath } from '../machine/programs.ts';
 import { flipOnDisk } from '../tampered/flip.ts';
 import {
+  type Address,
   type Capability,
   type ClusterParts,
   capabilitiesWith,
@@ -34,8 +35,10 @@ import {
   type Exit,
   type Handle,
   type Part,
+  type Place,
   type Started,
 } from './driver.ts';
+import { proxyPort } from './link-proxy.ts';
 import type { DriverOptions } from './options.ts';
 
 type ProcessDriverOptions = Pick<
@@ -52,7 +55,6 @@ export const PROCESS_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>
   'data',
   'copy',
 ]);
-const PROXY_START_MS = 30_000;
 /** For helpers of killed programs: they tidy up and end by themselves. */
 const HELPER_GRACE_MS = 300;
 
@@ -99,7 +101,11 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
     capabilities: capabilitiesWith(PROCESS_CAPABILITIES, options),
     proxied: options.linkFaults,
 
-    links: (proxy) => remoteLinks(Number(proxy?.['control']), options.token),
+    links: (proxy) =>
+      remoteLinks(`http://127.0.0.1:${proxy?.['control']}`, {
+        token: options.token,
+        knowsDiallers: process.platform === 'linux',
+      }),
 
     place({ ports, behind, dataDir }) {
       const { listen } = options;
@@ -111,7 +117,7 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
         p2p: dialled,
         peers: dialled,
         listen,
-        ports: behind === undefined ? ports : { ...ports, p2p: behind },
+        ...(behind === undefined ? { ports } : behindProxy(ports, { host, port: behind })),
         dataDir,
       };
     },
@@ -152,7 +158,10 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
       void noteExit(spawned);
       const handle = handleOf(spawned.id);
       if (saidBefore === undefined) return { handle };
-      return { handle: { ...handle, control: await proxyPort(spawned, said, saidBefore) } };
+      let hasEnded = false;
+      void spawned.exited.then(() => (hasEnded = true));
+      const control = await proxyPort(said, saidBefore, () => Promise.resolve(hasEnded));
+      return { handle: { ...handle, control } };
     },
 
     async stop(handle, graceMs) {
@@ -216,33 +225,8 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
   };
 }
 
-interface ProxyLine {
-  readonly ready: boolean;
-  /** Port of its control endpoint. */
-  readonly control: number;
-  readonly code: string;
-  readonly message: string;
-}
-
-/** @returns port of its control endpoint @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED` */
-function proxyPort({ exited }: Spawned, log: PartLog, since: LogPosition): Promise<number> {
-  let hasEnded = false;
-  void exited.then(() => (hasEnded = true));
-  return until<number>(
-    'the link proxy is not ready',
-    async () => {
-      const ended = hasEnded;
-      const lines = await log.since(since);
-      const line = lines.find((text) => text.startsWith('{"ready":'));
-      const said = line === undefined ? undefined : (JSON.parse(line) as ProxyLine);
-      if (said?.ready === true) return { done: said.control };
-      if (said === undefined && !ended) return { missing: lines.at(-1) ?? 'it has said nothing' };
-      const why = said?.message ?? lines.at(-1) ?? 'it has said nothing';
-      const code = said?.code === 'EADDRINUSE' ? 'PORT_IN_USE' : 'PROCESS_FAILED';
-      throw new HarnessError(code, `the link proxy could not start: ${why}`);
-    },
-    { timeoutMs: PROXY_START_MS },
-  );
+function behindProxy(ports: NodePorts, behind: Address): Pick<Place, 'ports' | 'behind'> {
+  return { ports: { ...ports, p2p: behind.port }, behind };
 }
 
 function commandOf(part: Part): Command {

@@ -30,7 +30,6 @@ export function contradictions(definition: Definition): string[] {
     ...topologyContradictions(definition),
     ...storeContradictions(definition),
     ...tamperingContradictions(definition),
-    ...linkContradictions(definition),
     ...portContradictions(definition),
     ...publicContradictions(definition),
     ...preparationContradictions(definition),
@@ -56,12 +55,6 @@ function tamperingContradictions({ driver, machineFaults, nodes }: Definition): 
   return machineFaults
     ? [...lines, 'machineFaults: got true with driver docker, expected driver process or embedded']
     : lines;
-}
-
-function linkContradictions({ driver, linkFaults }: Definition): string[] {
-  return linkFaults && driver === 'docker'
-    ? ['linkFaults: got true with driver docker, expected process or embedded: containers have no link proxy']
-    : [];
 }
 
 function groupContradictions({ flavour: name, mode, options, dishonest }: NodeGroup): string[] {

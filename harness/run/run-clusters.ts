@@ -133,8 +133,7 @@ function kindOf(
     ),
     ...(credit === undefined ? {} : { credit }),
     ...(machinesFail(scenario) ? { machineFaults: true } : {}),
-    // Containers have no link faults: there the scenario is skipped for that reason.
-    ...(linksFail(scenario, parameters) && definition.driver !== 'docker' ? { linkFaults: true } : {}),
+    ...(linksFail(scenario, parameters) ? { linkFaults: true } : {}),
     ...definition,
   };
 }

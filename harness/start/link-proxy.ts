@@ -1,5 +1,4 @@
 /** Starting the link proxy of a cluster, once the ports of its nodes are chosen and before any of them runs. */
-import { reachableHost } from '../../chain/listen.ts';
 import { writeJson } from '../base/json-file.ts';
 import type { ProxyOptions, Route } from '../links/proxy/proxy.ts';
 import { LINK_PROXY } from '../places/driver.ts';
@@ -14,12 +13,12 @@ export async function startLinkProxy(
   launched: Launched,
 ): Promise<void> {
   const folder = clusterFolder(stateDir, record.name);
-  const { listen } = definition;
-  const options: ProxyOptions = { listen, host: reachableHost(listen), routes, seed: seed.toString() };
+  const options: ProxyOptions = { listen: definition.listen, routes, seed: seed.toString() };
   writeJson(folder.linkProxyOptions(), options);
   const { handle } = await driver.start({
     kind: 'link-proxy',
     name: LINK_PROXY,
+    options,
     optionsFile: folder.linkProxyOptions(),
     log: folder.log(LINK_PROXY),
   });

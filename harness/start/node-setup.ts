@@ -8,8 +8,9 @@ import type { NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Route } from '../links/proxy/proxy.ts';
 import { checkPortsFree, pickFreePorts } from '../machine/ports.ts';
-import type { Driver } from '../places/driver.ts';
+import type { Driver, Place } from '../places/driver.ts';
 import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
+import type { PlannedNode } from '../plan/planned-node.ts';
 import { fixedPorts, wantedPorts } from '../plan/ports.ts';
 import type { Definition } from '../plan/schema.ts';
 import { type ClusterRecord, clusterFolder, type NodeRecord } from '../state/state.ts';
@@ -24,7 +25,7 @@ export interface NodeSetup {
 
 export interface CreatedNodes {
   readonly records: readonly NodeRecord[];
-  /** From the ports that others dial to those that the nodes listen on; empty: they are the same. */
+  /** From the ports that others dial to where the nodes listen; empty: no proxy stands before them. */
   readonly routes: readonly Route[];
 }
 
@@ -83,14 +84,24 @@ export async function createNodes(
       };
     }),
   );
-  const routes = behind.map((nodePort, index) => ({
-    node: at(plan.nodes, index).name,
-    overlay: at(plan.nodes, index).identity.overlay,
-    ...(FLAVOURS[at(plan.nodes, index).flavour].learnsListeners ? { passerApi: at(places, index).api } : {}),
-    port: at(ports, index).p2p,
-    nodePort,
-  }));
-  return { records, routes };
+  const routes = plan.nodes.map((node, index) => routeOf(node, at(places, index)));
+  return { records, routes: routes.filter((route) => route !== undefined) };
+}
+
+/** @returns undefined when no proxy stands before the node */
+function routeOf(
+  { name, flavour, identity }: PlannedNode,
+  { api, behind, here }: Place & { readonly here: NodePorts },
+): Route | undefined {
+  if (behind === undefined) return undefined;
+  return {
+    node: name,
+    overlay: identity.overlay,
+    ...(FLAVOURS[flavour].learnsListeners ? { passerApi: api } : {}),
+    port: here.p2p,
+    host: behind.host,
+    nodePort: behind.port,
+  };
 }
 
 function chainFacts({

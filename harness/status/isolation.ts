@@ -1,6 +1,7 @@
 /** Why a running node is connected to no other, as far as the nodes themselves can tell. */
 import type { BlockedPeer } from '../client/types.ts';
 import { ANSWER_LIMIT_MS, type NodeAnswers, replyOf } from './ask.ts';
+import { clockProblem } from './clock.ts';
 
 /** What is needed of a node of the cluster. */
 export interface BlocklistSource {
@@ -21,7 +22,16 @@ export interface ActiveFault {
 export async function isolationOf(
   answers: readonly NodeAnswers[],
   nodes: readonly BlocklistSource[],
-  { faults, signal }: { readonly faults: readonly ActiveFault[]; readonly signal: AbortSignal },
+  {
+    faults,
+    nowMs,
+    signal,
+  }: {
+    readonly faults: readonly ActiveFault[];
+    /** When they answered, by this machine's clock. */
+    readonly nowMs: number;
+    readonly signal: AbortSignal;
+  },
 ): Promise<ReadonlyMap<string, string>> {
   const running = answers.filter(({ state, mode }) => state === 'running' && mode !== 'boot');
   const alone = running.filter(({ replies }) => replies !== undefined && hasNoPeer(replies));
@@ -36,18 +46,27 @@ export async function isolationOf(
         return { node, blocked: 'value' in reply ? reply.value : [] };
       }),
   );
-  return new Map(alone.map((node) => [node.name, reasonOf(node, { lists, faults })]));
+  return new Map(
+    alone.map((node) => {
+      const clock = clockProblem(node, answers, nowMs);
+      return [node.name, reasonOf(node, { lists, faults, clock })];
+    }),
+  );
 }
 
 interface Known {
   readonly lists: readonly { readonly node: BlocklistSource; readonly blocked: readonly BlockedPeer[] }[];
   readonly faults: readonly ActiveFault[];
+  /** What is wrong with its clock. */
+  readonly clock: string | undefined;
 }
 
-function reasonOf(alone: NodeAnswers, { lists, faults }: Known): string {
+function reasonOf(alone: NodeAnswers, { lists, faults, clock }: Known): string {
   const { name, overlay, replies } = alone;
   const active = faults.filter(({ targets }) => targets.includes(name));
-  if (active.length > 0) return active.map(({ id, text }) => `fault ${id} is active: it ${text}`).join('; ');
+  const isWrong = clock === undefined ? [] : [clock];
+  if (active.length > 0)
+    return [...active.map(({ id, text }) => `fault ${id} is active: it ${text}`), ...isWrong].join('; ');
   const refusing = lists.flatMap(({ node, blocked }) =>
     blocked.filter(({ address }) => address === overlay).map((entry) => ({ node, entry })),
   );
@@ -56,6 +75,7 @@ function reasonOf(alone: NodeAnswers, { lists, faults }: Known): string {
   const status = replies !== undefined && 'value' in replies.status ? replies.status.value : undefined;
   const topology = replies !== undefined && 'value' in replies.topology ? replies.topology.value : undefined;
   const reasons = [
+    ...isWrong,
     ...(refusing[0] === undefined
       ? []
       : [

@@ -1,34 +1,17 @@
 /** A real Bee as a container beside our own nodes, from an image built from the program in SVCNET_BEE_BINARY. */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { pack } from 'tar-stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
+import { buildBeeImage } from './bee-image.ts';
 import { docker } from './kit.ts';
 
 const START_TIMEOUT_MS = 400_000;
 const IMAGE = `svcnet-test-bee:${process.pid}`;
 const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-docker-bee-'));
 let net: Cluster;
-
-async function buildImage(binary: string): Promise<void> {
-  const context = pack();
-  context.entry(
-    { name: 'Dockerfile' },
-    'FROM node:24-bookworm-slim\nCOPY bee /usr/local/bin/bee\nENTRYPOINT ["bee"]\n',
-  );
-  context.entry({ name: 'bee', mode: 0o755 }, readFileSync(binary));
-  context.finalize();
-  const stream = await docker.buildImage(Readable.from(context), { t: IMAGE });
-  await new Promise<void>((resolve, reject) => {
-    docker.modem.followProgress(stream, (error: Error | null) =>
-      error === null ? resolve() : reject(error),
-    );
-  });
-}
 
 const clusterOf = (options: Readonly<Record<string, string>>) => ({
   name: `docker-bee-${process.pid}`,
@@ -39,7 +22,7 @@ const clusterOf = (options: Readonly<Record<string, string>>) => ({
 });
 
 beforeAll(async () => {
-  await buildImage(`${process.env['SVCNET_BEE_BINARY']}`.split(',')[0] ?? '');
+  await buildBeeImage(IMAGE);
   net = await Cluster.start(clusterOf({}));
 }, START_TIMEOUT_MS);
 

@@ -17,6 +17,8 @@ import { docker, eventually, leftOf } from './kit.ts';
 
 const IMAGE_TIMEOUT_MS = 400_000;
 const MEMORY = 96 * 2 ** 20;
+/** Less than a node needs for uploads beyond what it uses at rest. */
+const SPARE_BYTES = 8 * 2 ** 20;
 const name = `docker-test-${process.pid}`;
 const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-docker-'));
 const progress: StartProgress[] = [];
@@ -239,6 +241,34 @@ test('a container has the memory that a fault leaves it, and all of it again onc
   everyKindMeasured(net.faults.history, 'memory');
 });
 
+test('a node that needs more memory than a fault leaves it is killed, and has its data again once healed', async () => {
+  const node = net.node(1);
+  const data = randomBytes(200_000);
+  const { reference } = await node.bytes.upload(data);
+  await net.synced(reference);
+  const { memoryBytes = 0 } = await node.stats();
+  // Some engines refuse less than what it uses.
+  const limit = memoryBytes + SPARE_BYTES;
+  const { id, effect } = await net.faults.begin({ kind: 'memory', node: node.name, limit });
+  expect(effect['nodes ended for want of memory']).toBe(0);
+  await eventually('the node is not killed', async () => {
+    // What it uploads when it dies fails.
+    await Promise.allSettled(Array.from({ length: 3 }, () => node.bytes.upload(randomBytes(3_000_000))));
+    const { state, exit } = await node.observe();
+    return state === 'crashed' ? undefined : `it is ${state}, exit ${JSON.stringify(exit)}`;
+  });
+  expect((await node.observe()).exit).toMatchObject({ signal: 'SIGKILL', outOfMemory: true });
+  const [active] = await net.faults.list();
+  expect(active).toMatchObject({ id, effect: { 'nodes ended for want of memory': 1 } });
+  const [healed] = await net.faults.heal(id);
+  expect(healed?.effect).toEqual({ 'limits changed': 1, 'nodes ended for want of memory': 1 });
+  expect(node.state).toBe('running');
+  expect((await inspect(node.container)).HostConfig.Memory).toBe(totalmem());
+  expect(await node.client.chunks.has(reference)).toBe(true);
+  expect(Buffer.compare(await node.bytes.download(reference), data)).toBe(0);
+  await net.meshed();
+});
+
 describe('changes to a container from outside', () => {
   const incidents: Incident[] = [];
   let forget: () => void;
@@ -293,6 +323,7 @@ test('the control endpoint and the gate are on loopback, whichever address the c
     token: `${name}-listen`,
     name: `${name}-listen`,
     stopWithParent: false,
+    linkFaults: false,
     folder: stateDir,
     listen: '0.0.0.0',
   });
@@ -322,6 +353,7 @@ test('a port taken in the meantime is named, with the part that needed it', asyn
     token: `${name}-port`,
     name: `${name}-port`,
     stopWithParent: false,
+    linkFaults: false,
     folder: stateDir,
     listen: '127.0.0.1',
   });

@@ -16,6 +16,7 @@ const SMALL: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   retrieval: SIZES,
   cheques: {},
   pss: { prefix: '2', count: '2' },
+  'partition-and-heal': {},
 };
 const NODES = 4;
 

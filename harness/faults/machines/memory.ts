@@ -20,10 +20,10 @@ export const MEMORY: FaultKind<z.infer<typeof memory>> = {
     return { node, before, limited: Number(before !== limit) };
   },
   async effect(ground, { node, limited }) {
-    const { state } = await ground.node(String(node)).observe();
+    const { state, exit } = await ground.node(String(node)).observe();
     return {
       'limits changed': Number(limited),
-      'nodes ended for want of memory': Number(state === 'crashed'),
+      'nodes ended for want of memory': Number(state === 'crashed' && exit?.outOfMemory === true),
     };
   },
   async end(ground, { node, before }) {

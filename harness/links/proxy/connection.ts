@@ -2,6 +2,7 @@
 import { Socket } from 'node:net';
 import { Line } from '../line.ts';
 import { type ActiveRule, changed, Direction, isFree, type Rules } from '../rules.ts';
+import { lookup } from './addresses.ts';
 import { type Budget, Flow } from './flow.ts';
 
 /** For both sockets: an end in one direction leaves the other open, and small frames do not wait. */
@@ -21,7 +22,8 @@ export interface ConnectionDeps {
 
 export class Connection {
   readonly target: string;
-  /** Ports by which the dialler's socket is found. */
+  /** Address and ports by which the dialler is found. */
+  readonly address: string;
   readonly ports: { readonly dialler: number; readonly proxy: number };
   /** Names that the dialler may have; undefined: it is not known. */
   dialler: readonly string[] | undefined;
@@ -42,6 +44,7 @@ export class Connection {
     this.#near = near;
     this.#deps = deps;
     this.target = deps.target;
+    this.address = near.remoteAddress ?? '';
     this.ports = { dialler: near.remotePort ?? 0, proxy: near.localPort ?? 0 };
     this.#far = new Socket(SOCKET_OPTIONS);
     const events = {
@@ -129,7 +132,7 @@ export class Connection {
     if (this.#isHeld()) return;
     const connect = () => {
       this.#state = 'connecting';
-      this.#far.connect({ host: this.#deps.host, port: this.#deps.port });
+      this.#far.connect({ host: this.#deps.host, port: this.#deps.port, lookup });
     };
     if (isFree(this.#up.direction) && isFree(this.#down.direction)) connect();
     else {

@@ -7,7 +7,10 @@ import { allPids, socketsOf, type TcpSocket, tcpSockets } from '../../machine/so
 
 const GATHER_MS = 2;
 
+/** A connection, as the proxy sees it. */
 export interface DiallerQuestion {
+  /** Of its other end. */
+  readonly address: string;
   readonly ports: { readonly dialler: number; readonly proxy: number };
 }
 
@@ -17,7 +20,15 @@ export interface Listener {
   readonly port: number;
 }
 
-export class Diallers {
+/** Finds who dials. */
+export interface DiallerLook {
+  /**
+   * @returns names of the nodes that it may belong to: several where that cannot be told, none for a stranger
+   */
+  of(question: DiallerQuestion): Promise<readonly string[]>;
+}
+
+export class SocketDiallers implements DiallerLook {
   readonly #listeners: readonly Listener[];
   /** Of each node: the socket that it listens with, and its process. */
   readonly #known = new Map<string, { readonly inode: string; readonly pid: number }>();
@@ -27,10 +38,7 @@ export class Diallers {
     this.#listeners = listeners;
   }
 
-  /**
-   * @returns names of the nodes that it may belong to: several where they share a process, none for a
-   * stranger
-   */
+  /** Nodes that share a process cannot be told apart. */
   of(question: DiallerQuestion): Promise<readonly string[]> {
     return new Promise((tell) => {
       if (this.#waiting.push({ question, tell }) === 1) setTimeout(() => this.#answer(), GATHER_MS);

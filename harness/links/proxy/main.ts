@@ -7,7 +7,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../../base/errors.ts';
-import { LinkProxy, type ProxyOptions } from './proxy.ts';
+import { LinkProxy, type ProxyLine, type ProxyOptions } from './proxy.ts';
 import { serveLinks } from './serve.ts';
 
 const [, , file = ''] = process.argv;
@@ -17,14 +17,20 @@ process.once('SIGTERM', () => process.exit(0));
 process.on('SIGINT', () => undefined);
 if (process.env['SVC_STOP_WITH_PARENT'] === '1') process.stdin.once('close', () => process.exit(0)).resume();
 
+/** For processes of this machine alone. */
+const LOOPBACK = { host: '127.0.0.1', port: 0 } as const;
+
+function say(line: ProxyLine): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
 const options = JSON.parse(readFileSync(file, 'utf8')) as ProxyOptions;
 const proxy = new LinkProxy(options);
 try {
   await proxy.start();
-  const control = await serveLinks(proxy, token);
-  process.stdout.write(`${JSON.stringify({ ready: true, control })}\n`);
+  say({ ready: true, control: await serveLinks(proxy, token, options.control ?? LOOPBACK) });
 } catch (error) {
   const { code = 'FAILED' } = error as NodeJS.ErrnoException;
-  process.stdout.write(`${JSON.stringify({ ready: false, code, message: messageOf(error) })}\n`);
+  say({ ready: false, code, message: messageOf(error) });
   process.exit(1);
 }

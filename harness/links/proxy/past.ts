@@ -7,7 +7,7 @@
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActiveRule, Rules } from '../rules.ts';
-import type { Diallers } from './diallers.ts';
+import type { SocketDiallers } from './diallers.ts';
 
 const LOOK_PAUSE_MS = 500;
 const REQUEST_TIMEOUT_MS = 2000;
@@ -21,7 +21,7 @@ export interface Passer {
 
 export interface PastDeps {
   readonly rules: Rules;
-  readonly diallers: Diallers;
+  readonly diallers: SocketDiallers;
   readonly passers: readonly Passer[];
   /** Overlay of a node, hex. */
   readonly overlayOf: (node: string) => string | undefined;

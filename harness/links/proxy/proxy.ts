@@ -5,10 +5,12 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { type LinkControl, type LinkEffect, type LinkRule, Rules } from '../rules.ts';
+import { AddressDiallers } from './addresses.ts';
 import { Connection, SOCKET_OPTIONS } from './connection.ts';
-import { Diallers } from './diallers.ts';
+import { type DiallerLook, SocketDiallers } from './diallers.ts';
 import type { Budget } from './flow.ts';
 import { PastConnections } from './past.ts';
+import type { ControlAddress } from './serve.ts';
 
 export interface Route {
   readonly node: string;
@@ -18,37 +20,57 @@ export interface Route {
   readonly passerApi?: string;
   /** Port that others dial. */
   readonly port: number;
-  /** Port that the node listens on. */
+  /** Where the proxy reaches the node: an IPv4 address or a name, and the port that it listens on. */
+  readonly host: string;
   readonly nodePort: number;
 }
 
 export interface ProxyOptions {
-  /** Address that it listens on, and one at which it reaches the nodes. */
+  /** Address that it listens on. */
   readonly listen: string;
-  readonly host: string;
   readonly routes: readonly Route[];
   readonly seed: string;
+  /**
+   * How it finds the node that dials: by the sockets of this machine (default), or by its address, where
+   * every node has one of its own to which its host name resolves.
+   */
+  readonly diallers?: 'sockets' | 'addresses';
+  /** Where it takes commands; absent: a free port of loopback. */
+  readonly control?: ControlAddress;
 }
 
+/** What its process says once, when it listens or cannot. */
+export type ProxyLine =
+  | { readonly ready: true; readonly control: number }
+  | { readonly ready: false; readonly code: string; readonly message: string };
+
 export class LinkProxy implements LinkControl {
-  /** Only Linux has the tables of sockets. */
-  readonly knowsDiallers = process.platform === 'linux';
+  readonly knowsDiallers: boolean;
   readonly #options: ProxyOptions;
   readonly #rules = new Rules();
   readonly #budget: Budget = { queued: 0 };
   readonly #connections = new Set<Connection>();
-  readonly #diallers: Diallers;
-  readonly #past: PastConnections;
+  readonly #diallers: DiallerLook;
+  /** Only sockets tell of connections past the proxy. */
+  readonly #past: PastConnections | undefined;
   readonly #servers: Server[] = [];
   #accepted = 0;
 
   constructor(options: ProxyOptions) {
     this.#options = options;
     const { routes } = options;
-    this.#diallers = new Diallers(routes.map(({ node, nodePort }) => ({ node, port: nodePort })));
+    if (options.diallers === 'addresses') {
+      this.knowsDiallers = true;
+      this.#diallers = new AddressDiallers(routes);
+      return;
+    }
+    // Only Linux has the tables of sockets.
+    this.knowsDiallers = process.platform === 'linux';
+    const sockets = new SocketDiallers(routes.map(({ node, nodePort }) => ({ node, port: nodePort })));
+    this.#diallers = sockets;
     this.#past = new PastConnections({
       rules: this.#rules,
-      diallers: this.#diallers,
+      diallers: sockets,
       passers: routes.flatMap(({ node, passerApi: api }) => (api === undefined ? [] : { node, api })),
       overlayOf: (name) => routes.find(({ node }) => node === name)?.overlay,
     });
@@ -96,13 +118,13 @@ export class LinkProxy implements LinkControl {
     for (const connection of this.#connections) connection.reset();
   }
 
-  #accept(socket: Socket, { node, nodePort }: Route): void {
+  #accept(socket: Socket, { node, host, nodePort }: Route): void {
     const connection: Connection = new Connection(socket, {
       rules: this.#rules,
       budget: this.#budget,
       seed: `${this.#options.seed} ${node} ${this.#accepted++}`,
       target: node,
-      host: this.#options.host,
+      host,
       port: nodePort,
       onClosed: () => this.#connections.delete(connection),
     });
@@ -127,6 +149,6 @@ export class LinkProxy implements LinkControl {
     for (const connection of this.#connections) {
       if (connection.isIdentified || !this.knowsDiallers) connection.follow();
     }
-    this.#past.follow();
+    this.#past?.follow();
   }
 }

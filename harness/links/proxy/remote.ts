@@ -6,13 +6,19 @@ import type { LinkControl } from '../rules.ts';
 /** It answers at once, but a busy machine gets time. */
 const CALL_TIMEOUT_MS = 10_000;
 
-/** @throws HarnessError `FAULT_REFUSED` by its methods, when the proxy is gone or refuses */
-export function remoteLinks(port: number, token: string): LinkControl {
+/**
+ * @param url of its control endpoint
+ * @throws HarnessError `FAULT_REFUSED` by its methods, when the proxy is gone or refuses
+ */
+export function remoteLinks(
+  url: string,
+  { token, knowsDiallers }: { readonly token: string; readonly knowsDiallers: boolean },
+): LinkControl {
   async function call<T>(method: keyof LinkControl, ...given: readonly unknown[]): Promise<T> {
     let document: { readonly result: T; readonly message?: string };
     let status: number;
     try {
-      const answered = await request(`http://127.0.0.1:${port}/${method}`, {
+      const answered = await request(`${url}/${method}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify(given),
@@ -29,7 +35,7 @@ export function remoteLinks(port: number, token: string): LinkControl {
     throw new HarnessError('FAULT_REFUSED', `the link proxy: ${document.message ?? `status ${status}`}`);
   }
   return {
-    knowsDiallers: process.platform === 'linux',
+    knowsDiallers,
     begin: (id, rule) => call('begin', id, rule),
     effect: (id) => call('effect', id),
     async end(id) {

@@ -1,5 +1,6 @@
 /**
- * Commands for a proxy in another process: one JSON request each over loopback HTTP, authorised by the token.
+ * Commands for a proxy in another process or container: one JSON request each over HTTP, authorised by the
+ * token.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -7,13 +8,19 @@ import type { AddressInfo } from 'node:net';
 import { messageOf } from '../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
 
-const HOST = '127.0.0.1';
 /** Enough for two hundred nodes in every group of a partition. */
 const BODY_MAX = 1024 * 1024;
 const METHODS = ['begin', 'effect', 'end'] as const;
 
+/** Where commands are taken. */
+export interface ControlAddress {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+}
+
 /** @returns its port */
-export async function serveLinks(control: LinkControl, token: string): Promise<number> {
+export async function serveLinks(control: LinkControl, token: string, at: ControlAddress): Promise<number> {
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const reply = (status: number, document: object) =>
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(document));
@@ -35,7 +42,7 @@ export async function serveLinks(control: LinkControl, token: string): Promise<n
     }
   }
   const server = createServer((incoming, response) => void answer(incoming, response));
-  server.listen({ host: HOST, port: 0 });
+  server.listen({ host: at.host, port: at.port });
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 }

@@ -25,10 +25,12 @@ interface Published {
 
 interface Contained {
   readonly owner: Owner;
-  /** Name of a node, or `chain`. */
+  /** Name of a node, `chain` or `link-proxy`. */
   readonly part: string;
   readonly image: string;
   readonly command: ContainerCommand;
+  /** Network that it is on; default: the cluster's. */
+  readonly network?: string;
   /** Address of its machine. */
   readonly listen: string;
   readonly ports: readonly Published[];
@@ -37,6 +39,7 @@ interface Contained {
 
 export function containerSpec(contained: Contained): ContainerCreateOptions & { name: string } {
   const { owner, part, image, command, listen, ports, resources = {} } = contained;
+  const { network = networkName(owner) } = contained;
   const labels = labelsOf(owner, part);
   const { entrypoint, args, env, health } = command;
   return {
@@ -51,7 +54,7 @@ export function containerSpec(contained: Contained): ContainerCreateOptions & { 
     ...(health === undefined ? {} : { Healthcheck: { Test: ['CMD', ...health], ...HEALTH } }),
     ExposedPorts: Object.fromEntries(ports.map(({ inside }) => [`${inside}/tcp`, {}])),
     HostConfig: {
-      NetworkMode: networkName(owner),
+      NetworkMode: network,
       PortBindings: Object.fromEntries(
         ports.map(({ inside, outside, at = listen }) => [
           `${inside}/tcp`,
@@ -69,7 +72,7 @@ export function containerSpec(contained: Contained): ContainerCreateOptions & { 
       LogConfig: LOGS,
       ...limitsOf(resources),
     },
-    NetworkingConfig: { EndpointsConfig: { [networkName(owner)]: { Aliases: [part] } } },
+    NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [part] } } },
   };
 }
 

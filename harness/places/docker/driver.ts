@@ -18,33 +18,45 @@ import {
   NODE_PORTS,
   probe,
 } from '../../flavours/inside-image.ts';
+import { remoteLinks } from '../../links/proxy/remote.ts';
 import { pickFreePorts } from '../../machine/ports.ts';
 import { programPath } from '../../machine/programs.ts';
-import type {
-  Capability,
-  ChainPart,
-  ChainUrls,
-  Driver,
-  Handle,
-  ImageWatch,
-  Part,
-  Started,
+import {
+  type Capability,
+  type ChainPart,
+  type ChainUrls,
+  capabilitiesWith,
+  type Driver,
+  type Handle,
+  type ImageWatch,
+  LINK_PROXY,
+  type LinkProxyPart,
+  type Part,
+  type Started,
 } from '../driver.ts';
+import { proxyPort } from '../link-proxy.ts';
 import type { DriverOptions } from '../options.ts';
 import { archiveOf } from './archive.ts';
 import { containerSpec } from './container.ts';
 import { Engine, engineAddress, engineError, remoteEngine, statusOf, unless } from './engine.ts';
 import { namedImage, ownImage } from './image.ts';
+import { proxyContainer } from './link-proxy.ts';
 import { containerLog } from './log.ts';
 import { Looks, listContainers } from './looks.ts';
 import { limitMemory } from './memory.ts';
-import { labelsOf, networkName, partName, partOf } from './names.ts';
+import { labelsOf, partName, partOf } from './names.ts';
+import { Networks } from './networks.ts';
 import { removeAll, stopContainer } from './removal.ts';
 import { usageOf } from './usage.ts';
 
-type DockerDriverOptions = Pick<DriverOptions, 'stopWithParent' | 'token' | 'name' | 'folder' | 'listen'>;
+type DockerDriverOptions = Pick<
+  DriverOptions,
+  'stopWithParent' | 'token' | 'name' | 'folder' | 'listen' | 'linkFaults'
+>;
 
-/** A container's clock, disk and links cannot be manipulated without privileges. */
+/**
+ * A container's clock and disk cannot be manipulated without privileges, and its links only through a proxy.
+ */
 export const DOCKER_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause', 'memory']);
 /** Folder of a node's data in its volume, whose root belongs to the image's user. */
 const NODE_FOLDER = 'node';
@@ -64,7 +76,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
   const engine = new Engine();
   const looks = new Looks(engine, token);
   let image: ReturnType<typeof ownImage> | undefined;
-  let network: Promise<void> | undefined;
+  const networks = new Networks(engine, options);
   let guard: ChildProcess | undefined;
 
   /** Asked once; after a failure, which may be temporary, again. */
@@ -76,35 +88,13 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     return image;
   }
 
-  function ownNetwork(): Promise<void> {
-    network ??= createNetwork().catch((error: unknown) => {
-      network = undefined;
-      throw error;
-    });
-    return network;
-  }
-
-  async function createNetwork(): Promise<void> {
-    if (options.stopWithParent) guard ??= spawnGuard(token);
-    await engine.ask((docker) =>
-      unless(
-        [409],
-        docker.createNetwork({
-          Name: networkName(options),
-          Driver: 'bridge',
-          CheckDuplicate: true,
-          Labels: labelsOf(options),
-        }),
-      ),
-    );
-  }
-
   /** Replaces the container of an earlier attempt, with its data. */
   async function createContainer(
     spec: ContainerCreateOptions & { name: string },
     files: { readonly folder: string; readonly files: readonly PlannedFile[] },
   ): Promise<void> {
-    await ownNetwork();
+    if (options.stopWithParent) guard ??= spawnGuard(token);
+    await networks.shared();
     const archive = await archiveOf(files.folder, files.files);
     await engine.ask(async (docker) => {
       const create = () => docker.createContainer(spec);
@@ -139,9 +129,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     const [control = 0, gate = 0, free = 0] = await pickFreePorts(3);
     const rpc = given['port'] === 0 ? free : Number(given['port']);
     const outside = given['gate'] === true ? { rpc, control, gate } : { rpc, control };
-    // Access to the control endpoint means control of the chain: it is for this machine alone, wherever the
-    // nodes listen.
-    const at = remoteEngine() === undefined ? LOOPBACK : listen;
+    const at = controlAddress();
     const ports = Object.entries(outside).map(([which, port]) => ({
       inside: PORTS_OF_CHAIN[which as keyof typeof outside],
       outside: port,
@@ -180,6 +168,38 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     return { handle: await startContainer('chain') };
   }
 
+  /** @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED` */
+  async function startProxy({ options: given }: LinkProxyPart): Promise<Started> {
+    const [control = 0] = await pickFreePorts(1);
+    const { command, folder: inside, files } = proxyContainer(given, { control, token });
+    const { id } = await imageOf(UNWATCHED);
+    await createContainer(
+      containerSpec({
+        owner: options,
+        part: LINK_PROXY,
+        image: id,
+        listen,
+        ports: [{ inside: control, outside: control, at: controlAddress() }],
+        command,
+      }),
+      { folder: inside, files },
+    );
+    await networks.connectProxy();
+    const said = containerLog(engine, partName(options, LINK_PROXY));
+    const saidBefore = await said.end();
+    const handle = await startContainer(LINK_PROXY);
+    const ended = async () => (await looks.observe(String(handle['container']))).state === 'gone';
+    return { handle: { ...handle, control: await proxyPort(said, saidBefore, ended) } };
+  }
+
+  /**
+   * Access to a control endpoint means control of the chain or of the links: it is for this machine alone,
+   * wherever the nodes listen.
+   */
+  function controlAddress(): string {
+    return remoteEngine() === undefined ? LOOPBACK : listen;
+  }
+
   /** After any change, earlier observations are out of date. */
   async function change<T>(handle: Handle, work: (id: string) => Promise<T>): Promise<T> {
     try {
@@ -195,15 +215,23 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
 
   return {
     name: 'docker',
-    capabilities: DOCKER_CAPABILITIES,
+    capabilities: capabilitiesWith(DOCKER_CAPABILITIES, { ...options, machineFaults: false }),
+    proxied: options.linkFaults,
+
+    links: (proxy) =>
+      remoteLinks(url(Number(proxy?.['control']), controlAddress()), { token, knowsDiallers: true }),
 
     place({ name, ports }) {
       const debug = ports.debug === ports.api ? NODE_PORTS.api : NODE_PORTS.debug;
+      const own = { host: name, port: NODE_PORTS.p2p };
       return {
         api: url(ports.api),
         debug: url(ports.debug),
         p2p: { host: reachedAt(listen), port: ports.p2p },
-        peers: { host: name, port: NODE_PORTS.p2p },
+        // The proxy has an address of its own, so its ports there are free: those of this machine are distinct.
+        ...(options.linkFaults
+          ? { peers: { host: LINK_PROXY, port: ports.p2p }, behind: own }
+          : { peers: own }),
         listen: LISTEN,
         ports: { ...NODE_PORTS, debug },
         dataDir: `${DATA_FOLDER}/${NODE_FOLDER}`,
@@ -240,6 +268,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     async create(plan, flavour, ports) {
       const command = flavour.containerCommand({ dataDir: plan.dataDir, apiPort: plan.ports.api });
       const own = plan.image === undefined ? await imageOf(UNWATCHED) : undefined;
+      const isPasser = options.linkFaults && flavour.learnsListeners;
       const published = [...new Set(Object.values(ports))].map((outside) => {
         const which = (['api', 'p2p', 'debug'] as const).find((key) => ports[key] === outside) ?? 'api';
         return { inside: plan.ports[which], outside };
@@ -248,6 +277,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
         containerSpec({
           owner: options,
           part: plan.name,
+          ...(isPasser ? { network: await networks.ownOf(plan.name) } : {}),
           image: own?.id ?? String(plan.image),
           command,
           listen,
@@ -259,7 +289,9 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     },
 
     async start(part: Part): Promise<Started> {
-      return part.kind === 'chain' ? startChain(part) : { handle: await startContainer(part.name) };
+      if (part.kind === 'chain') return startChain(part);
+      if (part.kind === 'link-proxy') return startProxy(part);
+      return { handle: await startContainer(part.name) };
     },
 
     stop: (handle, graceMs) => change(handle, (id) => stopContainer(engine, id, graceMs)),

@@ -88,7 +88,7 @@ export function exitOf({
   const exit = { code: signal === null ? ExitCode : null, signal };
   if (OOMKilled) {
     const limit = Memory === 0 ? '' : ` (limit ${sizeText(Memory)})`;
-    return { ...exit, reason: `out of memory${limit}` };
+    return { ...exit, reason: `out of memory${limit}`, outOfMemory: true };
   }
   return failure === '' ? exit : { ...exit, reason: failure };
 }

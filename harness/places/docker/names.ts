@@ -18,7 +18,7 @@ export function networkName({ name, token }: Owner): string {
   return `svcnet-${name}-${token.slice(0, TOKEN_SHOWN)}`;
 }
 
-/** Name of a container and of its volume. @param part name of a node, or `chain` */
+/** Name of a container, of its volume, and of its own network. @param part name of a node, `chain` or `link-proxy` */
 export function partName(owner: Owner, part: string): string {
   return `${networkName(owner)}-${part}`;
 }
@@ -31,7 +31,7 @@ export function labelsOf({ name, token }: Owner, part?: string): Record<string, 
   };
 }
 
-/** @returns name of a node, or `chain`; empty for what is not a part */
+/** @returns name of a node, `chain` or `link-proxy`; empty for what is not a part */
 export function partOf(labels: Readonly<Record<string, string>>): string {
   return labels[LABEL.node] ?? '';
 }

@@ -34,11 +34,10 @@ beforeEach(async () => {
   port = outside;
   options = {
     listen: HOST,
-    host: HOST,
     seed: '1',
     routes: [
-      { node: 'node-0', overlay: '', port: outside, nodePort: inside },
-      { node: 'node-1', overlay: '', port: other, nodePort: otherInside },
+      { node: 'node-0', overlay: '', port: outside, host: HOST, nodePort: inside },
+      { node: 'node-1', overlay: '', port: other, host: HOST, nodePort: otherInside },
     ],
   };
   proxy = new LinkProxy(options);

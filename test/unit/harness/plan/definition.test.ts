@@ -193,11 +193,6 @@ test.each([
     'chain.port: got 17011, expected another port than that of the p2p listener of node-1',
   ],
   [
-    'bad links between containers',
-    { driver: 'docker', linkFaults: true },
-    'linkFaults: got true with driver docker, expected process or embedded: containers have no link proxy',
-  ],
-  [
     'bad machines that are containers',
     { driver: 'docker', machineFaults: true },
     'machineFaults: got true with driver docker, expected driver process or embedded',

@@ -4,6 +4,8 @@ import type { NodeAnswers } from '../../../../harness/status/ask.ts';
 import { coverageProblems } from '../../../../harness/status/coverage.ts';
 import { type BlocklistSource, isolationOf } from '../../../../harness/status/isolation.ts';
 
+const NOW = Date.UTC(2026, 0, 1);
+const HOUR_MS = 3_600_000;
 const SIGNAL = new AbortController().signal;
 const overlay = (first: number) => first.toString(16).padStart(2, '0').padEnd(64, '0');
 
@@ -16,9 +18,11 @@ function answers(
     radius?: number;
     warming?: boolean;
     peers?: number[];
+    clock?: number;
   } = {},
 ): NodeAnswers {
-  const { connected = 1, population = 3, radius = 0, warming = false, peers = [] } = given;
+  const { connected = 1, population = 3, radius = 0, warming = false, peers = [], clock = NOW } = given;
+  const timestamp = new Date(clock).toISOString();
   const connectedPeers = peers.map((peer) => ({ address: overlay(peer) }));
   return {
     name,
@@ -29,7 +33,7 @@ function answers(
     unheard: [],
     replies: {
       status: { value: { storageRadius: radius, isWarmingUp: warming } },
-      topology: { value: { connected, population, bins: { bin_0: { connectedPeers } } } },
+      topology: { value: { connected, population, timestamp, bins: { bin_0: { connectedPeers } } } },
     },
   } as unknown as NodeAnswers;
 }
@@ -47,7 +51,7 @@ const reasons = async (
   told: readonly NodeAnswers[],
   nodes: readonly BlocklistSource[],
   faults: Parameters<typeof isolationOf>[2]['faults'] = [],
-) => Object.fromEntries(await isolationOf(told, nodes, { faults, signal: SIGNAL }));
+) => Object.fromEntries(await isolationOf(told, nodes, { faults, nowMs: NOW, signal: SIGNAL }));
 
 test('says which nodes block the node, and why', async () => {
   expect(
@@ -66,6 +70,29 @@ test('an active fault explains it', async () => {
   expect(await reasons(told, [node('a', 1), node('b', 2)], [fault])).toEqual({
     a: 'fault f1 is active: it isolates a',
   });
+});
+
+test.each([
+  [
+    -HOUR_MS,
+    'its clock is 60 min 0 s behind: address records that others have signed since are in its future',
+  ],
+  [HOUR_MS, 'its clock is 60 min 0 s ahead: an address record that it signs is in the future of others'],
+])('a clock that is %d ms off is a reason, with and without a fault', async (skew, said) => {
+  const fault = { id: 'f1', text: 'sets the clock of a', targets: ['a'] };
+  const told = [answers('a', 1, { connected: 0, clock: NOW + skew }), answers('b', 2, { connected: 0 })];
+  const nodes = [node('a', 1), node('b', 2)];
+  const without = await reasons(told, nodes);
+  expect(without['a']).toContain(said);
+  // The other of the two is right: the clock of this machine agrees with it.
+  expect(without['b']).not.toContain('clock');
+  const withFault = await reasons(told, nodes, [fault]);
+  expect(withFault['a']).toMatch(/^fault f1 is active: it sets the clock of a; its clock is 60 min 0 s /);
+});
+
+test('answers of one look need not come at the same moment', async () => {
+  const told = [answers('a', 1, { connected: 0, clock: NOW - 60_000 }), answers('b', 2), answers('c', 3)];
+  expect((await reasons(told, [node('a', 1), node('b', 2), node('c', 3)]))['a']).not.toContain('clock');
 });
 
 test('tells apart a node that knows no other, one that has just started, and one that reaches none', async () => {

@@ -128,7 +128,7 @@ test.each([
   [{ ExitCode: 143 }, { code: null, signal: 'SIGTERM' }],
   [
     { ExitCode: 137, OOMKilled: true },
-    { code: null, signal: 'SIGKILL', reason: 'out of memory (limit 256 MiB)' },
+    { code: null, signal: 'SIGKILL', reason: 'out of memory (limit 256 MiB)', outOfMemory: true },
   ],
   [
     { ExitCode: 127, Error: 'no such file' },

@@ -1,0 +1,73 @@
+/**
+ * The networks of a cluster: one for all its containers and, behind a link proxy, one of its own for each
+ * node that would dial past the proxy. Such a node reaches the proxy and the chain there, and nothing else:
+ * engines do not pass anything from one network to another.
+ */
+import { LINK_PROXY } from '../driver.ts';
+import { type Engine, unless } from './engine.ts';
+import { labelsOf, networkName, type Owner, ownedBy, partName } from './names.ts';
+
+export class Networks {
+  readonly #engine: Engine;
+  readonly #owner: Owner;
+  #shared: Promise<string> | undefined;
+
+  constructor(engine: Engine, owner: Owner) {
+    this.#engine = engine;
+    this.#owner = owner;
+  }
+
+  /** @returns its name; made once, and after a failure again */
+  shared(): Promise<string> {
+    this.#shared ??= this.#create(networkName(this.#owner)).catch((error: unknown) => {
+      this.#shared = undefined;
+      throw error;
+    });
+    return this.#shared;
+  }
+
+  /** Makes the network of a node, with the chain on it. @returns its name */
+  async ownOf(part: string): Promise<string> {
+    const name = await this.#create(partName(this.#owner, part));
+    await this.#connect('chain', [name]);
+    return name;
+  }
+
+  /** Before the proxy starts, and after all nodes were created. */
+  async connectProxy(): Promise<void> {
+    const filters = ownedBy(this.#owner.token);
+    const all = await this.#engine.ask((docker) => docker.listNetworks({ filters }));
+    const shared = networkName(this.#owner);
+    await this.#connect(
+      LINK_PROXY,
+      all.map(({ Name }) => Name).filter((name) => name !== shared),
+    );
+  }
+
+  /** Already there is no failure: a start that is tried again connects again. */
+  async #connect(part: string, networks: readonly string[]): Promise<void> {
+    const Container = partName(this.#owner, part);
+    await this.#engine.ask((docker) =>
+      Promise.all(
+        networks.map((name) =>
+          unless([403], docker.getNetwork(name).connect({ Container, EndpointConfig: { Aliases: [part] } })),
+        ),
+      ),
+    );
+  }
+
+  async #create(name: string): Promise<string> {
+    await this.#engine.ask((docker) =>
+      unless(
+        [409],
+        docker.createNetwork({
+          Name: name,
+          Driver: 'bridge',
+          CheckDuplicate: true,
+          Labels: labelsOf(this.#owner),
+        }),
+      ),
+    );
+    return name;
+  }
+}

@@ -1,0 +1,34 @@
+/** A link proxy that was just started, wherever it runs, says in its log when it is ready. */
+import { HarnessError } from '../base/errors.ts';
+import { until } from '../base/wait.ts';
+import type { ProxyLine } from '../links/proxy/proxy.ts';
+import type { LogPosition, PartLog } from '../logs/file-log.ts';
+
+const START_MS = 30_000;
+
+/**
+ * @param since where its log ended before this start
+ * @returns port of its control endpoint
+ * @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED`, `WAIT_TIMEOUT`
+ */
+export function proxyPort(
+  log: PartLog,
+  since: LogPosition,
+  hasEnded: () => Promise<boolean>,
+): Promise<number> {
+  return until<number>(
+    'the link proxy is not ready',
+    async () => {
+      const ended = await hasEnded();
+      const lines = await log.since(since);
+      const line = lines.find((text) => text.startsWith('{"ready":'));
+      const said = line === undefined ? undefined : (JSON.parse(line) as ProxyLine);
+      if (said?.ready === true) return { done: said.control };
+      if (said === undefined && !ended) return { missing: lines.at(-1) ?? 'it has said nothing' };
+      const why = said?.message ?? lines.at(-1) ?? 'it has said nothing';
+      const code = said?.code === 'EADDRINUSE' ? 'PORT_IN_USE' : 'PROCESS_FAILED';
+      throw new HarnessError(code, `the link proxy could not start: ${why}`);
+    },
+    { timeoutMs: START_MS },
+  );
+}

@@ -1,0 +1,78 @@
+/** A node whose clock is wrong, and what becomes of its peers when it is started again. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { askNodes } from '../../../harness/status/ask.ts';
+import { isolationOf } from '../../../harness/status/isolation.ts';
+
+const soon = { timeout: 30_000, interval: 200 };
+const signal = new AbortController().signal;
+let stateDir: string;
+let net: Cluster;
+
+beforeAll(async () => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-clocks-'));
+  net = await Cluster.start({
+    nodes: 3,
+    seed: 7,
+    machineFaults: true,
+    batches: false,
+    // Every node signs its own record when it first starts.
+    coldGossip: true,
+    stateDir,
+  });
+});
+afterEach(async () => {
+  await net.faults.heal();
+  await expect.poll(peersOfAll, soon).toEqual([2, 2, 2]);
+});
+afterAll(async () => {
+  await net.stop();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+function peersOfAll(): Promise<number[]> {
+  return Promise.all(net.nodes.map(async ({ client }) => (await client.peers()).length));
+}
+
+/** What `status` says of nodes without peers. */
+async function isolated(): Promise<Readonly<Record<string, string>>> {
+  const answers = await askNodes(net.nodes, signal);
+  const faults = await net.faults.list();
+  return Object.fromEntries(await isolationOf(answers, net.nodes, { faults, nowMs: Date.now(), signal }));
+}
+
+test('a node that is an hour behind keeps its peers until it is started again, and then refuses all', async () => {
+  const { id } = await net.faults.begin({ kind: 'clock', node: 'node-1', offset: '-1h' });
+  expect(await peersOfAll()).toEqual([2, 2, 2]);
+  await net.node(1).stop();
+  await net.node(1).start();
+  await expect.poll(isolated, soon).toEqual({
+    'node-1': expect.stringMatching(
+      `^fault ${id} is active: it sets the clock of node-1 60 min 0 s back; its clock is (59|60) min \\d+ s behind: `,
+    ) as string,
+  });
+  expect(await peersOfAll()).toEqual([1, 0, 1]);
+});
+
+test('a node that is an hour ahead shows the record it has, so its peers take it back', async () => {
+  await net.faults.begin({ kind: 'clock', node: 'node-1', offset: '1h' });
+  await net.node(1).stop();
+  await net.node(1).start();
+  await expect.poll(peersOfAll, soon).toEqual([2, 2, 2]);
+});
+
+test('a node that is an hour ahead and has lost its data signs a new record, which others refuse', async () => {
+  await net.faults.begin({ kind: 'clock', node: 'node-1', offset: '1h' });
+  await net.node(1).stop();
+  await net.node(1).wipe();
+  await net.node(1).start();
+  await expect.poll(isolated, soon).toEqual({ 'node-1': expect.stringContaining(' ahead: ') as string });
+  // The record outlives the fault: it is kept with what the node stores.
+  await net.faults.heal();
+  await net.node(1).stop();
+  await net.node(1).wipe();
+  await net.node(1).start();
+});

@@ -4,7 +4,7 @@ import type { Clock } from '../../env/clock.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { AddressRecord, Generation } from '../host.ts';
-import { BzzAddress, mintRecord, NO_CHEQUEBOOK, NO_TIME } from './record.ts';
+import { BzzAddress, FUTURE_SECONDS_MAX, mintRecord, NO_CHEQUEBOOK, NO_TIME } from './record.ts';
 import { encodeUnderlays, fittingUnderlays } from './underlay.ts';
 
 const KEY = 'own-record';
@@ -25,6 +25,8 @@ export class OwnRecord {
   /** Given, but not on disk yet. */
   #unsaved: AddressRecord | undefined;
   #timeless: AddressRecord | undefined;
+  /** Stands in while the last one is in the future; not kept. */
+  #provisional: AddressRecord | undefined;
   #encoded: { readonly underlays: string; readonly bytes: Uint8Array } | undefined;
 
   constructor(
@@ -75,22 +77,32 @@ export class OwnRecord {
 
   async #timed(underlay: Uint8Array): Promise<AddressRecord> {
     const last = this.#last;
-    const chequebook = this.#chequebook() ?? NO_CHEQUEBOOK;
-    const isSame =
-      last !== undefined &&
-      equalBytes(last.underlay, underlay) &&
-      equalBytes(last.chequebook, chequebook) &&
-      this.#isOwn(last);
-    if (isSame) return this.#saved(last);
-    const now = BigInt(Math.floor(this.#clock.now() / 1000));
-    const next = (last?.timestamp ?? 0n) + 1n;
-    const timestamp = now > next ? now : next;
     const { nonce } = this.#identity;
-    const record = mintRecord({ underlay, nonce, timestamp, chequebook }, this.#identity);
+    const statement = { underlay, nonce, chequebook: this.#chequebook() ?? NO_CHEQUEBOOK };
+    const now = BigInt(Math.floor(this.#clock.now() / 1000));
+    if (last !== undefined && last.timestamp > now + FUTURE_SECONDS_MAX)
+      return this.#untilThen({ ...statement, timestamp: now });
+    if (last !== undefined && says(last, statement) && this.#isOwn(last)) return this.#saved(last);
+    const next = (last?.timestamp ?? 0n) + 1n;
+    const record = mintRecord({ ...statement, timestamp: now > next ? now : next }, this.#identity);
     this.#last = record;
     this.#proved = record;
     this.#unsaved = record;
     return this.#saved(record);
+  }
+
+  /**
+   * This node's clock was ahead when it signed the last record, and others refuse that one; or its clock is
+   * behind now, and the last record is the one to show once it is right again. So both are kept.
+   */
+  #untilThen(statement: Statement & { readonly timestamp: bigint }): AddressRecord {
+    const known = this.#provisional;
+    const fits =
+      known !== undefined &&
+      says(known, statement) &&
+      known.timestamp <= statement.timestamp + FUTURE_SECONDS_MAX;
+    if (!fits) this.#provisional = mintRecord(statement, this.#identity);
+    return this.#provisional as AddressRecord;
   }
 
   async #saved(record: AddressRecord): Promise<AddressRecord> {
@@ -109,4 +121,10 @@ export class OwnRecord {
     if (isOwn) this.#proved = record;
     return isOwn;
   }
+}
+
+type Statement = Pick<AddressRecord, 'underlay' | 'nonce' | 'chequebook'>;
+
+function says(record: AddressRecord, { underlay, chequebook }: Statement): boolean {
+  return equalBytes(record.underlay, underlay) && equalBytes(record.chequebook, chequebook);
 }

@@ -27,7 +27,7 @@ export const NO_TIME = 0n;
 const PREFIX = new TextEncoder().encode('bee-handshake-');
 const NONCE_SIZE = 32;
 /** Clocks may differ by this much. */
-const FUTURE_SECONDS_MAX = 60n;
+export const FUTURE_SECONDS_MAX = 60n;
 /** Gossip refreshes a record at most this often. */
 const UPDATE_INTERVAL_SECONDS = 300n;
 

@@ -175,6 +175,27 @@ test('a given record of this node is its own as long as it fits, even after a re
   expect(await new OwnRecord(identity, { ...deps, given }).current(two)).toEqual(moved);
 });
 
+test('a record signed while the clock was ahead is not shown until its time has come', async () => {
+  const HOUR_MS = 3_600_000;
+  let nowMs = Date.UTC(2026, 0, 1);
+  const clock = { ...systemClock(), now: () => nowMs };
+  const identity = { signer, networkId, nonce: ZERO_NONCE };
+  const deps = { state: memoryRecords(), clock };
+  const [underlays = []] = vectors.underlays.map((one) => one.underlays);
+  const seconds = () => BigInt(nowMs / 1000);
+  const ahead = await new OwnRecord(identity, deps).current(underlays);
+  nowMs -= HOUR_MS;
+  const right = new OwnRecord(identity, deps);
+  const shown = await right.current(underlays);
+  expect(shown.timestamp).toBe(seconds());
+  parseRecord(shown, networkId);
+  expect(await right.current(underlays)).toBe(shown);
+  // As a clock that is behind for a while must not replace the record that peers know.
+  nowMs += HOUR_MS - 60_000;
+  expect(await right.current(underlays)).toEqual(ahead);
+  expect(await new OwnRecord(identity, deps).current(underlays)).toEqual(ahead);
+});
+
 test('the own record names the chequebook, and is minted again when that changes', async () => {
   const identity = { signer, networkId, nonce: ZERO_NONCE };
   const deps = { state: memoryRecords(), clock: systemClock() };

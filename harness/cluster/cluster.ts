@@ -54,7 +54,7 @@ import { saveSnapshot } from '../snapshots/save.ts';
 import type { SnapshotRecord } from '../snapshots/snapshot.ts';
 import type { StartProgress } from '../start/start-context.ts';
 import { startCluster } from '../start/startup.ts';
-import { timeoutFor } from '../start/startup-conditions.ts';
+import { meshTimeoutFor, timeoutFor } from '../start/startup-conditions.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
@@ -354,7 +354,7 @@ export class Cluster implements AsyncDisposable {
     return until(
       'the nodes are not meshed',
       (signal) => (this.driver === 'attached' ? lookAtNetwork : lookAtMesh)(this.nodes, signal),
-      this.#limits(limits, timeoutFor(this.nodes.length)),
+      this.#limits(limits, meshTimeoutFor(this.nodes)),
     );
   }
 

@@ -24,6 +24,8 @@ const JAEGER_PORT = 6831;
  * Its API closes gracefully within 15 s, its workers within 10 s; stopping an idle one takes about a second.
  */
 const STOP_GRACE_MS = 30_000;
+/** 20 s after a dial in vain, at the next of its rounds, which are 15 s apart. */
+const REDIAL_MS = 35_000;
 
 /** Time from the first peer to the first check of the network; by default up to five minutes. */
 const WARMUP_TIME = { fast: '1s', production: '5s' } as const;
@@ -81,6 +83,7 @@ export const beeFlavour: Flavour = {
   adoptsChequebook: false,
   watchesParent: false,
   stored: ['localstore'],
+  redialMs: REDIAL_MS,
   stopGraceMs: STOP_GRACE_MS,
 
   async check({ where, binary, image, options, runImage }) {

@@ -157,6 +157,11 @@ export interface Flavour {
   readonly watchesParent: boolean;
   /** Folders of its data directory with what it has stored; its keys and configuration are elsewhere. */
   readonly stored: readonly string[];
+  /**
+   * Time until it dials a peer again that it could not reach, milliseconds, if that is longer than nodes that
+   * start together take to find each other.
+   */
+  readonly redialMs?: number;
   /** Time that a stop may take, milliseconds. */
   readonly stopGraceMs: number;
   /** Mistakes in the options of a definition, if they can be checked without its program; one line each. */

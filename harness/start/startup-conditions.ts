@@ -3,6 +3,7 @@
 import { plural } from '../base/format.ts';
 import { type Seen, until } from '../base/wait.ts';
 import { isHonest } from '../flavours/flavour.ts';
+import { FLAVOURS } from '../flavours/table.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { lookAtBatches, lookAtMesh } from '../nodes/conditions.ts';
 import { introduce } from '../nodes/introductions.ts';
@@ -37,7 +38,7 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
       return 'missing' in introduced ? introduced : seen;
     },
     {
-      timeoutMs: context.timeoutMs ?? timeoutFor(nodes.length),
+      timeoutMs: context.timeoutMs ?? meshTimeoutFor(nodes),
       longestPauseMs: pauseFor(nodes.length),
       signal: context.signal,
     },
@@ -99,6 +100,12 @@ function pauseFor(nodes: number): number {
 
 export function timeoutFor(nodes: number): number {
   return BASE_TIMEOUT_MS + nodes * TIMEOUT_PER_NODE_MS;
+}
+
+/** A node that another one has dialled before it listened waits until it is dialled again. */
+export function meshTimeoutFor(nodes: readonly Pick<ClusterNode, 'flavour'>[]): number {
+  const redials = nodes.map(({ flavour }) => FLAVOURS[flavour].redialMs ?? 0);
+  return timeoutFor(nodes.length) + Math.max(0, ...redials);
 }
 
 export function stopwatch(): { lap(): number; total(): number } {

@@ -1,13 +1,22 @@
-/** Finds a planted bug with the rough scenario, replays the run that found it, and makes it smaller: by commands alone. */
+/**
+ * Finds a planted bug with the rough scenario, replays the run that found it, and makes it smaller; or finds it with the
+ * storm that is shipped. By commands alone.
+ */
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { MinimiseDocument } from '../../harness/replay/minimise.ts';
 import type { ReplayDocument } from '../../harness/replay/replay.ts';
+import type { ScenarioResult } from '../../harness/report/result.ts';
 
 const CLI = join(import.meta.dirname, '../../harness/cli.ts');
 const SCENARIO = join(import.meta.dirname, 'rough.ts');
 const PLANT = pathToFileURL(join(import.meta.dirname, 'plant.ts')).href;
+
+/** What `svcnet run` gets before the options of every run. */
+const ROUGH = [SCENARIO] as const;
+const STORM = ['storm', '--set', 'duration=90s'] as const;
 
 /** What a smallest run may have at most. */
 const NODES_MAX = 3;
@@ -39,10 +48,10 @@ export async function hunt({ bug, stateDir, seeds, replays, attempts }: HuntOpti
   const startedMs = performance.now();
   for (let seed = 1; seed <= seeds; seed++) {
     const folder = join(stateDir, `${bug ?? 'none'}-${seed}`);
-    const { code, stderr } = await svcnet(...runOf(seed, folder));
+    const { code, stderr } = await svcnet(...runOf(ROUGH, { seed, folder }));
     if (code === 0) continue;
     const findMs = performance.now() - startedMs;
-    if (bug !== undefined) await expectInnocent(seed, { folder: `${folder}-without`, stateDir });
+    if (bug !== undefined) await expectInnocent(ROUGH, { seed, folder: `${folder}-without`, stateDir });
     const again = await svcnet('replay', folder, '--times', String(replays), '--json');
     if (again.stdout === '') throw new Error(`${bug}: ${stderr}${again.stderr}`);
     const replayed = JSON.parse(again.stdout) as ReplayDocument;
@@ -68,21 +77,60 @@ export async function hunt({ bug, stateDir, seeds, replays, attempts }: HuntOpti
   };
 }
 
+export interface Sighting {
+  readonly seed: number;
+  readonly findMs: number;
+  /** Conditions that were false, or why the run broke down; none: no run failed. */
+  readonly why: readonly string[];
+}
+
+/** The same with the storm as it is shipped, which is only found. @throws Error when the run fails without the bug as well */
+export async function sight({
+  bug,
+  stateDir,
+  seeds,
+}: Required<Pick<HuntOptions, 'bug' | 'stateDir' | 'seeds'>>): Promise<Sighting> {
+  const startedMs = performance.now();
+  for (let seed = 1; seed <= seeds; seed++) {
+    const folder = join(stateDir, `storm-${bug}-${seed}`);
+    const { code } = await command(runOf(STORM, { seed, folder }), { bug, stateDir });
+    if (code === 0) continue;
+    const findMs = performance.now() - startedMs;
+    await expectInnocent(STORM, { seed, folder: `${folder}-without`, stateDir });
+    return { seed, findMs, why: whyOf(folder) };
+  }
+  return { seed: seeds, findMs: performance.now() - startedMs, why: [] };
+}
+
+function whyOf(folder: string): string[] {
+  const { scenarios } = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')) as {
+    readonly scenarios: readonly ScenarioResult[];
+  };
+  return scenarios.flatMap(({ error, assertions }) => [
+    ...(error?.split('\n', 1) ?? []),
+    ...assertions.flatMap(({ name, passed }) => (passed ? [] : [name])),
+  ]);
+}
+
 /** Whether a person can follow what happens in it. */
 export function isSmall({ to: { nodes, faults } }: Pick<MinimiseDocument, 'to'>): boolean {
   return nodes <= NODES_MAX && faults <= FAULTS_MAX;
 }
 
-function runOf(seed: number, folder: string): string[] {
-  return ['run', SCENARIO, '--driver', 'embedded', '--seed', String(seed), '--report', folder, '--json'];
+function runOf(
+  scenario: readonly string[],
+  { seed, folder }: { readonly seed: number; readonly folder: string },
+): string[] {
+  const run = ['--driver', 'embedded', '--seed', String(seed), '--report', folder, '--json'];
+  return ['run', ...scenario, ...run];
 }
 
 /** What the node as it is fails as well says nothing of a bug. @throws Error */
 async function expectInnocent(
-  seed: number,
-  { folder, stateDir }: { readonly folder: string; readonly stateDir: string },
+  scenario: readonly string[],
+  { seed, folder, stateDir }: { readonly seed: number; readonly folder: string; readonly stateDir: string },
 ): Promise<void> {
-  const { code, stderr } = await command(runOf(seed, folder), { bug: undefined, stateDir });
+  const { code, stderr } = await command(runOf(scenario, { seed, folder }), { bug: undefined, stateDir });
   if (code !== 0) throw new Error(`seed ${seed} fails without a bug as well: ${stderr}`);
 }
 

@@ -12,7 +12,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { systemClock } from './env/clock.ts';
-import { processHeap, trimAtRest } from './env/heap.ts';
+import { keepHeapSmall, processHeap } from './env/heap.ts';
 import { resolveOptions, resolveSome } from './option-sources.ts';
 import { describeOptions, type NodeOptions, OPTIONS, OptionError, type OptionName } from './options.ts';
 import { VERSION } from './version.ts';
@@ -212,7 +212,7 @@ async function run(resolved: NodeOptions): Promise<void> {
     throw error;
   });
   if (node === undefined) return;
-  using _trimming = trimAtRest({ clock: systemClock(), ...processHeap() });
+  using _trimming = keepHeapSmall({ clock: systemClock(), ...processHeap() });
   const failure = await node.stopped(stopping.signal);
   await node.stop();
   if (failure !== undefined) throw failure;

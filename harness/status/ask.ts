@@ -28,6 +28,11 @@ const NODES_AT_ONCE = 32;
 /** The outcome of one request. */
 export type Reply<T> = { readonly value: T } | { readonly failure: Failure };
 
+/** What was answered, or `otherwise`. */
+export function valueOr<T, N>(reply: Reply<T>, otherwise: N): T | N {
+  return 'value' in reply ? reply.value : otherwise;
+}
+
 export interface Failure {
   readonly class: ClientErrorClass | 'other';
   /** Names the request, and the node. */

@@ -1,6 +1,6 @@
 /** Whether the clock of a node is wrong, seen from the clocks of all others. */
 import { formatMs } from '../base/format.ts';
-import type { NodeAnswers } from './ask.ts';
+import { type NodeAnswers, valueOr } from './ask.ts';
 
 /**
  * A node refuses an address record that is further in its future (p2p-protocols.md 3.4). Answers of one look
@@ -30,7 +30,7 @@ export function clockProblem(
 
 /** Milliseconds since 1970. */
 function clockOf({ replies }: NodeAnswers): number | undefined {
-  if (replies === undefined || !('value' in replies.topology)) return undefined;
-  const at = Date.parse(replies.topology.value.timestamp);
+  const topology = replies && valueOr(replies.topology, undefined);
+  const at = Date.parse(topology?.timestamp ?? '');
   return Number.isNaN(at) ? undefined : at;
 }

@@ -3,7 +3,7 @@ import { formatMs, plural } from '../base/format.ts';
 import { type Debt, debtsOf } from '../books/debts.ts';
 import type { Backlog, Topology } from '../client/types.ts';
 import type { NodeState } from '../nodes/cluster-node.ts';
-import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Reply } from './ask.ts';
+import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Reply, valueOr } from './ask.ts';
 import { congested } from './congestion.ts';
 import { coverageProblems } from './coverage.ts';
 
@@ -227,8 +227,4 @@ function debtStatus({ debtor, creditor, units, creditorCounts }: Debt): DebtStat
     units: units.toString(),
     ...(creditorCounts !== undefined && { creditorCounts: creditorCounts.toString() }),
   };
-}
-
-function valueOr<T, N>(reply: Reply<T>, otherwise: N): T | N {
-  return 'value' in reply ? reply.value : otherwise;
 }

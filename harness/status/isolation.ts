@@ -1,6 +1,6 @@
 /** Why a running node is connected to no other, as far as the nodes themselves can tell. */
 import type { BlockedPeer } from '../client/types.ts';
-import { ANSWER_LIMIT_MS, type NodeAnswers, replyOf } from './ask.ts';
+import { ANSWER_LIMIT_MS, type NodeAnswers, replyOf, valueOr } from './ask.ts';
 import { clockProblem } from './clock.ts';
 
 /** What is needed of a node of the cluster. */
@@ -43,7 +43,7 @@ export async function isolationOf(
       .filter(({ name }) => names.has(name))
       .map(async (node) => {
         const reply = await replyOf(node.client.blocklist(limit));
-        return { node, blocked: 'value' in reply ? reply.value : [] };
+        return { node, blocked: valueOr(reply, []) };
       }),
   );
   return new Map(
@@ -72,8 +72,8 @@ function reasonOf(alone: NodeAnswers, { lists, faults, clock }: Known): string {
   );
   const own = lists.find(({ node }) => node.name === name)?.blocked ?? [];
   const refused = lists.filter(({ node }) => own.some(({ address }) => address === node.overlay));
-  const status = replies !== undefined && 'value' in replies.status ? replies.status.value : undefined;
-  const topology = replies !== undefined && 'value' in replies.topology ? replies.topology.value : undefined;
+  const status = replies && valueOr(replies.status, undefined);
+  const topology = replies && valueOr(replies.topology, undefined);
   const reasons = [
     ...isWrong,
     ...(refusing[0] === undefined
@@ -101,5 +101,5 @@ function blockText({ reason, duration }: BlockedPeer): string {
 }
 
 function hasNoPeer(replies: NonNullable<NodeAnswers['replies']>): boolean {
-  return 'value' in replies.topology && replies.topology.value.connected === 0;
+  return valueOr(replies.topology, undefined)?.connected === 0;
 }

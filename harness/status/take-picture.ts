@@ -8,7 +8,7 @@ import type { Settlements } from '../client/money-types.ts';
 import { parseExposition } from '../metrics/exposition.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { NetworkPicture, PictureLink, PictureNode } from '../picture/picture.ts';
-import { ANSWER_LIMIT_MS, askNodes, type NodeAnswers, type Reply, replyOf } from './ask.ts';
+import { ANSWER_LIMIT_MS, askNodes, type NodeAnswers, type Reply, replyOf, valueOr } from './ask.ts';
 
 /** All links of a network of a hundred nodes; of larger ones, those on which most was paid. */
 const LINKS_MAX = 5000;
@@ -202,8 +202,4 @@ function accountsOf({ replies }: NodeAnswers, more: MoreReplies | undefined): Ac
 function moved(link: PictureLink): bigint {
   const amounts = [link.chequesFromA, link.chequesFromB, link.timeFromA, link.timeFromB];
   return amounts.reduce((sum, amount) => sum + BigInt(amount), 0n);
-}
-
-function valueOr<T, N>(reply: Reply<T>, otherwise: N): T | N {
-  return 'value' in reply ? reply.value : otherwise;
 }

@@ -61,7 +61,13 @@ export function processHeap(): Omit<HeapDeps, 'clock'> {
  * code compiled without it, which is the runtime's own. Every process then compiled these modules again, at
  * 27 ms of processor time.
  */
-export function trimAtRest({ clock, processorMs, youngBytes, collect, boundGrowth }: HeapDeps): Disposable {
+export function keepHeapSmall({
+  clock,
+  processorMs,
+  youngBytes,
+  collect,
+  boundGrowth,
+}: HeapDeps): Disposable {
   let samples = [sample()];
   /** Earliest time of the next collection. */
   let collectAtMs = 0;

@@ -8,6 +8,7 @@ import { Cluster } from '../../harness/cluster/cluster.ts';
 import { LINK_PROXY } from '../../harness/places/driver.ts';
 import { readRun } from '../../harness/state/state.ts';
 import { everyKindMeasured } from '../cluster/faults/measured.ts';
+import { pingMs } from '../cluster/harness/links/ping.ts';
 import { docker, eventually, leftOf } from './kit.ts';
 
 const START_TIMEOUT_MS = 400_000;
@@ -36,18 +37,7 @@ afterAll(async () => {
   expect(await leftOf(name)).toEqual([]);
 }, 60_000);
 
-/** Milliseconds, or undefined when no answer has come so far. */
-async function ping(from: number, to: number, withinMs = 30_000): Promise<number | undefined> {
-  const signal = AbortSignal.timeout(withinMs);
-  const startedAt = performance.now();
-  try {
-    await net.node(from).client.pingpong(net.node(to).overlay, signal);
-    return performance.now() - startedAt;
-  } catch (error) {
-    if (signal.aborted) return undefined;
-    throw error;
-  }
-}
+const ping = (from: number, to: number, withinMs?: number) => pingMs(net, { from, to, withinMs });
 
 /** The fastest of some: other programs of this machine make single ones slower. */
 async function fastest(from: number, to: number): Promise<number> {

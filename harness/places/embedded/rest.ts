@@ -1,7 +1,7 @@
 import { systemClock } from '../../../node/env/clock.ts';
-import { processHeap, trimAtRest } from '../../../node/env/heap.ts';
+import { keepHeapSmall, processHeap } from '../../../node/env/heap.ts';
 
 /** A process that exists only to hold nodes gives memory back when they are idle. */
 export function trimHolder(): Disposable {
-  return trimAtRest({ clock: systemClock(), ...processHeap() });
+  return keepHeapSmall({ clock: systemClock(), ...processHeap() });
 }

@@ -16,7 +16,8 @@
  *
  * The origin pushes to the closest peer, one more every five seconds and after every failure, up to 32 failures; a
  * forwarder tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers at once, and
- * to none outside it. A storer without room says so and names its neighbourhood.
+ * to none outside it; of a single-owner chunk the closest peer always gets one. A storer without room says so
+ * and names its neighbourhood.
  *
  * An invalid chunk counts against its sender at once. Stamps are checked by the storer, so a forwarder may
  * pass on a bad one unknowingly: that counts little. Only when a storer reports bad stamps back does a

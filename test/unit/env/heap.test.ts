@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { processHeap, trimAtRest } from '../../../node/env/heap.ts';
+import { keepHeapSmall, processHeap } from '../../../node/env/heap.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 
 const MIB = 1024 * 1024;
@@ -8,7 +8,7 @@ const MIB = 1024 * 1024;
 function bench({ costMs = 80, grownAgain = MIB } = {}) {
   const clock = new ManualClock();
   const state = { processorMs: 0, young: 16 * MIB, collections: 0, bounds: 0 };
-  const trimming = trimAtRest({
+  const trimming = keepHeapSmall({
     clock,
     processorMs: () => state.processorMs,
     youngBytes: () => state.young,

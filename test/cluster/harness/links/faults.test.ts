@@ -7,6 +7,7 @@ import type { Fault } from '../../../../harness/faults/fault.ts';
 import { LINK_PROXY } from '../../../../harness/places/driver.ts';
 import { readRun } from '../../../../harness/state/state.ts';
 import { everyKindMeasured } from '../../faults/measured.ts';
+import { pingMs } from './ping.ts';
 
 /** A ping opens a stream, which takes one round trip, and asks, which takes another one. */
 const ROUND_TRIPS = 2;
@@ -30,18 +31,7 @@ describe.each([
     rmSync(stateDir, { recursive: true, force: true });
   });
 
-  /** Milliseconds, or undefined when no answer has come so far. */
-  async function ping(from: number, to: number, withinMs = 30_000): Promise<number | undefined> {
-    const signal = AbortSignal.timeout(withinMs);
-    const startedAt = performance.now();
-    try {
-      await net.node(from).client.pingpong(net.node(to).overlay, signal);
-      return performance.now() - startedAt;
-    } catch (error) {
-      if (signal.aborted) return undefined;
-      throw error;
-    }
-  }
+  const ping = (from: number, to: number, withinMs?: number) => pingMs(net, { from, to, withinMs });
 
   test('a link of 200 ms takes 200 ms for each round trip, and the others are unchanged', async () => {
     const fault = await net.faults.link('node-0', 'node-1', { latency: '200ms' });

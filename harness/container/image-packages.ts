@@ -7,8 +7,6 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Used only outside containers, to drive engines. */
-const NOT_INSIDE = ['dockerode'];
 /** Needed only for other runtimes, for types, or to compile what is already compiled. */
 const NEVER_LOADED = /^(bare-.*|@types\/.*|node-addon-api|nan)$/;
 /** Folders and files of a package that are not code, below any folder; licences stay. */
@@ -36,7 +34,7 @@ export function neededPackages({ packages }: LockFile): Set<string> {
   for (const path of waiting) {
     const { dependencies, optionalDependencies } = packages[path] ?? {};
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
-      if (NEVER_LOADED.test(name) || (path === '' && NOT_INSIDE.includes(name))) continue;
+      if (NEVER_LOADED.test(name)) continue;
       const found = resolvedFrom(path, name, packages);
       // A package for another platform is optional and not installed.
       if (found === undefined || needed.has(found)) continue;

@@ -1,7 +1,7 @@
 /** How the two servers are started, as a program or in a container. */
 import { basename, join } from 'node:path';
-import type { ContainerCreateOptions } from 'dockerode';
 import type { Command } from '../machine/processes.ts';
+import type { ContainerSpec } from '../places/docker/engine/documents.ts';
 import { labelsOf, type Owner } from '../places/docker/names.ts';
 import { CONFIG, HOME_BOARD, PROVISIONING } from './files.ts';
 import { grafanaHome, SERVERS, type ServerName } from './programs.ts';
@@ -85,7 +85,7 @@ export function serverCommand(plan: ServerPlan, program: string): Command {
 export function serverContainer(
   plan: ServerPlan,
   { owner, user }: { readonly owner: Owner; readonly user: string },
-): ContainerCreateOptions {
+): ContainerSpec {
   const { args, env } = startOf(plan);
   return {
     Image: SERVERS[plan.name].image,

@@ -6,7 +6,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readJson, writeJson } from '../base/json-file.ts';
 import { endProcess, isAlive, type ProcessId } from '../machine/processes.ts';
-import { Engine } from '../places/docker/engine.ts';
+import { Engine } from '../places/docker/engine/engine.ts';
 import { stopContainer } from '../places/docker/removal.ts';
 import { NODE_TARGETS, testbedTargets } from './files.ts';
 import type { ServerName } from './programs.ts';

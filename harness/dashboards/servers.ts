@@ -4,7 +4,7 @@ import { HarnessError, messageOf } from '../base/errors.ts';
 import { until } from '../base/wait.ts';
 import { fileLog } from '../logs/file-log.ts';
 import { isAlive, spawnProgram } from '../machine/processes.ts';
-import { Engine, remoteEngine, statusOf } from '../places/docker/engine.ts';
+import { Engine, remoteEngine, statusOf } from '../places/docker/engine/engine.ts';
 import { namedImage } from '../places/docker/image.ts';
 import type { Owner } from '../places/docker/names.ts';
 import { HOST, type ServerPlan, serverCommand, serverContainer } from './definition.ts';
@@ -107,7 +107,7 @@ export async function isRunning({ process, container }: RunningServer): Promise<
   if (process !== undefined) return isAlive(process);
   if (container === undefined) return false;
   try {
-    return (await new Engine().ask((docker) => docker.getContainer(container).inspect())).State.Running;
+    return (await new Engine().ask((docker) => docker.container(container).inspect())).State.Running;
   } catch (error) {
     if (statusOf(error) === 404) return false;
     throw error;

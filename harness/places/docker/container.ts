@@ -2,9 +2,9 @@
  * Container specifications for the engine: what runs, where its data is, which ports are published, how much
  * it may use.
  */
-import type { ContainerCreateOptions } from 'dockerode';
 import type { ContainerCommand, NodePlan } from '../../flavours/flavour.ts';
 import { DATA_FOLDER, USER_ID } from '../../flavours/inside-image.ts';
+import type { ContainerSpec, HostConfig } from './engine/documents.ts';
 import { labelsOf, networkName, type Owner, partName } from './names.ts';
 
 /**
@@ -37,7 +37,7 @@ interface Contained {
   readonly resources?: NodePlan['resources'];
 }
 
-export function containerSpec(contained: Contained): ContainerCreateOptions & { name: string } {
+export function containerSpec(contained: Contained): ContainerSpec & { readonly name: string } {
   const { owner, part, image, command, listen, ports, resources = {} } = contained;
   const { network = networkName(owner) } = contained;
   const labels = labelsOf(owner, part);
@@ -77,10 +77,7 @@ export function containerSpec(contained: Contained): ContainerCreateOptions & { 
 }
 
 /** Without swap: the memory limit is final. */
-function limitsOf({
-  cpus,
-  memory,
-}: NonNullable<NodePlan['resources']>): ContainerCreateOptions['HostConfig'] {
+function limitsOf({ cpus, memory }: NonNullable<NodePlan['resources']>): HostConfig {
   return {
     ...(cpus === undefined ? {} : { NanoCpus: Math.round(cpus * 1e9) }),
     ...(memory === undefined ? {} : { Memory: memory, MemorySwap: memory }),

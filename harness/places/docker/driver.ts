@@ -7,7 +7,6 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { join } from 'node:path';
-import type { ContainerCreateOptions } from 'dockerode';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { PlannedFile } from '../../flavours/flavour.ts';
 import {
@@ -38,7 +37,8 @@ import { proxyPort } from '../link-proxy.ts';
 import type { DriverOptions } from '../options.ts';
 import { archiveOf } from './archive.ts';
 import { containerSpec } from './container.ts';
-import { Engine, engineAddress, engineError, remoteEngine, statusOf, unless } from './engine.ts';
+import type { ContainerSpec } from './engine/documents.ts';
+import { Engine, engineAddress, engineError, remoteEngine, statusOf, unless } from './engine/engine.ts';
 import { namedImage, ownImage } from './image.ts';
 import { proxyContainer } from './link-proxy.ts';
 import { containerLog } from './log.ts';
@@ -90,7 +90,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
 
   /** Replaces the container of an earlier attempt, with its data. */
   async function createContainer(
-    spec: ContainerCreateOptions & { name: string },
+    spec: ContainerSpec & { readonly name: string },
     files: { readonly folder: string; readonly files: readonly PlannedFile[] },
   ): Promise<void> {
     if (options.stopWithParent) guard ??= spawnGuard(token);
@@ -100,11 +100,11 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       const create = () => docker.createContainer(spec);
       const container = await create().catch(async (error: unknown) => {
         if (statusOf(error) !== 409) throw error;
-        await unless([404], docker.getContainer(spec.name).remove({ force: true, v: true }));
-        await unless([404], docker.getVolume(spec.name).remove({ force: true }));
+        await unless([404], docker.container(spec.name).remove());
+        await unless([404], docker.removeVolume(spec.name));
         return create();
       });
-      await container.putArchive(archive, { path: DATA_FOLDER });
+      await container.putArchive(archive, DATA_FOLDER);
     });
   }
 
@@ -113,7 +113,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     const name = partName(options, part);
     try {
       return await engine.ask(async (docker) => {
-        const container = docker.getContainer(name);
+        const container = docker.container(name);
         await unless([304], container.start());
         const { Id, State } = await container.inspect();
         return { container: Id, startedAt: State.StartedAt };
@@ -242,7 +242,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
 
     async placeChain(said) {
       const name = partName(options, 'chain');
-      const { NetworkSettings } = await engine.ask((docker) => docker.getContainer(name).inspect());
+      const { NetworkSettings } = await engine.ask((docker) => docker.container(name).inspect());
       const published = (inside: number) => {
         const { HostIp: at, HostPort: port } = NetworkSettings.Ports[`${inside}/tcp`]?.[0] ?? {};
         if (port !== undefined) return url(Number(port), at);
@@ -299,22 +299,20 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     kill: (handle) =>
       change(handle, (id) =>
         engine.ask(async (docker) => {
-          const container = docker.getContainer(id);
+          const container = docker.container(id);
           // 409: it is not running.
-          await unless([404, 409], container.kill({ signal: 'SIGKILL' }));
-          await unless([404], container.wait({ condition: 'not-running' }));
+          await unless([404, 409], container.kill());
+          await unless([404], container.ended());
         }),
       ),
 
     limitMemory: (handle, bytes) => limitMemory(engine, String(handle['container']), bytes),
 
     pause: (handle) =>
-      change(handle, (id) => engine.ask((docker) => unless([404, 409], docker.getContainer(id).pause()))),
+      change(handle, (id) => engine.ask((docker) => unless([404, 409], docker.container(id).pause()))),
 
     resume: (handle) =>
-      change(handle, (id) =>
-        engine.ask((docker) => unless([404, 409, 500], docker.getContainer(id).unpause())),
-      ),
+      change(handle, (id) => engine.ask((docker) => unless([404, 409, 500], docker.container(id).unpause()))),
 
     observe: (handle) => looks.observe(String(handle['container'])),
 
@@ -322,9 +320,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       const { state } = await looks.observe(String(handle['container']));
       if (state === 'gone') return {};
       const id = String(handle['container']);
-      return usageOf(
-        await engine.ask((docker) => docker.getContainer(id).stats({ stream: false, 'one-shot': true })),
-      );
+      return usageOf(await engine.ask((docker) => docker.container(id).stats()));
     },
 
     logs: ({ name }) => containerLog(engine, partName(options, name)),
@@ -418,13 +414,10 @@ async function runProgram(
           { cause: error },
         );
       });
-      await container.wait({
-        condition: 'not-running',
-        abortSignal: AbortSignal.timeout(PROGRAM_TIMEOUT_MS),
-      });
+      await container.ended(AbortSignal.timeout(PROGRAM_TIMEOUT_MS));
       return (await containerLog(engine, container.id).tail(Number.POSITIVE_INFINITY)).join('\n');
     } finally {
-      await unless([404, 409], container.remove({ force: true, v: true }));
+      await unless([404, 409], container.remove());
     }
   });
 }

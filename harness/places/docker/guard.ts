@@ -10,7 +10,7 @@ const LOOK_PAUSE_MS = 1000;
 
 await once(process.stdin.resume(), 'close');
 const { setTimeout: sleep } = await import('node:timers/promises');
-const { Engine } = await import('./engine.ts');
+const { Engine } = await import('./engine/engine.ts');
 const { removeAll } = await import('./removal.ts');
 const [token = '', looks = String(LOOKS)] = process.argv.slice(2);
 const engine = new Engine();

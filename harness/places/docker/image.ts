@@ -3,10 +3,11 @@
  * names.
  */
 import { Readable } from 'node:stream';
-import type Docker from 'dockerode';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { ImageWatch } from '../driver.ts';
-import { type Engine, statusOf } from './engine.ts';
+import type { Docker } from './engine/docker.ts';
+import type { Progress } from './engine/documents.ts';
+import { type Engine, statusOf } from './engine/engine.ts';
 import { buildContext, canBuild, DOCKERFILE, dependenciesFor, sourcesHash } from './sources.ts';
 
 const IMAGE = 'svcnet';
@@ -15,13 +16,6 @@ const SOURCES_LABEL = 'svcnet.sources';
 const BUILD_COMMAND = `docker build -f ${DOCKERFILE} -t ${IMAGE} .`;
 /** Lines of a build's output shown with its failure. */
 const LINES_SHOWN = 15;
-
-/** What the engine reports while it builds or pulls. */
-interface Progress {
-  readonly stream?: string;
-  readonly status?: string;
-  readonly error?: string;
-}
 
 /** @returns id of the image, and what was done @throws HarnessError `IMAGE_FAILED`, `ENGINE_FAILED` */
 export async function ownImage(
@@ -37,15 +31,18 @@ export async function ownImage(
   watch.onProgress(doing);
   await follow(
     engine,
-    (docker) =>
-      docker.buildImage(Readable.from(buildContext(dependencies)), {
-        t: IMAGE,
-        dockerfile: DOCKERFILE,
-        buildargs: { DEPENDENCIES: dependencies },
-        labels: { [SOURCES_LABEL]: sources },
-        forcerm: true,
-        ...(watch.signal === undefined ? {} : { abortSignal: watch.signal }),
-      }),
+    (docker, onProgress) =>
+      docker.buildImage(
+        Readable.from(buildContext(dependencies)),
+        {
+          name: IMAGE,
+          dockerfile: DOCKERFILE,
+          args: { DEPENDENCIES: dependencies },
+          labels: { [SOURCES_LABEL]: sources },
+          signal: watch.signal,
+        },
+        onProgress,
+      ),
     {
       onLine(line) {
         const [, step, steps] = /^Step (\d+)\/(\d+)/.exec(line) ?? [];
@@ -62,7 +59,7 @@ export async function ownImage(
 
 async function builtFrom(engine: Engine, sources: string): Promise<string | undefined> {
   const filters = { label: [`${SOURCES_LABEL}=${sources}`] };
-  const images = await engine.ask((docker) => docker.listImages({ filters }));
+  const images = await engine.ask((docker) => docker.images(filters));
   // Images derived from it have its labels too, but are newer.
   return images.toSorted((a, b) => a.Created - b.Created)[0]?.Id;
 }
@@ -89,7 +86,7 @@ export async function namedImage(engine: Engine, name: string, watch: ImageWatch
   watch.onProgress(doing);
   // Without a tag the engine would fetch all of them.
   const tagged = /[:@][^/]*$/.test(name) ? name : `${name}:latest`;
-  await follow(engine, (docker) => docker.pull(tagged), {
+  await follow(engine, (docker, onProgress) => docker.pullImage(tagged, onProgress), {
     onLine: (line) => watch.onProgress(`${doing}: ${line}`),
     failed: (error) =>
       new HarnessError(
@@ -102,7 +99,7 @@ export async function namedImage(engine: Engine, name: string, watch: ImageWatch
 
 async function idOf(engine: Engine, name: string): Promise<string | undefined> {
   try {
-    return (await engine.ask((docker) => docker.getImage(name).inspect())).Id;
+    return (await engine.ask((docker) => docker.image(name))).Id;
   } catch (error) {
     if (statusOf(error) === 404) return undefined;
     throw error;
@@ -117,7 +114,7 @@ interface Following {
 /** Follows an engine operation that reports its progress; a failure is one of its lines. */
 async function follow(
   engine: Engine,
-  start: (docker: Docker) => Promise<NodeJS.ReadableStream>,
+  start: (docker: Docker, onProgress: (progress: Progress) => void) => Promise<void>,
   { onLine, failed }: Following,
 ): Promise<void> {
   const lines: string[] = [];
@@ -128,16 +125,7 @@ async function follow(
     }
   };
   try {
-    await engine.ask(async (docker) => {
-      const stream = await start(docker);
-      await new Promise<void>((resolve, reject) => {
-        docker.modem.followProgress(
-          stream,
-          (error: Error | null) => (error === null ? resolve() : reject(error)),
-          note,
-        );
-      });
-    });
+    await engine.ask((docker) => start(docker, note));
   } catch (error) {
     throw failed(error instanceof HarnessError && error.cause !== undefined ? error.cause : error, lines);
   }

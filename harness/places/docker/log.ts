@@ -3,9 +3,9 @@
  * ended.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ContainerLogsOptions } from 'dockerode';
 import type { PartLog } from '../../logs/file-log.ts';
-import { type Engine, statusOf } from './engine.ts';
+import type { LogRange } from './engine/documents.ts';
+import { type Engine, statusOf } from './engine/engine.ts';
 
 /** Stream type, three zero bytes, length of the payload. */
 const HEADER_BYTES = 8;
@@ -21,13 +21,9 @@ interface Entry {
 
 /** @param container name or id */
 export function containerLog(engine: Engine, container: string): PartLog {
-  const read = async (options: ContainerLogsOptions): Promise<Entry[]> => {
+  const read = async (range: LogRange): Promise<Entry[]> => {
     try {
-      const raw = await engine.ask((docker) =>
-        docker
-          .getContainer(container)
-          .logs({ ...options, follow: false, stdout: true, stderr: true, timestamps: true }),
-      );
+      const raw = await engine.ask((docker) => docker.container(container).log(range));
       return new EntryReader().read(raw);
     } catch (error) {
       // A removed container's output is gone with it.
@@ -76,15 +72,9 @@ async function* followed(
   { position, signal }: { position: string; signal: AbortSignal },
 ): AsyncGenerator<Entry> {
   const stream = await engine.ask((docker) =>
-    docker.getContainer(container).logs({
-      follow: true,
-      stdout: true,
-      stderr: true,
-      timestamps: true,
-      ...(position === '' ? { tail: 0 } : { since: unixTime(position) }),
-    }),
+    docker.container(container).followLog(position === '' ? { tail: 0 } : { since: unixTime(position) }),
   );
-  const end = () => (stream as NodeJS.ReadableStream & { destroy(): void }).destroy();
+  const end = () => stream.destroy();
   signal.addEventListener('abort', end, { once: true });
   const reader = new EntryReader();
   try {
@@ -132,7 +122,7 @@ export class EntryReader {
 }
 
 /** Seconds with all their digits: a number would lose the last ones. */
-function unixTime(at: string): `${number}` & number {
+function unixTime(at: string): string {
   const [whole = '', fraction = '0'] = at.replace(/Z$/, '').split('.');
-  return `${Date.parse(`${whole}Z`) / 1000}.${fraction}` as `${number}` & number;
+  return `${Date.parse(`${whole}Z`) / 1000}.${fraction}`;
 }

@@ -3,10 +3,10 @@
  * by label, so that fifty containers cost as much as one.
  */
 import { constants } from 'node:os';
-import type { ContainerInfo, ContainerInspectInfo } from 'dockerode';
 import { sizeText } from '../../../node/units.ts';
 import type { Exit, Observed } from '../driver.ts';
-import { type Engine, statusOf } from './engine.ts';
+import type { ContainerEntry, ContainerState } from './engine/documents.ts';
+import { type Engine, statusOf } from './engine/engine.ts';
 import { ownedBy } from './names.ts';
 
 /** How long a listing stays fresh. */
@@ -21,7 +21,7 @@ export class Looks {
   readonly #token: string;
   /** How stopped containers ended, asked once each. */
   readonly #exits = new Map<string, Promise<Exit>>();
-  #latest: { readonly at: number; readonly listing: Promise<readonly ContainerInfo[]> } | undefined;
+  #latest: { readonly at: number; readonly listing: Promise<readonly ContainerEntry[]> } | undefined;
 
   constructor(engine: Engine, token: string) {
     this.#engine = engine;
@@ -46,7 +46,7 @@ export class Looks {
     this.#latest = undefined;
   }
 
-  async #listing(): Promise<readonly ContainerInfo[]> {
+  async #listing(): Promise<readonly ContainerEntry[]> {
     const now = performance.now();
     if (this.#latest !== undefined && now - this.#latest.at < FRESH_MS) return this.#latest.listing;
     const latest = { at: now, listing: listContainers(this.#engine, this.#token) };
@@ -61,7 +61,7 @@ export class Looks {
 
   async #exitOf(container: string): Promise<Exit> {
     try {
-      return exitOf(await this.#engine.ask((docker) => docker.getContainer(container).inspect()));
+      return exitOf(await this.#engine.ask((docker) => docker.container(container).inspect()));
     } catch (error) {
       this.#exits.delete(container);
       if (statusOf(error) === 404) return REMOVED;
@@ -71,8 +71,8 @@ export class Looks {
 }
 
 /** Running or not. */
-export function listContainers(engine: Engine, token: string): Promise<readonly ContainerInfo[]> {
-  return engine.ask((docker) => docker.listContainers({ all: true, filters: ownedBy(token) }));
+export function listContainers(engine: Engine, token: string): Promise<readonly ContainerEntry[]> {
+  return engine.ask((docker) => docker.containers(ownedBy(token)));
 }
 
 /** How a stopped container ended. */
@@ -80,8 +80,8 @@ export function exitOf({
   State: { ExitCode, OOMKilled, Error: failure },
   HostConfig: { Memory = 0 },
 }: {
-  State: Pick<ContainerInspectInfo['State'], 'ExitCode' | 'OOMKilled' | 'Error'>;
-  HostConfig: Pick<ContainerInspectInfo['HostConfig'], 'Memory'>;
+  State: Pick<ContainerState['State'], 'ExitCode' | 'OOMKilled' | 'Error'>;
+  HostConfig: ContainerState['HostConfig'];
 }): Exit {
   const signal =
     Object.entries(constants.signals).find(([, number]) => SIGNALLED + number === ExitCode)?.[0] ?? null;

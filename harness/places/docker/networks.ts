@@ -4,7 +4,7 @@
  * engines do not pass anything from one network to another.
  */
 import { LINK_PROXY } from '../driver.ts';
-import { type Engine, unless } from './engine.ts';
+import { type Engine, unless } from './engine/engine.ts';
 import { labelsOf, networkName, type Owner, ownedBy, partName } from './names.ts';
 
 export class Networks {
@@ -36,7 +36,7 @@ export class Networks {
   /** Before the proxy starts, and after all nodes were created. */
   async connectProxy(): Promise<void> {
     const filters = ownedBy(this.#owner.token);
-    const all = await this.#engine.ask((docker) => docker.listNetworks({ filters }));
+    const all = await this.#engine.ask((docker) => docker.networks(filters));
     const shared = networkName(this.#owner);
     await this.#connect(
       LINK_PROXY,
@@ -46,28 +46,14 @@ export class Networks {
 
   /** Already there is no failure: a start that is tried again connects again. */
   async #connect(part: string, networks: readonly string[]): Promise<void> {
-    const Container = partName(this.#owner, part);
+    const container = partName(this.#owner, part);
     await this.#engine.ask((docker) =>
-      Promise.all(
-        networks.map((name) =>
-          unless([403], docker.getNetwork(name).connect({ Container, EndpointConfig: { Aliases: [part] } })),
-        ),
-      ),
+      Promise.all(networks.map((name) => unless([403], docker.connectNetwork(name, container, [part])))),
     );
   }
 
   async #create(name: string): Promise<string> {
-    await this.#engine.ask((docker) =>
-      unless(
-        [409],
-        docker.createNetwork({
-          Name: name,
-          Driver: 'bridge',
-          CheckDuplicate: true,
-          Labels: labelsOf(this.#owner),
-        }),
-      ),
-    );
+    await this.#engine.ask((docker) => unless([409], docker.createNetwork(name, labelsOf(this.#owner))));
     return name;
   }
 }

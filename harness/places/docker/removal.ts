@@ -1,9 +1,9 @@
 /** Removes everything with a cluster's label: containers, then network and volumes. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ContainerInfo } from 'dockerode';
 import { HarnessError } from '../../base/errors.ts';
 import type { Disposed } from '../driver.ts';
-import { type Engine, statusOf, unless } from './engine.ts';
+import type { ContainerEntry } from './engine/documents.ts';
+import { type Engine, statusOf, unless } from './engine/engine.ts';
 import { listContainers } from './looks.ts';
 import { ownedBy, partOf } from './names.ts';
 
@@ -38,7 +38,7 @@ export async function removeAll(engine: Engine, token: string, graceMs: number):
   return { stopped: partsOf(running), forced: partsOf(forced) };
 }
 
-function partsOf(containers: readonly ContainerInfo[]): string[] {
+function partsOf(containers: readonly ContainerEntry[]): string[] {
   return containers
     .map(({ Labels }) => partOf(Labels))
     .filter((part) => part !== '')
@@ -48,9 +48,9 @@ function partsOf(containers: readonly ContainerInfo[]): string[] {
 /** @returns those that did not stop when asked */
 async function stopAll(
   engine: Engine,
-  containers: readonly ContainerInfo[],
+  containers: readonly ContainerEntry[],
   graceMs: number,
-): Promise<ContainerInfo[]> {
+): Promise<ContainerEntry[]> {
   const forced = await Promise.all(
     containers.map(async (container) =>
       (await stopContainer(engine, container.Id, graceMs)).forced ? [container] : [],
@@ -66,9 +66,9 @@ export async function stopContainer(
   graceMs: number,
 ): Promise<{ readonly forced: boolean }> {
   return engine.ask(async (docker) => {
-    const container = docker.getContainer(id);
+    const container = docker.container(id);
     // 304: it is not running.
-    if (!(await unless([304, ...GONE], container.stop({ t: Math.ceil(graceMs / 1000) })))) {
+    if (!(await unless([304, ...GONE], container.stop(Math.ceil(graceMs / 1000))))) {
       return { forced: false };
     }
     try {
@@ -85,20 +85,18 @@ export async function stopContainer(
 async function removeOnce(engine: Engine, token: string): Promise<boolean> {
   const containers = await listContainers(engine, token);
   await engine.ask((docker) =>
-    Promise.all(
-      containers.map(({ Id }) => unless(GONE, docker.getContainer(Id).remove({ force: true, v: true }))),
-    ),
+    Promise.all(containers.map(({ Id }) => unless(GONE, docker.container(Id).remove()))),
   );
   const filters = ownedBy(token);
-  const [networks, { Volumes: volumes }] = await engine.ask((docker) =>
-    Promise.all([docker.listNetworks({ filters }), docker.listVolumes({ filters })]),
+  const [networks, volumes] = await engine.ask((docker) =>
+    Promise.all([docker.networks(filters), docker.volumes(filters)]),
   );
   await engine.ask((docker) =>
     Promise.all([
       // 403: a container is still on it.
-      ...networks.map(({ Id }) => unless([403, ...GONE], docker.getNetwork(Id).remove())),
-      ...(volumes ?? []).map(({ Name }) => unless(GONE, docker.getVolume(Name).remove({ force: true }))),
+      ...networks.map(({ Id }) => unless([403, ...GONE], docker.removeNetwork(Id))),
+      ...volumes.map(({ Name }) => unless(GONE, docker.removeVolume(Name))),
     ]),
   );
-  return containers.length + networks.length + (volumes ?? []).length === 0;
+  return containers.length + networks.length + volumes.length === 0;
 }

@@ -7,7 +7,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Pack, pack } from 'tar-stream';
-import type { EngineFacts } from './engine.ts';
+import type { EngineFacts } from './engine/engine.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const DOCKERFILE = 'node/Dockerfile';

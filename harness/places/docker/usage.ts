@@ -1,5 +1,5 @@
-import type { ContainerStats } from 'dockerode';
 import type { Stats } from '../driver.ts';
+import type { ContainerStats } from './engine/documents.ts';
 
 const NS_PER_MS = 1_000_000;
 
@@ -22,6 +22,6 @@ export function usageOf({ cpu_stats, memory_stats, networks }: ContainerStats): 
 
 /** Without the system's file cache: `anon` of control groups of version 2, `total_rss` of version 1. */
 function ownBytes(memory: ContainerStats['memory_stats'] | undefined): number | undefined {
-  const { anon, total_rss } = (memory?.stats ?? {}) as { anon?: number; total_rss?: number };
+  const { anon, total_rss } = memory?.stats ?? {};
   return anon ?? total_rss;
 }

@@ -157,5 +157,5 @@ test.each([
 });
 
 test('the usage of an ended container is unknown', () => {
-  expect(usageOf({ cpu_stats: { cpu_usage: { total_usage: 0 } }, memory_stats: {} } as never)).toEqual({});
+  expect(usageOf({ cpu_stats: { cpu_usage: { total_usage: 0 } }, memory_stats: {} })).toEqual({});
 });

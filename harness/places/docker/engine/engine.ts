@@ -2,9 +2,8 @@
  * The Docker engine that DOCKER_HOST names, or this machine's: opened on first use, with its failures
  * explained.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import type Docker from 'dockerode';
-import { HarnessError, messageOf } from '../../base/errors.ts';
+import { HarnessError, messageOf } from '../../../base/errors.ts';
+import { Docker, EngineRefusal } from './docker.ts';
 
 /** Docker 20.10: everything used here exists in all versions since. */
 const API_MIN = '1.41';
@@ -54,16 +53,13 @@ export class Engine {
 }
 
 async function open(): Promise<Opened> {
-  // It loads SSH, gRPC and more: only users of containers should pay for that.
-  const { default: Client } = await import('dockerode');
-  const docker = new Client();
-  const version = await Promise.race([docker.version(), sleep(OPEN_TIMEOUT_MS, undefined, { ref: false })]);
-  if (version === undefined) {
-    throw new HarnessError('ENGINE_FAILED', `${engineAddress()} has not answered within 10 s`, {
-      hint: HINTS.absent,
-    });
-  }
-  const { ApiVersion, Version, Os, Arch } = version;
+  const docker = new Docker();
+  const deadline = AbortSignal.timeout(OPEN_TIMEOUT_MS);
+  const { ApiVersion, Version, Os, Arch } = await docker.version(deadline).catch((error: unknown) => {
+    if (!deadline.aborted) throw error;
+    const hint = HINTS.absent;
+    throw new HarnessError('ENGINE_FAILED', `${engineAddress()} has not answered within 10 s`, { hint });
+  });
   if (isOlder(ApiVersion, API_MIN)) {
     throw new HarnessError(
       'ENGINE_FAILED',
@@ -77,8 +73,7 @@ async function open(): Promise<Opened> {
 /** @returns the status of the engine's answer, if the error stands for one */
 export function statusOf(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const { statusCode } = cause as { statusCode?: number };
-    if (statusCode !== undefined) return statusCode;
+    if (cause instanceof EngineRefusal) return cause.statusCode;
   }
   return undefined;
 }
@@ -130,7 +125,7 @@ const ABSENT = [
 
 export function engineError(error: unknown): HarnessError {
   if (error instanceof HarnessError) return error;
-  const { code = '', json } = error as NodeJS.ErrnoException & { json?: { message?: string } };
+  const { code = '' } = error as NodeJS.ErrnoException;
   if (code === 'EACCES' || code === 'EPERM') {
     return failed(`${engineAddress()}: permission denied (${code})`, HINTS.permission, error);
   }
@@ -138,11 +133,7 @@ export function engineError(error: unknown): HarnessError {
     return failed(`${engineAddress()} cannot be reached: ${messageOf(error)}`, HINTS.absent, error);
   }
   if (statusOf(error) !== undefined) {
-    return failed(
-      `the Docker engine has refused: ${(json?.message ?? messageOf(error)).trim()}`,
-      undefined,
-      error,
-    );
+    return failed(`the Docker engine has refused: ${messageOf(error)}`, undefined, error);
   }
   return failed(`${engineAddress()}: ${messageOf(error)}`, HINTS.absent, error);
 }

@@ -1,6 +1,11 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { HarnessError } from '../../../../../harness/base/errors.ts';
-import { engineError, remoteEngine, statusOf } from '../../../../../harness/places/docker/engine.ts';
+import { HarnessError } from '../../../../../../harness/base/errors.ts';
+import { EngineRefusal } from '../../../../../../harness/places/docker/engine/docker.ts';
+import {
+  engineError,
+  remoteEngine,
+  statusOf,
+} from '../../../../../../harness/places/docker/engine/engine.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -36,10 +41,7 @@ test('a socket without access permission says so, and how to get access', () => 
 });
 
 test('a refusal of the engine is reported in its own words, and keeps its status', () => {
-  const refused = Object.assign(new Error('(HTTP code 404) no such container'), {
-    statusCode: 404,
-    json: { message: 'No such container: x' },
-  });
+  const refused = new EngineRefusal(404, 'No such container: x');
   const error = engineError(refused);
   expect(error.message).toBe('the Docker engine has refused: No such container: x');
   expect([statusOf(error), statusOf(refused), statusOf(new Error('no'))]).toEqual([404, 404, undefined]);

@@ -1,0 +1,105 @@
+/**
+ * Connections to the engine that DOCKER_HOST names, as Docker's own client makes them: over a socket of this
+ * machine, TCP, TLS with a client certificate, or a program that `ssh` starts beside the engine.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { Agent, type Dispatcher } from 'undici';
+import { HarnessError, messageOf } from '../../../base/errors.ts';
+import { dialOverSsh, type SshTarget } from './ssh.ts';
+
+const SOCKET = '/var/run/docker.sock';
+/** Where Docker Desktop has its socket, below the home folder. */
+const DESKTOP_SOCKET = '.docker/run/docker.sock';
+const PORT = { plain: '2375', tls: '2376' } as const;
+const CONNECT_TIMEOUT_MS = 10_000;
+const EXPECTED = 'expected unix:///PATH, tcp://HOST:PORT, https://HOST:PORT or ssh://[USER@]HOST[:PORT]';
+
+/** Variables of Docker's own client. */
+export interface EngineVariables {
+  readonly DOCKER_HOST?: string | undefined;
+  /** Not empty: `tcp` is TLS. */
+  readonly DOCKER_TLS_VERIFY?: string | undefined;
+  /** Folder of ca.pem, cert.pem and key.pem; default: `.docker` in the home folder. */
+  readonly DOCKER_CERT_PATH?: string | undefined;
+}
+
+/** How an engine is reached. */
+export type EngineTarget =
+  | { readonly kind: 'socket'; readonly path: string }
+  | { readonly kind: 'tcp'; readonly origin: string }
+  /** @param certificates folder */
+  | { readonly kind: 'tls'; readonly origin: string; readonly certificates: string }
+  | ({ readonly kind: 'ssh' } & SshTarget);
+
+/** @throws HarnessError `ENGINE_FAILED`: DOCKER_HOST is not an address of an engine */
+export function engineTarget(variables: EngineVariables = process.env): EngineTarget {
+  const { DOCKER_HOST: host = '', DOCKER_TLS_VERIFY: verify = '', DOCKER_CERT_PATH: folder = '' } = variables;
+  if (host === '') return { kind: 'socket', path: ownSocket() };
+  const address = host.includes('://') ? host : `tcp://${host}`;
+  if (!URL.canParse(address)) throw invalid(host);
+  const { protocol, hostname, port, username, pathname } = new URL(address);
+  if (protocol === 'unix:' && hostname === '' && pathname !== '')
+    return { kind: 'socket', path: decodeURIComponent(pathname) };
+  if (hostname === '') throw invalid(host);
+  if (protocol === 'ssh:') {
+    if (pathname !== '' && pathname !== '/') throw invalid(host);
+    return { kind: 'ssh', host: hostname.replace(/^\[|\]$/g, ''), user: decodeURIComponent(username), port };
+  }
+  if (!['tcp:', 'http:', 'https:'].includes(protocol)) throw invalid(host);
+  if (protocol === 'https:' || verify !== '') {
+    const certificates = folder === '' ? join(homedir(), '.docker') : folder;
+    return { kind: 'tls', origin: `https://${hostname}:${portOf(address, PORT.tls)}`, certificates };
+  }
+  return { kind: 'tcp', origin: `http://${hostname}:${portOf(address, PORT.plain)}` };
+}
+
+/** A port that is the default of `http` or `https` is one that was written. */
+function portOf(address: string, absent: string): string {
+  return new URL(address.replace(/^\w+:/, 'tcp:')).port || absent;
+}
+
+function ownSocket(): string {
+  const desktop = join(homedir(), DESKTOP_SOCKET);
+  return existsSync(desktop) ? desktop : SOCKET;
+}
+
+function invalid(host: string): HarnessError {
+  return new HarnessError('ENGINE_FAILED', `DOCKER_HOST ${host} is not an address of an engine, ${EXPECTED}`);
+}
+
+/** @returns its requests have paths below `origin` @throws HarnessError `ENGINE_FAILED`: no certificate */
+export function connectEngine(target: EngineTarget): { readonly origin: string; readonly agent: Dispatcher } {
+  // Waiting for a container, and following its log, take as long as they take.
+  const options = { headersTimeout: 0, bodyTimeout: 0 } as const;
+  const timeout = CONNECT_TIMEOUT_MS;
+  const origin = 'origin' in target ? target.origin : 'http://docker';
+  switch (target.kind) {
+    case 'socket':
+      return { origin, agent: new Agent({ ...options, connect: { timeout, socketPath: target.path } }) };
+    case 'tcp':
+      return { origin, agent: new Agent({ ...options, connect: { timeout } }) };
+    case 'tls':
+      return {
+        origin,
+        agent: new Agent({ ...options, connect: { timeout, ...certificates(target.certificates) } }),
+      };
+    case 'ssh':
+      return { origin, agent: new Agent({ ...options, connect: dialOverSsh(target) }) };
+  }
+}
+
+function certificates(folder: string): { ca: Buffer; cert: Buffer; key: Buffer } {
+  const read = (name: string) => {
+    try {
+      return readFileSync(join(folder, name));
+    } catch (cause) {
+      throw new HarnessError('ENGINE_FAILED', `no certificate for the engine: ${messageOf(cause)}`, {
+        cause,
+        hint: 'DOCKER_CERT_PATH names the folder of ca.pem, cert.pem and key.pem.',
+      });
+    }
+  };
+  return { ca: read('ca.pem'), cert: read('cert.pem'), key: read('key.pem') };
+}

@@ -1,0 +1,262 @@
+/**
+ * The requests to a Docker engine that are used here. Paths without a version get the engine's newest API:
+ * engines refuse versions that have become too old. Source: the reference of the Docker Engine API.
+ */
+import type { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import { connectEngine, engineTarget } from './connection.ts';
+import type {
+  ContainerEntry,
+  ContainerSpec,
+  ContainerState,
+  ContainerStats,
+  EngineVersion,
+  Filters,
+  ImageEntry,
+  LogRange,
+  NetworkEntry,
+  Progress,
+  VolumeEntry,
+} from './documents.ts';
+
+type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+interface Asked {
+  readonly query?: Query;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+  /** A tar archive. */
+  readonly archive?: Buffer | Readable;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The engine's answer was not what was asked for; its message is the engine's. */
+export class EngineRefusal extends Error {
+  readonly statusCode: number;
+
+  constructor(statusCode: number, message: string) {
+    super(message);
+    this.name = 'EngineRefusal';
+    this.statusCode = statusCode;
+  }
+}
+
+/** Every method throws `EngineRefusal`, or the failure of the connection. */
+export class Docker {
+  readonly #agent: Dispatcher;
+  readonly #origin: string;
+
+  /** Connects on first use. @throws HarnessError `ENGINE_FAILED`: the variables name no engine */
+  constructor() {
+    const { agent, origin } = connectEngine(engineTarget());
+    this.#agent = agent;
+    this.#origin = origin;
+  }
+
+  version(signal: AbortSignal): Promise<EngineVersion> {
+    return this.#json('GET', '/version', { signal });
+  }
+
+  /** @returns those that are running, and those that are not */
+  containers(filters: Filters): Promise<readonly ContainerEntry[]> {
+    return this.#json('GET', '/containers/json', { query: { all: true, ...filtered(filters) } });
+  }
+
+  container(id: string): Container {
+    const at = `/containers/${encodeURIComponent(id)}`;
+    return {
+      id,
+      inspect: () => this.#json('GET', `${at}/json`),
+      start: () => this.#done('POST', `${at}/start`),
+      stop: (graceSeconds) => this.#done('POST', `${at}/stop`, { query: { t: graceSeconds } }),
+      kill: () => this.#done('POST', `${at}/kill`, { query: { signal: 'SIGKILL' } }),
+      pause: () => this.#done('POST', `${at}/pause`),
+      unpause: () => this.#done('POST', `${at}/unpause`),
+      limit: (limits) => this.#done('POST', `${at}/update`, { json: limits }),
+      remove: () => this.#done('DELETE', at, { query: { force: true, v: true } }),
+      ended: (signal) => this.#done('POST', `${at}/wait`, { query: { condition: 'not-running' }, signal }),
+      stats: () => this.#json('GET', `${at}/stats`, { query: { stream: false, 'one-shot': true } }),
+      putArchive: (archive, path) => this.#done('PUT', `${at}/archive`, { query: { path }, archive }),
+      log: async (range) => {
+        const { body } = await this.#request('GET', `${at}/logs`, { query: { ...LOG, ...range } });
+        return Buffer.from(await body.arrayBuffer());
+      },
+      followLog: async (range) => {
+        const query = { ...LOG, ...range, follow: true };
+        const { body } = await this.#request('GET', `${at}/logs`, { query });
+        // Its reader sees the failure; a reader that has destroyed it expects none.
+        return body.on('error', () => undefined);
+      },
+    };
+  }
+
+  async createContainer({ name, ...json }: ContainerSpec): Promise<Container> {
+    const { Id } = await this.#json<{ Id: string }>('POST', '/containers/create', { query: { name }, json });
+    return this.container(Id);
+  }
+
+  networks(filters: Filters): Promise<readonly NetworkEntry[]> {
+    return this.#json('GET', '/networks', { query: filtered(filters) });
+  }
+
+  createNetwork(name: string, labels: Readonly<Record<string, string>>): Promise<void> {
+    const json = { Name: name, Driver: 'bridge', CheckDuplicate: true, Labels: labels };
+    return this.#done('POST', '/networks/create', { json });
+  }
+
+  /** @param aliases names of the container on that network */
+  connectNetwork(network: string, container: string, aliases: readonly string[]): Promise<void> {
+    const json = { Container: container, EndpointConfig: { Aliases: aliases } };
+    return this.#done('POST', `/networks/${encodeURIComponent(network)}/connect`, { json });
+  }
+
+  removeNetwork(id: string): Promise<void> {
+    return this.#done('DELETE', `/networks/${encodeURIComponent(id)}`);
+  }
+
+  async volumes(filters: Filters): Promise<readonly VolumeEntry[]> {
+    const query = filtered(filters);
+    const { Volumes } = await this.#json<{ Volumes: VolumeEntry[] | null }>('GET', '/volumes', { query });
+    return Volumes ?? [];
+  }
+
+  removeVolume(name: string): Promise<void> {
+    return this.#done('DELETE', `/volumes/${encodeURIComponent(name)}`, { query: { force: true } });
+  }
+
+  images(filters: Filters): Promise<readonly ImageEntry[]> {
+    return this.#json('GET', '/images/json', { query: filtered(filters) });
+  }
+
+  /** @param name with a tag or without */
+  image(name: string): Promise<Pick<ImageEntry, 'Id'>> {
+    // Slashes of a name are part of the path.
+    return this.#json('GET', `/images/${name.split('/').map(encodeURIComponent).join('/')}/json`);
+  }
+
+  /** @param context tar archive @returns when the image is built @throws EngineRefusal, Error: a step failed */
+  buildImage(context: Readable, options: BuildOptions, onProgress: OnProgress): Promise<void> {
+    const { name, dockerfile, args, labels, signal } = options;
+    const query = {
+      t: name,
+      dockerfile,
+      buildargs: JSON.stringify(args),
+      labels: JSON.stringify(labels),
+      forcerm: true,
+    };
+    return this.#follow('/build', { query, archive: context, signal }, onProgress);
+  }
+
+  /** @param name with a tag: without one the engine would fetch all of them */
+  pullImage(name: string, onProgress: OnProgress): Promise<void> {
+    return this.#follow('/images/create', { query: { fromImage: name } }, onProgress);
+  }
+
+  /** An operation that reports its progress: its failure is one of the lines. */
+  async #follow(path: string, asked: Asked, onProgress: OnProgress): Promise<void> {
+    const { body } = await this.#request('POST', path, asked);
+    const read = (line: string) => {
+      if (line.trim() === '') return;
+      const progress = JSON.parse(line) as Progress;
+      if (progress.error !== undefined) throw new Error(progress.error);
+      onProgress(progress);
+    };
+    let unfinished = '';
+    for await (const piece of body.setEncoding('utf8') as AsyncIterable<string>) {
+      const lines = (unfinished + piece).split('\n');
+      unfinished = lines.pop() ?? '';
+      for (const line of lines) read(line);
+    }
+    read(unfinished);
+  }
+
+  async #done(method: Dispatcher.HttpMethod, path: string, asked: Asked = {}): Promise<void> {
+    const { body } = await this.#request(method, path, asked);
+    await body.dump();
+  }
+
+  async #json<T>(method: Dispatcher.HttpMethod, path: string, asked: Asked = {}): Promise<T> {
+    const { body } = await this.#request(method, path, asked);
+    return (await body.json()) as T;
+  }
+
+  async #request(
+    method: Dispatcher.HttpMethod,
+    path: string,
+    { query = {}, json, archive, signal }: Asked,
+  ): Promise<Dispatcher.ResponseData> {
+    const answer = await this.#agent.request({
+      origin: this.#origin,
+      path: `${path}${queryText(query)}`,
+      method,
+      ...(json === undefined ? {} : { body: JSON.stringify(json), headers: JSON_BODY }),
+      ...(archive === undefined ? {} : { body: archive, headers: ARCHIVE_BODY }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    const { statusCode, body } = answer;
+    // Everything else, with 304 for what was so before, is an answer that the caller may tolerate.
+    if (statusCode >= 200 && statusCode < 300) return answer;
+    throw new EngineRefusal(statusCode, messageIn(await body.text()) || `HTTP status ${statusCode}`);
+  }
+}
+
+/** A container of the engine, which need not exist. */
+export interface Container {
+  readonly id: string;
+  inspect(): Promise<ContainerState>;
+  /** Refused with 304 when it is running. */
+  start(): Promise<void>;
+  /** Refused with 304 when it is not running. @param graceSeconds before it is killed */
+  stop(graceSeconds: number): Promise<void>;
+  kill(): Promise<void>;
+  pause(): Promise<void>;
+  unpause(): Promise<void>;
+  limit(limits: { readonly Memory: number; readonly MemorySwap: number }): Promise<void>;
+  /** Running or not, with volumes that have no name. */
+  remove(): Promise<void>;
+  /** Resolves when it is not running. */
+  ended(signal?: AbortSignal): Promise<void>;
+  stats(): Promise<ContainerStats>;
+  /** Unpacks a tar archive in a folder of the container. */
+  putArchive(archive: Buffer, path: string): Promise<void>;
+  /** Both streams as frames, each line with its time. */
+  log(range: LogRange): Promise<Buffer>;
+  /** The same, and what comes later: until the container ends, or the stream is destroyed. */
+  followLog(range: LogRange): Promise<Readable>;
+}
+
+interface BuildOptions {
+  readonly name: string;
+  /** Path in the context. */
+  readonly dockerfile: string;
+  readonly args: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+type OnProgress = (progress: Progress) => void;
+
+const LOG = { stdout: true, stderr: true, timestamps: true } as const;
+const JSON_BODY = { 'content-type': 'application/json' } as const;
+const ARCHIVE_BODY = { 'content-type': 'application/x-tar' } as const;
+
+function filtered(filters: Filters): { readonly filters: string } {
+  return { filters: JSON.stringify(filters) };
+}
+
+function queryText(query: Query): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const texts = given.map(([name, value]): [string, string] => [name, String(value)]);
+  return texts.length === 0 ? '' : `?${new URLSearchParams(texts).toString()}`;
+}
+
+/** The message of an error's body: JSON from the engine, anything from what stands in front of it. */
+function messageIn(body: string): string {
+  try {
+    const { message } = JSON.parse(body) as { message?: unknown };
+    if (typeof message === 'string') return message.trim();
+  } catch {
+    // Not JSON: the text is the message.
+  }
+  return body.trim();
+}

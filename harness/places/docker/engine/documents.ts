@@ -1,0 +1,140 @@
+/**
+ * Documents of the Docker Engine API, as far as they are used here. Names and units are the engine's own:
+ * sizes in bytes, durations in nanoseconds. Source: the API's reference, version 1.41 and newer.
+ */
+
+/** Which engine answers. */
+export interface EngineVersion {
+  readonly Version: string;
+  /** Newest version of its API: `1.41`. */
+  readonly ApiVersion: string;
+  readonly Os: string;
+  readonly Arch: string;
+}
+
+/** Only what has one of the values of every key is listed. */
+export type Filters = Readonly<Record<string, readonly string[]>>;
+
+export interface ContainerSpec {
+  /** Default: one that the engine chooses. */
+  readonly name?: string;
+  readonly Image: string;
+  readonly Hostname?: string;
+  readonly User?: string;
+  readonly Labels?: Readonly<Record<string, string>>;
+  readonly Entrypoint?: readonly string[];
+  readonly Cmd?: readonly string[];
+  /** `NAME=value`. */
+  readonly Env?: readonly string[];
+  readonly Healthcheck?: {
+    readonly Test: readonly string[];
+    readonly Interval: number;
+    readonly Timeout: number;
+    readonly StartPeriod: number;
+    readonly Retries: number;
+  };
+  /** Keys such as `1633/tcp`. */
+  readonly ExposedPorts?: Readonly<Record<string, Readonly<Record<string, never>>>>;
+  readonly NetworkDisabled?: boolean;
+  readonly HostConfig?: HostConfig;
+  readonly NetworkingConfig?: {
+    readonly EndpointsConfig: Readonly<Record<string, { readonly Aliases: readonly string[] }>>;
+  };
+}
+
+export interface HostConfig {
+  readonly NetworkMode?: string;
+  readonly AutoRemove?: boolean;
+  readonly Binds?: readonly string[];
+  readonly PortBindings?: Readonly<Record<string, readonly PortBinding[]>>;
+  readonly Mounts?: readonly VolumeMount[];
+  readonly LogConfig?: { readonly Type: string; readonly Config: Readonly<Record<string, string>> };
+  /** Processors, in billionths of one. */
+  readonly NanoCpus?: number;
+  /** 0: no limit. */
+  readonly Memory?: number;
+  /** Memory and swap together. */
+  readonly MemorySwap?: number;
+}
+
+export interface PortBinding {
+  readonly HostIp: string;
+  /** Decimal digits. */
+  readonly HostPort: string;
+}
+
+interface VolumeMount {
+  readonly Type: 'volume';
+  /** Name of the volume. */
+  readonly Source: string;
+  readonly Target: string;
+  readonly VolumeOptions: {
+    readonly NoCopy: boolean;
+    readonly Labels: Readonly<Record<string, string>>;
+    readonly DriverConfig: { readonly Name: string; readonly Options: Readonly<Record<string, string>> };
+  };
+}
+
+/** A container in a list. */
+export interface ContainerEntry {
+  readonly Id: string;
+  readonly State: string;
+  readonly Labels: Readonly<Record<string, string>>;
+}
+
+/** A container by itself. */
+export interface ContainerState {
+  readonly Id: string;
+  readonly State: {
+    readonly Running: boolean;
+    readonly ExitCode: number;
+    readonly OOMKilled: boolean;
+    /** Why it could not be started; empty: it could. */
+    readonly Error: string;
+    /** RFC 3339. */
+    readonly StartedAt: string;
+  };
+  readonly HostConfig: Pick<HostConfig, 'Memory'>;
+  readonly NetworkSettings: {
+    /** Without bindings once the container has ended. */
+    readonly Ports: Readonly<Record<string, readonly PortBinding[] | null | undefined>>;
+  };
+}
+
+/** Which lines of a container's log. */
+export interface LogRange {
+  /** Unix time, seconds and nanoseconds: `1700000000.000000001`. */
+  readonly since?: string;
+  /** Last ones only. */
+  readonly tail?: number;
+}
+
+/** What a container uses; much of it is absent for one that is not running. */
+export interface ContainerStats {
+  readonly cpu_stats?: { readonly cpu_usage?: { readonly total_usage?: number } };
+  readonly memory_stats?: { readonly stats?: { readonly anon?: number; readonly total_rss?: number } };
+  readonly networks?: Readonly<Record<string, { readonly rx_bytes: number; readonly tx_bytes: number }>>;
+}
+
+export interface ImageEntry {
+  readonly Id: string;
+  /** Unix time, seconds. */
+  readonly Created: number;
+}
+
+export interface NetworkEntry {
+  readonly Id: string;
+  readonly Name: string;
+}
+
+export interface VolumeEntry {
+  readonly Name: string;
+}
+
+/** A line of what an engine reports while it builds or pulls. */
+export interface Progress {
+  readonly stream?: string;
+  readonly status?: string;
+  /** Why the whole work has failed. */
+  readonly error?: string;
+}

@@ -22,6 +22,7 @@ import { checkBooks, underWay } from './steps/money.ts';
 import { slotsCounted } from './steps/stamps.ts';
 import { verifyLedger, workingNodes } from './steps/steps.ts';
 import { expectNone, placed, presentAtOnce, readBack, refusals, sync, whole } from './steps/storm/checks.ts';
+import { plannedKills } from './steps/storm/drawn.ts';
 import { growth, usesOf } from './steps/storm/growth.ts';
 import { StormLoad } from './steps/storm/load.ts';
 import { NEIGHBOURHOODS, STORM_PARAMETERS, type StormContext } from './steps/storm/parameters.ts';
@@ -112,7 +113,7 @@ function rage(context: StormContext, given: Schedule | undefined): Promise<Storm
     // A schedule written by hand has only faults.
     const operations = given?.operations ?? [];
     try {
-      const work = operations.length === 0 ? load.drawn() : load.scheduled(operations);
+      const work = operations.length === 0 ? load.drawn(plannedKills(faults)) : load.scheduled(operations);
       const conducted = conduct(
         faults,
         {

@@ -37,6 +37,8 @@ test(
     // Faults of one node run one after another, so not every one of the schedule gets its turn.
     expect(figures?.find(({ name }) => name === 'faults')?.value).toBeGreaterThan(10);
     expect(operations.length).toBeGreaterThan(100);
+    // Nodes die with chunks that wait to be pushed.
+    expect(operations.filter(({ lane }) => lane.startsWith('before ')).length).toBeGreaterThan(50);
   },
   TIMEOUT_MS,
 );

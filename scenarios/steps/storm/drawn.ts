@@ -1,5 +1,5 @@
 /** The operations of a storm, drawn from the seed, lane by lane. */
-import { CHUNK_PAYLOAD_SIZE, type ScheduledOperation } from 'svcnet/scenario';
+import { CHUNK_PAYLOAD_SIZE, type ScheduledFault, type ScheduledOperation } from 'svcnet/scenario';
 
 /** An operation without its place in the schedule. */
 export type Drawn = ScheduledOperation extends infer O
@@ -57,6 +57,20 @@ export function drawOperation(
   }
   if (uploads.length === 0) return undefined;
   return { do: 'download', upload: uploads[read % uploads.length] as number };
+}
+
+/** A kill of a schedule whose node and time are known. */
+export interface PlannedKill {
+  /** Of the fault in the schedule. */
+  readonly id: string;
+  readonly node: string;
+  readonly atMs: number;
+}
+
+export function plannedKills(faults: readonly ScheduledFault[]): PlannedKill[] {
+  return faults.flatMap(({ id, when, request: { kind, node } }) =>
+    kind === 'kill' && typeof node === 'string' && 'atMs' in when ? [{ id, node, atMs: when.atMs }] : [],
+  );
 }
 
 /** Two different items. */

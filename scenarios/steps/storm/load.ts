@@ -3,9 +3,9 @@
  * recorded; an operation that fails is counted, and the lane continues.
  */
 import { ClientError, type ClusterNode, type Fault } from 'svcnet';
-import { type Progress, pause, type ScheduledOperation } from 'svcnet/scenario';
+import { CHUNK_PAYLOAD_SIZE, type Progress, pause, type ScheduledOperation } from 'svcnet/scenario';
 import { workingNodes } from '../steps.ts';
-import { drawOperation, drawPair } from './drawn.ts';
+import { drawOperation, drawPair, type PlannedKill } from './drawn.ts';
 import { Messages } from './messages.ts';
 import { Operations } from './operations.ts';
 import { chunksMax, type Outcome, type StormContext } from './parameters.ts';
@@ -18,6 +18,11 @@ const IDLE_PAUSE_MS = 200;
 const AT_ONCE_CHUNKS = 100;
 const MESSAGE_PAUSE_MS = 1000;
 const CASH_PAUSE_MS = 5000;
+/** A node that is to be killed is given many small uploads from this long before. */
+const RUSH_MS = 500;
+const RUSH_PAUSE_MS = 10;
+/** A kill waits for earlier faults of its node to end; the rush does not. */
+const RUSH_UPLOADS_MAX = 100;
 
 /** Everything that the load does. */
 export class StormLoad {
@@ -70,15 +75,16 @@ export class StormLoad {
     }
   }
 
-  /** Draws operations until the load is over. */
-  async drawn(): Promise<void> {
+  /** Draws operations until the load is over. @param kills that will come */
+  async drawn(kills: readonly PlannedKill[]): Promise<void> {
     const nodes = workingNodes(this.#context.cluster.nodes);
     const lanes = nodes.flatMap((node) =>
       Array.from({ length: this.#context.parameters.lanes }, (_, index) =>
         this.#lane(node, `${node.name}/${index}`),
       ),
     );
-    await Promise.all([...lanes, this.#talk(nodes), this.#pay(nodes)]);
+    const rushes = kills.map((kill) => this.#rush(kill));
+    await Promise.all([...lanes, ...rushes, this.#talk(nodes), this.#pay(nodes)]);
   }
 
   /** Does the operations of a schedule. */
@@ -116,6 +122,29 @@ export class StormLoad {
       }
       const outcome = await this.#do({ ...drawn, ...this.#place(lane, node) });
       if (outcome !== 'done') await this.#pause(IDLE_PAUSE_MS);
+    }
+  }
+
+  /**
+   * Deferred uploads to a node until it is killed. A chunk is pushed within milliseconds, so without them
+   * hardly any node would die with chunks that it has accepted and not yet pushed.
+   */
+  async #rush({ id, node: name, atMs }: PlannedKill): Promise<void> {
+    await this.#pause(atMs - RUSH_MS - (performance.now() - this.#startedAt));
+    const node = this.#context.cluster.node(name);
+    const lane = `before ${id}`;
+    for (let turn = 0; turn < RUSH_UPLOADS_MAX; turn++) {
+      if (this.#signal.aborted || !node.running || this.#offered >= this.#room()) return;
+      const data = `${lane}, turn ${turn}`;
+      const upload = {
+        do: 'upload',
+        kind: 'bytes',
+        size: CHUNK_PAYLOAD_SIZE,
+        mode: 'deferred',
+        data,
+      } as const;
+      await this.#do({ ...upload, ...this.#place(lane, node) });
+      await this.#pause(RUSH_PAUSE_MS);
     }
   }
 

@@ -127,14 +127,15 @@ export class StormLoad {
 
   /**
    * Deferred uploads to a node until it is killed. A chunk is pushed within milliseconds, so without them
-   * hardly any node would die with chunks that it has accepted and not yet pushed.
+   * hardly any node would die with chunks that it has accepted and not yet pushed. They are so few that they
+   * need not wait for room.
    */
   async #rush({ id, node: name, atMs }: PlannedKill): Promise<void> {
     await this.#pause(atMs - RUSH_MS - (performance.now() - this.#startedAt));
     const node = this.#context.cluster.node(name);
     const lane = `before ${id}`;
     for (let turn = 0; turn < RUSH_UPLOADS_MAX; turn++) {
-      if (this.#signal.aborted || !node.running || this.#offered >= this.#room()) return;
+      if (this.#signal.aborted || !node.running) return;
       const data = `${lane}, turn ${turn}`;
       const upload = {
         do: 'upload',

@@ -66,16 +66,16 @@ function replace(
     const look = async (aborted: AbortSignal) => {
       // Asked again each time: the node sends its purchase again, which a later block may take.
       isOnChain = (await chain.batch(stays)) !== undefined;
-      const said = await Promise.all(
+      const views = await Promise.all(
         nodes.map(async (node) => {
           const { block } = await node.client.chainState(aborted);
           const ids = (await node.stamps.network(aborted)).map(({ batchID }) => batchID).toSorted();
           return { node, block, ids };
         }),
       );
-      const behind = said.find(({ block }) => block < height);
+      const behind = views.find(({ block }) => block < height);
       if (behind !== undefined) return `${behind.node.name} has read block ${behind.block} of ${height}`;
-      const [first, ...others] = said;
+      const [first, ...others] = views;
       const apart = others.find(({ ids }) => ids.join() !== first?.ids.join());
       if (apart !== undefined) return `${apart.node.name} and ${first?.node.name} tell different batches`;
       const isTold = first?.ids.includes(stays) === true;

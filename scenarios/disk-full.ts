@@ -37,14 +37,14 @@ export default defineScenario({
     const others = workingNodes(cluster.nodes).filter((other) => other !== node);
     await beside(context, { nodes: () => others }, async (traffic) => {
       for (const when of ['while it runs', 'at its start'] as const) {
-        let since = await node.said.end();
+        let since = await node.output.end();
         const from = Date.now();
         const { id } = await cluster.faults.begin({ kind: 'disk-full', node: node.name });
         if (when === 'at its start') {
           // The node starts again when the kill is healed.
           const kill = await cluster.faults.begin({ kind: 'kill', node: node.name });
           // What it logs from its start on.
-          since = await node.said.end();
+          since = await node.output.end();
           await cluster.faults.heal(kill.id);
         }
         await refuses(context, node, when);

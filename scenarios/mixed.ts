@@ -74,7 +74,7 @@ export default defineScenario({
     const sides = [sideOf(context, 'svc'), sideOf(context, 'bee')] as const;
     const { nodes } = context.cluster;
     const logEnds = new Map(
-      await Promise.all(nodes.map(async (node) => [node, await node.said.end()] as const)),
+      await Promise.all(nodes.map(async (node) => [node, await node.output.end()] as const)),
     );
     const pieces: Piece[] = [];
     for (const size of context.parameters.sizes) pieces.push(...(await uploadData(context, sides, size)));

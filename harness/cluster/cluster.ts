@@ -509,7 +509,7 @@ export class Cluster implements AsyncDisposable {
       });
     }
     const log = () => clusterFolder(this.#stateDir, this.name).log(part);
-    return node?.said ?? this.#driver.logs({ name: part, log: log() });
+    return node?.output ?? this.#driver.logs({ name: part, log: log() });
   }
 
   /** Brings logs that are kept elsewhere into its folder. */

@@ -304,7 +304,7 @@ export class ClusterNode {
   launch(): Promise<Handle> {
     return this.#change(async () => {
       if (this.#retired) throw this.#wrongState('start', 'the cluster is being stopped');
-      this.#launchedAt = await this.said.end();
+      this.#launchedAt = await this.output.end();
       const { handle } = await this.#deps.driver.start(this.#part());
       // A process without a record could never be found again.
       if (this.#retired || !this.#deps.exists()) {
@@ -400,19 +400,19 @@ export class ClusterNode {
     return (await this.#deps.driver.limitMemory?.(run.handle, bytes)) ?? 0;
   }
 
-  /** Its log, wherever it is. */
-  get said(): PartLog {
+  /** Its log, read from where `log` says it is. */
+  get output(): PartLog {
     return this.#deps.driver.logs(this);
   }
 
   /** The last lines of its log, oldest first. @param options.lines how many; default: 200 */
   logs(options: { lines?: number } = {}): Promise<string[]> {
-    return this.said.tail(options.lines ?? LOG_LINES_DEFAULT);
+    return this.output.tail(options.lines ?? LOG_LINES_DEFAULT);
   }
 
   /** Errors it has logged since the position `since` (`said.end()`); by default all. */
   async loggedErrors(since?: LogPosition): Promise<LogEntry[]> {
-    return (await this.said.since(since)).flatMap((line) => {
+    return (await this.output.since(since)).flatMap((line) => {
       const entry = logEntry(line);
       return entry?.level === 'error' ? [entry] : [];
     });
@@ -444,12 +444,12 @@ export class ClusterNode {
   }
 
   async #ended(): Promise<HarnessError> {
-    const unwritten = this.said.failure();
+    const unwritten = this.output.failure();
     if (unwritten !== undefined) return unwritten;
     const lines = await this.logs({ lines: LOG_LINES_SHOWN });
     const { exit } = this.#sight;
     const how = exit === undefined ? '' : ` (${exitText(exit)})`;
-    const latest = await this.said.since(this.#launchedAt);
+    const latest = await this.output.since(this.#launchedAt);
     const inUse = latest.some((line) => line.includes('address already in use'));
     return new HarnessError(
       inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED',

@@ -349,9 +349,9 @@ async function lost(
   const concerned = new Set(watch.incidents.map(({ part }) => part));
   const words = await Promise.all(
     Array.from(cluster.logged ? concerned : [], async (part) => {
-      const said = cluster.logOf(part);
-      const lines = await said.tail(EVIDENCE_LINES);
-      return [`end of ${said.where}:`, ...lines.map((line) => `  ${line}`)].join('\n');
+      const log = cluster.logOf(part);
+      const lines = await log.tail(EVIDENCE_LINES);
+      return [`end of ${log.where}:`, ...lines.map((line) => `  ${line}`)].join('\n');
     }),
   );
   return { error: [watch.text, ...consequence, ...words].join('\n'), incidents: watch.incidents };

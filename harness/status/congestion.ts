@@ -31,11 +31,11 @@ export async function congestionOf(
   signal?: AbortSignal,
 ): Promise<Congested[]> {
   const able = nodes.filter((node) => node.running && reportsBacklog(node));
-  const said = await Promise.all(
+  const reports = await Promise.all(
     able.map(async (node) => ({ node, backlog: await node.client.backlog(signal) })),
   );
   return congested(
-    said,
+    reports,
     nodes.filter(({ mode, running }) => mode === 'full' && running),
   );
 }
@@ -50,23 +50,23 @@ export function reportsBacklog({
   return mode === 'full' && FLAVOURS[flavour].debugApi && debug !== api;
 }
 
-/** @param said backlogs reported by nodes @param nodes all running full nodes */
+/** @param reports backlogs reported by nodes @param nodes all running full nodes */
 export function congested(
-  said: readonly BacklogReport[],
+  reports: readonly BacklogReport[],
   nodes: readonly Pick<ClusterNode, 'overlay'>[],
 ): Congested[] {
-  const full = said.filter(({ backlog }) => backlog.reserve.full);
+  const full = reports.filter(({ backlog }) => backlog.reserve.full);
   const prefixes = new Set([
-    ...said.flatMap(({ backlog }) => backlog.uploads.map(({ neighborhood }) => neighborhood)),
-    ...said.flatMap(({ backlog }) => backlog.reserve.leftovers.map(({ neighborhood }) => neighborhood)),
+    ...reports.flatMap(({ backlog }) => backlog.uploads.map(({ neighborhood }) => neighborhood)),
+    ...reports.flatMap(({ backlog }) => backlog.reserve.leftovers.map(({ neighborhood }) => neighborhood)),
     ...full.map((one) => prefixOf(one)),
   ]);
   return [...prefixes].toSorted().map((neighbourhood) => {
-    const waits = said.flatMap(({ node, backlog }) =>
+    const waits = reports.flatMap(({ node, backlog }) =>
       backlog.uploads.filter((one) => one.neighborhood === neighbourhood).map((one) => ({ node, ...one })),
     );
     const waiting = waits.reduce((sum, { chunks }) => sum + chunks, 0);
-    const leftover = said
+    const leftover = reports
       .flatMap(({ backlog }) => backlog.reserve.leftovers)
       .filter((one) => one.neighborhood === neighbourhood)
       .reduce((sum, { chunks }) => sum + chunks, 0);

@@ -33,9 +33,13 @@ export async function probeTarget(
   const ask = (place: Place, path: string) => look(transport, { urls, place, path }, signal);
   const health = await ask('main', '/health');
   if (!('status' in health.members) && dialectOf(await ask('main', '/node')) === undefined)
-    throw new HarnessError('NETWORK_INVALID', `${urls.main} is no storage node: ${said('/health', health)}`, {
-      hint: 'Name the HTTP interface of a node with --target.',
-    });
+    throw new HarnessError(
+      'NETWORK_INVALID',
+      `${urls.main} is no storage node: ${describe('/health', health)}`,
+      {
+        hint: 'Name the HTTP interface of a node with --target.',
+      },
+    );
   for (const place of ['debug', 'second'] as const)
     if (urls[place] !== undefined) await ask(place, '/health');
   if (batch !== undefined) {
@@ -44,7 +48,7 @@ export async function probeTarget(
     if (stamps.members['usable'] !== true)
       throw new HarnessError(
         'USAGE',
-        `--batch: the node has no usable batch ${batch}: ${said(path, stamps)}`,
+        `--batch: the node has no usable batch ${batch}: ${describe(path, stamps)}`,
         {
           hint: 'Name one of GET /stamps, or leave it out: the largest is taken then.',
         },
@@ -73,7 +77,7 @@ function dialectOf({ members }: Answer): DialectName | undefined {
 }
 
 /** `GET /health answers 404, not found`. */
-function said(path: string, { status, members: { message } }: Answer): string {
+function describe(path: string, { status, members: { message } }: Answer): string {
   return `GET ${path} answers ${status}${typeof message === 'string' ? `, ${message}` : ''}`;
 }
 

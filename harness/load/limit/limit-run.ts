@@ -180,19 +180,19 @@ export function outcomeOf(load: LoadStep, look: LoadObservation, mayRepeat: bool
 /** What was found, in one line. */
 export function limitText({ limit, limiters }: Pick<LimitResult, 'limit' | 'limiters'>): string {
   const { rate, failedRate, end } = limit;
-  const said = (value: number | undefined) => `${(value ?? 0).toFixed(1)}/s`;
+  const perSecond = (value: number | undefined) => `${(value ?? 0).toFixed(1)}/s`;
   const why =
     limiters.length === 0
       ? 'nothing that was measured stood out'
       : limiters.map(({ text }) => text).join('; ');
   switch (end) {
     case 'found':
-      return `${said(rate)} holds, ${said(failedRate)} does not; limited by ${why}`;
+      return `${perSecond(rate)} holds, ${perSecond(failedRate)} does not; limited by ${why}`;
     case 'none':
-      return `not even ${said(failedRate)} holds; limited by ${why}`;
+      return `not even ${perSecond(failedRate)} holds; limited by ${why}`;
     case 'open':
-      return `${said(rate)} holds, which is the highest rate that is tried`;
+      return `${perSecond(rate)} holds, which is the highest rate that is tried`;
     case 'generator':
-      return `no limit of the cluster: ${why}${rate === undefined ? '' : `; ${said(rate)} still held`}`;
+      return `no limit of the cluster: ${why}${rate === undefined ? '' : `; ${perSecond(rate)} still held`}`;
   }
 }

@@ -62,8 +62,8 @@ export function limitersOf(look: LoadObservation): Limiter[] {
   const full = where((node) => node.full);
   const cut = where(({ chainErrors }) => chainErrors > 0);
   const isChainSlow = chainMs === undefined || chainMs >= CHAIN_SLOW_MS;
-  const list = (some: readonly NodeLoad[], said: (node: NodeLoad) => string) =>
-    some.map((node) => `${node.name} ${said(node)}`).join(', ');
+  const list = (some: readonly NodeLoad[], figure: (node: NodeLoad) => string) =>
+    some.map((node) => `${node.name} ${figure(node)}`).join(', ');
   const found: (Limiter | undefined)[] = [
     generatorOf(look),
     othersOf(look),

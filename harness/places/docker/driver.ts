@@ -185,11 +185,11 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       { folder: inside, files },
     );
     await networks.connectProxy();
-    const said = containerLog(engine, partName(options, LINK_PROXY));
-    const saidBefore = await said.end();
+    const log = containerLog(engine, partName(options, LINK_PROXY));
+    const since = await log.end();
     const handle = await startContainer(LINK_PROXY);
     const ended = async () => (await looks.observe(String(handle['container']))).state === 'gone';
-    return { handle: { ...handle, control: await proxyPort(said, saidBefore, ended) } };
+    return { handle: { ...handle, control: await proxyPort(log, since, ended) } };
   }
 
   /**
@@ -240,18 +240,18 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       };
     },
 
-    async placeChain(said) {
+    async placeChain(reported) {
       const name = partName(options, 'chain');
       const { NetworkSettings } = await engine.ask((docker) => docker.container(name).inspect());
       const published = (inside: number) => {
         const { HostIp: at, HostPort: port } = NetworkSettings.Ports[`${inside}/tcp`]?.[0] ?? {};
         if (port !== undefined) return url(Number(port), at);
         throw new HarnessError('CHAIN_FAILED', `${name} has ended: its port ${inside} is not published`, {
-          hint: `What it has said: svcnet logs chain --name ${options.name}`,
+          hint: `Its log: svcnet logs chain --name ${options.name}`,
         });
       };
       const inside = (port: number) => `http://chain:${port}`;
-      return { here: chainUrls(said, published), nodes: chainUrls(said, inside) };
+      return { here: chainUrls(reported, published), nodes: chainUrls(reported, inside) };
     },
 
     async images(names, watch) {
@@ -381,17 +381,17 @@ function reachedAt(listen: string): string {
 }
 
 function startError(error: unknown, part: string, container: string): HarnessError {
-  const said = messageOf(error);
-  if (/port is already allocated|address already in use/.test(said)) {
-    const port = /:(\d+)(?: failed|: bind)/.exec(said)?.[1];
+  const message = messageOf(error);
+  if (/port is already allocated|address already in use/.test(message)) {
+    const port = /:(\d+)(?: failed|: bind)/.exec(message)?.[1];
     return new HarnessError(
       'PORT_IN_USE',
       `${port === undefined ? 'a port' : `port ${port}`} that ${part} is to be published on is in use`,
-      { cause: error, hint: said },
+      { cause: error, hint: message },
     );
   }
   if (statusOf(error) === undefined && error instanceof HarnessError) return error;
-  return new HarnessError('PROCESS_FAILED', `${container} cannot be started: ${said}`, { cause: error });
+  return new HarnessError('PROCESS_FAILED', `${container} cannot be started: ${message}`, { cause: error });
 }
 
 async function runProgram(

@@ -90,9 +90,9 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
 
   async function holdInBackground(signal: AbortSignal | undefined): Promise<Holder> {
     const log = join(folder, 'logs', 'holder.log');
-    const said = fileLog(log);
+    const holderLog = fileLog(log);
     // An earlier holder has logged its port there.
-    const saidBefore = await said.end();
+    const since = await holderLog.end();
     const spawned = await spawnProgram({
       command: holderProgram(basename(folder)),
       logFile: log,
@@ -105,7 +105,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     const port = await until<number>(
       'the process for the embedded nodes is not ready',
       async () => {
-        const lines = await said.since(saidBefore);
+        const lines = await holderLog.since(since);
         const ready = lines.find((line) => line.startsWith('{"ready":true'));
         if (ready !== undefined) return { done: (JSON.parse(ready) as Holder).port };
         if (ended) {
@@ -113,7 +113,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
             hint: [`${log}:`, ...lines.map((line) => `  ${line}`)].join('\n'),
           });
         }
-        return { missing: lines.at(-1) ?? 'it has said nothing' };
+        return { missing: lines.at(-1) ?? 'it has printed nothing' };
       },
       { timeoutMs: START_TIMEOUT_MS, signal },
     );
@@ -176,7 +176,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
       return { ...(beside.links as NonNullable<Driver['links']>)(proxy), knowsDiallers: false };
     },
     place: (site) => beside.place(site),
-    placeChain: (said) => beside.placeChain(said),
+    placeChain: (reported) => beside.placeChain(reported),
 
     async prepare(flavour, signal) {
       if (flavour.embedded === undefined) {

@@ -16,13 +16,13 @@ const PROGRAM = `
   const { workerData } = require('node:worker_threads');
   const { writeSync } = require('node:fs');
   const beats = new Int32Array(workerData.beats);
-  let last = -1, silentMs = 0, said = false;
+  let last = -1, silentMs = 0, warned = false;
   setInterval(() => {
     const now = Atomics.load(beats, 0);
-    if (now !== last) { last = now; silentMs = 0; said = false; return; }
+    if (now !== last) { last = now; silentMs = 0; warned = false; return; }
     silentMs += workerData.lookMs;
-    if (silentMs < workerData.silenceMs || said || Atomics.load(beats, 1) === 1) return;
-    said = true;
+    if (silentMs < workerData.silenceMs || warned || Atomics.load(beats, 1) === 1) return;
+    warned = true;
     writeSync(2, workerData.text + '\\n');
   }, workerData.lookMs);
 `;

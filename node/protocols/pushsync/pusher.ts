@@ -424,11 +424,11 @@ class ChunkPusher implements Pusher {
     return this.#deps.postage.batches.get(stamp.batchId) !== undefined;
   }
 
-  /** @param said prefix that a storer has named: its word, which only says how far its neighbourhood reaches */
-  #failed(chunk: Chunk, reason: string, said = ''): void {
+  /** @param claimed prefix that a storer has named, unproven: used only for how far its neighbourhood reaches */
+  #failed(chunk: Chunk, reason: string, claimed = ''): void {
     const { log, storageRadius } = this.#deps;
     const own = storageRadius();
-    const prefix = addressPrefix(chunk.address, Math.min(Math.max(said.length, own), own + DEEPER_MAX));
+    const prefix = addressPrefix(chunk.address, Math.min(Math.max(claimed.length, own), own + DEEPER_MAX));
     if (this.#pauses.failed(prefix, reason)) {
       log.warn({ neighbourhood: prefix, reason }, 'uploads wait for a neighbourhood that takes nothing');
     }

@@ -89,11 +89,11 @@ function recovered(
 ): Promise<void> {
   return context.step(`recovery from ${skew}`, async () => {
     const [reader] = others;
-    const dice = context.random(`recovery ${skew}`);
+    const random = context.random(`recovery ${skew}`);
     const startedAt = performance.now();
     for (const node of skewed) {
       const look = async (signal: AbortSignal) => {
-        const { data, address } = freshChunk(dice);
+        const { data, address } = freshChunk(random);
         const requestedAtMs = Date.now();
         try {
           await node.chunks.upload(data, { batch: batchOf(node), signal });

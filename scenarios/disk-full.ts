@@ -76,8 +76,8 @@ async function upload(
 
 function stored(context: Context, node: ClusterNode): Promise<readonly FreshChunk[]> {
   return context.step('store', async () => {
-    const dice = context.random('stored');
-    const chunks = Array.from({ length: context.parameters.chunks }, () => freshChunk(dice));
+    const random = context.random('stored');
+    const chunks = Array.from({ length: context.parameters.chunks }, () => freshChunk(random));
     for (const chunk of chunks) await upload(context, node, chunk, context.signal);
     return chunks;
   });
@@ -85,13 +85,13 @@ function stored(context: Context, node: ClusterNode): Promise<readonly FreshChun
 
 function refuses(context: Context, node: ClusterNode, when: string): Promise<void> {
   return context.step(`full ${when}`, async () => {
-    const dice = context.random(`refused ${when}`);
+    const random = context.random(`refused ${when}`);
     const answers: string[] = [];
     for (let attempt = 0; attempt < context.parameters.attempts; attempt++) {
       try {
         // Deferred, so that the node itself must keep it.
         const options = { batch: batchOf(node), deferred: true, signal: context.signal };
-        await node.bytes.upload(freshChunk(dice).data, options);
+        await node.bytes.upload(freshChunk(random).data, options);
         answers.push('stored');
       } catch (error) {
         if (!(error instanceof ClientError)) throw error;
@@ -156,10 +156,10 @@ async function saysSo(
 
 function resumes(context: Context, node: ClusterNode, when: string): Promise<void> {
   return context.step(`space again ${when}`, async () => {
-    const dice = context.random(`resumes ${when}`);
+    const random = context.random(`resumes ${when}`);
     const look = async (signal: AbortSignal) => {
       try {
-        await upload(context, node, freshChunk(dice), signal);
+        await upload(context, node, freshChunk(random), signal);
         return undefined;
       } catch (error) {
         if (!(error instanceof ClientError)) throw error;

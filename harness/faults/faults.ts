@@ -133,7 +133,7 @@ export class Faults {
    * @param from,to names of nodes, or `all` @param conditions durations in milliseconds or as text such as `200ms`
    * @throws HarnessError as `begin`
    */
-  link(from: Names, to: Names, conditions: LinkInput): Promise<Fault> {
+  link(from: NodeNames, to: NodeNames, conditions: LinkInput): Promise<Fault> {
     return this.begin({ kind: LINK.name, from: listed(from), to: listed(to), ...conditions });
   }
 
@@ -142,7 +142,7 @@ export class Faults {
    * connections stall
    */
   partition(
-    groups: readonly Names[],
+    groups: readonly NodeNames[],
     options: { oneWay?: true; mode?: 'drop' | 'reset' } = {},
   ): Promise<Fault> {
     return this.begin({ kind: PARTITION.name, groups: groups.map(listed), ...options });
@@ -311,9 +311,9 @@ function mistakeText(
 }
 
 /** One name, or several. */
-export type Names = string | readonly string[];
+export type NodeNames = string | readonly string[];
 
-function listed(names: Names): readonly string[] {
+function listed(names: NodeNames): readonly string[] {
   return typeof names === 'string' ? [names] : names;
 }
 

@@ -1,7 +1,7 @@
 /** One node of a cluster: its name and addresses, its client, and the operations on its process. */
 
 import { HarnessError } from '../base/errors.ts';
-import { type Seen, until } from '../base/wait.ts';
+import { type ProbeResult, until } from '../base/wait.ts';
 import { DIALECTS, type DialectName } from '../client/dialect.ts';
 import { NodeClient } from '../client/node-client.ts';
 import type { Uploaded } from '../client/types.ts';
@@ -418,7 +418,7 @@ export class ClusterNode {
     });
   }
 
-  async #readiness(signal: AbortSignal): Promise<Seen<true>> {
+  async #readiness(signal: AbortSignal): Promise<ProbeResult<true>> {
     const { state } = await this.observe();
     if (state === 'paused') return { missing: `${this.name} is paused` };
     if (state !== 'running') throw await this.#ended();
@@ -431,7 +431,7 @@ export class ClusterNode {
   }
 
   /** A node without others to join has nothing to wait for. */
-  async #participation(signal: AbortSignal): Promise<Seen<true>> {
+  async #participation(signal: AbortSignal): Promise<ProbeResult<true>> {
     const { state } = await this.observe();
     if (state === 'paused') return { missing: `${this.name} is paused` };
     if (state !== 'running') throw await this.#ended();

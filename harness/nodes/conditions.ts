@@ -6,7 +6,7 @@ import { proximityOrder } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
-import { orMissing, type Seen } from '../base/wait.ts';
+import { orMissing, type ProbeResult } from '../base/wait.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Tag } from '../client/types.ts';
 import { isHonest } from '../flavours/flavour.ts';
@@ -46,7 +46,7 @@ export interface Mesh {
 export async function lookAtMesh(
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<Mesh> & { readonly mesh: Mesh; readonly lacking?: string }> {
+): Promise<ProbeResult<Mesh> & { readonly mesh: Mesh; readonly lacking?: string }> {
   // Nodes that break the rules are refused sooner or later.
   const running = nodes.filter((node) => node.running && isHonest(node));
   const full = nodes.filter(({ mode }) => mode !== 'light').length;
@@ -68,7 +68,10 @@ export async function lookAtMesh(
  * In a network that svcnet did not start, the expected links are unknown: every running node must have a
  * peer, listed or not, and lack nothing it needs to serve. Links are counted between the listed nodes.
  */
-export async function lookAtNetwork(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<Seen<Mesh>> {
+export async function lookAtNetwork(
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<ProbeResult<Mesh>> {
   const running = nodes.filter((node) => node.running);
   const overlays = new Set(running.map(({ overlay }) => overlay));
   let links = 0;
@@ -207,7 +210,7 @@ export async function lookAtBatch(
   owner: ClusterNode,
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<true>> {
+): Promise<ProbeResult<true>> {
   const own = await lookAtOwnBatch(batch, owner, signal);
   return 'missing' in own ? own : lookAtForeignBatch(own.done, nodes, signal);
 }
@@ -216,7 +219,7 @@ async function lookAtOwnBatch(
   id: string,
   owner: ClusterNode,
   signal: AbortSignal,
-): Promise<Seen<CreatedBatch>> {
+): Promise<ProbeResult<CreatedBatch>> {
   const name = `batch ${id.slice(0, 8)} of ${owner.name}`;
   return orMissing(name, async () => {
     const { usable, blockNumber } = await owner.stamps.get(id, signal);
@@ -229,7 +232,7 @@ export async function lookAtForeignBatch(
   { id, block }: CreatedBatch,
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<true>> {
+): Promise<ProbeResult<true>> {
   const short = id.slice(0, 8);
   const running = nodes.filter((node) => node.running);
   const behind = await Promise.all(
@@ -250,10 +253,10 @@ export async function lookAtBatches(
   batches: readonly BatchRecord[],
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<number> & { readonly usable: number }> {
+): Promise<ProbeResult<number> & { readonly usable: number }> {
   const byName = new Map(nodes.map((node) => [node.name, node]));
   const looks = await Promise.all(
-    batches.map(async (batch): Promise<Seen<CreatedBatch>> => {
+    batches.map(async (batch): Promise<ProbeResult<CreatedBatch>> => {
       const owner = byName.get(batch.node);
       return owner === undefined
         ? { missing: `${batch.node} is no node of the cluster` }
@@ -282,7 +285,7 @@ export async function lookAtTag(
   { node, tag }: TagTarget,
   signal: AbortSignal,
   onProgress?: (synced: number, split: number) => void,
-): Promise<Seen<Tag>> {
+): Promise<ProbeResult<Tag>> {
   try {
     const seen = await node.tags.get(tag, signal);
     onProgress?.(seen.synced + seen.seen, seen.split);
@@ -315,7 +318,7 @@ export async function findTags(
   reference: string,
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<readonly TagTarget[]>> {
+): Promise<ProbeResult<readonly TagTarget[]>> {
   const address = reference.slice(0, ADDRESS_DIGITS).toLowerCase();
   const { found, silent } = await searched(
     nodes,
@@ -341,7 +344,7 @@ export async function findOwner(
   batch: string,
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<ClusterNode>> {
+): Promise<ProbeResult<ClusterNode>> {
   const { found, silent } = await searched(
     nodes,
     async (node, limit) => {

@@ -1,7 +1,7 @@
 /** The waits of a start: until the nodes have found each other, and until their batches are usable. */
 
 import { plural } from '../base/format.ts';
-import { type Seen, until } from '../base/wait.ts';
+import { type ProbeResult, until } from '../base/wait.ts';
 import { isHonest } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
@@ -54,7 +54,7 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
 }
 
 /** One at a time: a node that has been introduced may introduce the next. */
-async function introduceAll(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<Seen<true>> {
+async function introduceAll(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<ProbeResult<true>> {
   const honest = nodes.filter(isHonest);
   for (const node of honest) {
     const introduced = await introduce(node, honest, signal);

@@ -7,7 +7,7 @@ import { FLAVOURS } from '../flavours/table.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 
 /** A neighbourhood that accepts no more chunks, and how many wait for it. */
-export interface Congested {
+export interface CongestedNeighbourhood {
   /** First bits of its addresses, as `0` and `1`. */
   readonly neighbourhood: string;
   /** Chunks of uploads that wait for it, on all nodes. */
@@ -29,7 +29,7 @@ interface BacklogReport {
 export async function congestionOf(
   nodes: readonly ClusterNode[],
   signal?: AbortSignal,
-): Promise<Congested[]> {
+): Promise<CongestedNeighbourhood[]> {
   const able = nodes.filter((node) => node.running && reportsBacklog(node));
   const reports = await Promise.all(
     able.map(async (node) => ({ node, backlog: await node.client.backlog(signal) })),
@@ -54,7 +54,7 @@ export function reportsBacklog({
 export function congested(
   reports: readonly BacklogReport[],
   nodes: readonly Pick<ClusterNode, 'overlay'>[],
-): Congested[] {
+): CongestedNeighbourhood[] {
   const full = reports.filter(({ backlog }) => backlog.reserve.full);
   const prefixes = new Set([
     ...reports.flatMap(({ backlog }) => backlog.uploads.map(({ neighborhood }) => neighborhood)),

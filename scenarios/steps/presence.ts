@@ -9,7 +9,7 @@ import {
   isHonest,
   makeCac,
   type ParameterTable,
-  ranked,
+  rankStorers,
   type ScenarioContext,
   toHex,
 } from 'svcnet/scenario';
@@ -52,7 +52,7 @@ export async function neighbourhoodOf(
       radius: (await node.client.status(signal)).storageRadius,
     })),
   );
-  const byDistance = ranked(fromHex(address), all);
+  const byDistance = rankStorers(fromHex(address), all);
   const [first] = byDistance;
   if (first === undefined) throw new RangeError('a chunk belongs to nobody where there is no full node');
   return {

@@ -10,7 +10,7 @@ import { expectBytes } from '../../harness/ledger/content.ts';
 import { PlacementWatch } from '../../harness/ledger/placement.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../../harness/run/scenario.ts';
-import { conduct } from '../../harness/schedule/conductor.ts';
+import { runSchedule } from '../../harness/schedule/run-schedule.ts';
 import {
   readSchedule,
   type Schedule,
@@ -119,7 +119,7 @@ function rage(context: Context, { faults, operations, durationMs }: Schedule): P
     const { uploads } = load;
     const over = new AbortController();
     const targets = workingNodes(cluster.nodes).map(({ name }) => name);
-    const conducted = conduct(
+    const faultsDone = runSchedule(
       faults,
       {
         faults: cluster.faults,
@@ -145,7 +145,7 @@ function rage(context: Context, { faults, operations, durationMs }: Schedule): P
       }
     };
     // However the operations end, no fault begins after them, and those that last are healed.
-    const outcomes = await Promise.allSettled([work().finally(() => over.abort()), conducted]);
+    const outcomes = await Promise.allSettled([work().finally(() => over.abort()), faultsDone]);
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
     for (const { node } of uploads) await running(node, signal);

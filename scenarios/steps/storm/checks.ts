@@ -116,8 +116,8 @@ export function readBack(context: StormContext, operations: Operations): Promise
   return context.step('read', async (progress) => {
     const uploads = [...operations.uploaded.values()];
     const nodes = workingNodes(context.cluster.nodes);
-    const dice = context.random('readers');
-    const readers = uploads.map(() => nodes[dice.below(nodes.length)] as ClusterNode);
+    const random = context.random('readers');
+    const readers = uploads.map(() => nodes[random.below(nodes.length)] as ClusterNode);
     const endsAt = performance.now() + DELIVERED_WITHIN_MS;
     const failures: string[] = [];
     let done = 0;

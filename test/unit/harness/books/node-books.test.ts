@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type BookKeeper, lookAtLinks, readNodeBooks } from '../../../../harness/books/node-books.ts';
+import { type AccountedNode, lookAtLinks, readNodeBooks } from '../../../../harness/books/node-books.ts';
 import { ClientError } from '../../../../harness/client/errors.ts';
 import type { Settlements } from '../../../../harness/client/money-types.ts';
 
@@ -26,7 +26,7 @@ const refused = () =>
     }),
   );
 
-function node(name: string, told: Told | Error): BookKeeper {
+function node(name: string, told: Told | Error): AccountedNode {
   const given = told instanceof Error ? {} : told;
   const rows = Object.entries(given.balances ?? {}).map(([peer, balance]) => ({
     peer: overlayOf(peer),
@@ -49,7 +49,7 @@ function node(name: string, told: Told | Error): BookKeeper {
       chequebook: { address: () => (cheques === 'off' ? refused() : Promise.resolve('0b')) },
       peers: () => Promise.resolve((given.peers ?? []).map((peer) => ({ address: overlayOf(peer) }))),
     },
-  } as unknown as BookKeeper;
+  } as unknown as AccountedNode;
 }
 
 test('a node’s books have a row for each peer with which it has an account', async () => {

@@ -241,7 +241,7 @@ async function findCopies(context: Context): Promise<void> {
   const full = cluster.nodes.filter((node) => node.running && node.mode === 'full');
   await context.step('placement', async (progress) => {
     const watch = new PlacementWatch(sampleOf(context), full);
-    const seen = await until('chunks are not where they belong', (aborted) => watch.look(aborted), {
+    const seen = await until('chunks are not where they belong', (aborted) => watch.probe(aborted), {
       timeoutMs: PLACEMENT_TIMEOUT_MS,
       signal,
     }).catch((error: unknown) => error as Error);

@@ -148,7 +148,7 @@ function placed(context: Context): Promise<void> {
       storers(cluster.nodes),
     );
     const look = async (aborted: AbortSignal) => {
-      const seen = await watch.look(aborted);
+      const seen = await watch.probe(aborted);
       return 'missing' in seen ? seen.missing : undefined;
     };
     const missing = await inTime('every chunk is in place', look, { timeoutMs: PLACED_WITHIN_MS, signal });

@@ -71,10 +71,10 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 /** A request that fails counts as not seen yet: its message becomes what is missing. */
 export async function orMissing<T>(
   prefix: string,
-  look: () => Promise<ProbeResult<T>>,
+  probe: () => Promise<ProbeResult<T>>,
 ): Promise<ProbeResult<T>> {
   try {
-    return await look();
+    return await probe();
   } catch (error) {
     return { missing: `${prefix}: ${messageOf(error)}` };
   }

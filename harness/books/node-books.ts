@@ -22,7 +22,7 @@ export interface AccountedNode {
 }
 
 /** Nodes are read one after another, so they may differ while something is under way. */
-export async function lookAtLinks(
+export async function probeLinks(
   nodes: readonly AccountedNode[],
   signal: AbortSignal,
 ): Promise<ProbeResult<readonly NodeBooks[]>> {

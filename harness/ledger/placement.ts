@@ -44,7 +44,7 @@ export interface Placement {
   readonly lacking: readonly ClusterNode[];
 }
 
-/** Follows chunks to where they belong: every look asks only for those not yet in place. */
+/** Follows chunks to where they belong: every probe asks only for those not yet in place. */
 export class PlacementWatch {
   readonly #nodes: readonly { readonly node: ClusterNode; readonly overlay: Uint8Array }[];
   readonly #placed = new Map<string, Placement>();
@@ -61,7 +61,7 @@ export class PlacementWatch {
     return [...this.#placed.values()];
   }
 
-  async look(signal: AbortSignal): Promise<ProbeResult<readonly Placement[]>> {
+  async probe(signal: AbortSignal): Promise<ProbeResult<readonly Placement[]>> {
     const astray: Placement[] = [];
     try {
       const radii = await this.#radii(signal);

@@ -267,7 +267,7 @@ async function pictureAfter(
   { problems }: Pick<RunMetrics, 'problems'>,
 ): Promise<NetworkPicture | undefined> {
   try {
-    await cluster.membership.look();
+    await cluster.membership.observe();
     return signal.aborted ? undefined : await takePicture(cluster, signal);
   } catch (error) {
     if (!signal.aborted) problems.push(`no picture of the network: ${messageOf(error)}`);

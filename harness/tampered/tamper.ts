@@ -19,7 +19,7 @@ export async function tamper(
   const tally = new Tally(dataDir);
   const surroundings = new Surroundings(dataDir, tally);
   const served = await serveControl(dataDir, {
-    look: () => surroundings.look(),
+    reload: () => surroundings.reload(),
     flush: () => tally.flush(),
   });
   const clock = wrongClock(base.clock, surroundings);

@@ -1,25 +1,25 @@
 /**
- * How long to wait until the next look at the chain. While transactions come, looks follow each other closely. On a
- * chain with empty blocks the next look is when the next block is due; if that does not come, looks become
+ * How long to wait before the chain is polled again. While transactions come, polls follow each other closely. On a
+ * chain with empty blocks the next poll is when the next block is due; if that does not come, polls become
  * rarer.
  */
 import type { Clock } from '../env/clock.ts';
 
-/** Number of close looks without news before looks follow the blocks. */
-const CLOSE_LOOKS = 20;
+/** Number of close polls without news before polls follow the blocks. */
+const CLOSE_POLLS = 20;
 /**
- * Fraction of the time between two blocks. Looks come slightly earlier from block to block, until one comes
+ * Fraction of the time between two blocks. Polls come slightly earlier from block to block, until one comes
  * too early and the one after the next short pause is in step again: with 0.95 every second block cost two
- * looks, with 0.99 one of ten does.
+ * polls, with 0.99 one of ten does.
  */
 const DUE = 0.99;
 /**
- * Looks are never further apart than this many close pauses: blocks may come out of turn, as on a test chain.
+ * Polls are never further apart than this many close pauses: blocks may come out of turn, as on a test chain.
  */
 const RAREST = 10;
 
 export interface PaceOptions {
-  /** Between looks that follow each other closely, milliseconds. */
+  /** Between polls that follow each other closely, milliseconds. */
   readonly pollIntervalMs: number;
   readonly blockTimeMs: number;
 }
@@ -27,8 +27,8 @@ export interface PaceOptions {
 export class Pace {
   readonly #options: PaceOptions;
   readonly #clock: Pick<Clock, 'sleep'>;
-  #close = CLOSE_LOOKS;
-  /** Looks in a row that found nothing. */
+  #close = CLOSE_POLLS;
+  /** Polls in a row that found nothing. */
   #misses = 0;
   /** Ends the running pause. */
   #nap = new AbortController();
@@ -38,10 +38,10 @@ export class Pace {
     this.#clock = clock;
   }
 
-  /** A look has found something, or `empty` blocks. */
+  /** A poll has found something, or `empty` blocks. */
   found({ empty }: { readonly empty: boolean }): void {
     if (empty) this.#close--;
-    else this.#close = Math.max(this.#close, CLOSE_LOOKS);
+    else this.#close = Math.max(this.#close, CLOSE_POLLS);
     this.#misses = 0;
   }
 
@@ -50,9 +50,9 @@ export class Pace {
     this.#misses++;
   }
 
-  /** Something is about to happen: from now on looks follow each other closely. */
+  /** Something is about to happen: from now on polls follow each other closely. */
   hurry(): void {
-    this.#close = Math.max(this.#close, CLOSE_LOOKS);
+    this.#close = Math.max(this.#close, CLOSE_POLLS);
     this.#nap.abort();
   }
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { metObjective, runLimit } from '../../harness/load/limit/limit-run.ts';
 import { generatorOf, limitersOf } from '../../harness/load/limit/limiter.ts';
-import { lookBetween, sampleOf } from '../../harness/load/limit/look.ts';
+import { observationBetween, sampleOf } from '../../harness/load/limit/observation.ts';
 import { runLoadStep } from '../../harness/load/load-run.ts';
 import { LOAD_PARAMETERS, loadPlan } from '../../harness/load/parameters.ts';
 import type { LoadPlan } from '../../harness/load/plan.ts';
@@ -107,7 +107,7 @@ test('the limit of an overloaded cluster is named, and is not k6', async () => {
   const load = await runLoadStep(cluster, plan, { signal, folder: join(folder, 'too-much'), prepared });
   const after = await sampleOf(cluster);
   const loadMs = load.endMs - load.startMs + plan.warmupMs;
-  const look = await lookBetween(cluster, { before, after, loadMs, k6Cores: load.k6Cpu });
+  const look = await observationBetween(cluster, { before, after, loadMs, k6Cores: load.k6Cpu });
   expect(metObjective(load)).toBe(false);
   expect(generatorOf(look)).toBeUndefined();
   const limiters = limitersOf(look);

@@ -295,7 +295,7 @@ function places(context: Context, uploads: readonly Done[]): Promise<void> {
     const all = uploads.flatMap(({ chunks }) => chunks);
     const watch = new PlacementWatch(all, storers(cluster.nodes));
     const astray = await stuck(signal, async () => {
-      const seen = await watch.look(signal);
+      const seen = await watch.probe(signal);
       return 'done' in seen ? undefined : seen.missing;
     });
     const seen = { observed: astray ?? 'all are', expected: 'all are' };

@@ -30,7 +30,7 @@ export async function probeTarget(
   { urls, batch }: { readonly urls: Urls; readonly batch: string | undefined },
   signal: AbortSignal,
 ): Promise<string> {
-  const ask = (place: Place, path: string) => look(transport, { urls, place, path }, signal);
+  const ask = (place: Place, path: string) => requestFrom(transport, { urls, place, path }, signal);
   const health = await ask('main', '/health');
   if (!('status' in health.members) && dialectOf(await ask('main', '/node')) === undefined)
     throw new HarnessError(
@@ -66,7 +66,7 @@ export async function spokenDialect(
   const urls = { main: target };
   const transport = new NodeTransport(urls, token);
   try {
-    return dialectOf(await look(transport, { urls, place: 'main', path: '/node' }, signal)) ?? 'svc';
+    return dialectOf(await requestFrom(transport, { urls, place: 'main', path: '/node' }, signal)) ?? 'svc';
   } finally {
     await transport.close();
   }
@@ -82,7 +82,7 @@ function describe(path: string, { status, members: { message } }: Answer): strin
 }
 
 /** @throws HarnessError when nothing answers, or only with a token */
-async function look(
+async function requestFrom(
   transport: NodeTransport,
   { urls, place, path }: { readonly urls: Urls; readonly place: Place; readonly path: string },
   signal: AbortSignal,

@@ -6,10 +6,10 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { type LinkControl, type LinkEffect, type LinkRule, Rules } from '../rules.ts';
 import { AddressDiallers } from './addresses.ts';
+import { PastConnections } from './bypass.ts';
 import { Connection, SOCKET_OPTIONS } from './connection.ts';
-import { type DiallerLook, SocketDiallers } from './diallers.ts';
+import { type DiallerLookup, SocketDiallers } from './diallers.ts';
 import type { Budget } from './flow.ts';
-import { PastConnections } from './past.ts';
 import type { ControlAddress } from './serve.ts';
 
 export interface Route {
@@ -50,7 +50,7 @@ export class LinkProxy implements LinkControl {
   readonly #rules = new Rules();
   readonly #budget: Budget = { queued: 0 };
   readonly #connections = new Set<Connection>();
-  readonly #diallers: DiallerLook;
+  readonly #diallers: DiallerLookup;
   /** Only sockets tell of connections past the proxy. */
   readonly #past: PastConnections | undefined;
   readonly #servers: Server[] = [];

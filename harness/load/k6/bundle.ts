@@ -30,10 +30,10 @@ export async function bundle(script: LoadScript, outfile: string): Promise<Bundl
     metafile: true,
   };
   try {
-    const looked = await build({ ...shared, entryPoints: [script.path], write: false });
-    const [output] = Object.values(looked.metafile?.outputs ?? {});
+    const analysed = await build({ ...shared, entryPoints: [script.path], write: false });
+    const [output] = Object.values(analysed.metafile?.outputs ?? {});
     const names = output?.exports ?? [];
-    const helper = Object.keys(looked.metafile?.inputs ?? {}).some((path) =>
+    const helper = Object.keys(analysed.metafile?.inputs ?? {}).some((path) =>
       path.endsWith('scenarios/k6/lib/config.js'),
     );
     await build({

@@ -42,10 +42,10 @@ import { Engine, engineAddress, engineError, remoteEngine, statusOf, unless } fr
 import { namedImage, ownImage } from './image.ts';
 import { proxyContainer } from './link-proxy.ts';
 import { containerLog } from './log.ts';
-import { Looks, listContainers } from './looks.ts';
 import { limitMemory } from './memory.ts';
 import { labelsOf, partName, partOf } from './names.ts';
 import { Networks } from './networks.ts';
+import { ContainerObserver, listContainers } from './observer.ts';
 import { removeAll, stopContainer } from './removal.ts';
 import { usageOf } from './usage.ts';
 
@@ -74,7 +74,7 @@ const PORTS_OF_CHAIN = { ...CHAIN_PORTS, gate: 8547 } as const;
 export function createDockerDriver(options: DockerDriverOptions): Driver {
   const { token, folder, listen } = options;
   const engine = new Engine();
-  const looks = new Looks(engine, token);
+  const observer = new ContainerObserver(engine, token);
   let image: ReturnType<typeof ownImage> | undefined;
   const networks = new Networks(engine, options);
   let guard: ChildProcess | undefined;
@@ -121,7 +121,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     } catch (error) {
       throw startError(error, part, name);
     } finally {
-      looks.forget();
+      observer.forget();
     }
   }
 
@@ -188,7 +188,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     const log = containerLog(engine, partName(options, LINK_PROXY));
     const since = await log.end();
     const handle = await startContainer(LINK_PROXY);
-    const ended = async () => (await looks.observe(String(handle['container']))).state === 'gone';
+    const ended = async () => (await observer.observe(String(handle['container']))).state === 'gone';
     return { handle: { ...handle, control: await proxyPort(log, since, ended) } };
   }
 
@@ -205,7 +205,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     try {
       return await work(String(handle['container']));
     } finally {
-      looks.forget();
+      observer.forget();
     }
   }
 
@@ -314,10 +314,10 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     resume: (handle) =>
       change(handle, (id) => engine.ask((docker) => unless([404, 409, 500], docker.container(id).unpause()))),
 
-    observe: (handle) => looks.observe(String(handle['container'])),
+    observe: (handle) => observer.observe(String(handle['container'])),
 
     async stats(handle) {
-      const { state } = await looks.observe(String(handle['container']));
+      const { state } = await observer.observe(String(handle['container']));
       if (state === 'gone') return {};
       const id = String(handle['container']);
       return usageOf(await engine.ask((docker) => docker.container(id).stats()));
@@ -343,7 +343,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       const disposed = await removeAll(engine, token, graceMs);
       guard?.kill('SIGKILL');
       guard = undefined;
-      looks.forget();
+      observer.forget();
       return disposed;
     },
 

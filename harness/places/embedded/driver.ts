@@ -273,11 +273,11 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
 
     async dispose({ parts, ...cluster }, graceMs) {
       const embedded = parts.filter(({ handle }) => isEmbedded(handle));
-      const looks = await Promise.all(
+      const nodes = await Promise.all(
         embedded.map(async ({ name, handle }) => ({ name, there: await found(handle) })),
       );
       const ran = await Promise.all(
-        looks.map(async ({ name, there }) =>
+        nodes.map(async ({ name, there }) =>
           there === undefined || (await seen(there)).state === 'gone' ? [] : [name],
         ),
       );
@@ -285,7 +285,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
       // Another process that holds nodes continues without them; one that does not answer is ended below,
       // like everything with the token.
       const elsewhere = new Map<number, NodeHost>();
-      for (const { there } of looks) {
+      for (const { there } of nodes) {
         if (there !== undefined && there.holder.pid !== process.pid)
           elsewhere.set(there.holder.pid, there.host);
       }

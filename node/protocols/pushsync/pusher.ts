@@ -139,7 +139,7 @@ class ChunkPusher implements Pusher {
 
   start(): void {
     if (this.#draining !== undefined) return;
-    this.#deps.store.uploads.onPushable(() => this.#look());
+    this.#deps.store.uploads.onPushable(() => this.#announceNews());
     this.#draining = this.#drain();
   }
 
@@ -206,7 +206,7 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  #look(): void {
+  #announceNews(): void {
     this.#news = true;
     this.#wake?.();
   }
@@ -442,7 +442,7 @@ class ChunkPusher implements Pusher {
     this.#retry?.timer[Symbol.dispose]();
     const timer = clock.timer(pauseMs, () => {
       this.#retry = undefined;
-      this.#look();
+      this.#announceNews();
     });
     this.#retry = { timer, at };
   }

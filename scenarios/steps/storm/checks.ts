@@ -167,7 +167,7 @@ export function placed(context: StormContext): Promise<void> {
     const chunks = drawn(context, 'sample', all, parameters.sample);
     const watch = new PlacementWatch(chunks, storers(cluster.nodes));
     const look = async (aborted: AbortSignal) => {
-      const seen = await watch.look(aborted);
+      const seen = await watch.probe(aborted);
       progress.progress(watch.placed.length, chunks.length, 'chunks');
       return 'missing' in seen ? seen.missing : undefined;
     };

@@ -41,7 +41,7 @@ function watched(): {
     node,
     chain,
     async look() {
-      await membership.look();
+      await membership.observe();
       return told.splice(0).map(incidentText);
     },
   };
@@ -120,7 +120,7 @@ test('incidents without a listener are delivered once, to the next listener', as
     chain: () => undefined,
   });
   node.become('crashed');
-  await membership.look();
+  await membership.observe();
   const told: string[] = [];
   membership.onIncident((incident) => told.push(incidentText(incident)));
   membership.onIncident(() => told.push('again'));

@@ -68,33 +68,33 @@ test('events before the first look are not shown, all new ones after it are', as
   const node = new RingNode(0);
   node.events = [event(1, 'pulled', OVERLAYS[1])];
   const look = new MoveReader([node.looked, new RingNode(1).looked], () => undefined);
-  expect(await look.look(signal)).toEqual([]);
+  expect(await look.sample(signal)).toEqual([]);
   expect(look.sight).toBe('on');
   node.events.push(event(2, 'pulled', OVERLAYS[1]));
-  expect(await look.look(signal)).toHaveLength(1);
-  expect(await look.look(signal)).toEqual([]);
+  expect(await look.sample(signal)).toHaveLength(1);
+  expect(await look.sample(signal)).toEqual([]);
 });
 
 test('of a node that is far ahead, the newest events are read', async () => {
   const node = new RingNode(0);
   const look = new MoveReader([node.looked, new RingNode(1).looked], () => undefined);
-  await look.look(signal);
+  await look.sample(signal);
   node.events = Array.from({ length: 5000 }, (_, i) =>
     event(i + 1, i < 4900 ? 'stored' : 'pulled', OVERLAYS[1]),
   );
-  expect((await look.look(signal)).length).toBe(100);
-  expect(await look.look(signal)).toEqual([]);
+  expect((await look.sample(signal)).length).toBe(100);
+  expect(await look.sample(signal)).toEqual([]);
 });
 
 test('a node that restarts its numbering is followed', async () => {
   const node = new RingNode(0);
   node.events = [event(70, 'stored')];
   const look = new MoveReader([node.looked, new RingNode(1).looked], () => undefined);
-  await look.look(signal);
+  await look.sample(signal);
   node.events = [event(1, 'stored')];
-  expect(await look.look(signal)).toEqual([]);
+  expect(await look.sample(signal)).toEqual([]);
   node.events.push(event(2, 'pulled', OVERLAYS[1]));
-  expect(await look.look(signal)).toHaveLength(1);
+  expect(await look.sample(signal)).toHaveLength(1);
 });
 
 test('nodes that keep no events are not asked every time, and every request is counted', async () => {
@@ -102,7 +102,7 @@ test('nodes that keep no events are not asked every time, and every request is c
   node.capacity = 0;
   let told = 0;
   const look = new MoveReader([node.looked], () => told++);
-  for (let i = 0; i < 10; i++) await look.look(signal);
+  for (let i = 0; i < 10; i++) await look.sample(signal);
   expect(look.sight).toBe('off');
   expect(node.asked).toBe(1);
   expect(told).toBe(1);

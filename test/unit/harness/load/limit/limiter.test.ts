@@ -5,7 +5,7 @@ import {
   limitersOf,
   type NodeLoad,
 } from '../../../../../harness/load/limit/limiter.ts';
-import { countersIn, lookBetween } from '../../../../../harness/load/limit/look.ts';
+import { countersIn, observationBetween } from '../../../../../harness/load/limit/observation.ts';
 import { parseThreshold } from '../../../../../harness/load/thresholds.ts';
 
 const node = (name: string, more: Partial<NodeLoad> = {}): NodeLoad => ({
@@ -101,7 +101,7 @@ test('attributes the rest of the machine’s work to other programs', async () =
   const cluster = {
     nodes: [],
     chain: { height: () => Promise.resolve(1) },
-  } as unknown as Parameters<typeof lookBetween>[0];
+  } as unknown as Parameters<typeof observationBetween>[0];
   const sample = (of: {
     atMs: number;
     ownMs: number;
@@ -127,13 +127,13 @@ test('attributes the rest of the machine’s work to other programs', async () =
   const before = sample({ atMs: 0, ownMs: 50, busyMs: 1000, nodeMs: 70, processMs: 90 });
   const after = sample({ atMs: 10_000, ownMs: 1050, busyMs: 16_000, nodeMs: 3070, processMs: 5090 });
   // 15 s of work: 1 s here, 3 s of the node, 5 s of the process that holds two, 2 s of k6.
-  const seen = await lookBetween(cluster, { before, after, loadMs: 9000, k6Cores: 0.2 });
+  const seen = await observationBetween(cluster, { before, after, loadMs: 9000, k6Cores: 0.2 });
   expect(seen.othersCores).toBeCloseTo(0.4);
   const silent = {
     ...after,
     nodes: new Map([...after.nodes, ['alone', { cpuMs: undefined, counters: undefined }]]),
   };
-  const unknown = await lookBetween(cluster, { before, after: silent, loadMs: 9000, k6Cores: 0.2 });
+  const unknown = await observationBetween(cluster, { before, after: silent, loadMs: 9000, k6Cores: 0.2 });
   expect(unknown.othersCores).toBeUndefined();
 });
 

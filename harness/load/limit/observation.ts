@@ -111,7 +111,7 @@ export function busyNodes(before: Sample, after: Sample): string[] {
  * nodes do little
  * @param k6Cores as its load reported
  */
-export async function lookBetween(
+export async function observationBetween(
   cluster: Cluster,
   {
     before,

@@ -1,5 +1,5 @@
 /**
- * Connections past the proxy. A Bee learns from each peer where it really listens, and may dial that address
+ * Connections that bypass the proxy. A Bee learns from each peer where it really listens, and may dial that address
  * when it reconnects (libp2p's identify; it remembers for a quarter of an hour). While a rule is in force,
  * such a connection is ended through the API of the node that made it, as soon as the system's tables show
  * it.
@@ -9,10 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActiveRule, Rules } from '../rules.ts';
 import type { SocketDiallers } from './diallers.ts';
 
-const LOOK_PAUSE_MS = 500;
+const SCAN_PAUSE_MS = 500;
 const REQUEST_TIMEOUT_MS = 2000;
 
-/** A node that may dial past the proxy. */
+/** A node that may bypass the proxy. */
 export interface Passer {
   readonly node: string;
   /** URL of its API. */
@@ -29,15 +29,15 @@ export interface PastDeps {
 
 export class PastConnections {
   readonly #deps: PastDeps;
-  #isLooking = false;
+  #isScanning = false;
 
   constructor(deps: PastDeps) {
     this.#deps = deps;
   }
 
-  /** Keeps looking while there are rules. */
+  /** Keeps scanning while there are rules. */
   follow(): void {
-    if (!this.#isLooking && this.#isNeeded()) void this.#keepLooking();
+    if (!this.#isScanning && this.#isNeeded()) void this.#keepScanning();
   }
 
   #isNeeded(): boolean {
@@ -45,17 +45,17 @@ export class PastConnections {
     return passers.length > 0 && rules.active.length > 0;
   }
 
-  /** One look after another, or a node that does not answer would get more and more requests at once. */
-  async #keepLooking(): Promise<void> {
-    this.#isLooking = true;
+  /** One scan after another, or a node that does not answer would get more and more requests at once. */
+  async #keepScanning(): Promise<void> {
+    this.#isScanning = true;
     while (this.#isNeeded()) {
-      await this.#look();
-      await sleep(LOOK_PAUSE_MS);
+      await this.#scan();
+      await sleep(SCAN_PAUSE_MS);
     }
-    this.#isLooking = false;
+    this.#isScanning = false;
   }
 
-  async #look(): Promise<void> {
+  async #scan(): Promise<void> {
     const { rules, diallers, passers } = this.#deps;
     // Whatever the number of connections between two nodes, the API ends all of them at once.
     const found = new Map<string, () => Promise<void>>();
@@ -76,7 +76,7 @@ export class PastConnections {
   }
 }
 
-/** @returns also false when the node does not answer: the next look finds the connection again */
+/** @returns also false when the node does not answer: the next scan finds the connection again */
 function hasEnded(url: string): Promise<boolean> {
   return new Promise((resolve) => {
     const asked = request(url, { method: 'DELETE', timeout: REQUEST_TIMEOUT_MS }, (answer) => {

@@ -80,7 +80,7 @@ export interface ListenerDeps {
    * Forgets this many pages, or everything when undefined: the chain has replaced their blocks. An error is
    * fatal.
    */
-  readonly goBack: (pages: number | undefined) => Promise<void>;
+  readonly revert: (pages: number | undefined) => Promise<void>;
   /** Everything that is old enough has been applied. */
   readonly caughtUp: () => void;
   /** A request to the chain ended. */
@@ -107,7 +107,7 @@ export async function followPostage(
       pace.found({ empty: polled.empty });
     } else pace.nothing();
     if (polled.kind === 'reorganised') {
-      await deps.goBack(polled.pages);
+      await deps.revert(polled.pages);
       // The replacing blocks are read at once, but an endpoint that keeps changing its answer is not asked in
       // a loop.
       const again = wentBack;

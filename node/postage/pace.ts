@@ -16,7 +16,7 @@ const DUE = 0.99;
 /**
  * Polls are never further apart than this many close pauses: blocks may come out of turn, as on a test chain.
  */
-const RAREST = 10;
+const PAUSES_MAX = 10;
 
 export interface PaceOptions {
   /** Between polls that follow each other closely, milliseconds. */
@@ -27,11 +27,11 @@ export interface PaceOptions {
 export class Pace {
   readonly #options: PaceOptions;
   readonly #clock: Pick<Clock, 'sleep'>;
-  #close = CLOSE_POLLS;
+  #closePolls = CLOSE_POLLS;
   /** Polls in a row that found nothing. */
   #misses = 0;
   /** Ends the running pause. */
-  #nap = new AbortController();
+  #pauseEnd = new AbortController();
 
   constructor(options: PaceOptions, clock: Pick<Clock, 'sleep'>) {
     this.#options = options;
@@ -40,33 +40,33 @@ export class Pace {
 
   /** A poll has found something, or `empty` blocks. */
   found({ empty }: { readonly empty: boolean }): void {
-    if (empty) this.#close--;
-    else this.#close = Math.max(this.#close, CLOSE_POLLS);
+    if (empty) this.#closePolls--;
+    else this.#closePolls = Math.max(this.#closePolls, CLOSE_POLLS);
     this.#misses = 0;
   }
 
   nothing(): void {
-    this.#close--;
+    this.#closePolls--;
     this.#misses++;
   }
 
   /** Something is about to happen: from now on polls follow each other closely. */
   hurry(): void {
-    this.#close = Math.max(this.#close, CLOSE_POLLS);
-    this.#nap.abort();
+    this.#closePolls = Math.max(this.#closePolls, CLOSE_POLLS);
+    this.#pauseEnd.abort();
   }
 
   /** @throws the signal's reason */
   async pause(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const nap = new AbortController();
-    this.#nap = nap;
-    const end = () => nap.abort(signal.reason);
+    const pauseEnd = new AbortController();
+    this.#pauseEnd = pauseEnd;
+    const end = () => pauseEnd.abort(signal.reason);
     signal.addEventListener('abort', end, { once: true });
     try {
-      await this.#clock.sleep(this.#pauseMs(), nap.signal);
+      await this.#clock.sleep(this.#pauseMs(), pauseEnd.signal);
     } catch (error) {
-      if (signal.aborted || !nap.signal.aborted) throw error;
+      if (signal.aborted || !pauseEnd.signal.aborted) throw error;
     } finally {
       signal.removeEventListener('abort', end);
     }
@@ -74,8 +74,8 @@ export class Pace {
 
   #pauseMs(): number {
     const { pollIntervalMs, blockTimeMs } = this.#options;
-    if (this.#close > 0) return pollIntervalMs;
-    const due = Math.max(pollIntervalMs, Math.min(DUE * blockTimeMs, RAREST * pollIntervalMs));
+    if (this.#closePolls > 0) return pollIntervalMs;
+    const due = Math.max(pollIntervalMs, Math.min(DUE * blockTimeMs, PAUSES_MAX * pollIntervalMs));
     return this.#misses === 0 ? due : Math.min(due, pollIntervalMs * 2 ** (this.#misses - 1));
   }
 }

@@ -13,25 +13,25 @@ const SCAN_PAUSE_MS = 500;
 const REQUEST_TIMEOUT_MS = 2000;
 
 /** A node that may bypass the proxy. */
-export interface Passer {
+export interface BypassingNode {
   readonly node: string;
   /** URL of its API. */
   readonly api: string;
 }
 
-export interface PastDeps {
+export interface BypassDeps {
   readonly rules: Rules;
   readonly diallers: SocketDiallers;
-  readonly passers: readonly Passer[];
+  readonly bypassing: readonly BypassingNode[];
   /** Overlay of a node, hex. */
   readonly overlayOf: (node: string) => string | undefined;
 }
 
-export class PastConnections {
-  readonly #deps: PastDeps;
+export class BypassConnections {
+  readonly #deps: BypassDeps;
   #isScanning = false;
 
-  constructor(deps: PastDeps) {
+  constructor(deps: BypassDeps) {
     this.#deps = deps;
   }
 
@@ -41,8 +41,8 @@ export class PastConnections {
   }
 
   #isNeeded(): boolean {
-    const { rules, passers } = this.#deps;
-    return passers.length > 0 && rules.active.length > 0;
+    const { rules, bypassing } = this.#deps;
+    return bypassing.length > 0 && rules.active.length > 0;
   }
 
   /** One scan after another, or a node that does not answer would get more and more requests at once. */
@@ -56,20 +56,20 @@ export class PastConnections {
   }
 
   async #scan(): Promise<void> {
-    const { rules, diallers, passers } = this.#deps;
+    const { rules, diallers, bypassing } = this.#deps;
     // Whatever the number of connections between two nodes, the API ends all of them at once.
     const found = new Map<string, () => Promise<void>>();
-    for (const { from, to } of diallers.past()) {
-      const passer = passers.find(({ node }) => from.includes(node));
+    for (const { from, to } of diallers.direct()) {
+      const bypasser = bypassing.find(({ node }) => from.includes(node));
       const meeting = new Set([...rules.of(from, [to]), ...rules.of([to], from)]);
-      if (passer === undefined || meeting.size === 0) continue;
-      found.set(`${passer.node} ${to}`, () => this.#end(passer, to, meeting));
+      if (bypasser === undefined || meeting.size === 0) continue;
+      found.set(`${bypasser.node} ${to}`, () => this.#end(bypasser, to, meeting));
     }
     // A node that does not answer does not hold up the others.
     await Promise.all(Array.from(found.values(), (end) => end()));
   }
 
-  async #end({ api }: Passer, peer: string, rules: ReadonlySet<ActiveRule>): Promise<void> {
+  async #end({ api }: BypassingNode, peer: string, rules: ReadonlySet<ActiveRule>): Promise<void> {
     const overlay = this.#deps.overlayOf(peer);
     if (overlay === undefined || !(await hasEnded(`${api}/peers/${overlay}`))) return;
     for (const { counts } of rules) counts['connections past the proxy ended']++;

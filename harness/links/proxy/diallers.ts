@@ -46,7 +46,7 @@ export class SocketDiallers implements DiallerLookup {
   }
 
   /** Connections that lead straight to a node. @returns who may have made each, and to which node */
-  past(): { readonly from: readonly string[]; readonly to: string }[] {
+  direct(): { readonly from: readonly string[]; readonly to: string }[] {
     const table = tcpSockets();
     const owners = this.#owners(table);
     const targets = new Map(this.#listeners.map(({ node, port }) => [port, node]));

@@ -268,7 +268,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     async create(plan, flavour, ports) {
       const command = flavour.containerCommand({ dataDir: plan.dataDir, apiPort: plan.ports.api });
       const own = plan.image === undefined ? await imageOf(UNWATCHED) : undefined;
-      const isPasser = options.linkFaults && flavour.learnsListeners;
+      const mayBypass = options.linkFaults && flavour.learnsListeners;
       const published = [...new Set(Object.values(ports))].map((outside) => {
         const which = (['api', 'p2p', 'debug'] as const).find((key) => ports[key] === outside) ?? 'api';
         return { inside: plan.ports[which], outside };
@@ -277,7 +277,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
         containerSpec({
           owner: options,
           part: plan.name,
-          ...(isPasser ? { network: await networks.ownOf(plan.name) } : {}),
+          ...(mayBypass ? { network: await networks.ownOf(plan.name) } : {}),
           image: own?.id ?? String(plan.image),
           command,
           listen,

@@ -76,7 +76,7 @@ class Tally {
   }
 }
 
-interface Recorded {
+interface RecordedChunk {
   readonly address: Uint8Array;
   readonly slot: number;
   readonly length: number;
@@ -86,7 +86,7 @@ interface Recorded {
 class Check {
   readonly #store: CheckedStore;
   /** By address as Latin-1 text, which takes the least memory. */
-  readonly #chunks = new Map<string, Recorded>();
+  readonly #chunks = new Map<string, RecordedChunk>();
   readonly #references = new Map<string, number>();
   readonly #keys = new Map<Table, ReadonlyMap<string, Uint8Array>>();
 
@@ -95,7 +95,7 @@ class Check {
   }
 
   run(): Finding[] {
-    const used = new Map<number, Recorded>();
+    const used = new Map<number, RecordedChunk>();
     const records = this.#records(used);
     const slots = this.#slots(used);
     const free = this.#freeSlots(used);
@@ -104,7 +104,7 @@ class Check {
   }
 
   /** Fills `used` with the records by their slots. */
-  #records(used: Map<number, Recorded>): Tally {
+  #records(used: Map<number, RecordedChunk>): Tally {
     const tally = new Tally('chunk records');
     for (const [address, record] of this.#entries('chunks')) {
       tally.checked++;
@@ -129,7 +129,7 @@ class Check {
     return tally;
   }
 
-  #slots(used: ReadonlyMap<number, Recorded>): Finding {
+  #slots(used: ReadonlyMap<number, RecordedChunk>): Finding {
     const tally = new Tally('slots');
     const { slots, readSlot, onSlot } = this.#store;
     for (let slot = 0; slot < slots; slot++) {
@@ -145,7 +145,7 @@ class Check {
     return tally.finding();
   }
 
-  #freeSlots(used: ReadonlyMap<number, Recorded>): Finding {
+  #freeSlots(used: ReadonlyMap<number, RecordedChunk>): Finding {
     const tally = new Tally('free slots');
     const end = this.#number('slots');
     const free = new Set<number>();
@@ -317,7 +317,7 @@ class Check {
   }
 }
 
-function faultOf(bytes: Uint8Array | undefined, { address, length }: Recorded): string | undefined {
+function faultOf(bytes: Uint8Array | undefined, { address, length }: RecordedChunk): string | undefined {
   const content = bytes && decodeSlot(bytes);
   if (bytes === undefined) return 'cannot be read';
   if (content === undefined) return 'does not have the checksum that was written';

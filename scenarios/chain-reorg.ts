@@ -63,7 +63,7 @@ function replace(
     await chain.mine(BRANCH_BLOCKS);
     const height = await chain.height(signal);
     let isOnChain = false;
-    const look = async (aborted: AbortSignal) => {
+    const probe = async (aborted: AbortSignal) => {
       // Asked again each time: the node sends its purchase again, which a later block may take.
       isOnChain = (await chain.batch(stays)) !== undefined;
       const views = await Promise.all(
@@ -83,7 +83,7 @@ function replace(
         return `the nodes ${isTold ? 'tell' : 'do not tell'} batch ${stays.slice(0, 8)}, which is ${isOnChain ? '' : 'not '}on the chain`;
       return undefined;
     };
-    const missing = await inTime('all nodes agree', look, { timeoutMs: AGREED_WITHIN_MS, signal });
+    const missing = await inTime('all nodes agree', probe, { timeoutMs: AGREED_WITHIN_MS, signal });
     context.expect(
       `all nodes list the batches of the chain after ${depth} blocks were replaced`,
       missing === undefined,

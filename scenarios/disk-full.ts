@@ -157,7 +157,7 @@ async function saysSo(
 function resumes(context: Context, node: ClusterNode, when: string): Promise<void> {
   return context.step(`space again ${when}`, async () => {
     const random = context.random(`resumes ${when}`);
-    const look = async (signal: AbortSignal) => {
+    const probe = async (signal: AbortSignal) => {
       try {
         await upload(context, node, freshChunk(random), signal);
         return undefined;
@@ -167,7 +167,7 @@ function resumes(context: Context, node: ClusterNode, when: string): Promise<voi
       }
     };
     const timeoutMs = context.parameters['resumes-within'];
-    const missing = await inTime('it stores again', look, { timeoutMs, signal: context.signal });
+    const missing = await inTime('it stores again', probe, { timeoutMs, signal: context.signal });
     context.expect(`full ${when}: it stores again by itself once there is space`, missing === undefined, {
       observed: missing ?? 'stores',
       expected: `stores within ${timeoutMs / 1000} s`,

@@ -87,7 +87,7 @@ export default defineScenario({
     for (const [payers, payees] of [sides, sides.toReversed()] as [Side, Side][])
       await cashAcross(context, payers, payees);
     await checkBooks(context);
-    await lookForRefusals(context, logEnds);
+    await checkRefusals(context, logEnds);
     await verifyLedger(context);
   },
 });
@@ -302,7 +302,7 @@ async function cashAcross(context: Context, payers: Side, payees: Side): Promise
   }
 }
 
-async function lookForRefusals(
+async function checkRefusals(
   context: Context,
   logEnds: ReadonlyMap<ClusterNode, LogPosition>,
 ): Promise<void> {

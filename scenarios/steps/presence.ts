@@ -87,7 +87,7 @@ export async function heldByNobody(
   const before = deedsOf(nodes);
   try {
     let missing = chunks;
-    for (let look = 0; look < 2; look++) {
+    for (let attempt = 0; attempt < 2; attempt++) {
       const holders = await Promise.all(missing.map((chunk) => holdersOf(chunk, nodes, signal)));
       missing = missing.filter((_, index) => holders[index]?.length === 0);
     }

@@ -64,14 +64,14 @@ async function startDashboards(name: string): Promise<{ child: ChildProcess; url
   let stderr = '';
   child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
   child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
-  const look = () => {
+  const probe = () => {
     if (child.exitCode !== null) throw new Error(`svcnet dashboards has ended: ${stderr}`);
     const url = /"url": "([^"]+)"/.exec(stdout)?.[1];
     return Promise.resolve(
       url === undefined ? { missing: `it has printed: ${stdout}${stderr}` } : { done: url },
     );
   };
-  const url = await until('there is no Prometheus', look, { timeoutMs: READY_WITHIN_MS });
+  const url = await until('there is no Prometheus', probe, { timeoutMs: READY_WITHIN_MS });
   return { child, url };
 }
 

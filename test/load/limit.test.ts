@@ -107,10 +107,10 @@ test('the limit of an overloaded cluster is named, and is not k6', async () => {
   const load = await runLoadStep(cluster, plan, { signal, folder: join(folder, 'too-much'), prepared });
   const after = await sampleOf(cluster);
   const loadMs = load.endMs - load.startMs + plan.warmupMs;
-  const look = await observationBetween(cluster, { before, after, loadMs, k6Cores: load.k6Cpu });
+  const observation = await observationBetween(cluster, { before, after, loadMs, k6Cores: load.k6Cpu });
   expect(metObjective(load)).toBe(false);
-  expect(generatorOf(look)).toBeUndefined();
-  const limiters = limitersOf(look);
+  expect(generatorOf(observation)).toBeUndefined();
+  const limiters = limitersOf(observation);
   console.log(limiters.map(({ text }) => text).join('\n'));
   expect(limiters.length).toBeGreaterThan(0);
   for (const { text } of limiters) expect(text).toMatch(/\d/);

@@ -25,7 +25,7 @@ import { batchOf, difference, verifyLedger, workingNodes } from '../../scenarios
 
 /** What has not moved for so long is stuck: it is longer than the pauses of a node. */
 const STUCK_AFTER_MS = 8000;
-const LOOK_PAUSE_MS = 200;
+const POLL_PAUSE_MS = 200;
 const SETTLED_WITHIN_MS = 6000;
 const DOWN_MS = 300;
 const PAUSE_MS = 40;
@@ -306,15 +306,15 @@ function places(context: Context, uploads: readonly Done[]): Promise<void> {
 /** Waits until `look` finds nothing missing, or the same for too long. @returns what is missing in the end */
 async function stuck(
   signal: AbortSignal,
-  look: () => Promise<string | undefined>,
+  probe: () => Promise<string | undefined>,
 ): Promise<string | undefined> {
   let movedAt = performance.now();
   for (let before: string | undefined; ; ) {
-    const missing = await look();
+    const missing = await probe();
     if (missing === undefined) return undefined;
     if (missing !== before) movedAt = performance.now();
     if (performance.now() - movedAt > STUCK_AFTER_MS) return missing;
     before = missing;
-    await sleep(LOOK_PAUSE_MS, undefined, { signal });
+    await sleep(POLL_PAUSE_MS, undefined, { signal });
   }
 }

@@ -109,13 +109,13 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
 /** Waits until `look` returns nothing; its last result is the message of the failure. */
 export function eventually(
   what: string,
-  look: () => Promise<string | undefined>,
+  probe: () => Promise<string | undefined>,
   timeoutMs = EVENTUALLY_MS,
 ): Promise<true> {
   return until<true>(
     what,
     async () => {
-      const missing = await look();
+      const missing = await probe();
       return missing === undefined ? { done: true } : { missing };
     },
     { timeoutMs },

@@ -175,8 +175,8 @@ test.each([
   [{ split: 4, synced: 3, seen: 1 }, true],
   [{ split: 4, synced: 4, seen: 0 }, true],
 ])('a tag of %o is synced: %s', async (tag, synced) => {
-  const look = await probeTag({ node: node({ name: 'node-0', overlay: overlay(0), tag }), tag: 1 }, SIGNAL);
-  expect('done' in look).toBe(synced);
+  const result = await probeTag({ node: node({ name: 'node-0', overlay: overlay(0), tag }), tag: 1 }, SIGNAL);
+  expect('done' in result).toBe(synced);
 });
 
 test('a tag that does not exist is an error, not a wait', async () => {

@@ -43,7 +43,7 @@ function reportOf(name: string, first: string, given: Given = {}) {
   return { node: { name, overlay: first.padEnd(64, '0') }, backlog };
 }
 
-const look = (...all: ReturnType<typeof reportOf>[]) =>
+const congestionIn = (...all: ReturnType<typeof reportOf>[]) =>
   congested(
     all,
     all.map(({ node }) => node),
@@ -51,11 +51,11 @@ const look = (...all: ReturnType<typeof reportOf>[]) =>
 
 describe('congested neighbourhoods of a cluster', () => {
   test('there are none in a cluster with room everywhere', () => {
-    expect(look(reportOf('a', '00'), reportOf('b', 'ff'))).toEqual([]);
+    expect(congestionIn(reportOf('a', '00'), reportOf('b', 'ff'))).toEqual([]);
   });
 
   test('waiting uploads of all nodes are added up, and the full node is named with a remedy', () => {
-    const congestion = look(
+    const congestion = congestionIn(
       reportOf('a', '00', { uploads: { '01': 5 } }),
       reportOf('b', '40', { full: true, missing: '011', uploads: { '01': 80 } }),
       reportOf('c', 'c0'),
@@ -72,7 +72,7 @@ describe('congested neighbourhoods of a cluster', () => {
   });
 
   test('a full node counts for the smaller neighbourhoods within its own', () => {
-    const [smaller] = look(
+    const [smaller] = congestionIn(
       reportOf('a', '00', { uploads: { '010': 1 } }),
       reportOf('b', '40', { full: true, radius: 2 }),
     );
@@ -80,7 +80,7 @@ describe('congested neighbourhoods of a cluster', () => {
   });
 
   test('a neighbourhood without a node asks for one', () => {
-    const [empty] = look(reportOf('a', '00', { uploads: { '11': 1 } }));
+    const [empty] = congestionIn(reportOf('a', '00', { uploads: { '11': 1 } }));
     expect(empty?.text).toBe(
       'neighbourhood 11: 1 chunk of a waits, no node is in it; add a node whose overlay starts with 11',
     );
@@ -88,12 +88,12 @@ describe('congested neighbourhoods of a cluster', () => {
 
   test('without a full node the reason of the last failed push is given', () => {
     const reason = 'could not push chunk: no result within 30000 ms';
-    const [slow] = look(reportOf('a', '00', { uploads: { '1': 3 }, reason }), reportOf('b', 'c0'));
+    const [slow] = congestionIn(reportOf('a', '00', { uploads: { '1': 3 }, reason }), reportOf('b', 'c0'));
     expect(slow?.text).toBe(`neighbourhood 1: 3 chunks of a wait, ${reason}; see the logs of its nodes`);
   });
 
   test('chunks that cannot be handed over count for the neighbourhood that does not take them', () => {
-    const [beside] = look(
+    const [beside] = congestionIn(
       reportOf('a', '00', { leftovers: [{ neighborhood: '1', chunks: 7 }] }),
       reportOf('b', '80', { radius: 1, full: true }),
     );
@@ -102,7 +102,7 @@ describe('congested neighbourhoods of a cluster', () => {
   });
 
   test('a network of one neighbourhood is described as all addresses', () => {
-    const [all] = look(reportOf('a', '00', { radius: 0, full: true, missing: '1' }));
+    const [all] = congestionIn(reportOf('a', '00', { radius: 0, full: true, missing: '1' }));
     expect(all?.text).toBe(
       'neighbourhood (all addresses): a is full (9,000 of 9,000 chunks); add a node whose overlay starts with 1, or raise reserve-capacity',
     );

@@ -25,8 +25,8 @@ export type { Dialect, DialectName } from './client/dialect.ts';
 export { ClientError, type ClientErrorClass, type ClientErrorFields } from './client/errors.ts';
 export type { FeedContent, FeedsClient, SocClient, SocContent } from './client/feeds.ts';
 export type { GranteeList, GranteesClient } from './client/grantees.ts';
-export type { Answer, Body } from './client/http.ts';
-export type { MessagesClient, Received, SendOptions, Subscription } from './client/messages.ts';
+export type { Body, HttpResponse } from './client/http.ts';
+export type { MessagesClient, ReceivedMessage, SendOptions, Subscription } from './client/messages.ts';
 export type {
   ChequebookClient,
   RedistributionClient,
@@ -69,7 +69,7 @@ export type {
 } from './conformance/row.ts';
 export type { WireFlags as WireConformanceOptions } from './conformance/wire/conformance.ts';
 export type { Effect, Fault, FaultRequest } from './faults/fault.ts';
-export type { Faults, Names } from './faults/faults.ts';
+export type { Faults, NodeNames } from './faults/faults.ts';
 export type { LinkInput } from './faults/links/link.ts';
 export type { FlavourName, NodeMode } from './flavours/flavour.ts';
 export type { NodeOptionsInput } from './flavours/node-options.gen.ts';

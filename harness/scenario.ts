@@ -21,9 +21,9 @@ export { allAtMost } from './base/all-at-most.ts';
 export { messageOf } from './base/errors.ts';
 export { formatMs, grouped, plural } from './base/format.ts';
 export { readTree, type TreeFile, tarOf } from './base/tree.ts';
-export { type Probe, pause, type Seen, until, type WaitOptions } from './base/wait.ts';
+export { type Probe, type ProbeResult, pause, until, type WaitOptions } from './base/wait.ts';
 export { type Books, type ChainBooks, type LinkGap, linkGaps, violations } from './books/books.ts';
-export type { BookKeeper } from './books/node-books.ts';
+export type { AccountedNode } from './books/node-books.ts';
 export { readBooks } from './books/read-books.ts';
 export { type BatchRequest, buyBatch } from './cluster/purchase.ts';
 export type {
@@ -45,13 +45,13 @@ export {
   type SiteDocuments,
   type StoredAs,
 } from './ledger/content.ts';
-export type { Holder, Ledger, LedgerEntry, LedgerVerdict } from './ledger/ledger.ts';
-export { type Placement, PlacementWatch, ranked, type Storer } from './ledger/placement.ts';
+export type { ChunkHolder, Ledger, LedgerEntry, LedgerVerdict } from './ledger/ledger.ts';
+export { type Placement, PlacementWatch, rankStorers, type Storer } from './ledger/placement.ts';
 export type {
   FeedsConfig,
-  Reads,
+  ReadPattern,
+  SizeDistribution,
   SizeRange,
-  Sizes,
   StoredObject,
   TargetNode,
   UploadRecord,
@@ -79,7 +79,7 @@ export type {
   PreparedLoad,
 } from './load/plan.ts';
 export { loadContent, prepareLoad, type SignedUpdate, signUpdates } from './load/prepare.ts';
-export { findScript, type Script, type ScriptFacts } from './load/scripts.ts';
+export { findScript, type LoadScript, type LoadScriptFacts } from './load/scripts.ts';
 export type {
   Comparison as ThresholdComparison,
   Figure as ThresholdFigure,
@@ -89,12 +89,12 @@ export type {
 export { expectedUpload, LEDGER_KINDS } from './load/uploads.ts';
 export type { LatencySummary, PercentileName } from './metrics/distribution.ts';
 export type {
-  Measured,
-  Mistake,
+  FailedOperation,
   OperationKey,
   OperationSummary,
   Recorder,
   SlowOperation,
+  TimedOperation,
 } from './metrics/recorder.ts';
 export type { OperationTimeline } from './metrics/timeline.ts';
 export { batchAmount, readDefinitionFile } from './plan/definition.ts';
@@ -113,9 +113,17 @@ export {
   type SeededRandom,
   type StepProgress,
 } from './run/scenario.ts';
-export { type ConductorDeps, conduct, type Progress } from './schedule/conductor.ts';
-export { type Dice, DRAWN_FAULTS, type DrawBounds, drawFaults, LINK_WORDS } from './schedule/draw.ts';
+export { parseScheduleDocument } from './schedule/document.ts';
 export {
+  DRAWN_FAULTS,
+  type DrawBounds,
+  drawFaults,
+  LINK_WORDS,
+  type RandomIntegers,
+} from './schedule/draw.ts';
+export { type Progress, runSchedule, type ScheduleDeps } from './schedule/run-schedule.ts';
+export {
+  type FaultTrigger,
   type Milestone,
   type OperationKeys,
   readSchedule,
@@ -123,13 +131,11 @@ export {
   type ScheduledFault,
   type ScheduledOperation,
   type ScheduledUpload,
-  type When,
   writeSchedule,
 } from './schedule/schedule.ts';
-export { parseWritten } from './schedule/written.ts';
-export { type Congested, congestionOf } from './status/congestion.ts';
+export { type CongestedNeighbourhood, congestionOf } from './status/congestion.ts';
 export { nodeCounts } from './tampered/control.ts';
 export { BEHAVIOUR_NAMES } from './tampered/names.ts';
-export { type Counts, type Tampered, tamperedOf } from './tampered/settings.ts';
+export { type Counts, type TamperSettings, tamperedOf } from './tampered/settings.ts';
 export { explainLosses } from './trace/losses.ts';
 export type { TracedNode } from './trace/witnesses.ts';

@@ -156,8 +156,8 @@ function open(person: Person, letter: Letter, signal: AbortSignal): Promise<Uint
 async function reads(context: Context, person: Person, letter: Letter): Promise<void> {
   const { name } = person.node;
   const what = `${name} reads ${letter.reference.slice(0, 8)}`;
-  const look = async (signal: AbortSignal) => difference(await open(person, letter, signal), letter.data);
-  const work = () => inTime(what, look, { timeoutMs: SEEN_WITHIN_MS, signal: context.signal });
+  const probe = async (signal: AbortSignal) => difference(await open(person, letter, signal), letter.data);
+  const work = () => inTime(what, probe, { timeoutMs: SEEN_WITHIN_MS, signal: context.signal });
   const missing = await context.measure({ operation: 'read', node: name }, work, () => letter.data.length);
   const expected = `${letter.data.length} bytes`;
   context.expect(what, missing === undefined, { observed: missing ?? 'equal bytes', expected });

@@ -124,7 +124,7 @@ function evicted(context: Context, chunks: readonly string[]): Promise<void> {
     const { cluster, signal } = context;
     const full = storers(cluster.nodes);
     let left = 0;
-    const look = async (aborted: AbortSignal) => {
+    const probe = async (aborted: AbortSignal) => {
       const has = await Promise.all(
         full.flatMap((node) => chunks.map((chunk) => node.chunks.has(chunk, aborted))),
       );
@@ -132,7 +132,7 @@ function evicted(context: Context, chunks: readonly string[]): Promise<void> {
       if (left > 0) await cluster.chain.mine(MINED_AT_ONCE);
       return left === 0 ? undefined : `${left} are still there`;
     };
-    const missing = await inTime('expired chunks are gone', look, { timeoutMs: EVICTED_WITHIN_MS, signal });
+    const missing = await inTime('expired chunks are gone', probe, { timeoutMs: EVICTED_WITHIN_MS, signal });
     context.expect('chunks of an expired batch leave the reserves', missing === undefined, {
       observed: missing ?? `${chunks.length} gone everywhere`,
       expected: `gone within ${EVICTED_WITHIN_MS / 1000} s`,

@@ -63,19 +63,19 @@ function replace(
     await chain.mine(BRANCH_BLOCKS);
     const height = await chain.height(signal);
     let isOnChain = false;
-    const look = async (aborted: AbortSignal) => {
+    const probe = async (aborted: AbortSignal) => {
       // Asked again each time: the node sends its purchase again, which a later block may take.
       isOnChain = (await chain.batch(stays)) !== undefined;
-      const said = await Promise.all(
+      const views = await Promise.all(
         nodes.map(async (node) => {
           const { block } = await node.client.chainState(aborted);
           const ids = (await node.stamps.network(aborted)).map(({ batchID }) => batchID).toSorted();
           return { node, block, ids };
         }),
       );
-      const behind = said.find(({ block }) => block < height);
+      const behind = views.find(({ block }) => block < height);
       if (behind !== undefined) return `${behind.node.name} has read block ${behind.block} of ${height}`;
-      const [first, ...others] = said;
+      const [first, ...others] = views;
       const apart = others.find(({ ids }) => ids.join() !== first?.ids.join());
       if (apart !== undefined) return `${apart.node.name} and ${first?.node.name} tell different batches`;
       const isTold = first?.ids.includes(stays) === true;
@@ -83,7 +83,7 @@ function replace(
         return `the nodes ${isTold ? 'tell' : 'do not tell'} batch ${stays.slice(0, 8)}, which is ${isOnChain ? '' : 'not '}on the chain`;
       return undefined;
     };
-    const missing = await inTime('all nodes agree', look, { timeoutMs: AGREED_WITHIN_MS, signal });
+    const missing = await inTime('all nodes agree', probe, { timeoutMs: AGREED_WITHIN_MS, signal });
     context.expect(
       `all nodes list the batches of the chain after ${depth} blocks were replaced`,
       missing === undefined,

@@ -97,7 +97,7 @@ function completes(
 function caughtUp(context: Context, nodes: readonly ClusterNode[]): Promise<void> {
   return context.step('catch up', async () => {
     const height = await context.cluster.chain.height(context.signal);
-    const look = async (signal: AbortSignal) => {
+    const probe = async (signal: AbortSignal) => {
       const blocks = await Promise.all(
         nodes.map(async (node) => (await node.client.chainState(signal)).block),
       );
@@ -107,7 +107,7 @@ function caughtUp(context: Context, nodes: readonly ClusterNode[]): Promise<void
         : `${behind.map(({ name }) => name).join(', ')} behind block ${height}`;
     };
     const limits = { timeoutMs: CAUGHT_UP_WITHIN_MS, signal: context.signal };
-    const missing = await inTime('all nodes have caught up', look, limits);
+    const missing = await inTime('all nodes have caught up', probe, limits);
     context.expect('every node catches up with the chain', missing === undefined, {
       observed: missing ?? `block ${height}`,
       expected: `block ${height} within ${CAUGHT_UP_WITHIN_MS / 1000} s`,

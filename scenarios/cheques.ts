@@ -12,7 +12,7 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 /** Polling a node every few milliseconds would influence what is measured. */
-const LOOK_PAUSE_MS = 20;
+const POLL_PAUSE_MS = 20;
 /** A cheque appears sooner or later; how soon is a separate condition. */
 const FIRST_DEADLINE_MS = 60_000;
 
@@ -57,7 +57,7 @@ function provoke(context: Context, issuer: ClusterNode): Promise<void> {
       async (signal) => {
         const now = await sentBy(issuer, signal);
         if (now > already) return { done: performance.now() - startedAt };
-        await new Promise((resolve) => setTimeout(resolve, LOOK_PAUSE_MS));
+        await new Promise((resolve) => setTimeout(resolve, POLL_PAUSE_MS));
         return { missing: `${issuer.name} has sent cheques over ${now} token units` };
       },
       { timeoutMs: FIRST_DEADLINE_MS, signal: context.signal },

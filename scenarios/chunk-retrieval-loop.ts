@@ -83,11 +83,11 @@ async function upload(
   const work = () => node.chunks.upload(data, { batch: batchOf(node), tag: uid, signal });
   await context.measure({ operation: 'upload chunk', node: node.name }, work, () => data.length);
   counts.uploaded++;
-  const look = async (aborted: AbortSignal) => {
+  const probe = async (aborted: AbortSignal) => {
     const { split, seen, synced } = await node.tags.get(uid, aborted);
     return split > 0 && split - seen <= synced ? undefined : `${synced} of ${split - seen} synced`;
   };
-  const missing = await inTime('the chunk is synced', look, { timeoutMs: SYNCED_WITHIN_MS, signal });
+  const missing = await inTime('the chunk is synced', probe, { timeoutMs: SYNCED_WITHIN_MS, signal });
   if (missing !== undefined) return missing;
   counts.synced++;
   await context.ledger.add({

@@ -120,7 +120,7 @@ function join(context: Context, node: ClusterNode, files: readonly File[]): Prom
     );
     context.figure({ name: 'connected after', of: node.name, value: readyMs, unit: 'ms' });
     const chunks = files.flatMap((file) => file.chunks);
-    const look = async (aborted: AbortSignal) => {
+    const probe = async (aborted: AbortSignal) => {
       const full = storers(cluster.nodes);
       for (const chunk of chunks) {
         const { nodes } = await neighbourhoodOf(chunk, full, aborted);
@@ -129,7 +129,7 @@ function join(context: Context, node: ClusterNode, files: readonly File[]): Prom
       }
       return undefined;
     };
-    const missing = await inTime('it has its chunks', look, { timeoutMs: given['sync-within'], signal });
+    const missing = await inTime('it has its chunks', probe, { timeoutMs: given['sync-within'], signal });
     context.expect(`${node.name} gets the chunks of its neighbourhood`, missing === undefined, {
       observed: missing ?? `all of ${chunks.length} that are its own`,
       expected: `within ${given['sync-within']} ms`,

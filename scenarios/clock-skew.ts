@@ -89,11 +89,11 @@ function recovered(
 ): Promise<void> {
   return context.step(`recovery from ${skew}`, async () => {
     const [reader] = others;
-    const dice = context.random(`recovery ${skew}`);
+    const random = context.random(`recovery ${skew}`);
     const startedAt = performance.now();
     for (const node of skewed) {
-      const look = async (signal: AbortSignal) => {
-        const { data, address } = freshChunk(dice);
+      const probe = async (signal: AbortSignal) => {
+        const { data, address } = freshChunk(random);
         const requestedAtMs = Date.now();
         try {
           await node.chunks.upload(data, { batch: batchOf(node), signal });
@@ -107,7 +107,7 @@ function recovered(
         return undefined;
       };
       const timeoutMs = context.parameters['recovers-within'];
-      const missing = await inTime('it uploads again', look, { timeoutMs, signal: context.signal });
+      const missing = await inTime('it uploads again', probe, { timeoutMs, signal: context.signal });
       context.expect(`skew ${skew}: ${node.name} recovers once its clock is right`, missing === undefined, {
         observed: missing ?? 'uploads, and others read it',
         expected: `uploads that others read within ${timeoutMs / 1000} s`,

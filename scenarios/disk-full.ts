@@ -37,14 +37,14 @@ export default defineScenario({
     const others = workingNodes(cluster.nodes).filter((other) => other !== node);
     await beside(context, { nodes: () => others }, async (traffic) => {
       for (const when of ['while it runs', 'at its start'] as const) {
-        let since = await node.said.end();
+        let since = await node.output.end();
         const from = Date.now();
         const { id } = await cluster.faults.begin({ kind: 'disk-full', node: node.name });
         if (when === 'at its start') {
           // The node starts again when the kill is healed.
           const kill = await cluster.faults.begin({ kind: 'kill', node: node.name });
           // What it logs from its start on.
-          since = await node.said.end();
+          since = await node.output.end();
           await cluster.faults.heal(kill.id);
         }
         await refuses(context, node, when);
@@ -76,8 +76,8 @@ async function upload(
 
 function stored(context: Context, node: ClusterNode): Promise<readonly FreshChunk[]> {
   return context.step('store', async () => {
-    const dice = context.random('stored');
-    const chunks = Array.from({ length: context.parameters.chunks }, () => freshChunk(dice));
+    const random = context.random('stored');
+    const chunks = Array.from({ length: context.parameters.chunks }, () => freshChunk(random));
     for (const chunk of chunks) await upload(context, node, chunk, context.signal);
     return chunks;
   });
@@ -85,13 +85,13 @@ function stored(context: Context, node: ClusterNode): Promise<readonly FreshChun
 
 function refuses(context: Context, node: ClusterNode, when: string): Promise<void> {
   return context.step(`full ${when}`, async () => {
-    const dice = context.random(`refused ${when}`);
+    const random = context.random(`refused ${when}`);
     const answers: string[] = [];
     for (let attempt = 0; attempt < context.parameters.attempts; attempt++) {
       try {
         // Deferred, so that the node itself must keep it.
         const options = { batch: batchOf(node), deferred: true, signal: context.signal };
-        await node.bytes.upload(freshChunk(dice).data, options);
+        await node.bytes.upload(freshChunk(random).data, options);
         answers.push('stored');
       } catch (error) {
         if (!(error instanceof ClientError)) throw error;
@@ -156,10 +156,10 @@ async function saysSo(
 
 function resumes(context: Context, node: ClusterNode, when: string): Promise<void> {
   return context.step(`space again ${when}`, async () => {
-    const dice = context.random(`resumes ${when}`);
-    const look = async (signal: AbortSignal) => {
+    const random = context.random(`resumes ${when}`);
+    const probe = async (signal: AbortSignal) => {
       try {
-        await upload(context, node, freshChunk(dice), signal);
+        await upload(context, node, freshChunk(random), signal);
         return undefined;
       } catch (error) {
         if (!(error instanceof ClientError)) throw error;
@@ -167,7 +167,7 @@ function resumes(context: Context, node: ClusterNode, when: string): Promise<voi
       }
     };
     const timeoutMs = context.parameters['resumes-within'];
-    const missing = await inTime('it stores again', look, { timeoutMs, signal: context.signal });
+    const missing = await inTime('it stores again', probe, { timeoutMs, signal: context.signal });
     context.expect(`full ${when}: it stores again by itself once there is space`, missing === undefined, {
       observed: missing ?? 'stores',
       expected: `stores within ${timeoutMs / 1000} s`,

@@ -50,7 +50,7 @@ export default defineScenario({
         await context.step('look up', async (progress) => {
           const readers = otherNodes(context.cluster.nodes, writer);
           progress.detail(`on ${plural(readers.length, 'node')}`);
-          await Promise.all(readers.map((reader) => look(context, reader, feed, BigInt(index), data)));
+          await Promise.all(readers.map((reader) => readUpdate(context, reader, feed, BigInt(index), data)));
         });
       }
     }
@@ -85,7 +85,7 @@ async function update(
   });
 }
 
-async function look(
+async function readUpdate(
   context: Context,
   reader: ClusterNode,
   { version, owner, topic, root }: Feed,

@@ -93,7 +93,7 @@ function settled(
   return context.step('let go', async (progress) => {
     let radii: number[] = [];
     let released = 0;
-    const look = async (signal: AbortSignal) => {
+    const probe = async (signal: AbortSignal) => {
       const states = await Promise.all(full.map((node) => node.client.status(signal)));
       radii = states.map(({ storageRadius }) => storageRadius);
       if (Math.max(...radii) === 0) return 'every storage radius is 0';
@@ -111,7 +111,7 @@ function settled(
       return released > 0 ? undefined : 'no node has let go of a chunk';
     };
     const limits = { timeoutMs: context.parameters.within, signal: context.signal };
-    const missing = await inTime('the reserves have settled', look, limits);
+    const missing = await inTime('the reserves have settled', probe, limits);
     context.expect('the storage radius grows when the reserves are full', Math.max(...radii) > 0, {
       observed: radii.join(', '),
       expected: 'above 0',

@@ -100,11 +100,11 @@ async function run(context: Context, { uploader, listener, batches, order }: Run
     await context.measure({ operation: 'upload payload', node: uploader.name }, work, () => text.length);
   };
   const hear = (expected: readonly string[]) => {
-    const look = async () => {
+    const probe = async () => {
       const missing = expected.filter((text) => !subscription.texts.includes(text));
       return missing.length === 0 ? undefined : `missing: ${missing.join(', ')}`;
     };
-    const work = () => inTime('all are heard', look, { timeoutMs: RECEIVE_TIMEOUT_MS, signal });
+    const work = () => inTime('all are heard', probe, { timeoutMs: RECEIVE_TIMEOUT_MS, signal });
     return context.measure(
       { operation: 'deliver payloads', node: listener.name },
       work,

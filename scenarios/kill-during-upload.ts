@@ -139,12 +139,12 @@ async function conclude(
 ): Promise<void> {
   if (answered === undefined) return;
   if (mode === 'deferred') {
-    const look = async (signal: AbortSignal) => {
+    const probe = async (signal: AbortSignal) => {
       const { split, seen, synced } = await node.tags.get(answered.tag ?? 0, signal);
       return split > 0 && seen + synced === split ? undefined : `${seen + synced} of ${split} chunks synced`;
     };
     const limits = { timeoutMs: SYNCED_WITHIN_MS, signal: context.signal };
-    const missing = await inTime('the upload is synced', look, limits);
+    const missing = await inTime('the upload is synced', probe, limits);
     context.expect(`${name}: an acknowledged upload is synced after the kill`, missing === undefined, {
       observed: missing ?? 'every chunk synced',
       expected: 'synced + seen = split',

@@ -60,7 +60,7 @@ function replicated(context: Context, chunks: readonly string[]): Promise<void> 
   return context.step('replicated', async (progress) => {
     const full = storers(context.cluster.nodes);
     let thin = [...chunks];
-    const look = async (signal: AbortSignal) => {
+    const probe = async (signal: AbortSignal) => {
       const still: string[] = [];
       await atMost(
         AT_ONCE,
@@ -74,7 +74,7 @@ function replicated(context: Context, chunks: readonly string[]): Promise<void> 
       progress.progress(chunks.length - thin.length, chunks.length, 'chunks');
       return thin.length === 0 ? undefined : `${thin.length} chunks`;
     };
-    await inTime('all are replicated', look, {
+    await inTime('all are replicated', probe, {
       timeoutMs: context.parameters.within,
       signal: context.signal,
     });

@@ -34,7 +34,7 @@ export default defineScenario({
     const failures: string[] = [];
     for (let round = 0; round < rounds; round++) {
       if (round > 0) await sleep(pause, undefined, { signal: context.signal });
-      for (const reference of references) failures.push(...(await look(context, reference, round)));
+      for (const reference of references) failures.push(...(await download(context, reference, round)));
     }
     const total = rounds * references.length;
     const least = context.parameters['min-availability'];
@@ -48,7 +48,7 @@ export default defineScenario({
 });
 
 /** @returns why it could not be downloaded, or nothing */
-function look(context: Context, reference: string, round: number): Promise<string[]> {
+function download(context: Context, reference: string, round: number): Promise<string[]> {
   return context.step('download', async (progress) => {
     const { signal, parameters: given } = context;
     const random = context.random(`reader of ${reference}, round ${round}`);

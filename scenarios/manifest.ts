@@ -202,7 +202,7 @@ function servedWrong(
   { path, data }: TreeFile,
 ): Promise<string | undefined> {
   const key = { operation: 'download path', node: reader.name };
-  const look = async (signal: AbortSignal) => {
+  const probe = async (signal: AbortSignal) => {
     const work = () => reader.files.download(root, path, { cache: false, signal });
     try {
       return difference(await context.measure(key, work, ({ length }) => length), data);
@@ -212,7 +212,7 @@ function servedWrong(
     }
   };
   const what = `${reader.name} serves '${path}' of ${root}, ${data.length} bytes`;
-  return inTime(what, look, { timeoutMs: SERVED_WITHIN_MS, signal: context.signal });
+  return inTime(what, probe, { timeoutMs: SERVED_WITHIN_MS, signal: context.signal });
 }
 
 /** With an error document the answer is a success: the website itself says that there is no such page. */

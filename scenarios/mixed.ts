@@ -74,7 +74,7 @@ export default defineScenario({
     const sides = [sideOf(context, 'svc'), sideOf(context, 'bee')] as const;
     const { nodes } = context.cluster;
     const logEnds = new Map(
-      await Promise.all(nodes.map(async (node) => [node, await node.said.end()] as const)),
+      await Promise.all(nodes.map(async (node) => [node, await node.output.end()] as const)),
     );
     const pieces: Piece[] = [];
     for (const size of context.parameters.sizes) pieces.push(...(await uploadData(context, sides, size)));
@@ -87,7 +87,7 @@ export default defineScenario({
     for (const [payers, payees] of [sides, sides.toReversed()] as [Side, Side][])
       await cashAcross(context, payers, payees);
     await checkBooks(context);
-    await lookForRefusals(context, logEnds);
+    await checkRefusals(context, logEnds);
     await verifyLedger(context);
   },
 });
@@ -241,7 +241,7 @@ async function findCopies(context: Context): Promise<void> {
   const full = cluster.nodes.filter((node) => node.running && node.mode === 'full');
   await context.step('placement', async (progress) => {
     const watch = new PlacementWatch(sampleOf(context), full);
-    const seen = await until('chunks are not where they belong', (aborted) => watch.look(aborted), {
+    const seen = await until('chunks are not where they belong', (aborted) => watch.probe(aborted), {
       timeoutMs: PLACEMENT_TIMEOUT_MS,
       signal,
     }).catch((error: unknown) => error as Error);
@@ -302,7 +302,7 @@ async function cashAcross(context: Context, payers: Side, payees: Side): Promise
   }
 }
 
-async function lookForRefusals(
+async function checkRefusals(
   context: Context,
   logEnds: ReadonlyMap<ClusterNode, LogPosition>,
 ): Promise<void> {

@@ -32,12 +32,12 @@ export default defineScenario({
     const there = () => nodes.filter((node) => !away.has(node));
     let kills = 0;
     await beside(context, { nodes: there }, async (traffic) => {
-      const dice = context.random('kills');
+      const random = context.random('kills');
       const returns: Promise<void>[] = [];
       const endsAt = performance.now() + given.duration;
       while (performance.now() < endsAt) {
         if (away.size < most) {
-          const node = there()[dice.below(there().length)] as ClusterNode;
+          const node = there()[random.below(there().length)] as ClusterNode;
           away.add(node);
           kills++;
           returns.push(

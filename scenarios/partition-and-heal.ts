@@ -110,7 +110,7 @@ function whole(context: Context): Promise<void> {
   return context.step('heal', async (progress) => {
     const { cluster, signal, parameters: given } = context;
     const startedAt = performance.now();
-    const look = async (aborted: AbortSignal) => {
+    const probe = async (aborted: AbortSignal) => {
       const nodes = storers(cluster.nodes);
       for (const node of nodes) {
         const peers = new Set((await node.client.peers(aborted)).map(({ address }) => address));
@@ -120,7 +120,7 @@ function whole(context: Context): Promise<void> {
       }
       return undefined;
     };
-    const missing = await inTime('all links are there', look, { timeoutMs: given['deadline-heal'], signal });
+    const missing = await inTime('all links are there', probe, { timeoutMs: given['deadline-heal'], signal });
     context.expect('every node finds the others again', missing === undefined, {
       observed: missing ?? 'all links',
       expected: `all links within ${given['deadline-heal'] / 1000} s`,
@@ -147,11 +147,11 @@ function placed(context: Context): Promise<void> {
       ledger.entries.flatMap(({ chunks }) => chunks),
       storers(cluster.nodes),
     );
-    const look = async (aborted: AbortSignal) => {
-      const seen = await watch.look(aborted);
+    const probe = async (aborted: AbortSignal) => {
+      const seen = await watch.probe(aborted);
       return 'missing' in seen ? seen.missing : undefined;
     };
-    const missing = await inTime('every chunk is in place', look, { timeoutMs: PLACED_WITHIN_MS, signal });
+    const missing = await inTime('every chunk is in place', probe, { timeoutMs: PLACED_WITHIN_MS, signal });
     context.expect('every chunk is on every node of its neighbourhood', missing === undefined, {
       observed: missing ?? 'all',
       expected: `all within ${PLACED_WITHIN_MS / 1000} s`,

@@ -61,7 +61,7 @@ async function rejoined(
   others: readonly ClusterNode[],
 ): Promise<void> {
   await context.step('rejoin', async (progress) => {
-    const look = async (signal: AbortSignal) => {
+    const probe = async (signal: AbortSignal) => {
       const peers = new Set((await victim.client.peers(signal)).map(({ address }) => address));
       const missing = others.filter(({ mode, overlay }) => mode === 'full' && !peers.has(overlay));
       return missing.length === 0
@@ -69,7 +69,7 @@ async function rejoined(
         : `not connected to ${missing.map(({ name }) => name).join(', ')}`;
     };
     const { signal } = context;
-    const missing = await inTime('it takes part again', look, { timeoutMs: REJOINS_WITHIN_MS, signal });
+    const missing = await inTime('it takes part again', probe, { timeoutMs: REJOINS_WITHIN_MS, signal });
     context.expect(`${victim.name} rejoins the network`, missing === undefined, {
       observed: missing ?? 'connected to all',
       expected: `connected to all within ${REJOINS_WITHIN_MS / 1000} s`,

@@ -109,10 +109,10 @@ async function expectHeard(
   subscription: Subscription,
   text: string,
 ): Promise<void> {
-  const look = async () =>
+  const probe = async () =>
     subscription.texts.includes(text) ? undefined : `${subscription.received.length} others came`;
   const what = `${node.name} hears ${JSON.stringify(text.slice(0, 24))}`;
-  const work = () => inTime(what, look, { timeoutMs: RECEIVE_TIMEOUT_MS, signal: context.signal });
+  const work = () => inTime(what, probe, { timeoutMs: RECEIVE_TIMEOUT_MS, signal: context.signal });
   const key = { operation: 'deliver message', node: node.name };
   const missing = await context.measure(key, work, () => text.length);
   context.expect(what, missing === undefined, { observed: missing ?? 'heard', expected: 'heard' });

@@ -65,12 +65,12 @@ function replicate(
     const { closest } = await neighbourhoodOf(address, full, signal);
     const neighbours = await neighboursOf(closest, address, full, signal);
     if (neighbours.length === 0) return [];
-    const look = async (aborted: AbortSignal) => {
+    const probe = async (aborted: AbortSignal) => {
       const holders = await holdersOf(address, neighbours, aborted);
       const lacking = neighbours.filter((one) => !holders.includes(one));
       return lacking.length === 0 ? undefined : `${lacking.map(({ name }) => name).join(', ')} lack it`;
     };
-    const missing = await inTime('all neighbours have it', look, { timeoutMs: PULLED_WITHIN_MS, signal });
+    const missing = await inTime('all neighbours have it', probe, { timeoutMs: PULLED_WITHIN_MS, signal });
     context.expect(`every neighbour of ${closest.name} has chunk ${short}`, missing === undefined, {
       observed: missing ?? 'all',
       expected: neighbours.map(({ name }) => name).join(', '),

@@ -62,10 +62,10 @@ function push(context: Context, node: ClusterNode, chunk: FreshChunk): Promise<v
     const others = nodes.filter((other) => other !== closest && other !== node);
     if (context.parameters.mode === 'default' || others.length === 0) return;
     const { retries, 'retry-delay': delay } = context.parameters;
-    const look = async (aborted: AbortSignal) =>
+    const probe = async (aborted: AbortSignal) =>
       (await holdersOf(address, others, aborted)).length > 0 ? undefined : 'none has it';
     const timeoutMs = Math.max(1, retries * delay);
-    const missing = await inTime('another node has it', look, { timeoutMs, signal });
+    const missing = await inTime('another node has it', probe, { timeoutMs, signal });
     context.expect(`chunk ${short} is on another node of its neighbourhood`, missing === undefined, {
       observed: missing ?? 'found',
       expected: `one of ${others.map(({ name }) => name).join(', ')}`,
@@ -101,9 +101,9 @@ async function upload(context: Context, node: ClusterNode, { data, address }: Fr
 
 async function onClosest(context: Context, closest: ClusterNode, address: string): Promise<boolean> {
   const { retries, 'retry-delay': delay } = context.parameters;
-  for (let look = 1; look <= retries; look++) {
+  for (let attempt = 1; attempt <= retries; attempt++) {
     if (await closest.chunks.has(address, context.signal)) return true;
-    if (look < retries) await sleep(delay, undefined, { signal: context.signal });
+    if (attempt < retries) await sleep(delay, undefined, { signal: context.signal });
   }
   return false;
 }

@@ -10,7 +10,7 @@ import {
   atMost,
   batchAmount,
   buyBatch,
-  type Congested,
+  type CongestedNeighbourhood,
   congestionOf,
   defineScenario,
   expectBytes,
@@ -409,7 +409,11 @@ async function failureOf(context: Context, node: ClusterNode, file: File): Promi
 }
 
 /** An upload that is not synced waits for a neighbourhood that reports why. */
-function checkSynced(context: Context, { synced, stuck }: Settled, congestion: readonly Congested[]): void {
+function checkSynced(
+  context: Context,
+  { synced, stuck }: Settled,
+  congestion: readonly CongestedNeighbourhood[],
+): void {
   const waiting = congestion.reduce((sum, one) => sum + one.waiting, 0);
   for (const { neighbourhood, waiting: value } of congestion.filter((one) => one.waiting > 0)) {
     context.figure({ name: 'without a place', of: `neighbourhood ${neighbourhood}`, value, unit: 'chunks' });

@@ -168,12 +168,12 @@ function replace(context: Context, node: ClusterNode, { owner, chunk }: Owned): 
     const readers = workingNodes(context.cluster.nodes);
     for (const reader of readers) {
       progress.detail(reader.name);
-      const look = async (signal: AbortSignal) => {
+      const probe = async (signal: AbortSignal) => {
         const seen = await reader.soc.download(toHex(owner.address), id, { cache: false, signal });
         return difference(seen.data, payload);
       };
       const what = `${reader.name} serves the newer content`;
-      const work = () => inTime(what, look, { timeoutMs: REPLACED_WITHIN_MS, signal: context.signal });
+      const work = () => inTime(what, probe, { timeoutMs: REPLACED_WITHIN_MS, signal: context.signal });
       const key = { operation: 'replace soc', node: reader.name };
       const missing = await context.measure(key, work, () => payload.length);
       context.expect(what, missing === undefined, { observed: missing ?? 'newer', expected: 'newer' });

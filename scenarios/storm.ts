@@ -4,17 +4,17 @@
  */
 import {
   type Books,
-  conduct,
   defineScenario,
   drawFaults,
   effectText,
   hadEffect,
   LINK_WORDS,
   linkGaps,
-  parseWritten,
+  parseScheduleDocument,
   plural,
   readDefinitionFile,
   readSchedule,
+  runSchedule,
   type Schedule,
   writeSchedule,
 } from 'svcnet/scenario';
@@ -77,7 +77,7 @@ async function scheduleOf(context: StormContext, path: string): Promise<Schedule
   if (!/\.ya?ml$/.test(path)) return readSchedule(path);
   const input = await readDefinitionFile(path, 'schedule');
   const nodes = workingNodes(context.cluster.nodes).map(({ name }) => name);
-  return parseWritten(input, { source: path, nodes, dice: context.random('faults') });
+  return parseScheduleDocument(input, { source: path, nodes, random: context.random('faults') });
 }
 
 /** The ends of a link count the same, except for what was under way when one of them died. */
@@ -114,7 +114,7 @@ function rage(context: StormContext, given: Schedule | undefined): Promise<Storm
     const operations = given?.operations ?? [];
     try {
       const work = operations.length === 0 ? load.drawn(plannedKills(faults)) : load.scheduled(operations);
-      const conducted = conduct(
+      const faultsDone = runSchedule(
         faults,
         {
           faults: cluster.faults,
@@ -125,7 +125,7 @@ function rage(context: StormContext, given: Schedule | undefined): Promise<Storm
         over,
       );
       // A failure of either ends the other.
-      const both = [work, conducted].map((one) =>
+      const both = [work, faultsDone].map((one) =>
         one.catch((error: unknown) => {
           failed.abort();
           throw error;

@@ -77,7 +77,7 @@ function followTag(context: Context, node: ClusterNode): Promise<Stored> {
     const { reference } = await context.measure(key, work, () => data.length);
     let last = await node.tags.get(uid, signal);
     const falls: string[] = [];
-    const look = async (aborted: AbortSignal) => {
+    const probe = async (aborted: AbortSignal) => {
       const seen = await node.tags.get(uid, aborted);
       for (const counter of COUNTERS)
         if (seen[counter] < last[counter]) falls.push(`${counter} ${last[counter]} → ${seen[counter]}`);
@@ -85,7 +85,7 @@ function followTag(context: Context, node: ClusterNode): Promise<Stored> {
       progress.progress(seen.synced + seen.seen, seen.split, 'chunks');
       return isComplete(seen) ? undefined : written(seen);
     };
-    const missing = await inTime('every chunk is synced', look, { timeoutMs: SYNCED_WITHIN_MS, signal });
+    const missing = await inTime('every chunk is synced', probe, { timeoutMs: SYNCED_WITHIN_MS, signal });
     context.expect('every chunk is synced or was seen before in the end', missing === undefined, {
       observed: missing ?? written(last),
       expected: 'synced + seen = split',
@@ -210,12 +210,12 @@ function streamUnderTag(context: Context, node: ClusterNode): Promise<void> {
     const chunks = chunksNamed(context, 'tagged chunks');
     const { uid } = await node.tags.create(context.signal);
     await stream(context, node, { chunks, tag: uid });
-    const look = async (signal: AbortSignal) => {
+    const probe = async (signal: AbortSignal) => {
       const seen = await node.tags.get(uid, signal);
       return seen.split === chunks.length && isComplete(seen) ? undefined : written(seen);
     };
     const options = { timeoutMs: SYNCED_WITHIN_MS, signal: context.signal };
-    const missing = await inTime('the tag of the stream is complete', look, options);
+    const missing = await inTime('the tag of the stream is complete', probe, options);
     context.expect('the tag of a stream counts its chunks', missing === undefined, {
       observed: missing ?? chunks.length,
       expected: chunks.length,
@@ -296,10 +296,10 @@ function bringBack(context: Context, keeper: ClusterNode, { reference, data }: S
     const key = { operation: 'upload again', node: keeper.name };
     const work = () => keeper.stewardship.reupload(reference, { batch: batchOf(keeper), signal });
     await context.measure(key, work, () => data.length);
-    const look = async (aborted: AbortSignal) =>
+    const probe = async (aborted: AbortSignal) =>
       (await keeper.stewardship.isRetrievable(reference, aborted)) ? undefined : 'not retrievable';
     const options = { timeoutMs: SYNCED_WITHIN_MS, signal };
-    const missing = await inTime('the network has the content', look, options);
+    const missing = await inTime('the network has the content', probe, options);
     context.expect('content that was uploaded again is retrievable', missing === undefined, {
       observed: missing ?? 'retrievable',
       expected: 'retrievable',

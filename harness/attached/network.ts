@@ -39,22 +39,22 @@ interface Found {
  * @param source names the file in messages @throws HarnessError `NETWORK_INVALID` with one line per mistake
  */
 export async function findNetwork(file: NetworkFile, source: string, signal?: AbortSignal): Promise<Network> {
-  const looks = await allAtMost(
+  const probed = await allAtMost(
     NODES_AT_ONCE,
     file.nodes.map((node, index) => async () => ({
       node,
       at: `nodes[${index}]`,
-      look: await probeNode(node, signal),
+      probe: await probeNode(node, signal),
     })),
   );
-  const found = looks.flatMap(({ node, at, look }): Found[] =>
-    'mistake' in look ? [] : [{ node, at, seen: look }],
+  const found = probed.flatMap(({ node, at, probe }): Found[] =>
+    'mistake' in probe ? [] : [{ node, at, seen: probe }],
   );
   const chain = await chainOf(file, found);
   const record = 'record' in chain ? chain.record : undefined;
   const mistakes = [
-    ...looks.flatMap(({ node, at, look }) =>
-      'mistake' in look ? [`${at}: ${node.name} at ${node.api}: ${look.mistake}`] : [],
+    ...probed.flatMap(({ node, at, probe }) =>
+      'mistake' in probe ? [`${at}: ${node.name} at ${node.api}: ${probe.mistake}`] : [],
     ),
     ...twins(found),
     ...chain.mistakes,

@@ -67,14 +67,14 @@ export async function probeNode(
       return { mistake: 'answers, but is not a storage node: GET /node returns no mode' };
     await using client = new NodeClient({ node: name, api, debug, dialect: DIALECTS[dialect], ...source });
     if (debug !== api) await answers(debug, signal);
-    return await lookWith(client, dialect, signal);
+    return await probeWith(client, dialect, signal);
   } catch (error) {
     if (interruption?.aborted === true) throw error;
     return { mistake: limit.aborted ? `did not answer within ${ANSWER_LIMIT_MS / 1000} s` : inWords(error) };
   }
 }
 
-async function lookWith(client: NodeClient, dialect: DialectName, signal: AbortSignal): Promise<ProbedNode> {
+async function probeWith(client: NodeClient, dialect: DialectName, signal: AbortSignal): Promise<ProbedNode> {
   const [{ mode }, addresses, peers, chain] = await Promise.all([
     client.node(signal),
     client.addresses(signal),

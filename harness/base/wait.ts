@@ -14,9 +14,9 @@ const LONGEST_PAUSE_MS = 200;
 const GROWTH = 1.3;
 
 /** Checks the awaited condition. */
-export type Probe<T> = (signal: AbortSignal) => Promise<Seen<T>>;
+export type Probe<T> = (signal: AbortSignal) => Promise<ProbeResult<T>>;
 /** Either the value, or what is missing, in words that name the node, peer or batch. */
-export type Seen<T> = { readonly done: T } | { readonly missing: string };
+export type ProbeResult<T> = { readonly done: T } | { readonly missing: string };
 
 /** How long to wait. */
 export interface WaitOptions {
@@ -69,9 +69,12 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** A request that fails counts as not seen yet: its message becomes what is missing. */
-export async function orMissing<T>(prefix: string, look: () => Promise<Seen<T>>): Promise<Seen<T>> {
+export async function orMissing<T>(
+  prefix: string,
+  probe: () => Promise<ProbeResult<T>>,
+): Promise<ProbeResult<T>> {
   try {
-    return await look();
+    return await probe();
   } catch (error) {
     return { missing: `${prefix}: ${messageOf(error)}` };
   }

@@ -1,5 +1,5 @@
 /** Reads what nodes count about each other, and waits until both ends of each link count the same. */
-import { orMissing, type Seen } from '../base/wait.ts';
+import { orMissing, type ProbeResult } from '../base/wait.ts';
 import { ClientError } from '../client/errors.ts';
 import type { NodeClient } from '../client/node-client.ts';
 import { type Link, linkViolations, type NodeBooks } from './books.ts';
@@ -8,7 +8,7 @@ import { type Link, linkViolations, type NodeBooks } from './books.ts';
 const LINKS_SHOWN = 3;
 
 /** A node of a cluster, as far as its books need it. */
-export interface BookKeeper {
+export interface AccountedNode {
   readonly name: string;
   /** 64 lower-case hex digits. */
   readonly overlay: string;
@@ -22,10 +22,10 @@ export interface BookKeeper {
 }
 
 /** Nodes are read one after another, so they may differ while something is under way. */
-export async function lookAtLinks(
-  nodes: readonly BookKeeper[],
+export async function probeLinks(
+  nodes: readonly AccountedNode[],
   signal: AbortSignal,
-): Promise<Seen<readonly NodeBooks[]>> {
+): Promise<ProbeResult<readonly NodeBooks[]>> {
   const books: NodeBooks[] = [];
   for (const node of nodes.filter(({ running }) => running)) {
     const seen = await orMissing(node.name, async () => ({ done: await readNodeBooks(node, signal) }));
@@ -38,7 +38,7 @@ export async function lookAtLinks(
   return { missing: `${wrong.slice(0, LINKS_SHOWN).join('; ')}${more}` };
 }
 
-export async function readNodeBooks(node: BookKeeper, signal?: AbortSignal): Promise<NodeBooks> {
+export async function readNodeBooks(node: AccountedNode, signal?: AbortSignal): Promise<NodeBooks> {
   const { client } = node;
   const [balances, accounts, byTime, byCheques, chequebook, peers] = await Promise.all([
     client.balances(signal),

@@ -7,7 +7,7 @@ import type { Chain } from '../chain/chain.ts';
 import { plainHex, prefixed } from '../client/json.ts';
 import { spareAccounts } from '../plan/seed.ts';
 import type { Books, ChainBooks, ChequebookBooks } from './books.ts';
-import { type BookKeeper, readNodeBooks } from './node-books.ts';
+import { type AccountedNode, readNodeBooks } from './node-books.ts';
 
 /** Word of `stakes(address)` with what the contract owes to the owner. */
 const POTENTIAL_STAKE = 2;
@@ -18,7 +18,7 @@ const POTENTIAL_STAKE = 2;
  */
 export async function readBooks(
   cluster: {
-    readonly nodes: readonly BookKeeper[];
+    readonly nodes: readonly AccountedNode[];
     readonly chain: Chain;
     readonly seed: bigint | undefined;
   },

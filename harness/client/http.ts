@@ -34,7 +34,7 @@ export interface RequestOptions {
 }
 
 /** An answer whose status is no error. Its body can be read once. */
-export interface Answer {
+export interface HttpResponse {
   /** HTTP status. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -72,7 +72,7 @@ export class HttpClient implements AsyncDisposable {
   }
 
   /** @throws ClientError for every status of 400 and above, and for every failure of the transport */
-  async request(options: RequestOptions): Promise<Answer> {
+  async request(options: RequestOptions): Promise<HttpResponse> {
     const answer = await this.attempt(options);
     if (answer.status < 400) return answer;
     const { message, reasons } = errorBody(await answer.text());
@@ -85,7 +85,7 @@ export class HttpClient implements AsyncDisposable {
   }
 
   /** The same, with every status as an answer. */
-  async attempt(options: RequestOptions): Promise<Answer> {
+  async attempt(options: RequestOptions): Promise<HttpResponse> {
     const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
     expectTimeout('timeoutMs', timeoutMs);
     const headers = { ...this.authorization(), ...options.headers };
@@ -115,7 +115,7 @@ export class HttpClient implements AsyncDisposable {
     await this.close();
   }
 
-  #answer(response: Dispatcher.ResponseData, options: RequestOptions): Answer {
+  #answer(response: Dispatcher.ResponseData, options: RequestOptions): HttpResponse {
     const whole = async <T>(read: () => Promise<T>): Promise<T> => {
       try {
         return await read();
@@ -162,7 +162,7 @@ export class HttpClient implements AsyncDisposable {
 }
 
 /** Reads the body of an answer whose status says all: a connection with an unread body is not reused. */
-export async function settled(answer: Promise<Answer>): Promise<Answer> {
+export async function settled(answer: Promise<HttpResponse>): Promise<HttpResponse> {
   const received = await answer;
   await received.bytes();
   return received;

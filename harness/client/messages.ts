@@ -20,7 +20,7 @@ export interface SendOptions {
 }
 
 /** A message that a node delivered; `atMs`: milliseconds since the epoch. */
-export interface Received {
+export interface ReceivedMessage {
   readonly payload: Uint8Array;
   /** Unix milliseconds. */
   readonly atMs: number;
@@ -29,7 +29,7 @@ export interface Received {
 /** An open WebSocket that a node sends messages to. */
 export class Subscription implements Disposable {
   /** Oldest first. */
-  readonly received: Received[] = [];
+  readonly received: ReceivedMessage[] = [];
   readonly #socket: WebSocket;
   #closed: number | undefined;
 

@@ -11,7 +11,14 @@ import {
 import { streamChunks } from './chunk-stream.ts';
 import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
-import { type Answer, type Body, expectBody, type HttpClient, type RequestOptions, settled } from './http.ts';
+import {
+  type Body,
+  expectBody,
+  type HttpClient,
+  type HttpResponse,
+  type RequestOptions,
+  settled,
+} from './http.ts';
 import type { DownloadOptions, OpenedFile, Uploaded, UploadOptions } from './types.ts';
 
 /** A transfer's default limit: a gigabyte at ten megabytes per second, with room. */
@@ -184,7 +191,7 @@ export class BytesClient {
     where: string,
     reference: string,
     options: DownloadOptions & { range?: { from: number; to: number } },
-  ): Promise<Answer> {
+  ): Promise<HttpResponse> {
     expectHex(`${where}: reference`, reference, DIGITS.reference);
     expectRange(where, options.range);
     return this.#http.request(downloadRequest(this.#dialect, `/bytes/${reference}`, options));
@@ -348,7 +355,7 @@ export class FilesClient {
     where: string,
     { reference, path }: { reference: string; path: string },
     options: DownloadOptions,
-  ): Promise<Answer> {
+  ): Promise<HttpResponse> {
     expectHex(`${where}: reference`, reference, DIGITS.reference);
     expectText(`${where}: path`, path);
     const encoded = path.split('/').map(encodeURIComponent).join('/');

@@ -16,7 +16,7 @@ import { cannotWrite, HarnessError, throwIfInterrupted } from '../base/errors.ts
 import { suggestion } from '../base/format.ts';
 import { until, type WaitOptions } from '../base/wait.ts';
 import type { NodeBooks } from '../books/books.ts';
-import { lookAtLinks } from '../books/node-books.ts';
+import { probeLinks } from '../books/node-books.ts';
 import { Chain } from '../chain/chain.ts';
 import type { Tag, Uploaded } from '../client/types.ts';
 import { Faults } from '../faults/faults.ts';
@@ -32,13 +32,13 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import {
   findOwner,
   findTags,
-  lookAtBatch,
-  lookAtBatches,
-  lookAtForeignBatch,
-  lookAtMesh,
-  lookAtNetwork,
-  lookAtTag,
   type Mesh,
+  probeBatch,
+  probeBatches,
+  probeForeignBatch,
+  probeMesh,
+  probeNetwork,
+  probeTag,
   type TagTarget,
   unlistedPeers,
 } from '../nodes/conditions.ts';
@@ -119,7 +119,7 @@ export interface WaitLimits {
 /** Options of `cluster.synced`. */
 export interface SyncedLimits extends WaitLimits {
   /**
-   * Called at every look with how many chunks have reached their neighbourhood, and how many the upload has.
+   * Called at every poll with how many chunks have reached their neighbourhood, and how many the upload has.
    */
   readonly onProgress?: (synced: number, split: number) => void;
 }
@@ -353,7 +353,7 @@ export class Cluster implements AsyncDisposable {
   meshed(limits: WaitLimits = {}): Promise<Mesh> {
     return until(
       'the nodes are not meshed',
-      (signal) => (this.driver === 'attached' ? lookAtNetwork : lookAtMesh)(this.nodes, signal),
+      (signal) => (this.driver === 'attached' ? probeNetwork : probeMesh)(this.nodes, signal),
       this.#limits(limits, meshTimeoutFor(this.nodes)),
     );
   }
@@ -373,7 +373,7 @@ export class Cluster implements AsyncDisposable {
     const options = this.#limits(limits, USABLE_TIMEOUT_MS + USABLE_BLOCKS_MAX * this.chain.blockTimeMs);
     if (batch === undefined) {
       const own = this.batches.filter(({ node }) => this.node(node).running);
-      await until('not every batch is usable', (signal) => lookAtBatches(own, this.nodes, signal), options);
+      await until('not every batch is usable', (signal) => probeBatches(own, this.nodes, signal), options);
       return;
     }
     expectHex('usable: batch', batch, DIGITS.hash);
@@ -384,8 +384,8 @@ export class Cluster implements AsyncDisposable {
       'the batch is not usable',
       (signal) =>
         'block' in owner
-          ? lookAtForeignBatch({ id, block: owner.block }, this.nodes, signal)
-          : lookAtBatch(id, owner, this.nodes, signal),
+          ? probeForeignBatch({ id, block: owner.block }, this.nodes, signal)
+          : probeBatch(id, owner, this.nodes, signal),
       options,
     );
   }
@@ -402,7 +402,7 @@ export class Cluster implements AsyncDisposable {
   ): Promise<Tag | undefined> {
     const options = this.#limits(limits, SYNCED_TIMEOUT_MS);
     const isSynced = (tag: TagTarget) =>
-      until('the upload is not synced', (signal) => lookAtTag(tag, signal, onProgress), options);
+      until('the upload is not synced', (signal) => probeTag(tag, signal, onProgress), options);
     if (typeof target === 'object' && target !== null) {
       expectWhole('synced: tag', target.tag, { min: 0 });
       const tag: TagTarget = { node: this.node(target.node), tag: target.tag };
@@ -425,7 +425,7 @@ export class Cluster implements AsyncDisposable {
   settled(limits: WaitLimits = {}): Promise<readonly NodeBooks[]> {
     return until(
       'the nodes have not settled',
-      (signal) => lookAtLinks(this.nodes, signal),
+      (signal) => probeLinks(this.nodes, signal),
       this.#limits(limits, SETTLED_TIMEOUT_MS),
     );
   }
@@ -509,7 +509,7 @@ export class Cluster implements AsyncDisposable {
       });
     }
     const log = () => clusterFolder(this.#stateDir, this.name).log(part);
-    return node?.said ?? this.#driver.logs({ name: part, log: log() });
+    return node?.output ?? this.#driver.logs({ name: part, log: log() });
   }
 
   /** Brings logs that are kept elsewhere into its folder. */

@@ -27,7 +27,7 @@ import { clusterFolder, findCluster, readRecord } from '../state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export const DEFAULT_PORTS: Readonly<Record<ServerName, number>> = { prometheus: 9090, grafana: 3000 };
-const LOOK_PAUSE_MS = 500;
+const CHECK_PAUSE_MS = 500;
 /** As long as nodes may take to stop when the whole cluster ends. */
 const END_PAUSE_MS = 3000;
 /** Value of the label `run` for the testbed's metrics about nodes outside runs. Sorts after the names of runs. */
@@ -259,7 +259,7 @@ async function follow(
       if (current !== written && isThere()) {
         writeFileSync(join(dashboardsFolder(cluster.folder), NODE_TARGETS), (written = current));
       }
-      await sleep(LOOK_PAUSE_MS, undefined, { signal });
+      await sleep(CHECK_PAUSE_MS, undefined, { signal });
     } catch (error) {
       if (!signal.aborted) throw error;
     }

@@ -16,12 +16,12 @@ export interface LogsFlags extends ClusterFlags {
 /** @param part name of a node, or `chain` */
 export async function logs(part: string, flags: LogsFlags, context: CommandContext): Promise<void> {
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const said = cluster.logOf(part);
+  const log = cluster.logOf(part);
   await cluster.detach();
-  const last = await said.tail(flags.lines);
+  const last = await log.tail(flags.lines);
   if (context.json && flags.follow !== true) {
     context.out(
-      `${JSON.stringify({ name: cluster.name, node: part, log: said.where, lines: last.map(logValue) }, null, 2)}\n`,
+      `${JSON.stringify({ name: cluster.name, node: part, log: log.where, lines: last.map(logValue) }, null, 2)}\n`,
     );
     return;
   }
@@ -29,9 +29,9 @@ export async function logs(part: string, flags: LogsFlags, context: CommandConte
   const show = (line: string) =>
     context.out(`${context.json ? JSON.stringify(logValue(line)) : forPeople(line, context).join('\n')}\n`);
   for (const line of last) show(line);
-  if (last.length === 0 && !context.json) context.note(`  ${part} has logged nothing yet: ${said.where}\n`);
+  if (last.length === 0 && !context.json) context.note(`  ${part} has logged nothing yet: ${log.where}\n`);
   if (flags.follow !== true) return;
-  for await (const line of said.follow(context.signal)) show(line);
+  for await (const line of log.follow(context.signal)) show(line);
 }
 
 /**

@@ -50,9 +50,9 @@ export async function metrics(
       which === undefined ? cluster.nodes.filter(({ running }) => running) : [cluster.node(which)];
     const stopped = nodes.find(({ running }) => !running);
     if (stopped !== undefined || nodes.length === 0) throw notRunning(cluster.name, stopped);
-    const first = await lookAt(nodes, context.signal);
+    const first = await readAll(nodes, context.signal);
     if (flags.rate !== undefined) await sleep(flags.rate, undefined, { signal: context.signal });
-    const last = flags.rate === undefined ? first : await lookAt(nodes, context.signal);
+    const last = flags.rate === undefined ? first : await readAll(nodes, context.signal);
     throwIfInterrupted(context.signal);
     if (last.snapshots.length === 0) throw nobodyAnswered(last.silent);
     const seconds = (last.atMs - first.atMs) / 1000;
@@ -77,7 +77,7 @@ export async function metrics(
   }
 }
 
-async function lookAt(nodes: readonly ClusterNode[], interruption: AbortSignal): Promise<SnapshotRound> {
+async function readAll(nodes: readonly ClusterNode[], interruption: AbortSignal): Promise<SnapshotRound> {
   const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
   const silent: Record<string, string> = {};
   const snapshots = await allAtMost(

@@ -22,7 +22,7 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
   const cluster = await Cluster.attach(flags.name, { stateDir });
   try {
     if (flags.watch === undefined) {
-      const document = await look(cluster, context.signal);
+      const document = await readStatus(cluster, context.signal);
       const faults = await cluster.faults.list();
       const lines = [...pageLines(statusPage(document, context)), ...activeFaults(faults)];
       answer(context, { ...document, faults }, lines);
@@ -35,7 +35,7 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
   }
 }
 
-async function look(cluster: Cluster, signal: AbortSignal): Promise<StatusDocument> {
+async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<StatusDocument> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
   const [height, nodes] = await Promise.all([
     cluster.chain.rpc === '' ? { value: null } : replyOf(cluster.chain.height(limit)),
@@ -71,7 +71,7 @@ async function watch(cluster: Cluster, watching: Watching, context: CommandConte
   using view = json || context.terminal === undefined ? blocks(context) : drawn(context, context.terminal);
   while (!signal.aborted) {
     try {
-      const document = await look(cluster, signal);
+      const document = await readStatus(cluster, signal);
       // A cluster that is being removed looks as if its nodes had crashed.
       if (!watching.isThere()) throw goneError(cluster.name);
       view.show(document);

@@ -51,8 +51,8 @@ function tableOf(columns: readonly Column[]): string[] {
 /** `12 of 12`; a dash when nothing could be checked. */
 function share(rows: readonly RowResult[]): string {
   const { passed, failed, error } = totalsOf(rows);
-  const looked = passed + failed + error;
-  return looked === 0 ? '–' : `${passed} of ${looked}`;
+  const graded = passed + failed + error;
+  return graded === 0 ? '–' : `${passed} of ${graded}`;
 }
 
 function redRows(columns: readonly Column[]): string[] {

@@ -10,7 +10,7 @@ import { checkPortsFree } from '../machine/ports.ts';
 /** Below the nodes' ports; repeated in `node/health.sh`. */
 const HEALTH_PORT = 1632;
 /** Shorter than a health check may take. */
-const LOOK_MS = 3000;
+const CHECK_TIMEOUT_MS = 3000;
 
 export interface Health {
   /** Call when the start is complete. */
@@ -25,7 +25,7 @@ export async function serveHealth(): Promise<Health> {
   async function problem(): Promise<string | undefined> {
     if (cluster === undefined) return 'the network is starting';
     try {
-      await lookAt(cluster);
+      await checkCluster(cluster);
       return undefined;
     } catch (error) {
       return messageOf(error);
@@ -53,7 +53,7 @@ export async function serveHealth(): Promise<Health> {
 }
 
 /** @throws when a node or the chain does not answer */
-async function lookAt({ nodes, chain }: Cluster): Promise<void> {
-  const signal = AbortSignal.timeout(LOOK_MS);
+async function checkCluster({ nodes, chain }: Cluster): Promise<void> {
+  const signal = AbortSignal.timeout(CHECK_TIMEOUT_MS);
   await Promise.all([chain.height(signal), ...nodes.map(({ client }) => client.readiness(signal))]);
 }

@@ -12,7 +12,7 @@ import { findProgram, SERVERS, type ServerName } from './programs.ts';
 import { endServer, type RunningServer } from './running.ts';
 
 const READY_WITHIN_MS = 60_000;
-const LOOK_LIMIT_MS = 2000;
+const REQUEST_TIMEOUT_MS = 2000;
 const LOG_LINES_SHOWN = 10;
 const READINESS: Readonly<Record<ServerName, string>> = { prometheus: '/-/ready', grafana: '/api/health' };
 
@@ -116,7 +116,7 @@ export async function isRunning({ process, container }: RunningServer): Promise<
 
 async function unreadiness(url: string, signal: AbortSignal): Promise<string | undefined> {
   try {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(LOOK_LIMIT_MS)]);
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
     const { ok, status } = await fetch(url, { signal: limit });
     return ok ? undefined : `${url} answers with ${status}`;
   } catch (error) {

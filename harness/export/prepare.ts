@@ -51,7 +51,7 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
       dataDir: (node) => join(folder, node),
     },
   );
-  const said = `${network.nodes.length} nodes in ${folder}, seed ${seed}`;
+  const summary = `${network.nodes.length} nodes in ${folder}, seed ${seed}`;
   // Accounts and batches are part of the chain's options, so the seed is covered.
   const described = [VERSION, network.chain, ...network.nodes.map(({ config }) => config)].join('\n');
   const preparedFile = join(folder, 'prepared');
@@ -62,7 +62,7 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   writeDashboards(folder, network);
   if (known) {
     await forgetPeers(network.nodes.map(({ name }) => join(folder, name)));
-    return `goes on with ${said}`;
+    return `goes on with ${summary}`;
   }
   write(join(folder, 'chain.json'), network.chain);
   for (const { name, config, keys } of network.nodes) {
@@ -72,7 +72,7 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   write(join(folder, 'env'), envText(network));
   // Written last: an interrupted preparation is redone.
   write(preparedFile, described);
-  return `prepared ${said}`;
+  return `prepared ${summary}`;
 }
 
 /** For containers with other users, which must not read the keys beside it. */

@@ -15,7 +15,7 @@ export type FaultLayer = (typeof FAULT_LAYERS)[number];
 export type Effect = Readonly<Record<string, number>>;
 
 /** The cluster that faults are done to. */
-export interface FaultGround {
+export interface FaultContext {
   readonly name: string;
   /** Folder of logs, keys and data. */
   readonly folder: string;
@@ -31,7 +31,7 @@ export interface FaultGround {
 }
 
 /** What `begin` of a fault receives. */
-export interface Beginning {
+export interface FaultStart {
   /**
    * Aborts when the beginning must stop half-way: `begin` then throws, and `end` undoes what `hold` recorded.
    */
@@ -60,7 +60,7 @@ export interface FaultKind<R = unknown> {
   /** How `svcnet fault` asks for it. Default: one argument, the node. */
   readonly fields?: readonly FaultField[];
   /** What it cannot do on this cluster, in words; undefined: it can do everything. */
-  note?(ground: FaultGround): string | undefined;
+  note?(context: FaultContext): string | undefined;
   /** Over as soon as it has begun, such as a reorganisation. */
   readonly momentary?: true;
   /** What it does: `kills node-3`. */
@@ -68,11 +68,11 @@ export interface FaultKind<R = unknown> {
   /** Names of the nodes that it affects; `chain` when it affects the chain. */
   targets(request: R): readonly string[];
   /** @returns what the other methods need, as JSON @throws HarnessError */
-  begin(ground: FaultGround, request: R, beginning: Beginning): Promise<Handle>;
+  begin(context: FaultContext, request: R, start: FaultStart): Promise<Handle>;
   /** So far; called for the last time after `end`. */
-  effect(ground: FaultGround, handle: Handle): Promise<Effect>;
+  effect(context: FaultContext, handle: Handle): Promise<Effect>;
   /** Undoes it, even in a cluster with half of its nodes dead. */
-  end(ground: FaultGround, handle: Handle): Promise<void>;
+  end(context: FaultContext, handle: Handle): Promise<void>;
   /** What `end` cannot undo, such as `the data of node-2 is gone`; undefined: nothing. */
   stays?(handle: Handle): string | undefined;
 }

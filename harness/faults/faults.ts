@@ -6,7 +6,7 @@ import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { lacksProxy, lacksTampering } from '../places/driver.ts';
 import { type ActiveFault, ActiveFaults } from './active.ts';
-import type { Beginning, Effect, Fault, FaultGround, FaultKind, FaultRequest } from './fault.ts';
+import type { Effect, Fault, FaultContext, FaultKind, FaultRequest, FaultStart } from './fault.ts';
 import { LINK, type LinkInput } from './links/link.ts';
 import { ISOLATE, PARTITION } from './links/partition.ts';
 import { FAULT_KINDS } from './table.ts';
@@ -18,7 +18,7 @@ const BEGIN_WAIT_MS = 10_000;
 
 /** The faults of a cluster: `cluster.faults`. */
 export class Faults {
-  readonly #ground: FaultGround;
+  readonly #context: FaultContext;
   readonly #active: ActiveFaults;
   readonly #kinds: readonly FaultKind[];
   #history: readonly Fault[] = [];
@@ -26,9 +26,9 @@ export class Faults {
   readonly #ending = new Map<string, Promise<Fault>>();
 
   /** @param kinds default: all kinds @internal */
-  constructor(ground: FaultGround, kinds: readonly FaultKind[] = FAULT_KINDS) {
-    this.#ground = ground;
-    this.#active = new ActiveFaults(ground.folder);
+  constructor(context: FaultContext, kinds: readonly FaultKind[] = FAULT_KINDS) {
+    this.#context = context;
+    this.#active = new ActiveFaults(context.folder);
     this.#kinds = kinds;
   }
 
@@ -67,9 +67,9 @@ export class Faults {
     const { kind, asked } = this.#parse(request);
     const complete = { kind: kind.name, ...(asked as object) };
     const targets = kind.targets(asked);
-    for (const target of targets) if (target !== 'chain') this.#ground.node(target);
+    for (const target of targets) if (target !== 'chain') this.#context.node(target);
     this.#expectCapability(kind);
-    const note = kind.note?.(this.#ground);
+    const note = kind.note?.(this.#context);
     const about = {
       kind: kind.name,
       request: complete,
@@ -80,7 +80,7 @@ export class Faults {
     };
     const claimed = this.#active.claim(about);
     let active: ActiveFault = claimed;
-    const beginning: Beginning = {
+    const start: FaultStart = {
       signal,
       hold: (handle) => {
         active = { ...claimed, handle };
@@ -88,7 +88,7 @@ export class Faults {
       },
     };
     try {
-      beginning.hold(await kind.begin(this.#ground, asked, beginning));
+      start.hold(await kind.begin(this.#context, asked, start));
       if (kind.momentary !== true) given.signal?.throwIfAborted();
     } catch (error) {
       throw await this.#givenUp(kind, active, signal.aborted ? interrupted(signal) : error);
@@ -116,7 +116,7 @@ export class Faults {
     } catch (error) {
       this.#remember({ ...claimed, effect: await this.#effectOf(active) });
       const message = `${messageOf(why)}; ${active.id} (${active.text}) is not undone: ${messageOf(error)}`;
-      const hint = `Undo it with: svcnet heal ${active.id} --name ${this.#ground.name}`;
+      const hint = `Undo it with: svcnet heal ${active.id} --name ${this.#context.name}`;
       return new HarnessError(code, message, { cause: why, hint });
     }
     const stays = kind.stays?.(handle);
@@ -133,8 +133,8 @@ export class Faults {
    * @param from,to names of nodes, or `all` @param conditions durations in milliseconds or as text such as `200ms`
    * @throws HarnessError as `begin`
    */
-  link(from: Names, to: Names, conditions: LinkInput): Promise<Fault> {
-    return this.begin({ kind: LINK.name, from: listed(from), to: listed(to), ...conditions });
+  link(from: NodeNames, to: NodeNames, conditions: LinkInput): Promise<Fault> {
+    return this.begin({ kind: LINK.name, from: asList(from), to: asList(to), ...conditions });
   }
 
   /**
@@ -142,10 +142,10 @@ export class Faults {
    * connections stall
    */
   partition(
-    groups: readonly Names[],
+    groups: readonly NodeNames[],
     options: { oneWay?: true; mode?: 'drop' | 'reset' } = {},
   ): Promise<Fault> {
-    return this.begin({ kind: PARTITION.name, groups: groups.map(listed), ...options });
+    return this.begin({ kind: PARTITION.name, groups: groups.map(asList), ...options });
   }
 
   /** Separates a node from all others. @throws HarnessError `NODE_NOT_FOUND`, `FAULT_REFUSED` */
@@ -227,7 +227,7 @@ export class Faults {
 
   async #endOnce(active: ActiveFault): Promise<Fault> {
     const before = await this.#effectOf(active);
-    if (active.handle !== undefined) await this.#kind(active.kind).end(this.#ground, active.handle);
+    if (active.handle !== undefined) await this.#kind(active.kind).end(this.#context, active.handle);
     const effect = atLeast(before, await this.#effectOf(active));
     const fault = { ...withoutHandle(active), endAt: Date.now(), effect };
     this.#active.note({ event: 'end', ...fault });
@@ -244,7 +244,7 @@ export class Faults {
     const { kind, handle } = active;
     if (handle === undefined) return {};
     try {
-      return await this.#kind(kind).effect(this.#ground, handle);
+      return await this.#kind(kind).effect(this.#context, handle);
     } catch {
       return this.#history.find(isSame(active))?.effect ?? {};
     }
@@ -274,14 +274,14 @@ export class Faults {
   }
 
   #expectCapability({ name, capability }: FaultKind): void {
-    const { driver } = this.#ground;
+    const { driver } = this.#context;
     if (capability === undefined || driver.capabilities.has(capability)) return;
     if (lacksProxy(driver.name, capability)) {
-      const why = `fault ${name}: cluster '${this.#ground.name}' was started without link faults`;
+      const why = `fault ${name}: cluster '${this.#context.name}' was started without link faults`;
       throw new HarnessError('FAULT_REFUSED', why, { hint: 'Start one with them: svcnet up --link-faults' });
     }
     if (lacksTampering(driver.name, capability)) {
-      const why = `fault ${name}: cluster '${this.#ground.name}' was started without machine faults`;
+      const why = `fault ${name}: cluster '${this.#context.name}' was started without machine faults`;
       throw new HarnessError('FAULT_REFUSED', why, {
         hint: 'Start one with them: svcnet up --machine-faults',
       });
@@ -311,9 +311,9 @@ function mistakeText(
 }
 
 /** One name, or several. */
-export type Names = string | readonly string[];
+export type NodeNames = string | readonly string[];
 
-function listed(names: Names): readonly string[] {
+function asList(names: NodeNames): readonly string[] {
   return typeof names === 'string' ? [names] : names;
 }
 

@@ -127,8 +127,8 @@ function startHelp(binary: string): Promise<string> {
       { timeout: HELP_TIMEOUT_MS, maxBuffer: HELP_BYTES_MAX, encoding: 'utf8' },
       (error, stdout, stderr) => {
         // A program that is not a Bee may end with any status; its output decides.
-        const said = `${stdout}\n${stderr}`;
-        if (error === null || typeof error.code === 'number') resolve(said);
+        const output = `${stdout}\n${stderr}`;
+        if (error === null || typeof error.code === 'number') resolve(output);
         else reject(invalid(`${binary} cannot be run: ${howItFailed(error)}`, { cause: error }));
       },
     ).stdin?.end();

@@ -4,7 +4,7 @@ import type { Contracts } from '../chain/contracts.ts';
 import type { DialectName } from '../client/dialect.ts';
 import type { NodeClient } from '../client/node-client.ts';
 import type { Command } from '../machine/processes.ts';
-import type { Tampered } from '../tampered/settings.ts';
+import type { TamperSettings } from '../tampered/settings.ts';
 import type { Credit, Profile } from './profiles.ts';
 
 /** Flavours that keep to the rules and can be compared with each other. */
@@ -92,7 +92,7 @@ export interface NodePlan {
   readonly options: Readonly<Record<string, unknown>>;
   readonly dataDir: string;
   /** Its environment can fail, or it breaks rules; undefined: an honest node on a working machine. */
-  readonly tampered?: Tampered | undefined;
+  readonly tampered?: TamperSettings | undefined;
   /** Address of the chequebook that was deployed for it; undefined: it deploys its own, or needs none. */
   readonly chequebook?: string | undefined;
   readonly network: NetworkFacts;

@@ -33,7 +33,7 @@ export interface LedgerEntry {
 }
 
 /** A node as verification sees it. */
-export interface Holder {
+export interface ChunkHolder {
   readonly name: string;
   readonly overlay: string;
   /** Is the chunk in the node's local store? Never asks the network. */
@@ -90,7 +90,7 @@ export class Ledger {
    * needs one request a chunk. @param onProgress chunks checked, chunks in total
    */
   async verify(
-    holders: readonly Holder[],
+    holders: readonly ChunkHolder[],
     options: { signal: AbortSignal; onProgress?: (done: number, total: number) => void },
   ): Promise<LedgerVerdict> {
     const origins = [...this.#origins];
@@ -126,7 +126,11 @@ export class Ledger {
   }
 }
 
-async function someHas(holders: readonly Holder[], chunk: string, signal: AbortSignal): Promise<boolean> {
+async function someHas(
+  holders: readonly ChunkHolder[],
+  chunk: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   for (const holder of holders) {
     if (await holder.hasChunk(chunk, signal)) return true;
   }

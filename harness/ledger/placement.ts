@@ -6,7 +6,7 @@ import { closerTo, proximityOrder } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import { atMost } from '../../node/env/turns/at-most.ts';
 import { messageOf } from '../base/errors.ts';
-import type { Seen } from '../base/wait.ts';
+import type { ProbeResult } from '../base/wait.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 
 /** Chunks asked for at once; each is asked of all nodes. */
@@ -23,7 +23,7 @@ export interface Storer {
 }
 
 /** @returns the nodes, closest to the chunk first, each with whether it should hold it */
-export function ranked<S extends Storer>(
+export function rankStorers<S extends Storer>(
   chunk: Uint8Array,
   storers: readonly S[],
 ): { readonly storer: S; readonly proximityOrder: number; readonly belongs: boolean }[] {
@@ -44,7 +44,7 @@ export interface Placement {
   readonly lacking: readonly ClusterNode[];
 }
 
-/** Follows chunks to where they belong: every look asks only for those not yet in place. */
+/** Follows chunks to where they belong: every probe asks only for those not yet in place. */
 export class PlacementWatch {
   readonly #nodes: readonly { readonly node: ClusterNode; readonly overlay: Uint8Array }[];
   readonly #placed = new Map<string, Placement>();
@@ -61,7 +61,7 @@ export class PlacementWatch {
     return [...this.#placed.values()];
   }
 
-  async look(signal: AbortSignal): Promise<Seen<readonly Placement[]>> {
+  async probe(signal: AbortSignal): Promise<ProbeResult<readonly Placement[]>> {
     const astray: Placement[] = [];
     try {
       const radii = await this.#radii(signal);
@@ -97,7 +97,7 @@ export class PlacementWatch {
     signal: AbortSignal,
   ): Promise<Placement> {
     const storers = this.#nodes.map((one) => ({ ...one, radius: radii.get(one.node) ?? 0 }));
-    const byDistance = ranked(fromHex(chunk), storers);
+    const byDistance = rankStorers(fromHex(chunk), storers);
     const has = await Promise.all(byDistance.map(({ storer }) => storer.node.chunks.has(chunk, signal)));
     return {
       chunk,

@@ -83,8 +83,8 @@ async function statesOf(
   const driver = driverOf(stateDir, record, { stopWithParent: false });
   try {
     const parts = runRecords(stateDir, record.name).filter(({ name }) => isMeant(name));
-    const looks = await Promise.all(parts.map(({ handle }) => driver.observe(handle)));
-    return looks.map(({ state }) => state);
+    const observed = await Promise.all(parts.map(({ handle }) => driver.observe(handle)));
+    return observed.map(({ state }) => state);
   } finally {
     await driver.close();
   }

@@ -22,7 +22,7 @@ import { runK6 } from './k6/k6-run.ts';
 import { classOfFailure, recordOf, requestOf } from './k6/records.ts';
 import type { LoadOptions, LoadPlan, LoadProgress, LoadStep, LoadUpload } from './plan.ts';
 import { FEED_UPDATE_BYTES, prepareLoad, signUpdates } from './prepare.ts';
-import { findScript, type Script } from './scripts.ts';
+import { findScript, type LoadScript } from './scripts.ts';
 import { ownVerdicts, type SummaryMetric, statsOf, toK6, verdictOf } from './thresholds.ts';
 
 const PROGRESS_MS = 500;
@@ -181,7 +181,7 @@ function authorizationOf({ nodes }: Cluster): Record<string, string> {
 /** A user's script may have its own scenarios; k6 reports what it would run. */
 async function shapeOf(
   plan: LoadPlan,
-  script: Script,
+  script: LoadScript,
   { k6, paths, signal }: { k6: K6; folder: string; paths: Paths; signal: AbortSignal },
 ): Promise<Shape> {
   const planned = { ownMs: undefined, totalMs: plan.warmupMs + plan.durationMs };

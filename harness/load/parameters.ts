@@ -5,7 +5,7 @@ import { HarnessError } from '../base/errors.ts';
 import { type ParametersOf, parameter } from '../run/scenario.ts';
 import { LOAD_PROFILES, type LoadModel, type LoadPlan, type LoadProfile } from './plan.ts';
 import { parseReads } from './reads.ts';
-import { findScript, type Script } from './scripts.ts';
+import { findScript, type LoadScript } from './scripts.ts';
 import { parseSizes } from './sizes.ts';
 import { ERRORS_DEFAULT, parseRate, parseThreshold, type Threshold } from './thresholds.ts';
 
@@ -159,7 +159,7 @@ function atMost(flag: string, value: number, max: number): number {
 }
 
 /** Refuses parameters that the load does not use, as they would seem to have had an effect. */
-function refuseUnused({ name, facts, own }: Script, parameters: LoadParameters): void {
+function refuseUnused({ name, facts, own }: LoadScript, parameters: LoadParameters): void {
   if (own) return;
   const { shapes, reads, writes } = facts;
   const unused = [

@@ -4,7 +4,7 @@
  * last one has ended.
  */
 import type { OperationSummary, Recorder } from '../metrics/recorder.ts';
-import type { Reads, Sizes, StoredObject, TargetNode, UploadRecord } from './k6/config.ts';
+import type { ReadPattern, SizeDistribution, StoredObject, TargetNode, UploadRecord } from './k6/config.ts';
 import type { Threshold, ThresholdVerdict } from './thresholds.ts';
 
 export const LOAD_PROFILES = ['constant', 'ramp', 'spike', 'soak'] as const;
@@ -28,12 +28,12 @@ export interface LoadPlan {
   readonly durationMs: number;
   /** Before the measured part, at the initial rate or number of the profile; in no figure. */
   readonly warmupMs: number;
-  readonly sizes: Sizes;
+  readonly sizes: SizeDistribution;
   readonly mode: 'direct' | 'deferred';
   readonly encrypt: boolean;
   /** 0 to 4. */
   readonly redundancyLevel: number;
-  readonly reads: Reads;
+  readonly reads: ReadPattern;
   /** Things that are uploaded before the load begins, to be read by it; for scripts that read. */
   readonly objects: number;
   /** Share of reads in the operations of `mixed`, 0 to 1. */

@@ -1,11 +1,11 @@
 /** Which stored things a load reads: some much more often than others, or each as if for the first time. */
 import { HarnessError } from '../base/errors.ts';
-import type { Reads } from './k6/config.ts';
+import type { ReadPattern } from './k6/config.ts';
 
 const EXPONENT_MAX = 5;
 
 /** @throws HarnessError `USAGE` */
-export function parseReads(text: string): Reads {
+export function parseReads(text: string): ReadPattern {
   if (text === 'cold') return { kind: 'cold' };
   const [, exponent] = /^zipf:(\d+(?:\.\d+)?)$/.exec(text) ?? [];
   if (exponent !== undefined && Number(exponent) > 0 && Number(exponent) <= EXPONENT_MAX) {

@@ -7,7 +7,7 @@ import { suggestion } from '../base/format.ts';
 export const K6_FOLDER = resolve(import.meta.dirname, '../../scenarios/k6');
 
 /** What a k6 script does to the nodes. */
-export interface ScriptFacts {
+export interface LoadScriptFacts {
   /** One sentence, for people. */
   readonly about: string;
   /** Uploads content of sizes that the load chooses. */
@@ -48,25 +48,25 @@ export const SCRIPTS = {
     shapes: false,
     sends: true,
   },
-} as const satisfies Record<string, ScriptFacts>;
+} as const satisfies Record<string, LoadScriptFacts>;
 export type ScriptName = keyof typeof SCRIPTS;
 export const SCRIPT_NAMES = Object.keys(SCRIPTS) as ScriptName[];
 
 /** A script of a user may do anything. */
-const OWN: ScriptFacts = { about: 'a script of your own', writes: true, reads: true, shapes: true };
+const OWN: LoadScriptFacts = { about: 'a script of your own', writes: true, reads: true, shapes: true };
 
 /** A k6 script. */
-export interface Script {
+export interface LoadScript {
   /** As named in results. */
   readonly name: string;
   /** Of its file. */
   readonly path: string;
   readonly own: boolean;
-  readonly facts: ScriptFacts;
+  readonly facts: LoadScriptFacts;
 }
 
 /** @param given name, or path of a file @throws HarnessError `USAGE` */
-export function findScript(given: string): Script {
+export function findScript(given: string): LoadScript {
   const name = SCRIPT_NAMES.find((known) => known === given);
   if (name !== undefined) {
     return { name, path: join(K6_FOLDER, `${name}.js`), own: false, facts: SCRIPTS[name] };

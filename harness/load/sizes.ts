@@ -6,7 +6,7 @@
 
 import { parseSizeBytes } from '../../node/units.ts';
 import { HarnessError } from '../base/errors.ts';
-import type { SizeRange, Sizes } from './k6/config.ts';
+import type { SizeDistribution, SizeRange } from './k6/config.ts';
 
 /** Standard deviation of the logarithm: two thirds of all sizes lie between a third of the median and its triple. */
 const SIGMA_DEFAULT = 1;
@@ -19,7 +19,7 @@ const EXPECTED =
   "sizes such as '4KiB', '4KiB..1MiB', 'lognormal:64KiB', or several with weights: '4KiB*9,1MiB'";
 
 /** @throws HarnessError `USAGE` naming the invalid part */
-export function parseSizes(text: string): Sizes {
+export function parseSizes(text: string): SizeDistribution {
   const parts = text.split(',').map((part) => {
     const [, range = '', weight = '1'] = /^\s*([^*]*?)\s*(?:\*\s*(\S+))?\s*$/.exec(part) ?? [];
     if (!/^\d{1,6}$/.test(weight) || Number(weight) === 0) {
@@ -69,7 +69,7 @@ function sizesError(text: string, why: string): HarnessError {
 }
 
 /** Mean in bytes; for a lognormal distribution without its cut-off, so slightly too high. */
-export function meanSize({ parts }: Sizes): number {
+export function meanSize({ parts }: SizeDistribution): number {
   const total = parts.reduce((sum, { weight }) => sum + weight, 0);
   return parts.reduce((sum, { weight, of }) => sum + (weight / total) * meanOf(of), 0);
 }

@@ -43,7 +43,7 @@ export interface SlowOperation extends OperationKey {
 }
 
 /** An operation timed elsewhere. Times are ms since the epoch. */
-export interface Measured {
+export interface TimedOperation {
   readonly endMs: number;
   /** From the intended start, if known. */
   readonly latencyMs: number;
@@ -52,7 +52,7 @@ export interface Measured {
 }
 
 /** An operation that failed. */
-export interface Mistake {
+export interface FailedOperation {
   readonly endMs: number;
   readonly class: string;
   readonly message: string;
@@ -74,8 +74,8 @@ export interface Recorder {
    * @returns what `work` returned
    */
   measure<T>(key: OperationKey, work: () => Promise<T>, bytesOf: (result: T) => number): Promise<T>;
-  succeeded(key: OperationKey, measured: Measured): void;
-  failed(key: OperationKey, mistake: Mistake): void;
+  succeeded(key: OperationKey, timed: TimedOperation): void;
+  failed(key: OperationKey, failure: FailedOperation): void;
   summaries(): OperationSummary[];
   /** In the order in which the operations first occurred. */
   timelines(): OperationTimeline[];
@@ -113,9 +113,9 @@ export function createRecorder(
     series.lastEndMs = Math.max(series.lastEndMs, endMs);
   };
 
-  function succeeded(key: OperationKey, measured: Measured): void {
-    listener?.succeeded(key, measured);
-    const { endMs, latencyMs, bytes, subject } = measured;
+  function succeeded(key: OperationKey, timed: TimedOperation): void {
+    listener?.succeeded(key, timed);
+    const { endMs, latencyMs, bytes, subject } = timed;
     const series = seriesOf(key);
     series.latencies.add(latencyMs);
     series.bytes += bytes;
@@ -128,9 +128,9 @@ export function createRecorder(
     slowest = [...slowest, slow].toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_KEPT);
   }
 
-  function failed(key: OperationKey, mistake: Mistake): void {
-    listener?.failed(key, mistake);
-    const { endMs, class: kind, message } = mistake;
+  function failed(key: OperationKey, failure: FailedOperation): void {
+    listener?.failed(key, failure);
+    const { endMs, class: kind, message } = failure;
     const series = seriesOf(key);
     series.errors.set(kind, (series.errors.get(kind) ?? 0) + 1);
     obtain(series.examples, kind, () => message.slice(0, EXAMPLE_LENGTH_MAX));

@@ -3,7 +3,7 @@
  * `run`. A series without a source, such as the processor time of attached nodes, has no samples.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Mistake, OperationKey } from './recorder.ts';
+import type { FailedOperation, OperationKey } from './recorder.ts';
 
 /** `scenarios.md` 8.3: operations on files. */
 const FILE_SECONDS = [
@@ -105,7 +105,7 @@ export class TestbedMetrics {
     this.#m.bytes.inc({ op: operation }, bytes);
   }
 
-  failed({ operation }: OperationKey, { class: kind }: Pick<Mistake, 'class'>): void {
+  failed({ operation }: OperationKey, { class: kind }: Pick<FailedOperation, 'class'>): void {
     this.#m.operations.inc({ op: operation, result: 'error', class: kind });
   }
 

@@ -1,7 +1,7 @@
 /** One node of a cluster: its name and addresses, its client, and the operations on its process. */
 
 import { HarnessError } from '../base/errors.ts';
-import { type Seen, until } from '../base/wait.ts';
+import { type ProbeResult, until } from '../base/wait.ts';
 import { DIALECTS, type DialectName } from '../client/dialect.ts';
 import { NodeClient } from '../client/node-client.ts';
 import type { Uploaded } from '../client/types.ts';
@@ -304,7 +304,7 @@ export class ClusterNode {
   launch(): Promise<Handle> {
     return this.#change(async () => {
       if (this.#retired) throw this.#wrongState('start', 'the cluster is being stopped');
-      this.#launchedAt = await this.said.end();
+      this.#launchedAt = await this.output.end();
       const { handle } = await this.#deps.driver.start(this.#part());
       // A process without a record could never be found again.
       if (this.#retired || !this.#deps.exists()) {
@@ -400,25 +400,25 @@ export class ClusterNode {
     return (await this.#deps.driver.limitMemory?.(run.handle, bytes)) ?? 0;
   }
 
-  /** Its log, wherever it is. */
-  get said(): PartLog {
+  /** Its log, read from where `log` says it is. */
+  get output(): PartLog {
     return this.#deps.driver.logs(this);
   }
 
   /** The last lines of its log, oldest first. @param options.lines how many; default: 200 */
   logs(options: { lines?: number } = {}): Promise<string[]> {
-    return this.said.tail(options.lines ?? LOG_LINES_DEFAULT);
+    return this.output.tail(options.lines ?? LOG_LINES_DEFAULT);
   }
 
   /** Errors it has logged since the position `since` (`said.end()`); by default all. */
   async loggedErrors(since?: LogPosition): Promise<LogEntry[]> {
-    return (await this.said.since(since)).flatMap((line) => {
+    return (await this.output.since(since)).flatMap((line) => {
       const entry = logEntry(line);
       return entry?.level === 'error' ? [entry] : [];
     });
   }
 
-  async #readiness(signal: AbortSignal): Promise<Seen<true>> {
+  async #readiness(signal: AbortSignal): Promise<ProbeResult<true>> {
     const { state } = await this.observe();
     if (state === 'paused') return { missing: `${this.name} is paused` };
     if (state !== 'running') throw await this.#ended();
@@ -431,7 +431,7 @@ export class ClusterNode {
   }
 
   /** A node without others to join has nothing to wait for. */
-  async #participation(signal: AbortSignal): Promise<Seen<true>> {
+  async #participation(signal: AbortSignal): Promise<ProbeResult<true>> {
     const { state } = await this.observe();
     if (state === 'paused') return { missing: `${this.name} is paused` };
     if (state !== 'running') throw await this.#ended();
@@ -444,12 +444,12 @@ export class ClusterNode {
   }
 
   async #ended(): Promise<HarnessError> {
-    const unwritten = this.said.failure();
+    const unwritten = this.output.failure();
     if (unwritten !== undefined) return unwritten;
     const lines = await this.logs({ lines: LOG_LINES_SHOWN });
     const { exit } = this.#sight;
     const how = exit === undefined ? '' : ` (${exitText(exit)})`;
-    const latest = await this.said.since(this.#launchedAt);
+    const latest = await this.output.since(this.#launchedAt);
     const inUse = latest.some((line) => line.includes('address already in use'));
     return new HarnessError(
       inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED',

@@ -6,7 +6,7 @@ import { proximityOrder } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
-import { orMissing, type Seen } from '../base/wait.ts';
+import { orMissing, type ProbeResult } from '../base/wait.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Tag } from '../client/types.ts';
 import { isHonest } from '../flavours/flavour.ts';
@@ -43,20 +43,20 @@ export interface Mesh {
  * to serve. Clusters of up to nine full nodes are meshed when each is connected to every other. Where a
  * topology names the links, exactly these are expected. Dishonest nodes do not count.
  */
-export async function lookAtMesh(
+export async function probeMesh(
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<Mesh> & { readonly mesh: Mesh; readonly lacking?: string }> {
+): Promise<ProbeResult<Mesh> & { readonly mesh: Mesh; readonly lacking?: string }> {
   // Nodes that break the rules are refused sooner or later.
   const running = nodes.filter((node) => node.running && isHonest(node));
   const full = nodes.filter(({ mode }) => mode !== 'light').length;
   const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
-  const looks = await Promise.all(running.map((node) => linksOf(node, { running, wanted }, signal)));
+  const counts = await Promise.all(running.map((node) => linksOf(node, { running, wanted }, signal)));
   const mesh = {
-    links: looks.reduce((sum, look) => sum + look.links, 0),
-    expected: looks.reduce((sum, look) => sum + look.expected, 0),
+    links: counts.reduce((sum, count) => sum + count.links, 0),
+    expected: counts.reduce((sum, count) => sum + count.expected, 0),
   };
-  const missing = looks.find((look) => look.missing !== undefined)?.missing;
+  const missing = counts.find((count) => count.missing !== undefined)?.missing;
   if (missing !== undefined) {
     return { missing: `${mesh.links} of ${plural(mesh.expected, 'link')}, ${missing}`, mesh };
   }
@@ -68,7 +68,10 @@ export async function lookAtMesh(
  * In a network that svcnet did not start, the expected links are unknown: every running node must have a
  * peer, listed or not, and lack nothing it needs to serve. Links are counted between the listed nodes.
  */
-export async function lookAtNetwork(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<Seen<Mesh>> {
+export async function probeNetwork(
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<ProbeResult<Mesh>> {
   const running = nodes.filter((node) => node.running);
   const overlays = new Set(running.map(({ overlay }) => overlay));
   let links = 0;
@@ -202,21 +205,21 @@ interface CreatedBatch {
  * A batch is usable when its node may stamp with it and every running node has seen its creation: a node that has
  * not would refuse the stamps.
  */
-export async function lookAtBatch(
+export async function probeBatch(
   batch: string,
   owner: ClusterNode,
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<true>> {
-  const own = await lookAtOwnBatch(batch, owner, signal);
-  return 'missing' in own ? own : lookAtForeignBatch(own.done, nodes, signal);
+): Promise<ProbeResult<true>> {
+  const own = await probeOwnBatch(batch, owner, signal);
+  return 'missing' in own ? own : probeForeignBatch(own.done, nodes, signal);
 }
 
-async function lookAtOwnBatch(
+async function probeOwnBatch(
   id: string,
   owner: ClusterNode,
   signal: AbortSignal,
-): Promise<Seen<CreatedBatch>> {
+): Promise<ProbeResult<CreatedBatch>> {
   const name = `batch ${id.slice(0, 8)} of ${owner.name}`;
   return orMissing(name, async () => {
     const { usable, blockNumber } = await owner.stamps.get(id, signal);
@@ -225,11 +228,11 @@ async function lookAtOwnBatch(
 }
 
 /** A batch whose owner may be outside the cluster: every running node has seen its creation. */
-export async function lookAtForeignBatch(
+export async function probeForeignBatch(
   { id, block }: CreatedBatch,
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<true>> {
+): Promise<ProbeResult<true>> {
   const short = id.slice(0, 8);
   const running = nodes.filter((node) => node.running);
   const behind = await Promise.all(
@@ -246,28 +249,28 @@ export async function lookAtForeignBatch(
 }
 
 /** All batches at once, with one request to each node; reports what is missing for the first one. */
-export async function lookAtBatches(
+export async function probeBatches(
   batches: readonly BatchRecord[],
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<number> & { readonly usable: number }> {
+): Promise<ProbeResult<number> & { readonly usable: number }> {
   const byName = new Map(nodes.map((node) => [node.name, node]));
-  const looks = await Promise.all(
-    batches.map(async (batch): Promise<Seen<CreatedBatch>> => {
+  const results = await Promise.all(
+    batches.map(async (batch): Promise<ProbeResult<CreatedBatch>> => {
       const owner = byName.get(batch.node);
       return owner === undefined
         ? { missing: `${batch.node} is no node of the cluster` }
-        : lookAtOwnBatch(batch.id, owner, signal);
+        : probeOwnBatch(batch.id, owner, signal);
     }),
   );
-  const created = looks.flatMap((look) => ('done' in look ? [look.done] : []));
+  const created = results.flatMap((result) => ('done' in result ? [result.done] : []));
   const usable = created.length;
-  const first = looks.find((look) => 'missing' in look);
+  const first = results.find((result) => 'missing' in result);
   if (first !== undefined) return { missing: first.missing, usable };
   const [youngest] = created.toSorted((a, b) => b.block - a.block);
   if (youngest === undefined) return { done: usable, usable };
   // A node that has read the newest batch's block has read those of all.
-  const seen = await lookAtForeignBatch(youngest, nodes, signal);
+  const seen = await probeForeignBatch(youngest, nodes, signal);
   return 'missing' in seen ? { missing: seen.missing, usable } : { done: usable, usable };
 }
 
@@ -278,11 +281,11 @@ export interface TagTarget {
 }
 
 /** A tag is synced when every chunk handed in was seen before or has reached its neighbourhood (4.5). */
-export async function lookAtTag(
+export async function probeTag(
   { node, tag }: TagTarget,
   signal: AbortSignal,
   onProgress?: (synced: number, split: number) => void,
-): Promise<Seen<Tag>> {
+): Promise<ProbeResult<Tag>> {
   try {
     const seen = await node.tags.get(tag, signal);
     onProgress?.(seen.synced + seen.seen, seen.split);
@@ -315,7 +318,7 @@ export async function findTags(
   reference: string,
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<readonly TagTarget[]>> {
+): Promise<ProbeResult<readonly TagTarget[]>> {
   const address = reference.slice(0, ADDRESS_DIGITS).toLowerCase();
   const { found, silent } = await searched(
     nodes,
@@ -341,7 +344,7 @@ export async function findOwner(
   batch: string,
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<ClusterNode>> {
+): Promise<ProbeResult<ClusterNode>> {
   const { found, silent } = await searched(
     nodes,
     async (node, limit) => {
@@ -361,19 +364,19 @@ export async function findOwner(
 /** What a search of the running nodes finds. `silent` says why one of them could not be asked. */
 async function searched<T>(
   nodes: readonly ClusterNode[],
-  look: (node: ClusterNode, signal: AbortSignal) => Promise<readonly T[]>,
+  read: (node: ClusterNode, signal: AbortSignal) => Promise<readonly T[]>,
   signal: AbortSignal,
 ): Promise<{ readonly found: readonly T[]; readonly silent?: string }> {
   const running = nodes.filter((node) => node.running);
   // A node that hangs must not hold up the answers of others.
   const limit = AbortSignal.any([signal, AbortSignal.timeout(SEARCH_LIMIT_MS)]);
-  const looks = await Promise.all(
+  const results = await Promise.all(
     running.map((node) =>
-      orMissing(`${node.name} could not be asked`, async () => ({ done: await look(node, limit) })),
+      orMissing(`${node.name} could not be asked`, async () => ({ done: await read(node, limit) })),
     ),
   );
-  const found = looks.flatMap((seen) => ('done' in seen ? seen.done : []));
-  const silent = looks.flatMap((seen) => ('missing' in seen ? [seen.missing] : []))[0];
+  const found = results.flatMap((seen) => ('done' in seen ? seen.done : []));
+  const silent = results.flatMap((seen) => ('missing' in seen ? [seen.missing] : []))[0];
   return silent === undefined ? { found } : { found, silent };
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { messageOf } from '../base/errors.ts';
-import type { Seen } from '../base/wait.ts';
+import type { ProbeResult } from '../base/wait.ts';
 import type { NodeClient } from '../client/node-client.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
@@ -42,7 +42,7 @@ export async function introduce(
   node: Acquaintance,
   others: readonly Acquaintance[],
   signal: AbortSignal,
-): Promise<Seen<true>> {
+): Promise<ProbeResult<true>> {
   const candidates = introducers(node, others);
   if (findsPeers(node, others) || candidates.length === 0) return { done: true };
   const refusals: string[] = [];

@@ -16,7 +16,7 @@ import {
 import type { ClusterNode, NodeSight } from './cluster-node.ts';
 
 /** Short enough to notice a dead node while the requests that it broke are still failing. */
-const LOOK_PAUSE_MS = 200;
+const OBSERVE_PAUSE_MS = 200;
 /** Incidents kept for the next listener. */
 const UNTOLD_MAX = 100;
 
@@ -67,7 +67,7 @@ export class Membership {
   /** States of parts that are not nodes. */
   readonly #others = new Map<string, PartState>();
   #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
+  #observing: Promise<void> | undefined;
   #closed = false;
 
   /** @internal */
@@ -85,10 +85,10 @@ export class Membership {
   }
 
   /** Observes all members now; when it resolves, every incident until then has been reported. */
-  async look(): Promise<void> {
+  async observe(): Promise<void> {
     // A round in progress may already have passed the member in question.
-    await this.#looking;
-    await this.#lookOnce();
+    await this.#observing;
+    await this.#observeOnce();
   }
 
   /** @internal */
@@ -99,29 +99,29 @@ export class Membership {
 
   #schedule(): void {
     if (this.#closed) return;
-    this.#timer = setTimeout(() => void this.#lookOnce().then(() => this.#schedule()), LOOK_PAUSE_MS);
+    this.#timer = setTimeout(() => void this.#observeOnce().then(() => this.#schedule()), OBSERVE_PAUSE_MS);
     this.#timer.unref();
   }
 
-  #lookOnce(): Promise<void> {
-    this.#looking ??= this.#lookAtAll().finally(() => {
-      this.#looking = undefined;
+  #observeOnce(): Promise<void> {
+    this.#observing ??= this.#observeAll().finally(() => {
+      this.#observing = undefined;
     });
-    return this.#looking;
+    return this.#observing;
   }
 
-  async #lookAtAll(): Promise<void> {
+  async #observeAll(): Promise<void> {
     await Promise.all([
-      ...this.#nodes.map((node) => this.#guarded(node.name, () => this.#lookAtNode(node))),
-      this.#guarded('chain', () => this.#lookAtOther('chain', this.#deps.chain)),
-      this.#guarded(LINK_PROXY, () => this.#lookAtOther(LINK_PROXY, this.#deps.linkProxy)),
+      ...this.#nodes.map((node) => this.#guarded(node.name, () => this.#observeNode(node))),
+      this.#guarded('chain', () => this.#observeOther('chain', this.#deps.chain)),
+      this.#guarded(LINK_PROXY, () => this.#observeOther(LINK_PROXY, this.#deps.linkProxy)),
     ]);
   }
 
   /** A member that cannot be seen is reported once. */
-  async #guarded(part: string, look: () => Promise<void>): Promise<void> {
+  async #guarded(part: string, work: () => Promise<void>): Promise<void> {
     try {
-      await look();
+      await work();
       this.#unseen.delete(part);
     } catch (error) {
       if (this.#unseen.has(part)) return;
@@ -130,7 +130,7 @@ export class Membership {
     }
   }
 
-  async #lookAtNode(node: Watched): Promise<void> {
+  async #observeNode(node: Watched): Promise<void> {
     const before = node.wanted;
     const seen = await node.observe();
     // This process changed it in the meantime: no conclusion yet.
@@ -143,7 +143,7 @@ export class Membership {
     this.#tell({ part: node.name, what, ...howText(how), at: Date.now() });
   }
 
-  async #lookAtOther(part: string, find: (() => Handle | undefined) | undefined): Promise<void> {
+  async #observeOther(part: string, find: (() => Handle | undefined) | undefined): Promise<void> {
     if (find === undefined) return;
     const handle = find();
     const { state, exit, silence }: Observed =

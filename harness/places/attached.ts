@@ -8,8 +8,8 @@ import type { Capability, Driver, Handle, Observed } from './driver.ts';
 
 export const ATTACHED_CAPABILITIES: ReadonlySet<Capability> = new Set();
 /** Clusters observe their members several times a second; a remote endpoint is asked only this often. */
-const LOOK_PAUSE_MS = 1500;
-const LOOK_DEADLINE_MS = 4000;
+const PROBE_PAUSE_MS = 1500;
+const PROBE_TIMEOUT_MS = 4000;
 /** A node that restarts or a short network outage is not reported; silence for this long is. */
 const SILENCE_MS = 6000;
 
@@ -70,8 +70,8 @@ function notOurs(action: string): never {
 class Endpoint {
   readonly #ask: (signal: AbortSignal) => Promise<void>;
   readonly #closed: AbortSignal;
-  #looking: Promise<void> | undefined;
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #probing: Promise<void> | undefined;
+  #probedAt = Number.NEGATIVE_INFINITY;
   #answeredAt: number | undefined;
   #failure: string | undefined;
 
@@ -82,25 +82,25 @@ class Endpoint {
 
   /** Waits for an answer only if nothing is known yet. */
   async observe(): Promise<Observed> {
-    const isFirst = this.#lookedAt === Number.NEGATIVE_INFINITY;
-    if (performance.now() - this.#lookedAt >= LOOK_PAUSE_MS) this.#looking ??= this.#look();
-    if (isFirst || this.#answeredAt === undefined) await this.#looking;
+    const isFirst = this.#probedAt === Number.NEGATIVE_INFINITY;
+    if (performance.now() - this.#probedAt >= PROBE_PAUSE_MS) this.#probing ??= this.#probe();
+    if (isFirst || this.#answeredAt === undefined) await this.#probing;
     if (this.#failure === undefined) return { state: 'running' };
     const silentMs = this.#answeredAt === undefined ? SILENCE_MS : performance.now() - this.#answeredAt;
     return silentMs < SILENCE_MS ? { state: 'running' } : { state: 'silent', silence: this.#failure };
   }
 
-  async #look(): Promise<void> {
-    const signal = AbortSignal.any([this.#closed, AbortSignal.timeout(LOOK_DEADLINE_MS)]);
+  async #probe(): Promise<void> {
+    const signal = AbortSignal.any([this.#closed, AbortSignal.timeout(PROBE_TIMEOUT_MS)]);
     try {
       await this.#ask(signal);
       this.#answeredAt = performance.now();
       this.#failure = undefined;
     } catch (error) {
-      this.#failure = signal.aborted ? `no answer within ${LOOK_DEADLINE_MS / 1000} s` : messageOf(error);
+      this.#failure = signal.aborted ? `no answer within ${PROBE_TIMEOUT_MS / 1000} s` : messageOf(error);
     } finally {
-      this.#lookedAt = performance.now();
-      this.#looking = undefined;
+      this.#probedAt = performance.now();
+      this.#probing = undefined;
     }
   }
 }

@@ -225,7 +225,7 @@ export interface Driver {
   /** @throws HarnessError when this machine could not reach it at that place */
   place(site: Site): Place;
   /** For a chain that reports these URLs: its URLs for this machine and for the nodes. */
-  placeChain(said: ChainUrls): Promise<{ readonly here: ChainUrls; readonly nodes: ChainUrls }>;
+  placeChain(reported: ChainUrls): Promise<{ readonly here: ChainUrls; readonly nodes: ChainUrls }>;
   /**
    * Only for drivers whose parts are containers: makes sure that the engine is available and has this
    * package's image and the named ones. @returns what is available, in words @throws HarnessError

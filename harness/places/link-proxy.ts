@@ -22,11 +22,11 @@ export function proxyPort(
       const ended = await hasEnded();
       const lines = await log.since(since);
       const line = lines.find((text) => text.startsWith('{"ready":'));
-      const said = line === undefined ? undefined : (JSON.parse(line) as ProxyLine);
-      if (said?.ready === true) return { done: said.control };
-      if (said === undefined && !ended) return { missing: lines.at(-1) ?? 'it has said nothing' };
-      const why = said?.message ?? lines.at(-1) ?? 'it has said nothing';
-      const code = said?.code === 'EADDRINUSE' ? 'PORT_IN_USE' : 'PROCESS_FAILED';
+      const answer = line === undefined ? undefined : (JSON.parse(line) as ProxyLine);
+      if (answer?.ready === true) return { done: answer.control };
+      if (answer === undefined && !ended) return { missing: lines.at(-1) ?? 'it has printed nothing' };
+      const why = answer?.message ?? lines.at(-1) ?? 'it has printed nothing';
+      const code = answer?.code === 'EADDRINUSE' ? 'PORT_IN_USE' : 'PROCESS_FAILED';
       throw new HarnessError(code, `the link proxy could not start: ${why}`);
     },
     { timeoutMs: START_MS },

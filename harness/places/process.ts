@@ -122,7 +122,7 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
       };
     },
 
-    placeChain: (said) => Promise.resolve({ here: said, nodes: said }),
+    placeChain: (reported) => Promise.resolve({ here: reported, nodes: reported }),
 
     async prepare(flavour, signal) {
       const command = flavour.compile?.();
@@ -140,8 +140,8 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
     async start(part): Promise<Started> {
       const { command, compileCache } = launchOfPart(part);
       const watchesParent = part.kind !== 'node' || part.flavour.watchesParent;
-      const said = fileLog(part.log);
-      const saidBefore = part.kind === 'link-proxy' ? await said.end() : undefined;
+      const log = fileLog(part.log);
+      const since = part.kind === 'link-proxy' ? await log.end() : undefined;
       let spawned: Spawned;
       try {
         spawned = await spawnProgram({
@@ -157,10 +157,10 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
       if (options.stopWithParent && !watchesParent) guardOrphan(spawned);
       void noteExit(spawned);
       const handle = handleOf(spawned.id);
-      if (saidBefore === undefined) return { handle };
+      if (since === undefined) return { handle };
       let hasEnded = false;
       void spawned.exited.then(() => (hasEnded = true));
-      const control = await proxyPort(said, saidBefore, () => Promise.resolve(hasEnded));
+      const control = await proxyPort(log, since, () => Promise.resolve(hasEnded));
       return { handle: { ...handle, control } };
     },
 

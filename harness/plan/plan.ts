@@ -9,7 +9,7 @@ import type { Contracts } from '../chain/contracts.ts';
 import type { ChainOptions } from '../chain/record.ts';
 import { isHonest, type NodePlan, type NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import type { Tampered } from '../tampered/settings.ts';
+import type { TamperSettings } from '../tampered/settings.ts';
 import { chainOptions } from './chain-options.ts';
 import { creditOf } from './facts.ts';
 import type { PlannedNode } from './planned-node.ts';
@@ -78,7 +78,7 @@ export function plannedMembers(definition: Definition): Omit<PlannedNode, 'ident
 function tamperedIn(
   { machineFaults }: Definition,
   { flavour, dishonest: behaviours = [] }: Pick<NodeGroup, 'flavour' | 'dishonest'>,
-): Tampered | undefined {
+): TamperSettings | undefined {
   return flavour === 'dishonest' || (machineFaults && flavour === 'svc') ? { behaviours } : undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { DialectName } from '../client/dialect.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
-import type { Tampered } from '../tampered/settings.ts';
+import type { TamperSettings } from '../tampered/settings.ts';
 import type { NodeGroup } from './schema.ts';
 import type { NodeIdentity } from './seed.ts';
 
@@ -21,7 +21,7 @@ export interface PlannedNode {
   /** Limits of its container. */
   readonly resources: NodeGroup['resources'];
   /** Its surroundings can fail, or it breaks rules; undefined: neither. */
-  readonly tampered: Tampered | undefined;
+  readonly tampered: TamperSettings | undefined;
   readonly identity: NodeIdentity;
   /** Names of the only peers it may have; undefined: any. */
   readonly peers: readonly string[] | undefined;

@@ -113,11 +113,11 @@ export async function tryOnce(again: Rerun, failures: readonly string[]): Promis
 
 /** Why nothing was tested: the scenario that failed, or all of them, could not be run here. */
 function skippedOf({ scenarios }: RunResult, failures: readonly string[]): string | undefined {
-  const looked = scenarios.filter(
+  const relevant = scenarios.filter(
     ({ name }) => failures.length === 0 || failures.some((failure) => failure.startsWith(`${name}: `)),
   );
-  const [first] = looked;
-  if (first === undefined || looked.some(({ result }) => result !== 'skipped')) return undefined;
+  const [first] = relevant;
+  if (first === undefined || relevant.some(({ result }) => result !== 'skipped')) return undefined;
   return `${first.name} was skipped: ${first.skipReason ?? 'no reason given'}`;
 }
 

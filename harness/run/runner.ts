@@ -267,7 +267,7 @@ async function pictureAfter(
   { problems }: Pick<RunMetrics, 'problems'>,
 ): Promise<NetworkPicture | undefined> {
   try {
-    await cluster.membership.look();
+    await cluster.membership.observe();
     return signal.aborted ? undefined : await takePicture(cluster, signal);
   } catch (error) {
     if (!signal.aborted) problems.push(`no picture of the network: ${messageOf(error)}`);
@@ -349,9 +349,9 @@ async function lost(
   const concerned = new Set(watch.incidents.map(({ part }) => part));
   const words = await Promise.all(
     Array.from(cluster.logged ? concerned : [], async (part) => {
-      const said = cluster.logOf(part);
-      const lines = await said.tail(EVIDENCE_LINES);
-      return [`end of ${said.where}:`, ...lines.map((line) => `  ${line}`)].join('\n');
+      const log = cluster.logOf(part);
+      const lines = await log.tail(EVIDENCE_LINES);
+      return [`end of ${log.where}:`, ...lines.map((line) => `  ${line}`)].join('\n');
     }),
   );
   return { error: [watch.text, ...consequence, ...words].join('\n'), incidents: watch.incidents };

@@ -37,16 +37,16 @@ export class MemberWatch implements Disposable {
   }
 
   /**
-   * Looks once more, so that no incident during the scenario goes unnoticed.
+   * Observes once more, so that no incident during the scenario goes unnoticed.
    * @param error what the scenario has ended with, if anything
    */
   async end(error?: unknown): Promise<void> {
-    await this.#cluster.membership.look();
+    await this.#cluster.membership.observe();
     if (!(error instanceof ClientError) || error.status !== undefined) return;
     const until = performance.now() + (this.#cluster.driver === 'attached' ? SILENCE_MS : DEATH_MS);
     while (this.incidents.length === 0 && performance.now() < until) {
       await sleep(DEATH_POLL_MS);
-      await this.#cluster.membership.look();
+      await this.#cluster.membership.observe();
     }
   }
 

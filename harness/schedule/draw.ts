@@ -7,8 +7,8 @@ import { suggestion } from '../base/format.ts';
 import type { FaultRequest } from '../faults/fault.ts';
 import type { ScheduledFault } from './schedule.ts';
 
-/** What is drawn from: `below` gives a whole number from 0 up to its bound. */
-export interface Dice {
+/** Source of random integers: `below` returns one from 0 to `bound` - 1. */
+export interface RandomIntegers {
   below(bound: number): number;
 }
 
@@ -30,21 +30,21 @@ export interface DrawBounds {
 const LATENCY_MIN_MS = 50;
 const LATENCY_RANGE_MS = 450;
 
-type Draw = (nodes: readonly string[], dice: Dice) => FaultRequest;
+type Draw = (nodes: readonly string[], random: RandomIntegers) => FaultRequest;
 
 /** What can be drawn, by word; each row says what its word asks for. */
 const DRAWN: Readonly<Record<string, Draw>> = {
-  kill: (nodes, dice) => ({ kind: 'kill', node: one(nodes, dice) }),
-  pause: (nodes, dice) => ({ kind: 'pause', node: one(nodes, dice) }),
-  partition: (nodes, dice) => ({ kind: 'partition', groups: halves(nodes, dice), mode: 'drop' }),
-  isolate: (nodes, dice) => ({ kind: 'isolate', node: one(nodes, dice), mode: 'drop' }),
-  slow: (nodes, dice) => ({
+  kill: (nodes, random) => ({ kind: 'kill', node: one(nodes, random) }),
+  pause: (nodes, random) => ({ kind: 'pause', node: one(nodes, random) }),
+  partition: (nodes, random) => ({ kind: 'partition', groups: halves(nodes, random), mode: 'drop' }),
+  isolate: (nodes, random) => ({ kind: 'isolate', node: one(nodes, random), mode: 'drop' }),
+  slow: (nodes, random) => ({
     kind: 'link',
-    from: [one(nodes, dice)],
+    from: [one(nodes, random)],
     to: ['all'],
-    latency: LATENCY_MIN_MS + dice.below(LATENCY_RANGE_MS),
+    latency: LATENCY_MIN_MS + random.below(LATENCY_RANGE_MS),
   }),
-  reset: (nodes, dice) => ({ kind: 'link', from: [one(nodes, dice)], to: ['all'], reset: true }),
+  reset: (nodes, random) => ({ kind: 'link', from: [one(nodes, random)], to: ['all'], reset: true }),
 };
 
 /** Words whose faults need a cluster with link faults. */
@@ -53,14 +53,14 @@ export const LINK_WORDS: readonly string[] = ['partition', 'isolate', 'slow', 'r
 /** @returns faults in the order in which they begin @throws HarnessError `USAGE` for an unknown word */
 export function drawFaults(
   { faults, nodes, durationMs, everyMs, forMs: [least, most] }: DrawBounds,
-  dice: Dice,
+  random: RandomIntegers,
 ): ScheduledFault[] {
   const draws = faults.map(drawOf);
   if (draws.length === 0) return [];
   const drawn: ScheduledFault[] = [];
-  for (let atMs = gap(everyMs, dice); ; atMs += gap(everyMs, dice)) {
-    const forMs = least + dice.below(most - least + 1);
-    const request = (draws[dice.below(draws.length)] as Draw)(nodes, dice);
+  for (let atMs = gap(everyMs, random); ; atMs += gap(everyMs, random)) {
+    const forMs = least + random.below(most - least + 1);
+    const request = (draws[random.below(draws.length)] as Draw)(nodes, random);
     if (atMs + forMs > durationMs) return drawn;
     drawn.push({ id: `s${drawn.length + 1}`, when: { atMs }, forMs, request });
   }
@@ -79,19 +79,19 @@ function drawOf(word: string): Draw {
 }
 
 /** From half to one and a half times the average. */
-function gap(everyMs: number, dice: Dice): number {
-  return Math.ceil(everyMs / 2) + dice.below(everyMs + 1);
+function gap(everyMs: number, random: RandomIntegers): number {
+  return Math.ceil(everyMs / 2) + random.below(everyMs + 1);
 }
 
-function one(nodes: readonly string[], dice: Dice): string {
-  return nodes[dice.below(nodes.length)] as string;
+function one(nodes: readonly string[], random: RandomIntegers): string {
+  return nodes[random.below(nodes.length)] as string;
 }
 
 /** Two groups of all nodes; the first has at least one, and at most half of them. */
-function halves(nodes: readonly string[], dice: Dice): [string[], string[]] {
+function halves(nodes: readonly string[], random: RandomIntegers): [string[], string[]] {
   const left = [...nodes];
   const minority: string[] = [];
-  const size = 1 + dice.below(Math.floor(nodes.length / 2));
-  while (minority.length < size) minority.push(...left.splice(dice.below(left.length), 1));
+  const size = 1 + random.below(Math.floor(nodes.length / 2));
+  while (minority.length < size) minority.push(...left.splice(random.below(left.length), 1));
   return [minority, left];
 }

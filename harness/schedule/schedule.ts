@@ -22,7 +22,7 @@ export type Milestone = (typeof MILESTONES)[number];
  * When a fault begins: a time since the beginning of the load, ms, or the count of a milestone and a delay
  * after it.
  */
-export type When =
+export type FaultTrigger =
   | { readonly atMs: number }
   | { readonly after: number; readonly of: Milestone; readonly delayMs?: number | undefined };
 
@@ -30,7 +30,7 @@ export type When =
 export interface ScheduledFault {
   /** Its name within the schedule, `s1`. */
   readonly id: string;
-  readonly when: When;
+  readonly when: FaultTrigger;
   /** How long it lasts; absent: until the load has ended. */
   readonly forMs?: number | undefined;
   readonly request: FaultRequest;

@@ -55,24 +55,24 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
   };
   const started = await driver.start(part);
   start.onStarted(started);
-  const said = driver.logs(part);
+  const chainLog = driver.logs(part);
   const ready = await until<ReadyLine>(
     'the chain is not ready',
     async () => {
       // Observed first: a process that has ended by now has printed everything.
       const { state, exit } = await driver.observe(started.handle);
-      const lines = await said.tail(Number.POSITIVE_INFINITY);
+      const lines = await chainLog.tail(Number.POSITIVE_INFINITY);
       const line = lines.find((text) => text.startsWith('{"ready":true'));
       if (line !== undefined) return { done: JSON.parse(line) as ReadyLine };
       if (state === 'gone') {
-        const unwritten = said.failure();
+        const unwritten = chainLog.failure();
         if (unwritten !== undefined) throw unwritten;
         const how = exit === undefined ? '' : ` (${exitText(exit)})`;
         throw new HarnessError('CHAIN_FAILED', `the chain ended at its start${how}`, {
           hint: lines.slice(-LOG_LINES_SHOWN).join('\n'),
         });
       }
-      return { missing: lines.at(-1) ?? 'it has said nothing' };
+      return { missing: lines.at(-1) ?? 'it has printed nothing' };
     },
     { timeoutMs: START_TIMEOUT_MS, signal: start.signal },
   );

@@ -9,7 +9,7 @@ import type { Chunk } from '../../node/chunk/chunk.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import { plural } from '../base/format.ts';
 import { until } from '../base/wait.ts';
-import { lookAtLinks } from '../books/node-books.ts';
+import { probeLinks } from '../books/node-books.ts';
 import type { PeerAccount } from '../client/money-types.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { seededBytes } from '../plan/seed.ts';
@@ -94,7 +94,7 @@ export async function settled(context: StartContext, nodes: readonly ClusterNode
         const open = (await client.accounting(aborted)).filter(isOpen).length;
         if (open > 0) return { missing: `${name} has something under way with ${plural(open, 'peer')}` };
       }
-      return lookAtLinks(nodes, aborted);
+      return probeLinks(nodes, aborted);
     },
     { timeoutMs, signal },
   );

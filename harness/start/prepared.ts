@@ -14,7 +14,7 @@ import { until } from '../base/wait.ts';
 import type { Chain } from '../chain/chain.ts';
 import type { Uploaded } from '../client/types.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
-import { lookAtTag } from '../nodes/conditions.ts';
+import { probeTag } from '../nodes/conditions.ts';
 import type { Definition } from '../plan/schema.ts';
 import { seededBytes } from '../plan/seed.ts';
 import type { PreparedRecord, PreparedUpload } from '../state/state.ts';
@@ -119,7 +119,7 @@ async function upload(
     : uploadPath(node, plan.path, options));
   const { tag, reference } = uploaded;
   if (tag !== undefined) {
-    await until('the upload is not synced', (aborted) => lookAtTag({ node, tag }, aborted), {
+    await until('the upload is not synced', (aborted) => probeTag({ node, tag }, aborted), {
       timeoutMs: context.timeoutMs ?? SYNCED_TIMEOUT_MS,
       signal,
     });

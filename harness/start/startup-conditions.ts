@@ -1,11 +1,11 @@
 /** The waits of a start: until the nodes have found each other, and until their batches are usable. */
 
 import { plural } from '../base/format.ts';
-import { type Seen, until } from '../base/wait.ts';
+import { type ProbeResult, until } from '../base/wait.ts';
 import { isHonest } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
-import { lookAtBatches, lookAtMesh } from '../nodes/conditions.ts';
+import { probeBatches, probeMesh } from '../nodes/conditions.ts';
 import { introduce } from '../nodes/introductions.ts';
 import type { BatchRecord } from '../state/state.ts';
 import type { StartContext } from './start-context.ts';
@@ -29,7 +29,7 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
     'the nodes are not meshed',
     async (signal) => {
       const introduced = await introduceAll(nodes, signal);
-      const seen = await lookAtMesh(nodes, signal);
+      const seen = await probeMesh(nodes, signal);
       context.onProgress({
         step: 'mesh',
         done: false,
@@ -54,7 +54,7 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
 }
 
 /** One at a time: a node that has been introduced may introduce the next. */
-async function introduceAll(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<Seen<true>> {
+async function introduceAll(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<ProbeResult<true>> {
   const honest = nodes.filter(isHonest);
   for (const node of honest) {
     const introduced = await introduce(node, honest, signal);
@@ -73,7 +73,7 @@ export async function awaitBatches(
   const usable = await until(
     'not every batch is usable',
     async (signal) => {
-      const seen = await lookAtBatches(batches, nodes, signal);
+      const seen = await probeBatches(batches, nodes, signal);
       context.onProgress({
         step: 'postage',
         done: false,

@@ -7,7 +7,7 @@ import { FLAVOURS } from '../flavours/table.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 
 /** A neighbourhood that accepts no more chunks, and how many wait for it. */
-export interface Congested {
+export interface CongestedNeighbourhood {
   /** First bits of its addresses, as `0` and `1`. */
   readonly neighbourhood: string;
   /** Chunks of uploads that wait for it, on all nodes. */
@@ -29,13 +29,13 @@ interface BacklogReport {
 export async function congestionOf(
   nodes: readonly ClusterNode[],
   signal?: AbortSignal,
-): Promise<Congested[]> {
+): Promise<CongestedNeighbourhood[]> {
   const able = nodes.filter((node) => node.running && reportsBacklog(node));
-  const said = await Promise.all(
+  const reports = await Promise.all(
     able.map(async (node) => ({ node, backlog: await node.client.backlog(signal) })),
   );
   return congested(
-    said,
+    reports,
     nodes.filter(({ mode, running }) => mode === 'full' && running),
   );
 }
@@ -50,23 +50,23 @@ export function reportsBacklog({
   return mode === 'full' && FLAVOURS[flavour].debugApi && debug !== api;
 }
 
-/** @param said backlogs reported by nodes @param nodes all running full nodes */
+/** @param reports backlogs reported by nodes @param nodes all running full nodes */
 export function congested(
-  said: readonly BacklogReport[],
+  reports: readonly BacklogReport[],
   nodes: readonly Pick<ClusterNode, 'overlay'>[],
-): Congested[] {
-  const full = said.filter(({ backlog }) => backlog.reserve.full);
+): CongestedNeighbourhood[] {
+  const full = reports.filter(({ backlog }) => backlog.reserve.full);
   const prefixes = new Set([
-    ...said.flatMap(({ backlog }) => backlog.uploads.map(({ neighborhood }) => neighborhood)),
-    ...said.flatMap(({ backlog }) => backlog.reserve.leftovers.map(({ neighborhood }) => neighborhood)),
+    ...reports.flatMap(({ backlog }) => backlog.uploads.map(({ neighborhood }) => neighborhood)),
+    ...reports.flatMap(({ backlog }) => backlog.reserve.leftovers.map(({ neighborhood }) => neighborhood)),
     ...full.map((one) => prefixOf(one)),
   ]);
   return [...prefixes].toSorted().map((neighbourhood) => {
-    const waits = said.flatMap(({ node, backlog }) =>
+    const waits = reports.flatMap(({ node, backlog }) =>
       backlog.uploads.filter((one) => one.neighborhood === neighbourhood).map((one) => ({ node, ...one })),
     );
     const waiting = waits.reduce((sum, { chunks }) => sum + chunks, 0);
-    const leftover = said
+    const leftover = reports
       .flatMap(({ backlog }) => backlog.reserve.leftovers)
       .filter((one) => one.neighborhood === neighbourhood)
       .reduce((sum, { chunks }) => sum + chunks, 0);

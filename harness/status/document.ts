@@ -200,12 +200,12 @@ function lonely(nodes: readonly NodeStatus[], isolated: ReadonlyMap<string, stri
 
 /** Neighbourhoods that accept no more chunks, and those without a node. */
 function congestion(nodes: readonly NodeAnswers[]): string[] {
-  const said = nodes.flatMap((node) => {
+  const reports = nodes.flatMap((node) => {
     const backlog = node.replies?.backlog;
     return backlog !== undefined && 'value' in backlog ? [{ node, backlog: backlog.value }] : [];
   });
   const running = nodes.filter(({ mode, state }) => mode === 'full' && state === 'running');
-  const full = congested(said, running);
+  const full = congested(reports, running);
   const named = full.map(({ neighbourhood }) => neighbourhood);
   return [...full.map(({ text }) => text), ...coverageProblems(nodes, named)];
 }

@@ -118,8 +118,8 @@ const NOTHING = {
 };
 
 function connectedOf({ topology }: NonNullable<NodeAnswers['replies']>): readonly string[] {
-  const said = valueOr(topology, undefined);
-  return [...Object.values(said?.bins ?? {}), ...(said === undefined ? [] : [said.lightNodes])]
+  const table = valueOr(topology, undefined);
+  return [...Object.values(table?.bins ?? {}), ...(table === undefined ? [] : [table.lightNodes])]
     .flatMap((bin) => bin.connectedPeers ?? [])
     .map(({ address }) => address);
 }

@@ -1,5 +1,5 @@
 /**
- * How other processes reach a tampered node: its faults and counters on disk, and a request to look at them
+ * How other processes reach a tampered node: its faults and counters on disk, and a request to reload them
  * now.
  */
 import { type Counts, type NodeFault, readControl, readCounts, removeFault, writeFault } from './settings.ts';
@@ -10,12 +10,12 @@ const ANSWER_MS = 2_000;
 /** In force from now on, even if the node is not running yet. */
 export async function beginNodeFault(dataDir: string, key: string, fault: NodeFault): Promise<void> {
   writeFault(dataDir, key, fault);
-  await ask(dataDir, '/look');
+  await ask(dataDir, '/reload');
 }
 
 export async function endNodeFault(dataDir: string, key: string): Promise<void> {
   removeFault(dataDir, key);
-  await ask(dataDir, '/look');
+  await ask(dataDir, '/reload');
 }
 
 /** @param of key of a fault, or name of a behaviour */
@@ -25,7 +25,7 @@ export async function nodeCounts(dataDir: string, of: string): Promise<Counts> {
 }
 
 /** A node that is gone or frozen reads the files when it runs again, and has written most of its counts. */
-async function ask(dataDir: string, path: '/look' | '/flush'): Promise<void> {
+async function ask(dataDir: string, path: '/reload' | '/flush'): Promise<void> {
   const control = readControl(dataDir);
   if (control === undefined) return;
   try {

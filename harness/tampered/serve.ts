@@ -1,5 +1,5 @@
 /**
- * The control endpoint of a tampered node, on loopback: `POST /look` rereads what is wrong, `POST /flush`
+ * The control endpoint of a tampered node, on loopback: `POST /reload` rereads what is wrong, `POST /flush`
  * writes down what was counted.
  */
 import { randomUUID } from 'node:crypto';
@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { writeControl } from './settings.ts';
 
 interface Controlled {
-  look(): void;
+  reload(): void;
   flush(): void;
 }
 
@@ -21,7 +21,7 @@ export async function serveControl(dataDir: string, controlled: Controlled): Pro
       response.writeHead(401).end();
       return;
     }
-    if (request.method === 'POST' && request.url === '/look') controlled.look();
+    if (request.method === 'POST' && request.url === '/reload') controlled.reload();
     else if (request.method === 'POST' && request.url === '/flush') controlled.flush();
     else {
       response.writeHead(404).end();

@@ -13,7 +13,7 @@ const FOLDER = 'tampered';
 export const TAMPERED_FILE = `${FOLDER}/node.json`;
 
 /** What a dishonest node was told to do. */
-export interface Tampered {
+export interface TamperSettings {
   readonly behaviours: readonly BehaviourName[];
 }
 
@@ -51,13 +51,13 @@ export function isTampered(dataDir: string): boolean {
   return existsSync(join(dataDir, TAMPERED_FILE));
 }
 
-export function writeTampered(dataDir: string, tampered: Tampered): void {
+export function writeTampered(dataDir: string, tampered: TamperSettings): void {
   writeJson(join(dataDir, TAMPERED_FILE), tampered);
 }
 
 /** @returns undefined for an untampered node */
-export function tamperedOf(dataDir: string): Tampered | undefined {
-  return readJson(join(dataDir, TAMPERED_FILE)) as Tampered | undefined;
+export function tamperedOf(dataDir: string): TamperSettings | undefined {
+  return readJson(join(dataDir, TAMPERED_FILE)) as TamperSettings | undefined;
 }
 
 /** By their keys. */

@@ -18,7 +18,7 @@ export class Surroundings {
   constructor(dataDir: string, tally: Tally) {
     this.#dataDir = dataDir;
     this.#tally = tally;
-    this.look();
+    this.reload();
   }
 
   get clocks(): readonly Active<ClockFault>[] {
@@ -30,7 +30,7 @@ export class Surroundings {
   }
 
   /** Reads again what is wrong. */
-  look(): void {
+  reload(): void {
     const all = Array.from(readFaults(this.#dataDir), ([key, fault]) => this.#active(key, fault));
     this.#clocks = all.filter((one): one is Active<ClockFault> => one.fault.layer === 'clock');
     this.#disks = all.filter((one): one is Active<DiskFault> => one.fault.layer === 'disk');

@@ -4,7 +4,7 @@ import type { Platform } from '../../node/platform/platform.ts';
 import { wrongClock } from './clock.ts';
 import { badDisk } from './disk.ts';
 import { serveControl } from './serve.ts';
-import type { Tampered } from './settings.ts';
+import type { TamperSettings } from './settings.ts';
 import { Surroundings } from './surroundings.ts';
 import { Tally } from './tally.ts';
 
@@ -14,12 +14,12 @@ export interface TamperedPlatform extends AsyncDisposable {
 
 export async function tamper(
   base: Platform,
-  { dataDir, tampered, options }: { dataDir: string; tampered: Tampered; options: NodeOptions },
+  { dataDir, tampered, options }: { dataDir: string; tampered: TamperSettings; options: NodeOptions },
 ): Promise<TamperedPlatform> {
   const tally = new Tally(dataDir);
   const surroundings = new Surroundings(dataDir, tally);
   const served = await serveControl(dataDir, {
-    look: () => surroundings.look(),
+    reload: () => surroundings.reload(),
     flush: () => tally.flush(),
   });
   const clock = wrongClock(base.clock, surroundings);
@@ -49,7 +49,7 @@ export async function tamper(
 /** Loads the code of dishonest nodes only for them. */
 async function hostOf(
   base: Platform,
-  { behaviours }: Tampered,
+  { behaviours }: TamperSettings,
   { options, tally }: { options: NodeOptions; tally: Tally },
 ): Promise<Platform['host']> {
   if (behaviours.length === 0) return (how, deps) => base.host(how, deps);

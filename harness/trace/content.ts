@@ -34,7 +34,7 @@ export async function survey(
   const asked = witnesses.filter(({ silence }) => silence === undefined).map(({ node }) => node);
   const root = fromHex(reference);
   const holders = new Map<string, readonly string[]>();
-  const look = async (address: string): Promise<readonly TracedNode[]> => {
+  const holdersOf = async (address: string): Promise<readonly TracedNode[]> => {
     const held = await Promise.all(asked.map((node) => node.client.chunks.has(address, signal)));
     const holding = asked.filter((_, i) => held[i]);
     holders.set(
@@ -47,7 +47,7 @@ export async function survey(
   const getter = {
     async get(wanted: Uint8Array): Promise<Chunk> {
       const address = toHex(wanted);
-      const [holder] = await look(address);
+      const [holder] = await holdersOf(address);
       if (holder === undefined) throw new ChunkNotFoundError(address);
       return chunkFrom(wanted, await holder.client.chunks.download(address, { cache: false, signal }));
     },

@@ -7,7 +7,7 @@ import { addressPrefix, proximityOrder } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import type { ChunkEvent } from '../../node/env/chunk-events.ts';
 import { grouped, plural } from '../base/format.ts';
-import { ranked } from '../ledger/placement.ts';
+import { rankStorers } from '../ledger/placement.ts';
 import type { Loss } from '../report/result.ts';
 import type { Testimony } from './story.ts';
 import { byChunk, type TracedNode, testimonies, type Witness, witnessesOf } from './witnesses.ts';
@@ -89,7 +89,7 @@ export function diagnosisOf(
   const full = witnesses.filter(({ node }) => node.mode === 'full');
   const answering = full.filter(({ silence }) => silence === undefined);
   const deepest = Math.max(0, ...answering.map(({ radius }) => radius ?? 0));
-  const nearest = ranked(
+  const nearest = rankStorers(
     address,
     full.map((witness) => ({ ...witness, radius: witness.radius ?? deepest })),
   )[0];

@@ -1,7 +1,7 @@
 /** What `trace` finds out about a reference, as one document; the terminal page is a view of it. */
 import { fromHex } from '../../node/crypto/hex.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
-import { ranked } from '../ledger/placement.ts';
+import { rankStorers } from '../ledger/placement.ts';
 import type { NodeState } from '../nodes/cluster-node.ts';
 import { type Survey, type SurveyOptions, survey } from './content.ts';
 import { type Story, storyOf, type Testimony } from './story.ts';
@@ -199,7 +199,7 @@ function belongings(
   const storers = witnesses
     .filter(({ node }) => node.mode === 'full')
     .map((witness) => ({ ...witness, radius: witness.radius ?? known }));
-  return ranked(chunk, storers).flatMap(({ storer, proximityOrder, belongs }, rank) =>
+  return rankStorers(chunk, storers).flatMap(({ storer, proximityOrder, belongs }, rank) =>
     belongs
       ? [
           {

@@ -85,8 +85,8 @@ function chunkLines(chunk: ChunkDocument, titled: boolean, page: PageStyle): str
 
 function belongingText({ node, proximityOrder, closest, holds }: Belonging): string {
   const mark = holds === null ? '?' : holds ? '✔' : '✖';
-  const said = holds === null ? ', cannot be asked' : holds ? '' : ', does not hold it';
-  return `${mark} ${node}  proximity order ${proximityOrder}${closest ? ', closest' : ''}${said}`;
+  const presence = holds === null ? ', cannot be asked' : holds ? '' : ', does not hold it';
+  return `${mark} ${node}  proximity order ${proximityOrder}${closest ? ', closest' : ''}${presence}`;
 }
 
 /** Sections in the order in which they began; within a push or a request ordered by cause. */
@@ -127,8 +127,8 @@ function wayLines(story: Story, page: PageStyle): string[] {
 }
 
 function momentLine({ node, at, kind, peer, detail }: Moment): Line {
-  const said = MOMENTS[kind]?.(peer ?? '') ?? kind;
-  return { at, text: `${node} ${said}${detail === undefined ? '' : ` (${detail})`}` };
+  const event = MOMENTS[kind]?.(peer ?? '') ?? kind;
+  return { at, text: `${node} ${event}${detail === undefined ? '' : ` (${detail})`}` };
 }
 
 const MOMENTS: Partial<Record<Moment['kind'], (peer: string) => string>> = {
@@ -198,13 +198,13 @@ function attemptLines(
     return hopLines({ ...hop, at, ...(ms === undefined ? {} : { ms }) }, lead, `${branch}${number} `);
   }
   const why = detail === undefined ? '' : `: ${detail}`;
-  const said =
+  const outcomeText =
     outcome === 'failed'
       ? `✖ failed${why}`
       : outcome === 'done'
         ? 'answered, and tells no more'
         : 'has not answered';
-  const line: Line = { at, ms, bad: outcome === 'failed', text: `${branch}${number} ${peer} ${said}` };
+  const line: Line = { at, ms, bad: outcome === 'failed', text: `${branch}${number} ${peer} ${outcomeText}` };
   return hop === undefined ? [line] : [line, ...hopLines(hop, `${lead}   `, `${lead}└─ `)];
 }
 

@@ -15,7 +15,7 @@ const NODES_AT_ONCE = 8;
 const EVENTS_MAX = 1000;
 const MOVES_MAX = 100;
 /** A node without events is asked again after this many rounds: it may have been restarted with them. */
-const LOOKS_WITHOUT = 40;
+const ROUNDS_WITHOUT = 40;
 /** No node has events after this number: it answers with the number of its last one. */
 const END = Number.MAX_SAFE_INTEGER;
 
@@ -58,16 +58,16 @@ export class MoveReader {
   }
 
   /** A sample of the moves since the previous call; none at the first. */
-  async look(signal: AbortSignal): Promise<ChunkMove[]> {
+  async sample(signal: AbortSignal): Promise<ChunkMove[]> {
     const limit = Math.max(10, Math.floor(EVENTS_MAX / Math.max(this.#nodes.length, 1)));
     const found = await allAtMost(
       NODES_AT_ONCE,
-      this.#nodes.map((node, place) => () => this.#lookAt(node, { place, limit }, signal)),
+      this.#nodes.map((node, place) => () => this.#movesOf(node, { place, limit }, signal)),
     );
     return sample(found.flat(), MOVES_MAX);
   }
 
-  async #lookAt(
+  async #movesOf(
     node: ObservedNode,
     { place, limit }: { place: number; limit: number },
     interruption: AbortSignal,
@@ -83,7 +83,7 @@ export class MoveReader {
     const end = await replyOf(node.client.chunkEvents({ after: END, limit: 1 }, signal));
     const { cursor } = reader;
     reader.cursor = 'value' in end && end.value.capacity > 0 ? end.value.last : undefined;
-    if ('value' in end && end.value.capacity === 0) reader.without = LOOKS_WITHOUT;
+    if ('value' in end && end.value.capacity === 0) reader.without = ROUNDS_WITHOUT;
     if (cursor === undefined || reader.cursor === undefined || reader.cursor === cursor) return [];
     // Only the newest; a restarted node counts from the beginning.
     const after = Math.max(reader.cursor < cursor ? 0 : cursor, reader.cursor - limit);

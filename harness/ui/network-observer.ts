@@ -137,8 +137,8 @@ export class NetworkObserver {
       NODES_AT_ONCE,
       this.#nodes.map((node, place) => async () => {
         if (!node.running) return;
-        const said = await this.#relationsOf(node, this.#memories[place] as Memory, signal);
-        for (const [overlay, { side, latencyMs }] of said) {
+        const relations = await this.#relationsOf(node, this.#memories[place] as Memory, signal);
+        for (const [overlay, { side, latencyMs }] of relations) {
           const other = this.#places.get(overlay);
           if (other === undefined || other === place) continue;
           const key = place < other ? `${place}-${other}` : `${other}-${place}`;
@@ -316,8 +316,8 @@ function unheardOf(node: ObservedNode): NodeView {
 
 function statusView(status: Reply<StatusRecord>, backlog: Reply<Backlog> | undefined): Partial<NodeView> {
   if ('failure' in status) return { problem: status.failure.text };
-  const said = valueIn(backlog);
-  const uploads = said?.uploads ?? [];
+  const reported = valueIn(backlog);
+  const uploads = reported?.uploads ?? [];
   const [longest] = uploads.toSorted((a, b) => a.since - b.since);
   return {
     problem: null,
@@ -325,8 +325,8 @@ function statusView(status: Reply<StatusRecord>, backlog: Reply<Backlog> | undef
     reserve: status.value.reserveSize,
     peers: status.value.connectedPeers,
     warmingUp: status.value.isWarmingUp,
-    ...(said !== undefined && {
-      capacity: said.reserve.capacity,
+    ...(reported !== undefined && {
+      capacity: reported.reserve.capacity,
       waiting: uploads.reduce((sum, { chunks }) => sum + chunks, 0),
       waitingFor: longest?.reason ?? null,
     }),
@@ -342,8 +342,10 @@ function latenciesOf(topology: Topology | undefined): Map<string, number> {
   );
 }
 
-function settledWith(said: Settlements | undefined): Map<string, { sent: bigint; received: bigint }> {
-  return new Map((said?.settlements ?? []).map(({ peer, sent, received }) => [peer, { sent, received }]));
+function settledWith(settlements: Settlements | undefined): Map<string, { sent: bigint; received: bigint }> {
+  return new Map(
+    (settlements?.settlements ?? []).map(({ peer, sent, received }) => [peer, { sent, received }]),
+  );
 }
 
 function mirrored({ balance, settled, sent, received }: Side): Side {

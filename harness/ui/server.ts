@@ -31,7 +31,7 @@ export interface UiDeps {
 export interface Ui {
   /** Includes the token: anyone who has the URL may view the page. */
   readonly url: string;
-  readonly watch: Pick<ClusterWatch, 'looks' | 'snapshot'>;
+  readonly watch: Pick<ClusterWatch, 'rounds' | 'snapshot'>;
   /** Ends every stream and waits for pending requests. */
   close(): Promise<void>;
 }

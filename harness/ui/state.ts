@@ -11,7 +11,7 @@ import {
   type UiEvent,
 } from '../picture/live.ts';
 
-/** Ten minutes of a small network at a look per second; more is what runs and dashboards are for. */
+/** Ten minutes of a small network at one round per second; more is what runs and dashboards are for. */
 const ROWS_MAX = 600;
 /** Limit over all rows: some megabytes as JSON, which a page has to read when it connects. */
 const NUMBERS_MAX = 200_000;

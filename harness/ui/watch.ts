@@ -54,22 +54,22 @@ export interface WatchDeps {
 export class ClusterWatch {
   readonly #cluster: Watched;
   readonly #deps: WatchDeps;
-  readonly #look: NetworkObserver;
+  readonly #observer: NetworkObserver;
   readonly #moves: MoveReader;
   readonly #state: UiState;
   readonly #forget: () => void;
   readonly #closed = new AbortController();
   #watching: AbortController | undefined;
   #running: Promise<void> = Promise.resolve();
-  #looks = 0;
+  #rounds = 0;
   #faults: readonly ActiveFault[] = [];
 
   constructor(cluster: Watched, deps: WatchDeps) {
     this.#cluster = cluster;
     this.#deps = deps;
-    this.#look = new NetworkObserver(cluster.nodes);
-    this.#moves = new MoveReader(cluster.nodes, (place) => this.#look.asked(place));
-    this.#state = new UiState(viewOf(cluster), this.#look.views);
+    this.#observer = new NetworkObserver(cluster.nodes);
+    this.#moves = new MoveReader(cluster.nodes, (place) => this.#observer.asked(place));
+    this.#state = new UiState(viewOf(cluster), this.#observer.views);
     this.#forget = cluster.membership.onIncident((incident) => this.#put({ events: [eventOf(incident)] }));
   }
 
@@ -78,8 +78,8 @@ export class ClusterWatch {
   }
 
   /** Rounds completed so far. */
-  get looks(): number {
-    return this.#looks;
+  get rounds(): number {
+    return this.#rounds;
   }
 
   /** Starts or stops watching. */
@@ -103,14 +103,14 @@ export class ClusterWatch {
 
   async #run(signal: AbortSignal): Promise<void> {
     // Rates across the time without viewers would be averages over it.
-    this.#look.forget();
+    this.#observer.forget();
     this.#moves.forget();
-    await Promise.all([this.#lookAgain(signal), this.#followStates(signal), this.#followChunks(signal)]);
+    await Promise.all([this.#followFigures(signal), this.#followStates(signal), this.#followChunks(signal)]);
   }
 
-  async #lookAgain(signal: AbortSignal): Promise<void> {
+  async #followFigures(signal: AbortSignal): Promise<void> {
     for (let turn = 0; !signal.aborted && this.#state.cluster.phase === 'here'; turn++) {
-      await this.#lookOnce(turn % FIGURES_PER_RELATIONS === 0, signal);
+      await this.#observeOnce(turn % FIGURES_PER_RELATIONS === 0, signal);
       await pause(this.#state.cluster.intervalMs, signal);
     }
   }
@@ -128,7 +128,7 @@ export class ClusterWatch {
       const { active } = this.#cluster.faults;
       const events = faultEvents(this.#faults, active, Date.now());
       this.#faults = active;
-      this.#put({ nodes: this.#look.views, events });
+      this.#put({ nodes: this.#observer.views, events });
       await pause(STATE_PAUSE_MS, signal);
     }
   }
@@ -137,20 +137,20 @@ export class ClusterWatch {
     const wanted = this.#cluster.nodes.length * MOVES_PAUSE_PER_NODE_MS;
     const pauseMs = Math.min(MOVES_PAUSE_MS.max, Math.max(MOVES_PAUSE_MS.min, wanted));
     while (!signal.aborted && this.#state.cluster.phase === 'here') {
-      const moves = await this.#moves.look(signal);
+      const moves = await this.#moves.sample(signal);
       if (!signal.aborted) this.#put({ cluster: { chunkSight: this.#moves.sight }, moves });
       await pause(pauseMs, signal);
     }
   }
 
-  async #lookOnce(withRelations: boolean, signal: AbortSignal): Promise<void> {
+  async #observeOnce(withRelations: boolean, signal: AbortSignal): Promise<void> {
     const before = this.#state.snapshot();
-    const links = withRelations ? await this.#look.relations(signal) : [];
-    const [row, height] = await Promise.all([this.#look.figures(signal), this.#height(signal)]);
+    const links = withRelations ? await this.#observer.relations(signal) : [];
+    const [row, height] = await Promise.all([this.#observer.figures(signal), this.#height(signal)]);
     // Requests in progress when the watch ended are only partly answered.
     if (signal.aborted) return;
-    this.#looks++;
-    const nodes = this.#look.views;
+    this.#rounds++;
+    const nodes = this.#observer.views;
     const events = [...radiusEvents(before.nodes, nodes), ...chequeEvents(before.links, links, nodes)];
     this.#put({ cluster: { height, lookedAt: row.at }, nodes, links, row, events });
   }

@@ -103,8 +103,8 @@ async function compact({ path, progress, print }: DbWorld): Promise<boolean> {
   return true;
 }
 
-function lineOf({ kind, looked, wrong, names }: Finding): string {
-  const head = `${kind}: ${looked} looked at, ${wrong} wrong`;
+function lineOf({ kind, checked, wrong, names }: Finding): string {
+  const head = `${kind}: ${checked} looked at, ${wrong} wrong`;
   return wrong === 0 ? head : `${head}: ${firstOf(names, wrong)}`;
 }
 

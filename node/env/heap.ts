@@ -10,7 +10,7 @@ import type { Clock } from './clock.ts';
 /** How long a process must have been idle; a full collection takes a tenth of a second. */
 const REST_MS = 5000;
 /** Time between two checks: a process that becomes idle is trimmed at most this long after `REST_MS`. */
-const LOOK_MS = REST_MS / 2;
+const CHECK_MS = REST_MS / 2;
 /** Share of a processor below which it counts as idle: a node without traffic needs three hundredths. */
 const REST_SHARE = 0.1;
 /**
@@ -71,9 +71,9 @@ export function keepHeapSmall({
   let samples = [sample()];
   /** Earliest time of the next collection. */
   let collectAtMs = 0;
-  let timer = clock.timer(LOOK_MS, () => {
+  let timer = clock.timer(CHECK_MS, () => {
     boundGrowth();
-    look();
+    check();
   });
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
 
@@ -81,15 +81,15 @@ export function keepHeapSmall({
     return { atMs: clock.monotonic(), processorMs: processorMs() };
   }
 
-  function look(): void {
+  function check(): void {
     if (isAtRest() && clock.monotonic() >= collectAtMs && youngBytes() > YOUNG_BYTES_MIN) {
       const costMs = costOf(collect);
       collectAtMs = clock.monotonic() + costMs / COLLECTIONS_SHARE_MAX;
       // The collection itself does not count as work of the node.
       samples = [];
     }
-    samples = [...samples, sample()].slice(-REST_MS / LOOK_MS);
-    timer = clock.timer(LOOK_MS, look);
+    samples = [...samples, sample()].slice(-REST_MS / CHECK_MS);
+    timer = clock.timer(CHECK_MS, check);
   }
 
   function isAtRest(): boolean {

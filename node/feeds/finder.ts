@@ -21,7 +21,7 @@ import { type Feed, INDEX_MAX, updateAddress } from './feed.ts';
  * Reads under way at once. More would save round trips for long feeds, but cause more vain requests for short
  * ones.
  */
-const LOOK_AHEAD = 4;
+const LOOKAHEAD = 4;
 /** Missing updates in a row that count as the end. */
 const END = 2n;
 /**
@@ -110,14 +110,14 @@ class Search {
   async #climb(base: Update): Promise<Update> {
     let latest = base;
     let bound: bigint | undefined;
-    for (let power = 0; bound === undefined; power += LOOK_AHEAD) {
-      const ahead = Array.from({ length: LOOK_AHEAD }, (_, i) => base.index + 2n ** BigInt(power + i));
+    for (let power = 0; bound === undefined; power += LOOKAHEAD) {
+      const ahead = Array.from({ length: LOOKAHEAD }, (_, i) => base.index + 2n ** BigInt(power + i));
       const within = ahead.filter((index) => index <= INDEX_MAX);
       if (within.length < ahead.length) bound = INDEX_MAX + 1n;
-      ({ latest, bound } = await this.#look(within, latest, bound));
+      ({ latest, bound } = await this.#probe(within, latest, bound));
     }
     while (bound !== undefined && bound - latest.index > 1n) {
-      ({ latest, bound } = await this.#look(between(latest.index, bound), latest, bound));
+      ({ latest, bound } = await this.#probe(between(latest.index, bound), latest, bound));
     }
     return latest;
   }
@@ -125,7 +125,7 @@ class Search {
   /**
    * @returns the highest existing one, otherwise `latest`; the lowest missing one above it, otherwise `bound`
    */
-  async #look(
+  async #probe(
     indexes: readonly bigint[],
     latest: Update,
     bound: bigint | undefined,
@@ -179,6 +179,6 @@ class Search {
 /** At most LOOK_AHEAD indexes that evenly divide the range between two others. */
 function between(low: bigint, high: bigint): bigint[] {
   const room = high - low - 1n;
-  const parts = room < BigInt(LOOK_AHEAD) ? Number(room) : LOOK_AHEAD;
+  const parts = room < BigInt(LOOKAHEAD) ? Number(room) : LOOKAHEAD;
   return Array.from({ length: parts }, (_, i) => low + ((high - low) * BigInt(i + 1)) / BigInt(parts + 1));
 }

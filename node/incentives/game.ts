@@ -6,7 +6,7 @@
  *   reveal phase               reveal all three
  *   claim phase                a player drawn from those that agree proves it has the chunks, and is paid
  *
- * The head of the chain says what is due. A step is retried at every look at the head until it is done, has
+ * The head of the chain says what is due. A step is retried at every poll of the head until it is done, has
  * been refused by the contract, or its phase is over; so an endpoint that is down for a while costs no round.
  * Every step is recorded before it is sent: a node that is killed continues where it was.
  */
@@ -42,10 +42,10 @@ import type { Sampler } from './sampler.ts';
 const KEY_SIZE = 32;
 /** Minimum gas of a transaction of the game: others' actions in the same block change its cost. */
 const GAS_LIMIT_MIN = 500_000n;
-/** Looks that a node without a stake skips: it only shows which phase the others are in. */
+/** Polls that a node without a stake skips: it only shows which phase the others are in. */
 const IDLE_PAUSES = 10;
-/** Time limit of a look at the chain: a slower one would be outdated. */
-const LOOK_TIMEOUT_MS = 60_000;
+/** Time limit of a poll: a slower one would be outdated. */
+const POLL_TIMEOUT_MS = 60_000;
 const STEPS: readonly Step[] = ['commit', 'reveal', 'claim'];
 const PHASE_NUMBER: Readonly<Record<Phase, number>> = { commit: 1, reveal: 2, claim: 3 };
 
@@ -57,7 +57,7 @@ export interface GameOptions {
   readonly overlay: Uint8Array;
   /** Blocks. */
   readonly roundLength: number;
-  /** With a stake: milliseconds between two looks at the head. */
+  /** With a stake: milliseconds between two polls of the head. */
   readonly pollMs: number;
 }
 
@@ -93,7 +93,7 @@ export function createPlayer(options: GameOptions, deps: GameDeps): Player {
 }
 
 type Work = Step | 'sample';
-/** `again`: at the next look at the head. */
+/** `again`: at the next poll of the head. */
 type Progress = 'over' | 'again';
 
 interface Running {
@@ -180,8 +180,8 @@ class ContractPlayer implements Player {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       try {
-        using deadline = clock.deadline(LOOK_TIMEOUT_MS, signal);
-        await this.#look(await this.#height(deadline.signal), deadline.signal);
+        using deadline = clock.deadline(POLL_TIMEOUT_MS, signal);
+        await this.#poll(await this.#height(deadline.signal), deadline.signal);
       } catch (err) {
         if (signal.aborted) break;
         this.#metrics.backendErrors.inc();
@@ -203,13 +203,13 @@ class ContractPlayer implements Player {
     return await chain.blockNumber(signal);
   }
 
-  async #look(block: number, signal: AbortSignal): Promise<void> {
+  async #poll(block: number, signal: AbortSignal): Promise<void> {
     const place = placeOf(block, this.#options.roundLength);
     const before = this.#place;
     this.#block = block;
     this.#place = place;
     if (before?.round !== place.round || before.phase !== place.phase) await this.#enter(place);
-    if (!this.#frozenKnown) await this.#lookAtStake(block, place.round, signal);
+    if (!this.#frozenKnown) await this.#checkStake(block, place.round, signal);
     await this.#reconcile();
     if (place.phase === 'claim') {
       this.#begin('claim', place.round, (ending) => this.#claim(place.round, ending));
@@ -237,7 +237,7 @@ class ContractPlayer implements Player {
     await this.#store.forgetBefore(round);
   }
 
-  async #lookAtStake(block: number, round: number, signal: AbortSignal): Promise<void> {
+  async #checkStake(block: number, round: number, signal: AbortSignal): Promise<void> {
     const isFrozen = await this.#deps.staking.isFrozen(block + 1, signal);
     this.#staked = (await this.#deps.staking.staked(signal)) > 0n;
     this.#frozenKnown = true;
@@ -285,7 +285,7 @@ class ContractPlayer implements Player {
       log.info({ round }, 'sample is there');
       return 'over';
     }
-    // Known in this phase: the look at the head comes first.
+    // Known in this phase: the poll of the head comes first.
     if (this.#store.game.isFrozen) return this.#skip('stake is frozen', 'over');
     const depth = this.#deps.committedDepth();
     if (!(await this.#participates(depth, signal))) return this.#skip('not selected', 'over');

@@ -187,7 +187,7 @@ export class PullPeer {
       metrics.worker.dec();
       if (kind === 'historical') history.ended(bin.intervals.next() > bin.cursor);
       bin.running.delete(kind);
-      // Entries that came between the worker's last look and its end would otherwise wait for the next news.
+      // Entries that came between the worker's last read and its end would otherwise wait for the next news.
       if (done && !bin.ending.signal.aborted) this.#work(bin);
     };
     bin.running.set(kind, run());

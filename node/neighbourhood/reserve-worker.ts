@@ -40,9 +40,9 @@ const STUCK_TOLD_MS = 8_000;
  * Consecutive checks at which the sibling neighbourhood must be empty before its chunks are this node's: a
  * restart is shorter.
  */
-const UNCOVERED_LOOKS = 3;
+const UNCOVERED_CHECKS = 3;
 /** Batches checked between two turns of other work. */
-const BATCHES_PER_LOOK = 64;
+const BATCHES_PER_TURN = 64;
 
 export interface ReserveWorkerOptions {
   /** Milliseconds between two checks of an unchanged reserve. */
@@ -103,7 +103,7 @@ class Worker implements ReserveWorker {
   readonly #options: ReserveWorkerOptions;
   readonly #deps: ReserveWorkerDeps;
   readonly #metrics: MetricsOf<typeof RESERVE_METRICS>;
-  readonly #due = { settle: false, sweep: true, unreserve: true, look: false };
+  readonly #due = { settle: false, sweep: true, unreserve: true, radius: false };
   readonly #ends: (() => void)[] = [];
   #networkRadius: number | undefined;
   /** The start radius is known but not yet persisted. */
@@ -114,7 +114,7 @@ class Worker implements ReserveWorker {
   #stuckPauseMs = STUCK_PAUSE_MIN_MS;
   /** Something has changed since the last hand-over began. */
   #retryAsked = false;
-  #uncoveredLooks = 0;
+  #uncoveredChecks = 0;
   /** Interrupts the running hand-over. */
   #interruption = new AbortController();
   #woken = Promise.withResolvers<void>();
@@ -146,7 +146,7 @@ class Worker implements ReserveWorker {
         this.#wake({ sweep: true });
       }),
     );
-    this.#scheduleLook();
+    this.#scheduleWakeUp();
     this.#running = this.#run();
   }
 
@@ -168,14 +168,14 @@ class Worker implements ReserveWorker {
     await this.#radiusWritten;
   }
 
-  #scheduleLook(): void {
+  #scheduleWakeUp(): void {
     this.#timer = this.#deps.clock.timer(this.#options.wakeUpMs, () => {
-      this.#wake({ sweep: true, look: true, ...(this.#settling ? { settle: true } : {}) });
-      this.#scheduleLook();
+      this.#wake({ sweep: true, radius: true, ...(this.#settling ? { settle: true } : {}) });
+      this.#scheduleWakeUp();
     });
   }
 
-  #wake(due: { settle?: true; sweep?: true; unreserve?: true; look?: true }): void {
+  #wake(due: { settle?: true; sweep?: true; unreserve?: true; radius?: true }): void {
     Object.assign(this.#due, due);
     this.#woken.resolve();
   }
@@ -212,9 +212,9 @@ class Worker implements ReserveWorker {
       due.unreserve = false;
       return () => this.#unreserve();
     }
-    if (!due.look) return undefined;
-    due.look = false;
-    return () => this.#look();
+    if (!due.radius) return undefined;
+    due.radius = false;
+    return () => this.#checkRadius();
   }
 
   async #settle(): Promise<void> {
@@ -311,7 +311,7 @@ class Worker implements ReserveWorker {
     if (this.#isFull()) this.#wake({ unreserve: true });
   }
 
-  async #look(): Promise<void> {
+  async #checkRadius(): Promise<void> {
     const { reserve, pullRate, topology, log } = this.#deps;
     const radius = reserve.radius();
     if (radius <= this.#options.minimumRadius) return;
@@ -320,8 +320,8 @@ class Worker implements ReserveWorker {
     const withinSmaller = reserve.sizeFrom(radius - 1);
     // Without any peers it is this node that has lost the others.
     const uncovered = radius > this.#covered() && topology.peers().length > 0;
-    this.#uncoveredLooks = uncovered ? this.#uncoveredLooks + 1 : 0;
-    const takesOver = this.#uncoveredLooks >= UNCOVERED_LOOKS && withinSmaller < capacity;
+    this.#uncoveredChecks = uncovered ? this.#uncoveredChecks + 1 : 0;
+    const takesOver = this.#uncoveredChecks >= UNCOVERED_CHECKS && withinSmaller < capacity;
     if (!takesOver && !isTooEmpty({ withinRadius, withinSmaller, capacity, pullRate: pullRate() })) return;
     await reserve.setRadius(radius - 1);
     log.info({ radius: radius - 1, chunks: withinRadius }, 'storage radius has shrunk');
@@ -344,9 +344,9 @@ class Worker implements ReserveWorker {
   async *#batches(): AsyncGenerator<Uint8Array> {
     let after: Uint8Array | undefined;
     while (!this.#stopped) {
-      const page = await this.#deps.reserve.batches(after, BATCHES_PER_LOOK);
+      const page = await this.#deps.reserve.batches(after, BATCHES_PER_TURN);
       yield* page;
-      if (page.length < BATCHES_PER_LOOK) return;
+      if (page.length < BATCHES_PER_TURN) return;
       after = page.at(-1);
     }
   }

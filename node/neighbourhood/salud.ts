@@ -209,11 +209,11 @@ class PeerHealth implements Salud {
     const signal = AbortSignal.any([peer.closed, this.#stopped.signal]);
     const startedAt = clock.monotonic();
     try {
-      const { beeMode, ...said } = await status.request(peer, signal);
+      const { beeMode, ...snapshot } = await status.request(peer, signal);
       const durationMs = clock.monotonic() - startedAt;
       if (beeMode !== RATED_MODE) return undefined;
       const neighbour = topology.neighbours().includes(peer);
-      return { peer, report: { ...said, durationMs, neighbour } };
+      return { peer, report: { ...snapshot, durationMs, neighbour } };
     } catch (err) {
       if (signal.aborted) return undefined;
       log.debug({ err, peer: peer.id }, 'peer gave no status');

@@ -1,12 +1,12 @@
 /**
- * The result of the last look at the head of the chain, for callers that need not look again: its height, and
+ * The result of the last poll of the chain's head, for callers that need not poll again: its height, and
  * whether anything can have changed. Blocks without transactions change no contract state.
  */
 import { abortable } from '../env/abortable.ts';
 import { type Clock, TimeoutError } from '../env/clock.ts';
 import type { BlockHeader } from './ports.ts';
 
-/** Who waits for a change checks after this many times the age of a recent look that there still are looks. */
+/** Who waits for a change checks after this many times the age of a recent poll that there still are polls. */
 const RECHECK_AGES = 5;
 
 export class Head {
@@ -29,13 +29,13 @@ export class Head {
     this.#nextChange = Promise.withResolvers();
   }
 
-  /** Undefined when the last look is older than `ageMs`. */
+  /** Undefined when the last poll is older than `ageMs`. */
   height(ageMs: number): number | undefined {
     return this.#within(ageMs)?.header.number;
   }
 
   /**
-   * A number that differs once something may have changed. Undefined when the last look is older than
+   * A number that differs once something may have changed. Undefined when the last poll is older than
    * `ageMs`.
    */
   changes(ageMs: number): number | undefined {

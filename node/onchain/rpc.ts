@@ -45,7 +45,7 @@ interface RpcDeps {
 export interface Rpc extends SendingChain {
   /** Any method. @throws ChainError `RPC_UNREACHABLE`, `RPC_ERROR`, `REVERTED`; the signal's reason */
   readonly send: Send;
-  /** The head of the chain at the last look. */
+  /** The head of the chain at the last poll. */
   readonly head: Head;
   /** Closes idle connections; later calls open new ones. */
   close(): void;

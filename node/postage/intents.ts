@@ -55,16 +55,16 @@ export class Intents {
   }
 
   /** Forgets purchases that will never complete. */
-  async tidy(): Promise<void> {
-    const hopeless = [...this.#intents].filter(([, { hash }]) => this.#isHopeless(hash)).map(([id]) => id);
-    for (const id of hopeless) this.#intents.delete(id);
-    if (hopeless.length > 0) await this.#deps.state.batch(hopeless.map((id) => ({ remove: INTENT + id })));
+  async removeStale(): Promise<void> {
+    const stale = [...this.#intents].filter(([, { hash }]) => this.#cannotComplete(hash)).map(([id]) => id);
+    for (const id of stale) this.#intents.delete(id);
+    if (stale.length > 0) await this.#deps.state.batch(stale.map((id) => ({ remove: INTENT + id })));
   }
 
   /**
    * A pending transaction is sent sooner or later, and a replaced one may be mined after a reorganisation.
    */
-  #isHopeless(hash: string): boolean {
+  #cannotComplete(hash: string): boolean {
     const sent = this.#deps.transactions.find(hash);
     return (
       sent === undefined || (sent.outcome?.kind === 'mined' && sent.outcome.receipt.status === 'reverted')

@@ -150,10 +150,10 @@ export class Ledger {
   }
 
   /** Undoes this many pages. */
-  async takeBack(pages: number): Promise<void> {
+  async revert(pages: number): Promise<void> {
     const before = this.#mirror.all();
     const height = this.#mirror.chainState().block;
-    const restored = this.#history.takeBack(pages - (this.#quiet === undefined ? 0 : 1));
+    const restored = this.#history.revert(pages - (this.#quiet === undefined ? 0 : 1));
     this.#quiet = undefined;
     this.#mirror.load(overlaid(this.#deps.state, restored));
     const after = this.#mirror.all();
@@ -166,7 +166,7 @@ export class Ledger {
   }
 
   /** Reads everything again from the start block; until that is done, the known state stays. */
-  startOver(): void {
+  reset(): void {
     this.#rebuilt = { mirror: new BatchMirror(this.#options, NO_RECORDS), own: new Map() };
   }
 

@@ -61,7 +61,7 @@ export interface PlacedEvent {
 export interface ListenerDeps {
   readonly chain: Pick<Chain, 'header' | 'logs' | 'call'>;
   readonly clock: Clock;
-  /** Pace of the looks at the chain. */
+  /** Pace of the polls. */
   readonly pace: Pick<Pace, 'found' | 'nothing' | 'pause'>;
   readonly log: Logger;
   /** Last applied block. */
@@ -80,7 +80,7 @@ export interface ListenerDeps {
    * Forgets this many pages, or everything when undefined: the chain has replaced their blocks. An error is
    * fatal.
    */
-  readonly goBack: (pages: number | undefined) => Promise<void>;
+  readonly revert: (pages: number | undefined) => Promise<void>;
   /** Everything that is old enough has been applied. */
   readonly caughtUp: () => void;
   /** A request to the chain ended. */
@@ -94,26 +94,26 @@ export async function followPostage(
   signal: AbortSignal,
 ): Promise<never> {
   const { clock, pace } = deps;
-  const look = looking(options, deps, signal);
+  const poll = poller(options, deps, signal);
   let progressAt = clock.monotonic();
   let wentBack = false;
   for (;;) {
-    const seen = await look();
-    if (seen.kind === 'page') {
-      await deps.apply(seen.events, seen.end);
+    const polled = await poll();
+    if (polled.kind === 'page') {
+      await deps.apply(polled.events, polled.end);
       progressAt = clock.monotonic();
       wentBack = false;
-      if (seen.end.full) continue;
-      pace.found({ empty: seen.empty });
+      if (polled.end.full) continue;
+      pace.found({ empty: polled.empty });
     } else pace.nothing();
-    if (seen.kind === 'reorganised') {
-      await deps.goBack(seen.pages);
+    if (polled.kind === 'reorganised') {
+      await deps.revert(polled.pages);
       // The replacing blocks are read at once, but an endpoint that keeps changing its answer is not asked in
       // a loop.
       const again = wentBack;
       wentBack = true;
       if (!again) continue;
-    } else if (seen.kind !== 'wait') deps.caughtUp();
+    } else if (polled.kind !== 'wait') deps.caughtUp();
     if (clock.monotonic() - progressAt >= STALL_MS) {
       throw new PostageSyncError('SYNC_STALLED', 'postage syncing stalled');
     }
@@ -145,7 +145,7 @@ export function nextPage(
   return { kind: 'page', from, to: full ? from + PAGE_BLOCKS - 1 : to, full };
 }
 
-type Look =
+type PollResult =
   | {
       readonly kind: 'page';
       readonly events: readonly PlacedEvent[];
@@ -158,8 +158,12 @@ type Look =
   | { readonly kind: 'nothing-new' }
   | { readonly kind: 'wait' };
 
-/** One look at the chain per call. A failed look finds nothing and is repeated after the pause. */
-function looking(options: ListenerOptions, deps: ListenerDeps, signal: AbortSignal): () => Promise<Look> {
+/** @returns polls the chain once per call; a poll that fails finds nothing and is repeated after the pause */
+function poller(
+  options: ListenerOptions,
+  deps: ListenerDeps,
+  signal: AbortSignal,
+): () => Promise<PollResult> {
   const { clock, log, counted } = deps;
   const firstContactUntil = clock.monotonic() + FIRST_CONTACT_MS;
   let checked = false;
@@ -171,18 +175,18 @@ function looking(options: ListenerOptions, deps: ListenerDeps, signal: AbortSign
       if (!checked) await checkStart(options, deps, signal);
       checked = true;
       const head = await latest(deps.chain, signal);
-      const seen: Look =
+      const result: PollResult =
         head.hash === quietHead ? { kind: 'nothing-new' } : await readNext(options, deps, head, signal);
-      quietHead = seen.kind === 'nothing-new' ? head.hash : undefined;
+      quietHead = result.kind === 'nothing-new' ? head.hash : undefined;
       counted('answered');
       if (away) log.info('postage events can be read again');
       away = false;
-      return seen;
+      return result;
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
       counted('failed');
       if (!checked && clock.monotonic() >= firstContactUntil) throw error;
-      // Once per outage: the pause between two looks may be short.
+      // Once per outage: the pause between two polls may be short.
       if (!away) log.warn({ err: error }, 'postage events can not be read, trying again');
       away = true;
       return { kind: 'wait' };
@@ -201,7 +205,7 @@ async function readNext(
   deps: ListenerDeps,
   head: BlockHeader,
   signal: AbortSignal,
-): Promise<Look> {
+): Promise<PollResult> {
   const { chain } = deps;
   const page = nextPage(options, deps.lastBlock(), head.number);
   const [applied] = deps.anchors();
@@ -243,7 +247,7 @@ async function stalePages(
   return replaced ? anchors().length : 0;
 }
 
-function reorganised(stale: number, { anchors }: ListenerDeps): Look {
+function reorganised(stale: number, { anchors }: ListenerDeps): PollResult {
   return { kind: 'reorganised', pages: stale < anchors().length ? stale : undefined };
 }
 
@@ -268,7 +272,7 @@ async function checkStart(
   if (await postagePaused(chain, contract, signal)) throw paused();
   for (let probe = 1; ; probe++) {
     const head = (await latest(chain, signal)).number;
-    // If a remembered block can be compared, the normal look deals with a shorter chain.
+    // If a remembered block can be compared, a normal poll deals with a shorter chain.
     if (head >= lastBlock() || anchors().some((anchor) => anchor !== undefined && anchor.block <= head))
       return;
     if (probe === RESET_PROBES) {

@@ -69,7 +69,7 @@ export class PageHistory {
   }
 
   /** Forgets the newest pages. @returns what restores the state before them */
-  takeBack(pages: number): KeyValueChange[] {
+  revert(pages: number): KeyValueChange[] {
     const taken = this.#pages.splice(this.#pages.length - pages, pages);
     const restored = new Map<string, KeyValueChange>();
     for (const { block } of taken.reverse()) {

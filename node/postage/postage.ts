@@ -13,7 +13,7 @@ import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import { minimumValidityBlocks } from '../onchain/contracts.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
-import { patientState } from '../store/disk/patient-state.ts';
+import { deferredState } from '../store/disk/deferred-state.ts';
 import { isDiskFailure } from '../store/errors.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Intents } from './intents.ts';
@@ -112,13 +112,13 @@ class ContractPostage implements PostageService {
   constructor(options: PostageOptions, deps: PostageDeps) {
     this.#options = options;
     this.#deps = deps;
-    const state = patientState(deps.state(SUBSYSTEM), (err) => this.#noteUnwritten(err));
+    const state = deferredState(deps.state(SUBSYSTEM), (err) => this.#noteUnwritten(err));
     this.#state = state.strict;
     const intents = new Intents({ transactions: deps.transactions, state: this.#state });
     this.#intents = intents;
     this.#issuers = new Issuers({ ...deps, intents, state: this.#state });
     this.#ledger = new Ledger(options, {
-      state: state.patient,
+      state: state.deferred,
       mustWrite: () => state.waits(),
       isOwn: (batch) => this.#issuers.isOwn(batch),
       follow: (batches) => this.#issuers.follow(batches),
@@ -273,7 +273,7 @@ class ContractPostage implements PostageService {
     const { chain, clock, log, onFatal } = this.#deps;
     const { signal } = this.#stopping;
     try {
-      await this.#intents.tidy();
+      await this.#intents.removeStale();
       for (const issuer of this.#issuers.all()) {
         if (this.gone(issuer) && !this.awaited(issuer.batchId)) await this.#dropItems(issuer);
       }
@@ -287,7 +287,7 @@ class ContractPostage implements PostageService {
           lastBlock: () => this.#ledger.lastBlock(),
           anchors: () => this.#ledger.anchors(),
           apply: (events, end) => this.#apply(events, end),
-          goBack: (pages) => this.#goBack(pages),
+          revert: (pages) => this.#revert(pages),
           caughtUp: () => this.#setSynced(),
           counted: (outcome) => this.#count(outcome),
         },
@@ -320,16 +320,16 @@ class ContractPostage implements PostageService {
   }
 
   /** The chain has replaced blocks whose events were applied. */
-  async #goBack(pages: number | undefined): Promise<void> {
+  async #revert(pages: number | undefined): Promise<void> {
     const { log } = this.#deps;
     const from = this.batches.chainState().block;
     if (pages === undefined) {
       log.warn({ block: from }, 'chain was reorganised further back than is remembered, reading it again');
       this.#metrics.rebuilds.inc();
-      this.#ledger.startOver();
+      this.#ledger.reset();
       return;
     }
-    await this.#ledger.takeBack(pages);
+    await this.#ledger.revert(pages);
     log.warn(
       { from, to: this.batches.chainState().block },
       'chain was reorganised, postage events taken back',

@@ -122,7 +122,7 @@ async function buy(request: PurchaseRequest, context: Context): Promise<Purchase
     assertDone(receipt, { kind: 'BatchCreated', batchId }, context);
     return { batchId, txHash: receipt.transactionHash, blockNumber: receipt.blockNumber };
   } catch (error) {
-    await intents.tidy();
+    await intents.removeStale();
     throw error;
   }
 }

@@ -44,8 +44,8 @@ import {
   type BrokenIndex,
   expectStore,
   INDEX_FILE,
+  inspectFiles,
   isUnreadable,
-  lookAtFiles,
   readIdentity,
   SLOTS_FILE,
   slotCount,
@@ -176,7 +176,7 @@ async function openBackend(path: string, deps: BackendDeps): Promise<LmdbBackend
     unlock = lockFolder(path);
     slots = openSync(join(path, SLOTS_FILE), constants.O_RDWR | constants.O_CREAT, FILE_MODE);
     const index = join(path, INDEX_FILE);
-    const { identity, broken } = lookAtFiles(path, slots, deps.overlay);
+    const { identity, broken } = inspectFiles(path, slots, deps.overlay);
     if (broken !== undefined) await makeAnew(broken, { index, slots, identity, ...deps });
     const { durable = false, syncFile = fdatasyncSync } = deps;
     const sync = durable ? syncFile : undefined;

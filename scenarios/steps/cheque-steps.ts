@@ -25,12 +25,12 @@ export function cashCheque<T extends ParameterTable>(
     await context.cluster.settled({ timeoutMs: SETTLED_TIMEOUT_MS, signal });
     const { uncashedAmount } = await payee.chequebook.cashout(payer.overlay, signal);
     const hash = await payee.chequebook.cash(payer.overlay, signal);
-    const look = async (aborted: AbortSignal) => {
+    const probe = async (aborted: AbortSignal) => {
       const { transactionHash, result } = await payee.chequebook.cashout(payer.overlay, aborted);
       return transactionHash === hash && result !== undefined ? { done: result } : { missing: hash };
     };
     const options = { timeoutMs: CASHED_TIMEOUT_MS, signal };
-    const work = () => until('the cheque is not cashed', look, options);
+    const work = () => until('the cheque is not cashed', probe, options);
     const key = { operation: `cash cheque of ${payer.flavour}`, node: payee.name };
     const { lastPayout, bounced } = await context.measure(key, work, () => 0);
     const what = `${payee.name} (${payee.flavour}) cashes what ${payer.name} (${payer.flavour}) has promised`;

@@ -1,5 +1,5 @@
 /** What scenarios about known bugs share: the implementations of a cluster side by side, asked the same. */
-import type { Answer, ClusterNode, FlavourName } from 'svcnet';
+import type { ClusterNode, FlavourName, HttpResponse } from 'svcnet';
 import { workingNodes } from './steps.ts';
 
 /** The running nodes of one implementation that upload and download. */
@@ -21,7 +21,7 @@ export async function plainRequest(
   node: ClusterNode,
   path: string,
   options: { readonly method: string; readonly signal: AbortSignal },
-): Promise<Pick<Answer, 'status' | 'headers'> | { readonly broken: string }> {
+): Promise<Pick<HttpResponse, 'status' | 'headers'> | { readonly broken: string }> {
   try {
     const headers = node.client.authorization();
     const answer = await fetch(`${node.api}${path}`, { ...options, headers });

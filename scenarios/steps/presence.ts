@@ -9,7 +9,7 @@ import {
   isHonest,
   makeCac,
   type ParameterTable,
-  ranked,
+  rankStorers,
   type ScenarioContext,
   toHex,
 } from 'svcnet/scenario';
@@ -52,7 +52,7 @@ export async function neighbourhoodOf(
       radius: (await node.client.status(signal)).storageRadius,
     })),
   );
-  const byDistance = ranked(fromHex(address), all);
+  const byDistance = rankStorers(fromHex(address), all);
   const [first] = byDistance;
   if (first === undefined) throw new RangeError('a chunk belongs to nobody where there is no full node');
   return {
@@ -87,7 +87,7 @@ export async function heldByNobody(
   const before = deedsOf(nodes);
   try {
     let missing = chunks;
-    for (let look = 0; look < 2; look++) {
+    for (let attempt = 0; attempt < 2; attempt++) {
       const holders = await Promise.all(missing.map((chunk) => holdersOf(chunk, nodes, signal)));
       missing = missing.filter((_, index) => holders[index]?.length === 0);
     }

@@ -84,10 +84,10 @@ function expectAccepted(
         ? await acceptsDirectly(context, uploader, chunk)
         : await synchronises(context, uploader, chunk);
     const address = toHex(chunk.address);
-    const look = async (limit: AbortSignal) =>
+    const probe = async (limit: AbortSignal) =>
       (await node.chunks.has(address, limit)) ? undefined : `${address} is not on ${node.name}`;
     const options = { timeoutMs: context.parameters.arrive * 1000, signal: context.signal };
-    const missing = acknowledged ? await inTime('the chunk arrives', look, options) : 'not acknowledged';
+    const missing = acknowledged ? await inTime('the chunk arrives', probe, options) : 'not acknowledged';
     context.expect(
       `${node.flavour}: while its node answers, its neighbourhood takes a chunk`,
       missing === undefined,
@@ -162,11 +162,11 @@ async function synchronises(
 ): Promise<boolean> {
   const { uid } = await node.tags.create(signal);
   await node.chunks.upload(chunk.data, { batch: batchOf(node), tag: uid, signal });
-  const look = async (limit: AbortSignal) => {
+  const probe = async (limit: AbortSignal) => {
     const tag = await node.tags.get(uid, limit);
     return tag.synced > 0 ? undefined : 'not synced';
   };
-  return (await inTime('the tag is synced', look, { timeoutMs: synced * 1000, signal })) === undefined;
+  return (await inTime('the tag is synced', probe, { timeoutMs: synced * 1000, signal })) === undefined;
 }
 
 function expectArrival(context: SilentContext, node: ClusterNode, chunks: readonly Chunk[]): Promise<void> {
@@ -176,12 +176,12 @@ function expectArrival(context: SilentContext, node: ClusterNode, chunks: readon
       const held = await Promise.all(chunks.map(({ address }) => node.chunks.has(toHex(address), limit)));
       return chunks.filter((_, i) => !held[i]);
     };
-    const look = async (limit: AbortSignal) => {
+    const probe = async (limit: AbortSignal) => {
       const { length } = await absent(limit);
       return length === 0 ? undefined : `${length} of ${chunks.length} chunks are not on ${node.name}`;
     };
     const options = { timeoutMs: given.arrive * 1000, signal };
-    const missing = await inTime(`what was acknowledged is on ${node.name}`, look, options);
+    const missing = await inTime(`what was acknowledged is on ${node.name}`, probe, options);
     const lines: string[] = [];
     for (const { address } of await absent(signal)) {
       const chunk = toHex(address);

@@ -183,11 +183,11 @@ export function difference(seen: Uint8Array, expected: Uint8Array): string | und
 /** Waits until `look` finds nothing wrong. @returns what was still wrong at the end, if anything */
 export async function inTime(
   what: string,
-  look: (signal: AbortSignal) => Promise<string | undefined>,
+  check: (signal: AbortSignal) => Promise<string | undefined>,
   options: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<string | undefined> {
   const probe = async (signal: AbortSignal) => {
-    const missing = await look(signal);
+    const missing = await check(signal);
     return missing === undefined ? { done: undefined } : { missing };
   };
   try {

@@ -54,11 +54,11 @@ export async function expectRules<T extends ParameterTable & typeof WITHIN>(
 /** Checks each running node. @returns what is wrong, in the order of the nodes */
 export async function wrongOn(
   nodes: readonly ClusterNode[],
-  look: (node: ClusterNode) => Promise<readonly string[]>,
+  read: (node: ClusterNode) => Promise<readonly string[]>,
 ): Promise<string[]> {
   const running = nodes.filter((node) => node.running);
   const wrong = await Promise.all(
-    running.map(async (node) => (await look(node)).map((text) => `${node.name} ${text}`)),
+    running.map(async (node) => (await read(node)).map((text) => `${node.name} ${text}`)),
   );
   return wrong.flat();
 }

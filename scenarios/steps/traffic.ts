@@ -79,13 +79,13 @@ export class Traffic {
 
   async #run(): Promise<void> {
     const { parameters } = this.#context;
-    const dice = this.#context.random('traffic');
+    const random = this.#context.random('traffic');
     const pauseMs = 1000 / Number((parameters as { load?: unknown }).load ?? TRAFFIC.load.default);
     while (!this.#ended.signal.aborted && !this.#context.signal.aborted) {
       const nodes = this.#options.nodes();
       if (nodes.length > 0 && this.#underWay.size < UNDER_WAY_MAX) {
-        const uploader = nodes[dice.below(nodes.length)] as ClusterNode;
-        const work = this.#once(uploader, freshChunk(dice), dice.below(2 ** 30))
+        const uploader = nodes[random.below(nodes.length)] as ClusterNode;
+        const work = this.#once(uploader, freshChunk(random), random.below(2 ** 30))
           .catch((error: unknown) => {
             this.#failure ??= error;
             this.#ended.abort();

@@ -46,7 +46,7 @@ for (let round = 0; round < Number(rounds); round++) {
   const stopping = performance.now();
   await net.stop();
   const { chainMs, nodesMs, meshedMs, batchUsableMs } = net.timings;
-  const said: Started = {
+  const started: Started = {
     totalMs,
     chainMs,
     nodesMs,
@@ -56,7 +56,7 @@ for (let round = 0; round < Number(rounds); round++) {
     cpuMs: cpuMs / count,
     mib: mib / count,
   };
-  process.stdout.write(`${JSON.stringify(said)}\n`);
+  process.stdout.write(`${JSON.stringify(started)}\n`);
 }
 
 function sum(values: readonly number[]): number {

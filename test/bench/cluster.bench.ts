@@ -38,8 +38,8 @@ export async function run(): Promise<BenchResult[]> {
       const [cold] = await starts(driver, 5, 1, stateDir);
       add(`${driver}, 5 nodes, cold`, 'usable', cold?.totalMs ?? Number.NaN, 'ms');
       for (const nodes of SIZES[driver]) {
-        const said = await starts(driver, nodes, nodes > 20 ? 1 : 3, stateDir);
-        const [first, ...warm] = said;
+        const started = await starts(driver, nodes, nodes > 20 ? 1 : 3, stateDir);
+        const [first, ...warm] = started;
         if (first === undefined)
           throw new Error(`no start of ${nodes} nodes (${driver}) has come to its end`);
         const size = `${driver}, ${nodes} nodes`;
@@ -48,12 +48,12 @@ export async function run(): Promise<BenchResult[]> {
           ...(warm.length === 0
             ? []
             : ([['usable, warm', least(warm, 'totalMs'), 'ms']] as [string, number, string][])),
-          ['chain', least(said, 'chainMs'), 'ms'],
-          ['nodes ready', least(said, 'nodesMs'), 'ms'],
-          ['mesh', least(said, 'meshedMs'), 'ms'],
-          ['batches usable', least(said, 'batchUsableMs'), 'ms'],
-          ['stop', least(said, 'stopMs'), 'ms'],
-          ['CPU per node', least(said, 'cpuMs'), 'ms'],
+          ['chain', least(started, 'chainMs'), 'ms'],
+          ['nodes ready', least(started, 'nodesMs'), 'ms'],
+          ['mesh', least(started, 'meshedMs'), 'ms'],
+          ['batches usable', least(started, 'batchUsableMs'), 'ms'],
+          ['stop', least(started, 'stopMs'), 'ms'],
+          ['CPU per node', least(started, 'cpuMs'), 'ms'],
           ['memory per node', first.mib, 'MiB'],
         ];
         for (const [figure, value, unit] of shown) {
@@ -78,11 +78,11 @@ function least(starts: readonly Started[], of: keyof Started): number {
 async function starts(driver: string, nodes: number, rounds: number, stateDir: string): Promise<Started[]> {
   const args = ['--expose-gc', PROGRAM, driver, String(nodes), String(rounds), stateDir];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  let said = '';
-  child.stdout.on('data', (part: Buffer) => (said += part.toString()));
+  let stdout = '';
+  child.stdout.on('data', (part: Buffer) => (stdout += part.toString()));
   const code = await new Promise((resolve) => child.once('close', resolve));
   if (code !== 0) throw new Error(`a start of ${nodes} nodes (${driver}) ended with ${String(code)}`);
-  return said
+  return stdout
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Started);

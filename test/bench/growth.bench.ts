@@ -153,10 +153,10 @@ async function outcomeOf({ driver, nodes }: Size, stateDir: string): Promise<Out
     timeout: START_LIMIT_MS + REST_LIMIT_MS,
     killSignal: 'SIGKILL',
   });
-  let said = '';
-  child.stdout.on('data', (part: Buffer) => (said += part.toString()));
+  let stdout = '';
+  child.stdout.on('data', (part: Buffer) => (stdout += part.toString()));
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
-  const line = said.split('\n').find((text) => text.startsWith('{'));
+  const line = stdout.split('\n').find((text) => text.startsWith('{'));
   if (line !== undefined) return JSON.parse(line) as Outcome;
   return { failed: code === null ? 'it took too long and was ended' : `it ended with code ${code}` };
 }

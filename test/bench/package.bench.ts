@@ -47,13 +47,13 @@ function npm(args: readonly string[], cwd: string): void {
 async function seconds(program: string, args: readonly string[], cwd: string): Promise<number> {
   const startedAt = performance.now();
   const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-  let said = '';
-  child.stdout.on('data', (piece) => (said += String(piece)));
-  child.stderr.on('data', (piece) => (said += String(piece)));
+  let output = '';
+  child.stdout.on('data', (piece) => (output += String(piece)));
+  child.stderr.on('data', (piece) => (output += String(piece)));
   const { promise, resolve, reject } = Promise.withResolvers<number | null>();
   child.once('error', reject);
   child.once('close', resolve);
   const code = await promise;
-  if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}: ${said}`);
+  if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}: ${output}`);
   return (performance.now() - startedAt) / 1000;
 }

@@ -14,7 +14,7 @@ export interface Finished {
 export interface Started {
   readonly child: ChildProcess;
   /** What it has written so far. */
-  readonly said: { readonly stdout: string; readonly stderr: string };
+  readonly output: { readonly stdout: string; readonly stderr: string };
   readonly finished: Promise<Finished>;
 }
 
@@ -27,10 +27,10 @@ export function startSvcnet(
     env: { ...process.env, SVCNET_STATE: stateDir, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const said = { stdout: '', stderr: '' };
-  child.stdout.on('data', (piece) => (said.stdout += String(piece)));
-  child.stderr.on('data', (piece) => (said.stderr += String(piece)));
+  const output = { stdout: '', stderr: '' };
+  child.stdout.on('data', (piece) => (output.stdout += String(piece)));
+  child.stderr.on('data', (piece) => (output.stderr += String(piece)));
   const { promise, resolve, reject } = Promise.withResolvers<Finished>();
-  child.once('error', reject).once('close', (code) => resolve({ code, ...said }));
-  return { child, said, finished: promise };
+  child.once('error', reject).once('close', (code) => resolve({ code, ...output }));
+  return { child, output, finished: promise };
 }

@@ -45,33 +45,35 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Pairs of runs, more of them until the command can tell; as it ends, what it has said. */
+/** Pairs of runs, more of them until the command can tell; as it ends, the comparison that it printed. */
 async function compareRepeats(
   name: string,
   around: Pair['around'],
-): Promise<{ code: number; said: Comparison }> {
+): Promise<{ code: number; comparison: Comparison }> {
   const runs = join(folder, name);
   for (let round = 1; ; round++) {
     await runPair({ cluster, stateDir, folder: runs, round, around });
     if (round < ROUNDS.min || round % 2 === 1) continue;
     const told = await compareCommand(join(runs, 'before'), join(runs, 'after'));
-    const open = medians(told.said).some(({ compared }) => compared[0]?.verdict === 'too few samples');
+    const open = medians(told.comparison).some(({ compared }) => compared[0]?.verdict === 'too few samples');
     if (!open || round >= ROUNDS.max) {
-      const others = told.said.figures.filter(
-        (row) => !medians(told.said).includes(row) && row.compared[0]?.verdict !== 'same',
+      const others = told.comparison.figures.filter(
+        (row) => !medians(told.comparison).includes(row) && row.compared[0]?.verdict !== 'same',
       );
-      console.log(`${name}: ${round} rounds\n${[...medians(told.said), ...others].map(lineOf).join('\n')}`);
+      console.log(
+        `${name}: ${round} rounds\n${[...medians(told.comparison), ...others].map(lineOf).join('\n')}`,
+      );
       return told;
     }
   }
 }
 
-async function compareCommand(...sides: string[]): Promise<{ code: number; said: Comparison }> {
+async function compareCommand(...sides: string[]): Promise<{ code: number; comparison: Comparison }> {
   const ended = await promisify(execFile)(process.execPath, [CLI, 'compare', ...sides, '--json'], {
     env: { ...process.env, SVCNET_STATE: stateDir },
   }).catch((error: { code?: unknown; stdout?: string }) => error);
   const code = 'code' in ended ? Number(ended.code) : 0;
-  return { code, said: JSON.parse(ended.stdout ?? '') as Comparison };
+  return { code, comparison: JSON.parse(ended.stdout ?? '') as Comparison };
 }
 
 function medians({ figures }: Comparison) {
@@ -85,22 +87,22 @@ function lineOf({ of, figure, values, compared }: Comparison['figures'][number])
 
 for (let trial = 1; trial <= TRIALS; trial++) {
   test(`one node whose pushes take ${SHARE * 100} % longer is worse, trial ${trial}`, async () => {
-    const { code, said } = await compareRepeats(`slow-${trial}`, (member, node, upload) => {
+    const { code, comparison } = await compareRepeats(`slow-${trial}`, (member, node, upload) => {
       if (node.name !== SLOW_NODE) return upload();
       return member === 'after' ? slow.slow(upload) : slow.usual(upload);
     });
-    expect({ code, verdict: said.verdict }).toEqual({ code: 1, verdict: 'worse' });
-    const p50 = medians(said).map(({ of, compared }) => [of, compared[0]?.verdict]);
+    expect({ code, verdict: comparison.verdict }).toEqual({ code: 1, verdict: 'worse' });
+    const p50 = medians(comparison).map(({ of, compared }) => [of, compared[0]?.verdict]);
     expect(Object.fromEntries(p50)).toMatchObject({ [SLOW_NODE]: 'worse' });
-    const worse = said.figures.filter(({ compared }) => compared[0]?.verdict === 'worse');
+    const worse = comparison.figures.filter(({ compared }) => compared[0]?.verdict === 'worse');
     expect(new Set(worse.map(({ of }) => of))).toContain(SLOW_NODE);
     expect(worse.filter(({ of }) => of !== undefined && of !== SLOW_NODE)).toEqual([]);
   }, 240_000);
 
   test(`two equal sides are the same, trial ${trial}`, async () => {
-    const { code, said } = await compareRepeats(`same-${trial}`, (_, __, upload) => upload());
-    expect({ code, verdict: said.verdict }).toEqual({ code: 0, verdict: 'same' });
-    const p50 = medians(said).map(({ of, compared }) => [of, compared[0]?.verdict]);
+    const { code, comparison } = await compareRepeats(`same-${trial}`, (_, __, upload) => upload());
+    expect({ code, verdict: comparison.verdict }).toEqual({ code: 0, verdict: 'same' });
+    const p50 = medians(comparison).map(({ of, compared }) => [of, compared[0]?.verdict]);
     expect(Object.fromEntries(p50)).toEqual(
       Object.fromEntries(cluster.nodes.map(({ name }) => [name, 'same'])),
     );

@@ -60,18 +60,18 @@ async function startDashboards(name: string): Promise<{ child: ChildProcess; url
     env: { ...process.env, SVCNET_STATE: stateDir },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let said = '';
-  let complained = '';
-  child.stdout.on('data', (data: Buffer) => (said += data.toString()));
-  child.stderr.on('data', (data: Buffer) => (complained += data.toString()));
-  const look = () => {
-    if (child.exitCode !== null) throw new Error(`svcnet dashboards has ended: ${complained}`);
-    const url = /"url": "([^"]+)"/.exec(said)?.[1];
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
+  const probe = () => {
+    if (child.exitCode !== null) throw new Error(`svcnet dashboards has ended: ${stderr}`);
+    const url = /"url": "([^"]+)"/.exec(stdout)?.[1];
     return Promise.resolve(
-      url === undefined ? { missing: `it has said: ${said}${complained}` } : { done: url },
+      url === undefined ? { missing: `it has printed: ${stdout}${stderr}` } : { done: url },
     );
   };
-  const url = await until('there is no Prometheus', look, { timeoutMs: READY_WITHIN_MS });
+  const url = await until('there is no Prometheus', probe, { timeoutMs: READY_WITHIN_MS });
   return { child, url };
 }
 

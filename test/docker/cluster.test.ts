@@ -150,8 +150,8 @@ describe('a log', () => {
     const all = await node.logs({ lines: 10_000 });
     expect(all.length).toBeGreaterThan(2);
     expect(await node.logs({ lines: 2 })).toEqual(all.slice(-2));
-    expect(await node.said.since(undefined)).toEqual(all);
-    expect(await node.said.since(await node.said.end())).toEqual([]);
+    expect(await node.output.since(undefined)).toEqual(all);
+    expect(await node.output.since(await node.output.end())).toEqual([]);
     expect(await node.loggedErrors()).toEqual([]);
     expect(node.log).toBe(`docker logs ${node.container}`);
   });

@@ -28,7 +28,7 @@ const CHAIN_PORT = 7100;
 const RPC = `http://127.0.0.1:${CHAIN_PORT}`;
 const CONTROL = `http://127.0.0.1:${CHAIN_PORT + 1}`;
 const START_TIMEOUT_MS = 120_000;
-const LOOK_TIMEOUT_MS = 5000;
+const REQUEST_TIMEOUT_MS = 5000;
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-compose-'));
 
 const environment = {
@@ -78,7 +78,7 @@ async function meshed(): Promise<void> {
     'the containers are not meshed',
     async (signal) => {
       // A connection to a container that is gone may stay silent.
-      const soon = AbortSignal.any([signal, AbortSignal.timeout(LOOK_TIMEOUT_MS)]);
+      const soon = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
       const lacking = await Promise.all(clients.map((client, node) => lackOf(client, node, soon)));
       const missing = lacking.find((text) => text !== undefined);
       return missing === undefined ? { done: true } : { missing };

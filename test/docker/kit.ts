@@ -18,11 +18,11 @@ export async function leftOf(cluster: string): Promise<string[]> {
   ];
 }
 
-export function eventually(what: string, look: () => Promise<string | undefined>): Promise<true> {
+export function eventually(what: string, probe: () => Promise<string | undefined>): Promise<true> {
   return until<true>(
     what,
     async () => {
-      const missing = await look();
+      const missing = await probe();
       return missing === undefined ? { done: true } : { missing };
     },
     { timeoutMs: 60_000 },

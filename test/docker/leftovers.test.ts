@@ -25,12 +25,12 @@ async function starter(name: string, what: string, word: string): Promise<ChildP
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   starters.push(child);
-  let said = '';
+  let stdout = '';
   for await (const part of child.stdout as AsyncIterable<Buffer>) {
-    said += part.toString();
-    if (said.split('\n').includes(word)) return child;
+    stdout += part.toString();
+    if (stdout.split('\n').includes(word)) return child;
   }
-  throw new Error(`the starter of ${name} has ended without '${word}': ${said}`);
+  throw new Error(`the starter of ${name} has ended without '${word}': ${stdout}`);
 }
 
 function down(name: string): Record<string, unknown> {

@@ -91,18 +91,18 @@ test.each([2, 5, 20])(
   async (nodes) => {
     const id = run(['-P', ...exposed(nodes)], ['network', '--nodes', String(nodes), '--seed', '7']);
     await healthy(id);
-    const said = documentOf(id);
+    const document = documentOf(id);
     // The only line on standard output.
-    expect(JSON.parse(logs(id).stdout)).toEqual(said);
-    expect(said.nodes.map(({ overlay }) => overlay)).toEqual(
+    expect(JSON.parse(logs(id).stdout)).toEqual(document);
+    expect(document.nodes.map(({ overlay }) => overlay)).toEqual(
       Array.from({ length: nodes }, (_, index) => deriveNode({ seed: 7n, index, networkId: 4020 }).overlay),
     );
-    expect(said.nodes.map(({ api }) => new URL(api).port)).toEqual(
+    expect(document.nodes.map(({ api }) => new URL(api).port)).toEqual(
       Array.from({ length: nodes }, (_, i) => String(1633 + 10 * i)),
     );
     await using first = new NodeClient({ node: 'node-0', api: published(id, 1633) });
     await using last = new NodeClient({ node: 'last', api: published(id, 1633 + 10 * (nodes - 1)) });
-    const batch = said.batches[0]?.id as string;
+    const batch = document.batches[0]?.id as string;
     expect((await first.stamps.list()).map(({ batchID }) => batchID)).toEqual([batch]);
     const data = randomBytes(100_000);
     const { reference } = await first.bytes.upload(data, { batch, deferred: false });

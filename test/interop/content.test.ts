@@ -42,7 +42,7 @@ async function placed(chunks: readonly string[], nodes: readonly ClusterNode[]):
   const watch = new PlacementWatch(chunks, full);
   for (let before = -1; watch.placed.length > before; ) {
     before = watch.placed.length;
-    const seen = await until('chunks are not where they belong', (signal) => watch.look(signal), {
+    const seen = await until('chunks are not where they belong', (signal) => watch.probe(signal), {
       timeoutMs: STALLED_MS,
     }).catch((error: unknown) => error as Error);
     if (!(seen instanceof Error)) return;

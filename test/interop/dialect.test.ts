@@ -5,7 +5,7 @@ import { tarOf } from '../../harness/base/tree.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import { type Exposition, parseExposition } from '../../harness/metrics/exposition.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
-import { bytesOf, http, type Seen, speakSwarm } from '../cluster/node/kit.ts';
+import { bytesOf, type HttpReply, http, speakSwarm } from '../cluster/node/kit.ts';
 import { BEES, of, startMixed } from './kit.ts';
 
 /** The dialect is that of this version. */
@@ -127,7 +127,7 @@ describe.each(ITS_OWN)('$name', ({ binary }) => {
   });
 
   test.each(['/health', '/readiness', '/chainstate', '/node'])('%s has the same members', async (path) => {
-    const members = ({ json }: Seen) =>
+    const members = ({ json }: HttpReply) =>
       Object.fromEntries(Object.entries(json).map(([name, value]) => [name, typeof value]));
     const [own, theirs] = await both((node) => ask(node, { path }));
     expect(members(own)).toEqual(members(theirs));
@@ -135,7 +135,7 @@ describe.each(ITS_OWN)('$name', ({ binary }) => {
 
   test('it reports this version', async () => {
     const [own, theirs] = await both((node) => ask(node, { path: '/health' }));
-    const versionOf = ({ json }: Seen) => String(json['version']).split('-')[0];
+    const versionOf = ({ json }: HttpReply) => String(json['version']).split('-')[0];
     expect(versionOf(own)).toBe(versionOf(theirs));
   });
 });

@@ -66,11 +66,11 @@ export function forget({ dataDir }: ClusterNode): void {
 }
 
 /** The part of a node's answers that a wait looks at, until it is as expected; the error says what was seen last. */
-export function eventually<T>(what: string, look: () => Promise<T>, isSo: (seen: T) => boolean): Promise<T> {
+export function eventually<T>(what: string, probe: () => Promise<T>, isSo: (seen: T) => boolean): Promise<T> {
   return until<T>(
     what,
     async () => {
-      const seen = await look();
+      const seen = await probe();
       return isSo(seen) ? { done: seen } : { missing: JSON.stringify(seen, plainly) };
     },
     { timeoutMs: EVENTUALLY_MS },

@@ -33,8 +33,8 @@ function links(nodes: readonly ClusterNode[]): (readonly [ClusterNode, ClusterNo
 async function expectPeace(net: Cluster): Promise<void> {
   for (const node of net.nodes) {
     expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);
-    const said = await node.logs({ lines: Number.POSITIVE_INFINITY });
-    const refused = said.filter((line) => REFUSED.test(line));
+    const lines = await node.logs({ lines: Number.POSITIVE_INFINITY });
+    const refused = lines.filter((line) => REFUSED.test(line));
     expect(refused).toEqual([]);
     const rejected = /^\w+_swap_cheques_rejected (\d+)$/m.exec(await node.client.metrics())?.[1] ?? '0';
     expect([node.name, rejected]).toEqual([node.name, '0']);

@@ -78,11 +78,11 @@ async function spendUntilPaid(
 export async function mirrored(net: Cluster, before?: Books): Promise<Books> {
   await net.settled({ timeoutMs: MINED_MS });
   let books: Books | undefined;
-  const look = async () => {
+  const probe = async () => {
     books = await readBooks(net);
     return violations(books, before);
   };
-  await eventually('the books do not agree', look, (found) => found.length === 0);
+  await eventually('the books do not agree', probe, (found) => found.length === 0);
   return books as Books;
 }
 

@@ -10,7 +10,7 @@ import { expectBytes } from '../../harness/ledger/content.ts';
 import { PlacementWatch } from '../../harness/ledger/placement.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../../harness/run/scenario.ts';
-import { conduct } from '../../harness/schedule/conductor.ts';
+import { runSchedule } from '../../harness/schedule/run-schedule.ts';
 import {
   readSchedule,
   type Schedule,
@@ -25,7 +25,7 @@ import { batchOf, difference, verifyLedger, workingNodes } from '../../scenarios
 
 /** What has not moved for so long is stuck: it is longer than the pauses of a node. */
 const STUCK_AFTER_MS = 8000;
-const LOOK_PAUSE_MS = 200;
+const POLL_PAUSE_MS = 200;
 const SETTLED_WITHIN_MS = 6000;
 const DOWN_MS = 300;
 const PAUSE_MS = 40;
@@ -119,7 +119,7 @@ function rage(context: Context, { faults, operations, durationMs }: Schedule): P
     const { uploads } = load;
     const over = new AbortController();
     const targets = workingNodes(cluster.nodes).map(({ name }) => name);
-    const conducted = conduct(
+    const faultsDone = runSchedule(
       faults,
       {
         faults: cluster.faults,
@@ -145,7 +145,7 @@ function rage(context: Context, { faults, operations, durationMs }: Schedule): P
       }
     };
     // However the operations end, no fault begins after them, and those that last are healed.
-    const outcomes = await Promise.allSettled([work().finally(() => over.abort()), conducted]);
+    const outcomes = await Promise.allSettled([work().finally(() => over.abort()), faultsDone]);
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
     for (const { node } of uploads) await running(node, signal);
@@ -295,7 +295,7 @@ function places(context: Context, uploads: readonly Done[]): Promise<void> {
     const all = uploads.flatMap(({ chunks }) => chunks);
     const watch = new PlacementWatch(all, storers(cluster.nodes));
     const astray = await stuck(signal, async () => {
-      const seen = await watch.look(signal);
+      const seen = await watch.probe(signal);
       return 'done' in seen ? undefined : seen.missing;
     });
     const seen = { observed: astray ?? 'all are', expected: 'all are' };
@@ -306,15 +306,15 @@ function places(context: Context, uploads: readonly Done[]): Promise<void> {
 /** Waits until `look` finds nothing missing, or the same for too long. @returns what is missing in the end */
 async function stuck(
   signal: AbortSignal,
-  look: () => Promise<string | undefined>,
+  probe: () => Promise<string | undefined>,
 ): Promise<string | undefined> {
   let movedAt = performance.now();
   for (let before: string | undefined; ; ) {
-    const missing = await look();
+    const missing = await probe();
     if (missing === undefined) return undefined;
     if (missing !== before) movedAt = performance.now();
     if (performance.now() - movedAt > STUCK_AFTER_MS) return missing;
     before = missing;
-    await sleep(LOOK_PAUSE_MS, undefined, { signal });
+    await sleep(POLL_PAUSE_MS, undefined, { signal });
   }
 }

@@ -14,7 +14,7 @@ import type { HttpSubject } from './subject.ts';
 import { NodeTransport, type Transport } from './transport.ts';
 
 const CLEANUP_LIMIT_MS = 20_000;
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
 /** HTTP interface to grade. */
 export interface HttpOptions {
@@ -65,7 +65,7 @@ async function open(
       origin: new URL(target).origin,
       places: new Set(Object.keys(urls) as Place[]),
       batch,
-      lookMs: LOOK_MS,
+      pollMs: POLL_MS,
       seed: randomBytes(8).toString('hex'),
       memo: new Map(),
       cleanups,

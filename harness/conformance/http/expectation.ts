@@ -78,15 +78,15 @@ function jsonDifferences(
   for (const [path, wanted] of Object.entries(expected.values ?? {})) {
     const value = memberAt(body, path);
     if (JSON.stringify(value) !== JSON.stringify(wanted))
-      found.push(`${path} ${said(value)}, expected ${JSON.stringify(wanted)}`);
+      found.push(`${path} ${shown(value)}, expected ${JSON.stringify(wanted)}`);
   }
   if (expected.message !== undefined) {
     const { message, code } = (body ?? {}) as { message?: unknown; code?: unknown };
     if (typeof message !== 'string' || !fits(message, expected.message))
-      found.push(`message ${said(message)}, expected ${wantedText(expected.message)}`);
+      found.push(`message ${shown(message)}, expected ${wantedText(expected.message)}`);
     // An answer of another kind has no code, which its status already shows.
     const isOther = code === undefined && message === undefined;
-    if (code !== answer.status && !isOther) found.push(`code ${said(code)}, expected ${answer.status}`);
+    if (code !== answer.status && !isOther) found.push(`code ${shown(code)}, expected ${answer.status}`);
   }
   if (expected.reasons !== undefined) found.push(...reasonDifferences(body, expected.reasons, form));
   return found;
@@ -113,11 +113,11 @@ function reasonDifferences(body: unknown, wanted: readonly ExpectedReason[], for
       ? wantedText(typeof error === 'string' ? `${field}: ${error}` : new RegExp(`${field}: ${error.source}`))
       : `{"field":"${field}","error":${wantedText(error)}}`,
   );
-  return [`reasons ${said(reasons)}, expected [${expected.join(',')}]`];
+  return [`reasons ${shown(reasons)}, expected [${expected.join(',')}]`];
 }
 
 /** A member of a body, as JSON. */
-function said(value: unknown): string {
+function shown(value: unknown): string {
   return value === undefined ? 'missing' : JSON.stringify(value);
 }
 

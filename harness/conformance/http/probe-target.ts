@@ -30,12 +30,16 @@ export async function probeTarget(
   { urls, batch }: { readonly urls: Urls; readonly batch: string | undefined },
   signal: AbortSignal,
 ): Promise<string> {
-  const ask = (place: Place, path: string) => look(transport, { urls, place, path }, signal);
+  const ask = (place: Place, path: string) => requestFrom(transport, { urls, place, path }, signal);
   const health = await ask('main', '/health');
   if (!('status' in health.members) && dialectOf(await ask('main', '/node')) === undefined)
-    throw new HarnessError('NETWORK_INVALID', `${urls.main} is no storage node: ${said('/health', health)}`, {
-      hint: 'Name the HTTP interface of a node with --target.',
-    });
+    throw new HarnessError(
+      'NETWORK_INVALID',
+      `${urls.main} is no storage node: ${describe('/health', health)}`,
+      {
+        hint: 'Name the HTTP interface of a node with --target.',
+      },
+    );
   for (const place of ['debug', 'second'] as const)
     if (urls[place] !== undefined) await ask(place, '/health');
   if (batch !== undefined) {
@@ -44,7 +48,7 @@ export async function probeTarget(
     if (stamps.members['usable'] !== true)
       throw new HarnessError(
         'USAGE',
-        `--batch: the node has no usable batch ${batch}: ${said(path, stamps)}`,
+        `--batch: the node has no usable batch ${batch}: ${describe(path, stamps)}`,
         {
           hint: 'Name one of GET /stamps, or leave it out: the largest is taken then.',
         },
@@ -62,7 +66,7 @@ export async function spokenDialect(
   const urls = { main: target };
   const transport = new NodeTransport(urls, token);
   try {
-    return dialectOf(await look(transport, { urls, place: 'main', path: '/node' }, signal)) ?? 'svc';
+    return dialectOf(await requestFrom(transport, { urls, place: 'main', path: '/node' }, signal)) ?? 'svc';
   } finally {
     await transport.close();
   }
@@ -73,12 +77,12 @@ function dialectOf({ members }: Answer): DialectName | undefined {
 }
 
 /** `GET /health answers 404, not found`. */
-function said(path: string, { status, members: { message } }: Answer): string {
+function describe(path: string, { status, members: { message } }: Answer): string {
   return `GET ${path} answers ${status}${typeof message === 'string' ? `, ${message}` : ''}`;
 }
 
 /** @throws HarnessError when nothing answers, or only with a token */
-async function look(
+async function requestFrom(
   transport: NodeTransport,
   { urls, place, path }: { readonly urls: Urls; readonly place: Place; readonly path: string },
   signal: AbortSignal,

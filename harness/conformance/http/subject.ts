@@ -29,8 +29,8 @@ export interface SubjectParts {
   readonly origin: string;
   /** Chosen by the person who grades; otherwise the largest usable one. */
   readonly batch: string | undefined;
-  /** Between two looks of a wait, milliseconds. */
-  readonly lookMs: number;
+  /** Between two polls of a wait, milliseconds. */
+  readonly pollMs: number;
   /** Content differs from run to run, so that nothing from an earlier run is found. */
   readonly seed: string;
 }
@@ -108,7 +108,7 @@ export class RowSession {
         const { answer, wrong } = await this.#attempt(request, expected);
         if (wrong.length === 0) return answered(answer);
         last = wrong.join('; ');
-        await delay(this.subject.lookMs, undefined, { signal: this.signal });
+        await delay(this.subject.pollMs, undefined, { signal: this.signal });
       } catch (error) {
         if (this.signal.aborted && last !== '') throw new Mismatch(`${requestLine(request)}: still ${last}`);
         throw error;

@@ -18,7 +18,7 @@ export type Next =
   | { readonly kind: 'frame'; readonly bytes: Uint8Array }
   | { readonly kind: 'end' | 'reset' | 'gone' | 'silence' };
 
-const SAID: Readonly<Record<Next['kind'], string>> = {
+const REACTIONS: Readonly<Record<Next['kind'], string>> = {
   frame: 'answered with a message',
   end: 'closed the stream',
   reset: 'reset the stream',
@@ -82,7 +82,7 @@ export class Conversation {
   async receive<T extends MessageTable>(table: T, name: string, withinMs = ANSWER_MS): Promise<MessageOf<T>> {
     const next = await this.next(withinMs);
     if (next.kind !== 'frame')
-      throw new Mismatch(`expected ${name}, but the node ${SAID[next.kind]}${after(next, withinMs)}`);
+      throw new Mismatch(`expected ${name}, but the node ${REACTIONS[next.kind]}${after(next, withinMs)}`);
     try {
       const message = decodeMessage(table, next.bytes);
       this.#log.received(`${name} ${messageText(message)}`);
@@ -99,7 +99,7 @@ export class Conversation {
     for (let left = count; left > 0; ) {
       const part = await this.#read(until - Date.now());
       if (!(part instanceof Uint8Array))
-        throw new Mismatch(`expected ${left} more bytes, but the node ${SAID[part.kind]}`);
+        throw new Mismatch(`expected ${left} more bytes, but the node ${REACTIONS[part.kind]}`);
       parts.push(part);
       left -= part.length;
     }
@@ -127,7 +127,7 @@ export class Conversation {
     const next = await this.next(withinMs);
     this.record(next);
     if (!kinds.includes(next.kind)) {
-      throw new Mismatch(`${why}, but the node ${SAID[next.kind]}${after(next, withinMs)}`);
+      throw new Mismatch(`${why}, but the node ${REACTIONS[next.kind]}${after(next, withinMs)}`);
     }
   }
 

@@ -274,8 +274,8 @@ export class Counterpart {
 
   /** What peers do next: each tells the other how much it may owe. @throws Mismatch */
   async settle(): Promise<void> {
-    const said = await this.unsolicited.pricing.within(PRICING_MS);
-    this.#granted = granted(said?.threshold ?? 0n, this.fullNode);
+    const announced = await this.unsolicited.pricing.within(PRICING_MS);
+    this.#granted = granted(announced?.threshold ?? 0n, this.fullNode);
     await this.announceAgain();
   }
 
@@ -311,9 +311,10 @@ export class Counterpart {
   /** What the node tells anyone about itself. @throws Mismatch */
   async identify() {
     const conversation = await this.open(IDENTIFY_ID);
-    const said = await conversation.receive(Identify, 'Identify');
-    const observed = said.observedAddr.length === 0 ? this.#seenAt : decodeMultiaddress(said.observedAddr);
-    return { ...said, observed: withoutPeerId(observed) };
+    const identity = await conversation.receive(Identify, 'Identify');
+    const observed =
+      identity.observedAddr.length === 0 ? this.#seenAt : decodeMultiaddress(identity.observedAddr);
+    return { ...identity, observed: withoutPeerId(observed) };
   }
 
   /** Whether the node ends the connection within that time. */

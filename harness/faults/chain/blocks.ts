@@ -4,7 +4,7 @@ import { HarnessError } from '../../base/errors.ts';
 import { formatMs, plural } from '../../base/format.ts';
 import { until } from '../../base/wait.ts';
 import type { Chain } from '../../chain/chain.ts';
-import type { Effect, FaultGround, FaultKind } from '../fault.ts';
+import type { Effect, FaultContext, FaultKind } from '../fault.ts';
 import { duration } from '../fields.ts';
 import { flag, whole } from '../machines/fields.ts';
 
@@ -28,7 +28,7 @@ async function paceOf(chain: Chain): Promise<Pace & Record<string, number>> {
 
 /** Blocks missing compared with the usual pace; once the pace is back to normal, the difference stays. */
 async function missing(
-  { chain }: FaultGround,
+  { chain }: FaultContext,
   { at, height }: Readonly<Record<string, string | number>>,
   what: string,
 ): Promise<Effect> {
@@ -53,7 +53,7 @@ export const CHAIN_STALL: FaultKind<z.infer<typeof none>> = {
     await chain.pause();
     return pace;
   },
-  effect: (ground, handle) => missing(ground, handle, 'blocks withheld'),
+  effect: (context, handle) => missing(context, handle, 'blocks withheld'),
   end: ({ chain }) => chain.resume(),
 };
 
@@ -79,7 +79,7 @@ export const CHAIN_SLOW: FaultKind<z.infer<typeof slow>> = {
     await chain.setBlockTime(blockTime);
     return pace;
   },
-  effect: (ground, handle) => missing(ground, handle, 'blocks late'),
+  effect: (context, handle) => missing(context, handle, 'blocks late'),
   end: ({ chain }) => chain.setBlockTime(chain.blockTimeMs),
 };
 
@@ -111,7 +111,7 @@ export const CHAIN_REORGANISATION: FaultKind<z.infer<typeof reorganisation>> = {
     const undone = replaced.reduce((sum, { transactions }) => sum + transactions.length, 0);
     return { replaced: replaced.length, undone };
   },
-  effect: (_ground, { replaced, undone }) =>
+  effect: (_context, { replaced, undone }) =>
     Promise.resolve({ 'blocks replaced': Number(replaced), 'transactions undone': Number(undone) }),
   end: () => Promise.resolve(),
 };

@@ -72,8 +72,8 @@ const schema = fields.refine((request) => Object.keys(conditionsOf(request)).len
 });
 
 export const LINK: FaultKind<LinkRequest> = {
-  ...ruleFault((request, ground) => ({
-    between: [[named(request.from, ground), named(request.to, ground)]],
+  ...ruleFault((request, context) => ({
+    between: [[named(request.from, context), named(request.to, context)]],
     oneWay: request.oneWay === true,
     share: request.share,
     conditions: conditionsOf(request),

@@ -68,8 +68,8 @@ const isolate = z.strictObject({ node: nodeName, mode });
 export type IsolateRequest = z.output<typeof isolate>;
 
 export const ISOLATE: FaultKind<IsolateRequest> = {
-  ...ruleFault(({ node, mode: how }, ground) => ({
-    between: [[[node], named([ALL], ground)]],
+  ...ruleFault(({ node, mode: how }, context) => ({
+    between: [[[node], named([ALL], context)]],
     oneWay: false,
     share: 1,
     conditions: CONDITIONS[how],

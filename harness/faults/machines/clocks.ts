@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { formatMs } from '../../base/format.ts';
 import type { FaultKind } from '../fault.ts';
 import { NODE_FIELD, nodeName } from '../fields.ts';
-import { beginAround, effectAround, endAround } from './disks.ts';
+import { beginOnNode, effectOnNode, endOnNode } from './disks.ts';
 import { signedDuration, whole } from './fields.ts';
 
 const DRIFT_MAX_PPM = 1_000_000;
@@ -44,10 +44,10 @@ export const CLOCK: FaultKind<z.infer<typeof clock>> = {
         : [`lets the clock of ${node} run ${Math.abs(drift)} ppm too ${drift > 0 ? 'fast' : 'slow'}`]),
     ].join(', '),
   targets: ({ node }) => [node],
-  begin(ground, { node, offset, drift }, beginning) {
+  begin(context, { node, offset, drift }, start) {
     const fault = { layer: 'clock', offsetMs: offset, driftPpm: drift, since: Date.now() } as const;
-    return beginAround(ground, node, fault, beginning);
+    return beginOnNode(context, node, fault, start);
   },
-  effect: effectAround,
-  end: endAround,
+  effect: effectOnNode,
+  end: endOnNode,
 };

@@ -9,24 +9,24 @@ import { formatMs, plural } from '../../base/format.ts';
 import { parseExposition } from '../../metrics/exposition.ts';
 import { beginNodeFault, endNodeFault, nodeCounts } from '../../tampered/control.ts';
 import { type DiskFault, isTampered, type NodeFault } from '../../tampered/settings.ts';
-import type { Beginning, Effect, FaultGround, FaultKind } from '../fault.ts';
+import type { Effect, FaultContext, FaultKind, FaultStart } from '../fault.ts';
 import { duration, type FaultField, NODE_FIELD, nodeName } from '../fields.ts';
 import { type OneNode, oneNode, PERCENT, whole } from './fields.ts';
-import { broughtBack, expectReturn } from './restarts.ts';
+import { expectReturn, startAgain } from './restarts.ts';
 
 const SLOW_MS = 50;
 const CHUNKS_MAX = 1_000_000;
 /** Metric of our own nodes, without the prefix of the dialect: chunks found damaged since the start. */
 const DAMAGED = /localstore_damaged_count$/;
 
-/** Begins a fault in the surroundings of one node. @throws HarnessError `FAULT_REFUSED` */
-export async function beginAround(
-  ground: FaultGround,
+/** Begins a fault of the clock or disk that one node sees. @throws HarnessError `FAULT_REFUSED` */
+export async function beginOnNode(
+  context: FaultContext,
   name: string,
   fault: NodeFault,
-  { hold }: Pick<Beginning, 'hold'>,
+  { hold }: Pick<FaultStart, 'hold'>,
 ): Promise<{ node: string; key: string }> {
-  const { dataDir, flavour } = ground.node(name);
+  const { dataDir, flavour } = context.node(name);
   if (!isTampered(dataDir)) {
     const why = flavour === 'bee' ? 'a Bee runs on the machine as it is' : 'it was not started for it';
     throw new HarnessError('FAULT_REFUSED', `the ${fault.layer} of ${name} cannot be made to fail: ${why}`, {
@@ -39,14 +39,14 @@ export async function beginAround(
   return { node: name, key };
 }
 
-type Around = Readonly<Record<string, string | number>>;
+type NodeFaultHandle = Readonly<Record<string, string | number>>;
 
-export async function effectAround(ground: FaultGround, { node, key }: Around): Promise<Effect> {
-  return nodeCounts(ground.node(String(node)).dataDir, String(key));
+export async function effectOnNode(context: FaultContext, { node, key }: NodeFaultHandle): Promise<Effect> {
+  return nodeCounts(context.node(String(node)).dataDir, String(key));
 }
 
-export function endAround(ground: FaultGround, { node, key }: Around): Promise<void> {
-  return endNodeFault(ground.node(String(node)).dataDir, String(key));
+export function endOnNode(context: FaultContext, { node, key }: NodeFaultHandle): Promise<void> {
+  return endNodeFault(context.node(String(node)).dataDir, String(key));
 }
 
 interface DiskRow<R extends OneNode> {
@@ -64,9 +64,9 @@ function diskKind<R extends OneNode>({ fault, ...row }: DiskRow<R>): FaultKind<R
     layer: 'disk',
     capability: 'disk',
     targets: ({ node }) => [node],
-    begin: (ground, request, beginning) => beginAround(ground, request.node, fault(request), beginning),
-    effect: effectAround,
-    end: endAround,
+    begin: (context, request, start) => beginOnNode(context, request.node, fault(request), start),
+    effect: effectOnNode,
+    end: endOnNode,
   };
 }
 
@@ -123,8 +123,8 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
   fields: [NODE_FIELD, { field: 'chunks', flag: '--chunks <count>', about: 'how many (default: 10)' }],
   text: ({ node, chunks }) => `flips a bit in ${plural(chunks, 'chunk')} of ${node}`,
   targets: ({ node }) => [node],
-  async begin(ground, { node: name, chunks }, { signal, hold }) {
-    const node = ground.node(name);
+  async begin(context, { node: name, chunks }, { signal, hold }) {
+    const node = context.node(name);
     const runs = (await node.observe()).state === 'running';
     if (runs) {
       expectReturn(node);
@@ -139,20 +139,23 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
     }
     return { node: name, flipped };
   },
-  async effect(ground, { node, flipped }) {
-    return { 'bits flipped': Number(flipped), 'damaged chunks noticed': await noticed(ground, String(node)) };
+  async effect(context, { node, flipped }) {
+    return {
+      'bits flipped': Number(flipped),
+      'damaged chunks noticed': await damagedChunks(context, String(node)),
+    };
   },
   // For a fault that was stopped half-way.
-  end: (ground, { away = '' }) => (away === '' ? Promise.resolve() : broughtBack(ground, String(away))),
+  end: (context, { away = '' }) => (away === '' ? Promise.resolve() : startAgain(context, String(away))),
   stays: ({ node, flipped }) =>
     Number(flipped) === 0
       ? undefined
       : `a bit of ${plural(Number(flipped), 'chunk')} of ${node} stays flipped`,
 };
 
-/** A node that does not answer counts as having noticed nothing. */
-async function noticed(ground: FaultGround, name: string): Promise<number> {
-  const { client, running, flavour } = ground.node(name);
+/** Damaged chunks that a node has found; 0 for one that does not answer. */
+async function damagedChunks(context: FaultContext, name: string): Promise<number> {
+  const { client, running, flavour } = context.node(name);
   if (!running || flavour === 'bee') return 0;
   const text = await client.metrics().catch(() => '');
   const samples = parseExposition(text).samples.filter((sample) => DAMAGED.test(sample.name));

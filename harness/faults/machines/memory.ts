@@ -15,19 +15,19 @@ export const MEMORY: FaultKind<z.infer<typeof memory>> = {
   fields: [NODE_FIELD, { field: 'limit', flag: '<limit>', about: 'memory that is left, such as 128MiB' }],
   text: ({ node, limit }) => `limits the memory of ${node} to ${limit} bytes`,
   targets: ({ node }) => [node],
-  async begin(ground, { node, limit }) {
-    const before = await ground.node(node).limitMemory(limit);
+  async begin(context, { node, limit }) {
+    const before = await context.node(node).limitMemory(limit);
     return { node, before, limited: Number(before !== limit) };
   },
-  async effect(ground, { node, limited }) {
-    const { state, exit } = await ground.node(String(node)).observe();
+  async effect(context, { node, limited }) {
+    const { state, exit } = await context.node(String(node)).observe();
     return {
       'limits changed': Number(limited),
       'nodes ended for want of memory': Number(state === 'crashed' && exit?.outOfMemory === true),
     };
   },
-  async end(ground, { node, before }) {
-    const limited = ground.node(String(node));
+  async end(context, { node, before }) {
+    const limited = context.node(String(node));
     // Must come first: the container keeps its limit for the next start.
     await limited.limitMemory(Number(before));
     if ((await limited.observe()).state === 'crashed') await limited.start();

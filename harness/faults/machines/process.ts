@@ -1,8 +1,8 @@
 /** Faults of whole nodes: they die without warning, or freeze. */
 import type { NodeState } from '../../nodes/cluster-node.ts';
-import type { FaultGround, FaultKind } from '../fault.ts';
+import type { FaultContext, FaultKind } from '../fault.ts';
 import { type OneNode, oneNode } from './fields.ts';
-import { isThere } from './restarts.ts';
+import { isUp } from './restarts.ts';
 
 export const KILL: FaultKind<OneNode> = {
   name: 'kill',
@@ -12,15 +12,15 @@ export const KILL: FaultKind<OneNode> = {
   schema: oneNode,
   text: ({ node }) => `kills ${node}`,
   targets: ({ node }) => [node],
-  async begin(ground, { node }, { hold }) {
-    if (await isThere(ground.node(node))) hold({ node, seen: 1 });
-    await ground.node(node).kill();
-    return { node, seen: await isSeen(ground, node, 'killed') };
+  async begin(context, { node }, { hold }) {
+    if (await isUp(context.node(node))) hold({ node, seen: 1 });
+    await context.node(node).kill();
+    return { node, seen: await isInState(context, node, 'killed') };
   },
-  effect: (_ground, { seen }) => Promise.resolve({ 'nodes killed': Number(seen) }),
-  async end(ground, { node }) {
+  effect: (_context, { seen }) => Promise.resolve({ 'nodes killed': Number(seen) }),
+  async end(context, { node }) {
     // A node that something else has started again meanwhile stays as it is.
-    if ((await isSeen(ground, String(node), 'killed')) === 1) await ground.node(String(node)).start();
+    if ((await isInState(context, String(node), 'killed')) === 1) await context.node(String(node)).start();
   },
 };
 
@@ -32,19 +32,19 @@ export const PAUSE: FaultKind<OneNode> = {
   schema: oneNode,
   text: ({ node }) => `pauses ${node}`,
   targets: ({ node }) => [node],
-  async begin(ground, { node }, { hold }) {
-    if ((await ground.node(node).observe()).state === 'running') hold({ node, seen: 1 });
-    await ground.node(node).pause();
-    return { node, seen: await isSeen(ground, node, 'paused') };
+  async begin(context, { node }, { hold }) {
+    if ((await context.node(node).observe()).state === 'running') hold({ node, seen: 1 });
+    await context.node(node).pause();
+    return { node, seen: await isInState(context, node, 'paused') };
   },
-  effect: (_ground, { seen }) => Promise.resolve({ 'nodes paused': Number(seen) }),
-  async end(ground, { node }) {
-    if ((await isSeen(ground, String(node), 'paused')) === 1) await ground.node(String(node)).resume();
+  effect: (_context, { seen }) => Promise.resolve({ 'nodes paused': Number(seen) }),
+  async end(context, { node }) {
+    if ((await isInState(context, String(node), 'paused')) === 1) await context.node(String(node)).resume();
   },
 };
 
 /** @returns 1 when it is in that state, for counters in handles */
-async function isSeen(ground: FaultGround, node: string, expected: NodeState): Promise<0 | 1> {
-  const { state } = await ground.node(node).observe();
+async function isInState(context: FaultContext, node: string, expected: NodeState): Promise<0 | 1> {
+  const { state } = await context.node(node).observe();
   return state === expected ? 1 : 0;
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { plural } from '../../base/format.ts';
 import type { ClusterNode } from '../../nodes/cluster-node.ts';
 import type { Handle } from '../../places/driver.ts';
-import type { Beginning, Effect, FaultGround, FaultKind } from '../fault.ts';
+import type { Effect, FaultContext, FaultKind, FaultStart } from '../fault.ts';
 import { duration, NODE_FIELD, nodeName, parseNames } from '../fields.ts';
 import { AWAY_FIELDS, away, type OneNode, oneNode, SOME_NODES, whole } from './fields.ts';
 
@@ -18,20 +18,20 @@ export const STOP: FaultKind<OneNode> = {
   schema: oneNode,
   text: ({ node }) => `stops ${node}`,
   targets: ({ node }) => [node],
-  async begin(ground, { node }, { hold }) {
-    if (await isThere(ground.node(node))) hold({ node, seen: 1 });
-    await ground.node(node).stop();
-    return { node, seen: Number((await ground.node(node).observe()).state === 'stopped') };
+  async begin(context, { node }, { hold }) {
+    if (await isUp(context.node(node))) hold({ node, seen: 1 });
+    await context.node(node).stop();
+    return { node, seen: Number((await context.node(node).observe()).state === 'stopped') };
   },
-  effect: (_ground, { seen }) => Promise.resolve({ 'nodes stopped': Number(seen) }),
-  end: (ground, { node }) => broughtBack(ground, String(node)),
+  effect: (_context, { seen }) => Promise.resolve({ 'nodes stopped': Number(seen) }),
+  end: (context, { node }) => startAgain(context, String(node)),
 };
 
 /** What all kinds that take nodes away for a moment share. */
 const RESTARTED: Pick<FaultKind, 'effect' | 'end' | 'stays'> = {
   effect: restartEffect,
   // For a fault that was stopped half-way.
-  end: (ground, { away = '' }) => (away === '' ? Promise.resolve() : broughtBack(ground, String(away))),
+  end: (context, { away = '' }) => (away === '' ? Promise.resolve() : startAgain(context, String(away))),
   stays: ({ lost = '' }) => (lost === '' ? undefined : `the data of ${lost} is gone`),
 };
 
@@ -46,8 +46,8 @@ export const RESTART: FaultKind<z.infer<typeof restart>> = {
   momentary: true,
   text: ({ node, wipe }) => `restarts ${node}${wipe ? ' without its data' : ''}`,
   targets: ({ node }) => [node],
-  begin: (ground, { node, ...how }, beginning) =>
-    restarted([ground.node(node)], { ...how, end: 'stop' }, beginning),
+  begin: (context, { node, ...how }, start) =>
+    restartAll([context.node(node)], { ...how, end: 'stop' }, start),
   ...RESTARTED,
 };
 
@@ -66,8 +66,8 @@ export const ROLLING_RESTART: FaultKind<z.infer<typeof rolling>> = {
   text: ({ nodes, wipe }) =>
     `restarts ${nodes.length === 0 ? 'all nodes' : nodes.join(', ')} one after the other${wipe ? ' without their data' : ''}`,
   targets: ({ nodes }) => nodes,
-  begin: (ground, { nodes, ...how }, beginning) =>
-    restarted(chosen(ground, nodes), { ...how, end: 'stop' }, beginning),
+  begin: (context, { nodes, ...how }, start) =>
+    restartAll(nodesNamed(context, nodes), { ...how, end: 'stop' }, start),
   ...RESTARTED,
 };
 
@@ -91,17 +91,17 @@ export const CHURN: FaultKind<z.infer<typeof churn>> = {
   momentary: true,
   text: ({ nodes, rounds }) => `lets ${nodes.join(', ')} leave and come back, ${plural(rounds, 'time')} each`,
   targets: ({ nodes }) => nodes,
-  begin(ground, { nodes, rounds, down }, beginning) {
-    const all = Array.from({ length: rounds }, () => chosen(ground, nodes)).flat();
-    return restarted(all, { down, wipe: false, end: 'kill' }, beginning);
+  begin(context, { nodes, rounds, down }, start) {
+    const all = Array.from({ length: rounds }, () => nodesNamed(context, nodes)).flat();
+    return restartAll(all, { down, wipe: false, end: 'kill' }, start);
   },
   ...RESTARTED,
 };
 
-function chosen(ground: FaultGround, names: readonly string[]): readonly ClusterNode[] {
+function nodesNamed(context: FaultContext, names: readonly string[]): readonly ClusterNode[] {
   return names.length === 0
-    ? ground.nodes.filter((node) => node.running)
-    : names.map((name) => ground.node(name));
+    ? context.nodes.filter((node) => node.running)
+    : names.map((name) => context.node(name));
 }
 
 interface Restart {
@@ -111,10 +111,10 @@ interface Restart {
   readonly down: number;
 }
 
-async function restarted(
+async function restartAll(
   nodes: readonly ClusterNode[],
   { end, wipe, down }: Restart,
-  { signal, hold }: Beginning,
+  { signal, hold }: FaultStart,
 ): Promise<Handle> {
   let [gone, back] = [0, 0];
   const wiped = new Set<string>();
@@ -129,7 +129,7 @@ async function restarted(
   for (const node of nodes) {
     signal.throwIfAborted();
     // A node that something else has taken away is refused, and not brought back.
-    if (await isThere(node)) hold(soFar(node.name));
+    if (await isUp(node)) hold(soFar(node.name));
     await node[end]();
     if ((await node.observe()).state !== 'running') gone++;
     if (wipe) {
@@ -152,20 +152,20 @@ export function expectReturn({ startRefusal }: Pick<ClusterNode, 'startRefusal'>
   if (startRefusal !== undefined) throw startRefusal;
 }
 
-/** Whether it can be taken away. */
-export async function isThere(node: ClusterNode): Promise<boolean> {
+/** Whether it can be stopped or killed. */
+export async function isUp(node: ClusterNode): Promise<boolean> {
   const { state } = await node.observe();
   return state === 'running' || state === 'paused';
 }
 
 /** Starts it again, unless something else already has. */
-export async function broughtBack(ground: FaultGround, name: string): Promise<void> {
-  const node = ground.node(name);
+export async function startAgain(context: FaultContext, name: string): Promise<void> {
+  const node = context.node(name);
   const { state } = await node.observe();
   if (state === 'stopped' || state === 'killed') await node.start();
 }
 
-function restartEffect(_ground: FaultGround, { gone, back, wiped }: Handle): Promise<Effect> {
+function restartEffect(_context: FaultContext, { gone, back, wiped }: Handle): Promise<Effect> {
   return Promise.resolve({
     'nodes that left': Number(gone),
     'nodes that came back': Number(back),

@@ -4,7 +4,7 @@
  */
 import { Resolver } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import type { DiallerLook, DiallerQuestion } from './diallers.ts';
+import type { DiallerLookup, DiallerQuestion } from './diallers.ts';
 
 /**
  * The network answers for its nodes at once; names of stopped ones it passes on to servers that may be
@@ -32,7 +32,7 @@ interface NamedNode {
 }
 
 /** Finds the node that dials by the address it dials from. */
-export class AddressDiallers implements DiallerLook {
+export class AddressDiallers implements DiallerLookup {
   readonly #nodes: readonly NamedNode[];
   /** Address → who had it last. */
   readonly #last = new Map<string, NamedNode>();
@@ -50,12 +50,12 @@ export class AddressDiallers implements DiallerLook {
   /** As soon as one of them has the address: the others may be stopped, which takes longer to find out. */
   #search(address: string): Promise<readonly string[]> {
     return new Promise((tell) => {
-      const looks = this.#nodes.map(async (one) => {
+      const searches = this.#nodes.map(async (one) => {
         if (!(await hasAddress(one.host, address))) return;
         this.#last.set(address, one);
         tell([one.node]);
       });
-      void Promise.all(looks).finally(() => tell([]));
+      void Promise.all(searches).finally(() => tell([]));
     });
   }
 }

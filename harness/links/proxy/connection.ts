@@ -65,8 +65,8 @@ export class Connection {
     this.#down = flow(this.#far, near, 'down');
     // A failed socket is closed next, which its flow notices.
     near.on('error', () => undefined);
-    near.once('end', () => this.#abandonedIf(this.#state === 'waiting' && this.#isHeld()));
-    near.once('close', () => this.#abandonedIf(this.#state !== 'open'));
+    near.once('end', () => this.#abandonIf(this.#state === 'waiting' && this.#isHeld()));
+    near.once('close', () => this.#abandonIf(this.#state !== 'open'));
     this.#far.on('error', () => undefined);
     this.#far.once('connect', () => {
       this.#state = 'open';
@@ -90,14 +90,14 @@ export class Connection {
     if (this.#state === 'accepted') this.#enter();
     else if (this.#state === 'waiting') {
       const isSame = this.#up.direction === upBefore && this.#down.direction === downBefore;
-      if (!isSame) this.#goOn();
+      if (!isSame) this.#connect();
     }
   }
 
   /** Breaks both ends. */
   reset(): void {
     if (this.#state === 'over') return;
-    this.#over();
+    this.#end();
     this.#near.resetAndDestroy();
     if (this.#far.connecting || this.#far.pending) this.#far.destroy();
     else this.#far.resetAndDestroy();
@@ -123,11 +123,11 @@ export class Connection {
     for (const { rule, counts } of this.#rules()) {
       if (rule.conditions.stall === true) counts['connections held back']++;
     }
-    this.#goOn();
+    this.#connect();
   }
 
   /** A connection takes a round trip to open, and does not open while nothing passes. */
-  #goOn(): void {
+  #connect(): void {
     clearTimeout(this.#wait);
     if (this.#isHeld()) return;
     const connect = () => {
@@ -147,9 +147,9 @@ export class Connection {
   }
 
   /** The dialler went away before the node heard of it. */
-  #abandonedIf(isAbandoned: boolean): void {
+  #abandonIf(isAbandoned: boolean): void {
     if (!isAbandoned || this.#isOver()) return;
-    this.#over();
+    this.#end();
     this.#near.destroy();
     this.#far.destroy();
   }
@@ -184,12 +184,12 @@ export class Connection {
 
   #close(): void {
     if (this.#isOver()) return;
-    this.#over();
+    this.#end();
     this.#near.destroySoon();
     this.#far.destroySoon();
   }
 
-  #over(): void {
+  #end(): void {
     this.#state = 'over';
     clearTimeout(this.#wait);
     this.#up.close();

@@ -1,6 +1,6 @@
 /**
  * Finds the node that dials: the one whose process holds the other end of the socket, and listens where the
- * node does. Questions asked at about the same time are answered by one look at the system's tables, which
+ * node does. Questions asked at about the same time are answered by reading the system's tables once, which
  * takes some milliseconds.
  */
 import { allPids, socketsOf, type TcpSocket, tcpSockets } from '../../machine/socket-tables.ts';
@@ -21,14 +21,14 @@ export interface Listener {
 }
 
 /** Finds who dials. */
-export interface DiallerLook {
+export interface DiallerLookup {
   /**
    * @returns names of the nodes that it may belong to: several where that cannot be told, none for a stranger
    */
   of(question: DiallerQuestion): Promise<readonly string[]>;
 }
 
-export class SocketDiallers implements DiallerLook {
+export class SocketDiallers implements DiallerLookup {
   readonly #listeners: readonly Listener[];
   /** Of each node: the socket that it listens with, and its process. */
   readonly #known = new Map<string, { readonly inode: string; readonly pid: number }>();
@@ -46,7 +46,7 @@ export class SocketDiallers implements DiallerLook {
   }
 
   /** Connections that lead straight to a node. @returns who may have made each, and to which node */
-  past(): { readonly from: readonly string[]; readonly to: string }[] {
+  direct(): { readonly from: readonly string[]; readonly to: string }[] {
     const table = tcpSockets();
     const owners = this.#owners(table);
     const targets = new Map(this.#listeners.map(({ node, port }) => [port, node]));

@@ -64,7 +64,7 @@ export class Flow {
   #hasEnded = false;
   #isGone = false;
   /** Part of it was swallowed: what follows is meaningless. */
-  #holed = false;
+  #hasGap = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(source: Socket, sink: Socket, deps: FlowDeps) {
@@ -91,7 +91,7 @@ export class Flow {
   /** Changes its conditions. On a mended line, data under way arrives at once. */
   become(direction: Direction): void {
     this.#direction = direction;
-    if (this.#holed && !direction.shape.swallows) return this.#events.onBroken();
+    if (this.#hasGap && !direction.shape.swallows) return this.#events.onBroken();
     if (isFree(direction)) {
       const now = performance.now();
       for (let i = this.#head; i < this.#queue.length; i++) (this.#queue[i] as Piece).due = now;
@@ -127,7 +127,7 @@ export class Flow {
     this.#direction.countBytes(bytes.length);
     const { shape } = this.#direction;
     if (shape.swallows) {
-      this.#holed = true;
+      this.#hasGap = true;
     } else if (this.#open && isFree(this.#direction) && this.#head === this.#queue.length) {
       this.#pass(bytes);
       if (this.#blocked) this.#regulate();
@@ -154,7 +154,7 @@ export class Flow {
     this.#isGone = kind === 'reset';
     const { shape } = this.#direction;
     if (shape.swallows) {
-      this.#holed = true;
+      this.#hasGap = true;
       return;
     }
     if (shape.closeDelayMs > 0) this.#direction.countClose();

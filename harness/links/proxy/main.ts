@@ -20,7 +20,7 @@ if (process.env['SVC_STOP_WITH_PARENT'] === '1') process.stdin.once('close', () 
 /** For processes of this machine alone. */
 const LOOPBACK = { host: '127.0.0.1', port: 0 } as const;
 
-function say(line: ProxyLine): void {
+function print(line: ProxyLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
@@ -28,9 +28,9 @@ const options = JSON.parse(readFileSync(file, 'utf8')) as ProxyOptions;
 const proxy = new LinkProxy(options);
 try {
   await proxy.start();
-  say({ ready: true, control: await serveLinks(proxy, token, options.control ?? LOOPBACK) });
+  print({ ready: true, control: await serveLinks(proxy, token, options.control ?? LOOPBACK) });
 } catch (error) {
   const { code = 'FAILED' } = error as NodeJS.ErrnoException;
-  say({ ready: false, code, message: messageOf(error) });
+  print({ ready: false, code, message: messageOf(error) });
   process.exit(1);
 }

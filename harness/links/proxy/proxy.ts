@@ -6,17 +6,17 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { type LinkControl, type LinkEffect, type LinkRule, Rules } from '../rules.ts';
 import { AddressDiallers } from './addresses.ts';
+import { BypassConnections } from './bypass.ts';
 import { Connection, SOCKET_OPTIONS } from './connection.ts';
-import { type DiallerLook, SocketDiallers } from './diallers.ts';
+import { type DiallerLookup, SocketDiallers } from './diallers.ts';
 import type { Budget } from './flow.ts';
-import { PastConnections } from './past.ts';
 import type { ControlAddress } from './serve.ts';
 
 export interface Route {
   readonly node: string;
   /** Hex. */
   readonly overlay: string;
-  /** URL of its API, for a node that may dial past the proxy. */
+  /** URL of its API, for a node that may bypass the proxy. */
   readonly passerApi?: string;
   /** Port that others dial. */
   readonly port: number;
@@ -50,9 +50,9 @@ export class LinkProxy implements LinkControl {
   readonly #rules = new Rules();
   readonly #budget: Budget = { queued: 0 };
   readonly #connections = new Set<Connection>();
-  readonly #diallers: DiallerLook;
-  /** Only sockets tell of connections past the proxy. */
-  readonly #past: PastConnections | undefined;
+  readonly #diallers: DiallerLookup;
+  /** Only sockets show connections that bypass the proxy. */
+  readonly #bypass: BypassConnections | undefined;
   readonly #servers: Server[] = [];
   #accepted = 0;
 
@@ -68,10 +68,10 @@ export class LinkProxy implements LinkControl {
     this.knowsDiallers = process.platform === 'linux';
     const sockets = new SocketDiallers(routes.map(({ node, nodePort }) => ({ node, port: nodePort })));
     this.#diallers = sockets;
-    this.#past = new PastConnections({
+    this.#bypass = new BypassConnections({
       rules: this.#rules,
       diallers: sockets,
-      passers: routes.flatMap(({ node, passerApi: api }) => (api === undefined ? [] : { node, api })),
+      bypassing: routes.flatMap(({ node, passerApi: api }) => (api === undefined ? [] : { node, api })),
       overlayOf: (name) => routes.find(({ node }) => node === name)?.overlay,
     });
   }
@@ -149,6 +149,6 @@ export class LinkProxy implements LinkControl {
     for (const connection of this.#connections) {
       if (connection.isIdentified || !this.knowsDiallers) connection.follow();
     }
-    this.#past?.follow();
+    this.#bypass?.follow();
   }
 }

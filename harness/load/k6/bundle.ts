@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { type BuildOptions, build } from 'esbuild';
 import { HarnessError, messageOf } from '../../base/errors.ts';
-import { K6_FOLDER, type Script } from '../scripts.ts';
+import { K6_FOLDER, type LoadScript } from '../scripts.ts';
 
 const LIBRARY = join(K6_FOLDER, 'lib/index.js');
 const ENTRY = join(K6_FOLDER, 'lib/entry.js');
@@ -16,7 +16,7 @@ export interface Bundle {
 }
 
 /** @param outfile file to give to k6 @throws HarnessError `USAGE` when the script cannot be read */
-export async function bundle(script: Script, outfile: string): Promise<Bundle> {
+export async function bundle(script: LoadScript, outfile: string): Promise<Bundle> {
   const shared: BuildOptions = {
     bundle: true,
     format: 'esm',
@@ -30,10 +30,10 @@ export async function bundle(script: Script, outfile: string): Promise<Bundle> {
     metafile: true,
   };
   try {
-    const looked = await build({ ...shared, entryPoints: [script.path], write: false });
-    const [output] = Object.values(looked.metafile?.outputs ?? {});
+    const analysed = await build({ ...shared, entryPoints: [script.path], write: false });
+    const [output] = Object.values(analysed.metafile?.outputs ?? {});
     const names = output?.exports ?? [];
-    const helper = Object.keys(looked.metafile?.inputs ?? {}).some((path) =>
+    const helper = Object.keys(analysed.metafile?.inputs ?? {}).some((path) =>
       path.endsWith('scenarios/k6/lib/config.js'),
     );
     await build({
@@ -53,7 +53,7 @@ export async function bundle(script: Script, outfile: string): Promise<Bundle> {
 }
 
 /** Code around the script: its own options and summary, and those of the load. */
-function entryOf({ path }: Script, names: readonly string[]): string {
+function entryOf({ path }: LoadScript, names: readonly string[]): string {
   const of = JSON.stringify(path);
   const own = (name: string) => (names.includes(name) ? `script.${name}` : 'undefined');
   return [

@@ -19,7 +19,7 @@ export type SizeRange =
   | { readonly kind: 'lognormal'; readonly median: number; readonly sigma: number; readonly max: number };
 
 /** Sizes of payloads with their weights. */
-export interface Sizes {
+export interface SizeDistribution {
   /** As it was given. */
   readonly text: string;
   /** Weights are positive. */
@@ -30,7 +30,7 @@ export interface Sizes {
  * `zipf`: the n-th most popular thing is read 1/n^exponent as often as the first, and nodes may answer from their caches.
  * `cold`: all equally often, and nodes ask the network each time.
  */
-export type Reads = { readonly kind: 'zipf'; readonly exponent: number } | { readonly kind: 'cold' };
+export type ReadPattern = { readonly kind: 'zipf'; readonly exponent: number } | { readonly kind: 'cold' };
 
 /** A node that takes part in the load. */
 export interface TargetNode {
@@ -63,11 +63,11 @@ export interface LoadConfig {
   readonly seed: string;
   readonly label: string;
   readonly nodes: readonly TargetNode[];
-  readonly sizes: Sizes;
+  readonly sizes: SizeDistribution;
   readonly mode: 'direct' | 'deferred';
   readonly encrypt: boolean;
   readonly redundancyLevel: number;
-  readonly reads: Reads;
+  readonly reads: ReadPattern;
   /** Share of reads in the operations of `mixed`, 0 to 1. */
   readonly readShare: number;
   /** Share of downloads that is compared byte by byte; the others are compared by hash. */

@@ -40,18 +40,18 @@ export async function findK6(given?: string, environment: NodeJS.ProcessEnv = pr
   });
 }
 
-function program(path: string, said: string | Error, source: string): K6 {
-  if (typeof said !== 'string') {
-    const { code } = said as NodeJS.ErrnoException;
+function program(path: string, outcome: string | Error, source: string): K6 {
+  if (typeof outcome !== 'string') {
+    const { code } = outcome as NodeJS.ErrnoException;
     const why =
-      code === 'ENOENT' ? 'there is no such program' : `it cannot be run (${said.message.split('\n')[0]})`;
+      code === 'ENOENT' ? 'there is no such program' : `it cannot be run (${outcome.message.split('\n')[0]})`;
     throw new HarnessError('BINARY_INVALID', `${source}: got '${path}', expected the program of k6: ${why}`, {
       hint: HINT,
     });
   }
-  const [, version, major] = /^k6(?:\.exe)? v((\d+)\.\d+\.\d+\S*)/.exec(said) ?? [];
+  const [, version, major] = /^k6(?:\.exe)? v((\d+)\.\d+\.\d+\S*)/.exec(outcome) ?? [];
   if (version === undefined) {
-    const shown = said.trim().split('\n')[0] ?? '';
+    const shown = outcome.trim().split('\n')[0] ?? '';
     throw new HarnessError(
       'BINARY_INVALID',
       `${source}: got '${path}', which says '${shown}' instead of its k6 version`,

@@ -20,7 +20,7 @@ import {
 import { AUTHORIZATION_VARIABLE, CONFIG_VARIABLE } from './config.ts';
 import type { K6 } from './find-k6.ts';
 
-const LOOK_MS = 250;
+const SAMPLE_MS = 250;
 /** k6 waits for its users when asked to stop; nothing waits longer than this for k6. */
 const GRACE_MS = 3000;
 const LOG_LINES_SHOWN = 15;
@@ -58,7 +58,7 @@ export interface K6RunOptions {
   /** `Authorization` headers by node name; empty: no node requires one. */
   readonly authorization: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** Called with the lines that k6 has written since the last look, even when there are none. */
+  /** Called with the lines that k6 has written since the last call, even when there are none. */
   readonly onLines: (lines: readonly string[]) => void;
 }
 
@@ -99,9 +99,9 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
   try {
     while (seen.exit === undefined) {
       if (signal.aborted) throw interrupted(signal);
-      await Promise.race([sleep(LOOK_MS), spawned.exited]);
+      await Promise.race([sleep(SAMPLE_MS), spawned.exited]);
       childOf();
-      usage.look();
+      usage.sample();
       options.onLines(lines.read());
     }
     options.onLines(lines.read());
@@ -214,7 +214,7 @@ class Usage {
     this.#find = find;
   }
 
-  look(): void {
+  sample(): void {
     const id = this.#find();
     const used = id === undefined ? undefined : usageOf(id);
     if (used === undefined) return;

@@ -1,11 +1,14 @@
 /** Parts of what a load moves, computed alike by k6 and the harness: runs in both, and imports nothing. */
-import type { SizeRange, Sizes } from './config.ts';
+import type { SizeDistribution, SizeRange } from './config.ts';
 
 /**
  * Draws a size from the distribution.
  * @param draws three numbers from 0 to 1 @returns bytes, at least 1
  */
-export function sizeOf({ parts }: Sizes, [part = 0, first = 0, second = 0]: readonly number[]): number {
+export function sizeOf(
+  { parts }: SizeDistribution,
+  [part = 0, first = 0, second = 0]: readonly number[],
+): number {
   let left = part * parts.reduce((sum, { weight }) => sum + weight, 0);
   for (const { weight, of } of parts) {
     left -= weight;

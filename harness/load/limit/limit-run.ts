@@ -9,11 +9,11 @@ import type { LoadOptions, LoadPlan, LoadStep, PreparedLoad } from '../plan.ts';
 import { prepareLoad } from '../prepare.ts';
 import type { Threshold } from '../thresholds.ts';
 import { generatorOf, type Limiter, type LoadObservation, limitersOf, othersOf } from './limiter.ts';
-import { busyNodes, lookBetween, sampleOf } from './look.ts';
+import { busyNodes, observationBetween, sampleOf } from './observation.ts';
 import { findLimit, type Limit, type LimitStep, type StepOutcome } from './search.ts';
 
 const STEP_MIN_MS = 5000;
-const REST_LOOK_MS = 500;
+const REST_SAMPLE_MS = 500;
 const REST_TIMEOUT_MS = 120_000;
 /** Samples above a percentile, so that it does not depend on a single one. */
 const SAMPLES_ABOVE = 5;
@@ -90,14 +90,14 @@ export async function runLimit(
         ...(k6 === undefined ? {} : { k6 }),
       });
       const after = await sampleOf(cluster);
-      const look = await lookBetween(cluster, {
+      const observation = await observationBetween(cluster, {
         before,
         after,
         loadMs: load.endMs - load.startMs + step.warmupMs,
         k6Cores: load.k6Cpu,
       });
-      const outcome = outcomeOf(load, look, disturbances < DISTURBED_MAX);
-      if (outcome !== 'holds') limitersAt.set(rate, limitersOf(look));
+      const outcome = outcomeOf(load, observation, disturbances < DISTURBED_MAX);
+      if (outcome !== 'holds') limitersAt.set(rate, limitersOf(observation));
       return { plan: step, prepared, load, stage, outcome };
     });
   };
@@ -136,7 +136,7 @@ async function atRest(cluster: Cluster, signal: AbortSignal): Promise<void> {
   await until(
     'the nodes are not at rest after a load',
     async () => {
-      await sleep(REST_LOOK_MS, undefined, { signal });
+      await sleep(REST_SAMPLE_MS, undefined, { signal });
       const now = await sampleOf(cluster);
       const busy = busyNodes(before, now);
       before = now;
@@ -171,28 +171,32 @@ export function metObjective({
 }
 
 /** @param mayRepeat not too many loads have been repeated yet */
-export function outcomeOf(load: LoadStep, look: LoadObservation, mayRepeat: boolean): LimitLoad['outcome'] {
+export function outcomeOf(
+  load: LoadStep,
+  observation: LoadObservation,
+  mayRepeat: boolean,
+): LimitLoad['outcome'] {
   if (metObjective(load)) return 'holds';
-  if (generatorOf(look) !== undefined) return 'generator';
-  return mayRepeat && othersOf(look) !== undefined ? 'disturbed' : 'fails';
+  if (generatorOf(observation) !== undefined) return 'generator';
+  return mayRepeat && othersOf(observation) !== undefined ? 'disturbed' : 'fails';
 }
 
 /** What was found, in one line. */
 export function limitText({ limit, limiters }: Pick<LimitResult, 'limit' | 'limiters'>): string {
   const { rate, failedRate, end } = limit;
-  const said = (value: number | undefined) => `${(value ?? 0).toFixed(1)}/s`;
+  const perSecond = (value: number | undefined) => `${(value ?? 0).toFixed(1)}/s`;
   const why =
     limiters.length === 0
       ? 'nothing that was measured stood out'
       : limiters.map(({ text }) => text).join('; ');
   switch (end) {
     case 'found':
-      return `${said(rate)} holds, ${said(failedRate)} does not; limited by ${why}`;
+      return `${perSecond(rate)} holds, ${perSecond(failedRate)} does not; limited by ${why}`;
     case 'none':
-      return `not even ${said(failedRate)} holds; limited by ${why}`;
+      return `not even ${perSecond(failedRate)} holds; limited by ${why}`;
     case 'open':
-      return `${said(rate)} holds, which is the highest rate that is tried`;
+      return `${perSecond(rate)} holds, which is the highest rate that is tried`;
     case 'generator':
-      return `no limit of the cluster: ${why}${rate === undefined ? '' : `; ${said(rate)} still held`}`;
+      return `no limit of the cluster: ${why}${rate === undefined ? '' : `; ${perSecond(rate)} still held`}`;
   }
 }

@@ -53,8 +53,8 @@ const GROWTH_PER_SECOND = 1;
 const CHAIN_SLOW_MS = 1000;
 
 /** Most telling first; none when nothing stood out. */
-export function limitersOf(look: LoadObservation): Limiter[] {
-  const { seconds, nodes, chainMs } = look;
+export function limitersOf(observation: LoadObservation): Limiter[] {
+  const { seconds, nodes, chainMs } = observation;
   const where = (is: (node: NodeLoad) => boolean) => nodes.filter(is);
   const owing = where(({ creditRefusals }) => creditRefusals / seconds > REFUSALS_PER_SECOND);
   const busy = where(({ cores }) => cores !== undefined && cores >= NODE_BUSY_CORES);
@@ -62,11 +62,11 @@ export function limitersOf(look: LoadObservation): Limiter[] {
   const full = where((node) => node.full);
   const cut = where(({ chainErrors }) => chainErrors > 0);
   const isChainSlow = chainMs === undefined || chainMs >= CHAIN_SLOW_MS;
-  const list = (some: readonly NodeLoad[], said: (node: NodeLoad) => string) =>
-    some.map((node) => `${node.name} ${said(node)}`).join(', ');
+  const list = (some: readonly NodeLoad[], figure: (node: NodeLoad) => string) =>
+    some.map((node) => `${node.name} ${figure(node)}`).join(', ');
   const found: (Limiter | undefined)[] = [
-    generatorOf(look),
-    othersOf(look),
+    generatorOf(observation),
+    othersOf(observation),
     limiter('store', full, `reserves are full: ${list(full, () => '')}`.replace(/ ,/g, ',').trim()),
     limiter(
       'credit',
@@ -74,17 +74,17 @@ export function limitersOf(look: LoadObservation): Limiter[] {
       `peers are owed too much to be asked: ${list(owing, ({ creditRefusals }) => `${(creditRefusals / seconds).toFixed(1)} times a second`)}`,
     ),
     limiter('cpu', busy, `processors: ${list(busy, ({ cores = 0 }) => `uses ${cores.toFixed(2)} cores`)}`),
-    ...look.shared
+    ...observation.shared
       .filter(({ cores }) => cores >= NODE_BUSY_CORES)
       .map(({ nodes: held, cores }): Limiter => {
         const text = `processors: the process that holds ${held.length} nodes uses ${cores.toFixed(2)} cores, and computes in one thread`;
         return { kind: 'cpu', nodes: held, text };
       }),
-    busy.length === 0 && look.machineBusy >= MACHINE_BUSY
+    busy.length === 0 && observation.machineBusy >= MACHINE_BUSY
       ? {
           kind: 'cpu',
           nodes: [],
-          text: `processors: all ${look.cores} cores of the machine are ${Math.round(look.machineBusy * 100)} % busy`,
+          text: `processors: all ${observation.cores} cores of the machine are ${Math.round(observation.machineBusy * 100)} % busy`,
         }
       : undefined,
     limiter(

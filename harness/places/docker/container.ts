@@ -16,14 +16,14 @@ const HEALTH = { Interval: 30e9, Timeout: 10e9, StartPeriod: 60e9, Retries: 3 } 
 const LOGS = { Type: 'json-file', Config: { 'max-size': '32m', 'max-file': '2' } } as const;
 
 /** A port of the container, and the port on its machine. */
-interface Published {
+interface PublishedPort {
   readonly inside: number;
   readonly outside: number;
   /** Address on the machine, if different from that of the other ports. */
   readonly at?: string;
 }
 
-interface Contained {
+interface ContainerOptions {
   readonly owner: Owner;
   /** Name of a node, `chain` or `link-proxy`. */
   readonly part: string;
@@ -33,13 +33,13 @@ interface Contained {
   readonly network?: string;
   /** Address of its machine. */
   readonly listen: string;
-  readonly ports: readonly Published[];
+  readonly ports: readonly PublishedPort[];
   readonly resources?: NodePlan['resources'];
 }
 
-export function containerSpec(contained: Contained): ContainerSpec & { readonly name: string } {
-  const { owner, part, image, command, listen, ports, resources = {} } = contained;
-  const { network = networkName(owner) } = contained;
+export function containerSpec(options: ContainerOptions): ContainerSpec & { readonly name: string } {
+  const { owner, part, image, command, listen, ports, resources = {} } = options;
+  const { network = networkName(owner) } = options;
   const labels = labelsOf(owner, part);
   const { entrypoint, args, env, health } = command;
   return {

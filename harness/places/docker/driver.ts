@@ -42,10 +42,10 @@ import { Engine, engineAddress, engineError, remoteEngine, statusOf, unless } fr
 import { namedImage, ownImage } from './image.ts';
 import { proxyContainer } from './link-proxy.ts';
 import { containerLog } from './log.ts';
-import { Looks, listContainers } from './looks.ts';
 import { limitMemory } from './memory.ts';
 import { labelsOf, partName, partOf } from './names.ts';
 import { Networks } from './networks.ts';
+import { ContainerObserver, listContainers } from './observer.ts';
 import { removeAll, stopContainer } from './removal.ts';
 import { usageOf } from './usage.ts';
 
@@ -74,7 +74,7 @@ const PORTS_OF_CHAIN = { ...CHAIN_PORTS, gate: 8547 } as const;
 export function createDockerDriver(options: DockerDriverOptions): Driver {
   const { token, folder, listen } = options;
   const engine = new Engine();
-  const looks = new Looks(engine, token);
+  const observer = new ContainerObserver(engine, token);
   let image: ReturnType<typeof ownImage> | undefined;
   const networks = new Networks(engine, options);
   let guard: ChildProcess | undefined;
@@ -121,7 +121,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     } catch (error) {
       throw startError(error, part, name);
     } finally {
-      looks.forget();
+      observer.forget();
     }
   }
 
@@ -185,11 +185,11 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       { folder: inside, files },
     );
     await networks.connectProxy();
-    const said = containerLog(engine, partName(options, LINK_PROXY));
-    const saidBefore = await said.end();
+    const log = containerLog(engine, partName(options, LINK_PROXY));
+    const since = await log.end();
     const handle = await startContainer(LINK_PROXY);
-    const ended = async () => (await looks.observe(String(handle['container']))).state === 'gone';
-    return { handle: { ...handle, control: await proxyPort(said, saidBefore, ended) } };
+    const ended = async () => (await observer.observe(String(handle['container']))).state === 'gone';
+    return { handle: { ...handle, control: await proxyPort(log, since, ended) } };
   }
 
   /**
@@ -205,7 +205,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     try {
       return await work(String(handle['container']));
     } finally {
-      looks.forget();
+      observer.forget();
     }
   }
 
@@ -240,18 +240,18 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       };
     },
 
-    async placeChain(said) {
+    async placeChain(reported) {
       const name = partName(options, 'chain');
       const { NetworkSettings } = await engine.ask((docker) => docker.container(name).inspect());
       const published = (inside: number) => {
         const { HostIp: at, HostPort: port } = NetworkSettings.Ports[`${inside}/tcp`]?.[0] ?? {};
         if (port !== undefined) return url(Number(port), at);
         throw new HarnessError('CHAIN_FAILED', `${name} has ended: its port ${inside} is not published`, {
-          hint: `What it has said: svcnet logs chain --name ${options.name}`,
+          hint: `Its log: svcnet logs chain --name ${options.name}`,
         });
       };
       const inside = (port: number) => `http://chain:${port}`;
-      return { here: chainUrls(said, published), nodes: chainUrls(said, inside) };
+      return { here: chainUrls(reported, published), nodes: chainUrls(reported, inside) };
     },
 
     async images(names, watch) {
@@ -268,7 +268,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     async create(plan, flavour, ports) {
       const command = flavour.containerCommand({ dataDir: plan.dataDir, apiPort: plan.ports.api });
       const own = plan.image === undefined ? await imageOf(UNWATCHED) : undefined;
-      const isPasser = options.linkFaults && flavour.learnsListeners;
+      const mayBypass = options.linkFaults && flavour.learnsListeners;
       const published = [...new Set(Object.values(ports))].map((outside) => {
         const which = (['api', 'p2p', 'debug'] as const).find((key) => ports[key] === outside) ?? 'api';
         return { inside: plan.ports[which], outside };
@@ -277,7 +277,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
         containerSpec({
           owner: options,
           part: plan.name,
-          ...(isPasser ? { network: await networks.ownOf(plan.name) } : {}),
+          ...(mayBypass ? { network: await networks.ownOf(plan.name) } : {}),
           image: own?.id ?? String(plan.image),
           command,
           listen,
@@ -314,10 +314,10 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     resume: (handle) =>
       change(handle, (id) => engine.ask((docker) => unless([404, 409, 500], docker.container(id).unpause()))),
 
-    observe: (handle) => looks.observe(String(handle['container'])),
+    observe: (handle) => observer.observe(String(handle['container'])),
 
     async stats(handle) {
-      const { state } = await looks.observe(String(handle['container']));
+      const { state } = await observer.observe(String(handle['container']));
       if (state === 'gone') return {};
       const id = String(handle['container']);
       return usageOf(await engine.ask((docker) => docker.container(id).stats()));
@@ -343,7 +343,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       const disposed = await removeAll(engine, token, graceMs);
       guard?.kill('SIGKILL');
       guard = undefined;
-      looks.forget();
+      observer.forget();
       return disposed;
     },
 
@@ -381,17 +381,17 @@ function reachedAt(listen: string): string {
 }
 
 function startError(error: unknown, part: string, container: string): HarnessError {
-  const said = messageOf(error);
-  if (/port is already allocated|address already in use/.test(said)) {
-    const port = /:(\d+)(?: failed|: bind)/.exec(said)?.[1];
+  const message = messageOf(error);
+  if (/port is already allocated|address already in use/.test(message)) {
+    const port = /:(\d+)(?: failed|: bind)/.exec(message)?.[1];
     return new HarnessError(
       'PORT_IN_USE',
       `${port === undefined ? 'a port' : `port ${port}`} that ${part} is to be published on is in use`,
-      { cause: error, hint: said },
+      { cause: error, hint: message },
     );
   }
   if (statusOf(error) === undefined && error instanceof HarnessError) return error;
-  return new HarnessError('PROCESS_FAILED', `${container} cannot be started: ${said}`, { cause: error });
+  return new HarnessError('PROCESS_FAILED', `${container} cannot be started: ${message}`, { cause: error });
 }
 
 async function runProgram(

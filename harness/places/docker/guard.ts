@@ -5,16 +5,16 @@
 import { once } from 'node:events';
 
 /** Containers that the owner was creating when it died appear a moment later. */
-const LOOKS = 3;
-const LOOK_PAUSE_MS = 1000;
+const SWEEPS = 3;
+const SWEEP_PAUSE_MS = 1000;
 
 await once(process.stdin.resume(), 'close');
 const { setTimeout: sleep } = await import('node:timers/promises');
 const { Engine } = await import('./engine/engine.ts');
 const { removeAll } = await import('./removal.ts');
-const [token = '', looks = String(LOOKS)] = process.argv.slice(2);
+const [token = '', sweeps = String(SWEEPS)] = process.argv.slice(2);
 const engine = new Engine();
-for (let look = 1; look <= Number(looks); look++) {
-  if (look > 1) await sleep(LOOK_PAUSE_MS);
+for (let sweep = 1; sweep <= Number(sweeps); sweep++) {
+  if (sweep > 1) await sleep(SWEEP_PAUSE_MS);
   await removeAll(engine, token, 0);
 }

@@ -4,8 +4,8 @@ import { HarnessError } from '../../base/errors.ts';
 import type { Disposed } from '../driver.ts';
 import type { ContainerEntry } from './engine/documents.ts';
 import { type Engine, statusOf, unless } from './engine/engine.ts';
-import { listContainers } from './looks.ts';
 import { ownedBy, partOf } from './names.ts';
+import { listContainers } from './observer.ts';
 
 /** Already gone, or being removed by another process. */
 const GONE = [404, 409];

@@ -45,7 +45,7 @@ const START_TIMEOUT_MS = 30_000;
 const ANSWER_MS = 1000;
 
 /** Where the process that holds the nodes is, on disk. */
-interface Holder extends ProcessId {
+interface HolderRecord extends ProcessId {
   readonly port: number;
 }
 
@@ -55,7 +55,7 @@ interface LocalHost {
 }
 
 /** Hosts in this process, by the token of their cluster. */
-const local = new Map<string, Promise<LocalHost>>();
+const localHosts = new Map<string, Promise<LocalHost>>();
 
 export function createEmbeddedDriver(options: DriverOptions): Driver {
   const { token, folder, stopWithParent } = options;
@@ -63,11 +63,11 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   // A network in memory needs no proxy.
   const beside = createProcessDriver({ ...options, linkFaults: options.linkFaults && !inMemory });
   const holderFile = join(folder, 'holder.json');
-  let starting: Promise<Holder> | undefined;
+  let starting: Promise<HolderRecord> | undefined;
 
   /** The process that holds the nodes; started if there is none. */
-  async function holder(signal?: AbortSignal): Promise<Holder> {
-    const known = readJson(holderFile) as Holder | undefined;
+  async function holder(signal?: AbortSignal): Promise<HolderRecord> {
+    const known = readJson(holderFile) as HolderRecord | undefined;
     if (known !== undefined && isAlive(known)) return known;
     starting ??= (stopWithParent ? holdHere() : holdInBackground(signal)).finally(() => {
       starting = undefined;
@@ -75,24 +75,24 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     return starting;
   }
 
-  async function holdHere(): Promise<Holder> {
-    const opened = local.get(token) ?? openLocal(token, basename(folder));
-    local.set(token, opened);
+  async function holdHere(): Promise<HolderRecord> {
+    const opened = localHosts.get(token) ?? openLocal(token, basename(folder));
+    localHosts.set(token, opened);
     try {
       const { served } = await opened;
       return writeHolder({ ...ownProcess(), port: served.port });
     } catch (error) {
       // The next start tries again.
-      local.delete(token);
+      localHosts.delete(token);
       throw error;
     }
   }
 
-  async function holdInBackground(signal: AbortSignal | undefined): Promise<Holder> {
+  async function holdInBackground(signal: AbortSignal | undefined): Promise<HolderRecord> {
     const log = join(folder, 'logs', 'holder.log');
-    const said = fileLog(log);
+    const holderLog = fileLog(log);
     // An earlier holder has logged its port there.
-    const saidBefore = await said.end();
+    const since = await holderLog.end();
     const spawned = await spawnProgram({
       command: holderProgram(basename(folder)),
       logFile: log,
@@ -105,22 +105,22 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     const port = await until<number>(
       'the process for the embedded nodes is not ready',
       async () => {
-        const lines = await said.since(saidBefore);
+        const lines = await holderLog.since(since);
         const ready = lines.find((line) => line.startsWith('{"ready":true'));
-        if (ready !== undefined) return { done: (JSON.parse(ready) as Holder).port };
+        if (ready !== undefined) return { done: (JSON.parse(ready) as HolderRecord).port };
         if (ended) {
           throw new HarnessError('PROCESS_FAILED', 'the process for the embedded nodes has ended', {
             hint: [`${log}:`, ...lines.map((line) => `  ${line}`)].join('\n'),
           });
         }
-        return { missing: lines.at(-1) ?? 'it has said nothing' };
+        return { missing: lines.at(-1) ?? 'it has printed nothing' };
       },
       { timeoutMs: START_TIMEOUT_MS, signal },
     );
     return writeHolder({ ...spawned.id, port });
   }
 
-  function writeHolder(holding: Holder): Holder {
+  function writeHolder(holding: HolderRecord): HolderRecord {
     // Nothing is written if the folder has been removed meanwhile.
     if (existsSync(folder)) writeJson(holderFile, holding);
     return holding;
@@ -129,7 +129,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   /** Links in the process that holds the nodes. */
   function linksInMemory(): LinkControl {
     const present = async () => {
-      const known = readJson(holderFile) as Holder | undefined;
+      const known = readJson(holderFile) as HolderRecord | undefined;
       return known !== undefined && isAlive(known) ? hostOf(known) : undefined;
     };
     const host = async () => {
@@ -150,12 +150,12 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   }
 
   async function hostOf({ pid, port }: { pid: number; port: number }): Promise<NodeHost> {
-    const here = pid === process.pid ? await local.get(token) : undefined;
+    const here = pid === process.pid ? await localHosts.get(token) : undefined;
     return here?.host ?? remoteHost(port, token);
   }
 
   /** @returns undefined when the process that held the node is gone */
-  async function found(handle: Handle): Promise<Found | undefined> {
+  async function locate(handle: Handle): Promise<NodeLocation | undefined> {
     const pid = Number(handle['pid']);
     const holding = { pid, startedAt: String(handle['startedAt']) };
     if (!isAlive(holding)) return undefined;
@@ -176,7 +176,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
       return { ...(beside.links as NonNullable<Driver['links']>)(proxy), knowsDiallers: false };
     },
     place: (site) => beside.place(site),
-    placeChain: (said) => beside.placeChain(said),
+    placeChain: (reported) => beside.placeChain(reported),
 
     async prepare(flavour, signal) {
       if (flavour.embedded === undefined) {
@@ -206,40 +206,40 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
 
     async stop(handle, graceMs) {
       if (!isEmbedded(handle)) return beside.stop(handle, graceMs);
-      const there = await found(handle);
+      const there = await locate(handle);
       return { forced: (await there?.host.stop(there.node, there.start, graceMs)) ?? false };
     },
 
     async kill(handle) {
       if (!isEmbedded(handle)) return beside.kill(handle);
-      const there = await found(handle);
+      const there = await locate(handle);
       await there?.host.kill(there.node, there.start);
     },
 
     async pause(handle) {
       if (!isEmbedded(handle)) return beside.pause(handle);
-      const there = await found(handle);
+      const there = await locate(handle);
       return (await there?.host.pause(there.node, there.start)) ?? false;
     },
 
     async resume(handle) {
       if (!isEmbedded(handle)) return beside.resume(handle);
-      const there = await found(handle);
+      const there = await locate(handle);
       return (await there?.host.resume(there.node, there.start)) ?? false;
     },
 
     async observe(handle) {
       if (!isEmbedded(handle)) return beside.observe(handle);
-      const there = await found(handle);
+      const there = await locate(handle);
       if (there === undefined) return { state: 'gone', exit: HOLDER_GONE };
       // A paused process means that all nodes in it are paused.
       if (stateOf(there.holder) === 'paused') return { state: 'paused', pid: there.holder.pid };
-      return seen(there);
+      return observeNode(there);
     },
 
     async completeCopy(handle, dataDir) {
       if (!isEmbedded(handle) || options.embedded.store === 'disk') return;
-      const there = await found(handle);
+      const there = await locate(handle);
       if (there === undefined) {
         throw new HarnessError(
           'NODE_STATE',
@@ -254,14 +254,14 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
         await beside.wipe?.(part);
         return;
       }
-      const there = await found(part.handle);
+      const there = await locate(part.handle);
       await there?.host.wipe(there.node);
     },
 
     async damage(part, chunks) {
       if (!isEmbedded(part.handle) || options.embedded.store === 'disk')
         return (await beside.damage?.(part, chunks)) ?? 0;
-      const there = await found(part.handle);
+      const there = await locate(part.handle);
       return (await there?.host.damage(there.node, chunks)) ?? 0;
     },
 
@@ -273,23 +273,23 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
 
     async dispose({ parts, ...cluster }, graceMs) {
       const embedded = parts.filter(({ handle }) => isEmbedded(handle));
-      const looks = await Promise.all(
-        embedded.map(async ({ name, handle }) => ({ name, there: await found(handle) })),
+      const nodes = await Promise.all(
+        embedded.map(async ({ name, handle }) => ({ name, there: await locate(handle) })),
       );
       const ran = await Promise.all(
-        looks.map(async ({ name, there }) =>
-          there === undefined || (await seen(there)).state === 'gone' ? [] : [name],
+        nodes.map(async ({ name, there }) =>
+          there === undefined || (await observeNode(there)).state === 'gone' ? [] : [name],
         ),
       );
       await closeLocal(token);
       // Another process that holds nodes continues without them; one that does not answer is ended below,
       // like everything with the token.
       const elsewhere = new Map<number, NodeHost>();
-      for (const { there } of looks) {
+      for (const { there } of nodes) {
         if (there !== undefined && there.holder.pid !== process.pid)
           elsewhere.set(there.holder.pid, there.host);
       }
-      await Promise.all(Array.from(elsewhere.values(), (host) => soon(host.close())));
+      await Promise.all(Array.from(elsewhere.values(), (host) => answerOf(host.close())));
       const rest = parts.filter(({ handle }) => !isEmbedded(handle));
       const disposed = await beside.dispose({ ...cluster, parts: rest }, graceMs);
       return { stopped: [...disposed.stopped, ...ran.flat()].toSorted(), forced: disposed.forced };
@@ -303,7 +303,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
 }
 
 /** A node and the process that holds it. */
-interface Found {
+interface NodeLocation {
   readonly host: NodeHost;
   readonly holder: ProcessId;
   readonly node: string;
@@ -311,8 +311,8 @@ interface Found {
 }
 
 /** If the process runs but does not answer, its nodes count as running, like processes that hang. */
-async function seen({ host, holder, node, start }: Found): Promise<Observed> {
-  const observed = await soon(host.observe(node, start));
+async function observeNode({ host, holder, node, start }: NodeLocation): Promise<Observed> {
+  const observed = await answerOf(host.observe(node, start));
   return (
     observed ??
     (isAlive(holder) ? { state: 'running', pid: holder.pid } : { state: 'gone', exit: HOLDER_GONE })
@@ -320,7 +320,7 @@ async function seen({ host, holder, node, start }: Found): Promise<Observed> {
 }
 
 /** @returns undefined when it fails, or takes longer than it would in a healthy process */
-async function soon<T>(work: Promise<T>): Promise<T | undefined> {
+async function answerOf<T>(work: Promise<T>): Promise<T | undefined> {
   const [first] = await Promise.allSettled([
     Promise.race([work, sleep(ANSWER_MS, undefined, { ref: false })]),
   ]);
@@ -339,8 +339,8 @@ async function openLocal(token: string, cluster: string): Promise<LocalHost> {
 }
 
 async function closeLocal(token: string): Promise<void> {
-  const opened = local.get(token);
-  local.delete(token);
+  const opened = localHosts.get(token);
+  localHosts.delete(token);
   const [outcome] = await Promise.allSettled([opened]);
   // A host that could not be opened holds nothing.
   if (outcome.status === 'rejected' || outcome.value === undefined) return;

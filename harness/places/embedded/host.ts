@@ -77,8 +77,8 @@ export function createNodeHost(cluster: string): NodeHost {
   let programs: Promise<Programs> | undefined;
   let network: ReturnType<Programs['memoryNetwork']> | undefined;
   let shared: ReturnType<Programs['sharedResults']> | undefined;
-  let contained: Disposable | undefined;
-  let watched: Disposable | undefined;
+  let crashGuard: Disposable | undefined;
+  let watchdog: Disposable | undefined;
   let starts = 0;
   let closed = false;
   const starting = new Set<string>();
@@ -90,7 +90,7 @@ export function createNodeHost(cluster: string): NodeHost {
     pairs: () => network?.pairs() ?? [],
   });
 
-  function say(part: HostedPart, line: string): void {
+  function writeLog(part: HostedPart, line: string): void {
     let file = logs.get(part.name);
     if (file === undefined) {
       file = openLog(part.log);
@@ -100,7 +100,7 @@ export function createNodeHost(cluster: string): NodeHost {
   }
 
   /** Uses the format of the node's own log lines, so that log tools find it. */
-  function complain(part: HostedPart, message: string, error: unknown): void {
+  function logError(part: HostedPart, message: string, error: unknown): void {
     const entry = {
       level: 'error',
       time: new Date().toISOString(),
@@ -109,25 +109,25 @@ export function createNodeHost(cluster: string): NodeHost {
       err: error instanceof Error ? { message: error.message, stack: error.stack } : String(error),
       msg: message,
     };
-    say(part, `${JSON.stringify(entry)}\n`);
+    writeLog(part, `${JSON.stringify(entry)}\n`);
   }
 
   function current(name: string, start: number): Hosted | undefined {
     const one = hosted.get(name);
-    return one?.start === start && isThere(one) ? one : undefined;
+    return one?.start === start && isRunning(one) ? one : undefined;
   }
 
   /** Recorded in memory first; writing it to the log may fail. */
-  function ended(one: Hosted, exit: Exit): void {
+  function recordExit(one: Hosted, exit: Exit): void {
     one.exit ??= exit;
     one.stopping.abort(new Error('the node has ended'));
     void one.tampered?.[Symbol.asyncDispose]();
   }
 
-  function broken(one: Hosted, part: HostedPart, message: string, error: unknown): void {
-    ended(one, { code: 1, signal: null, reason: messageOf(error) });
+  function recordCrash(one: Hosted, part: HostedPart, message: string, error: unknown): void {
+    recordExit(one, { code: 1, signal: null, reason: messageOf(error) });
     try {
-      complain(part, message, error);
+      logError(part, message, error);
     } catch (unwritten) {
       process.stderr.write(
         `svcnet: ${part.name}: ${message}: ${messageOf(error)} (${messageOf(unwritten)})\n`,
@@ -142,8 +142,8 @@ export function createNodeHost(cluster: string): NodeHost {
     // Resources of an earlier start are released before this one takes them.
     await hosted.get(part.name)?.platform.cut();
     if (closed) throw new HarnessError('PROCESS_FAILED', `${part.name}: the cluster is being stopped`);
-    contained ??= memory.containCrashes();
-    watched ??= watchLoop(cluster);
+    crashGuard ??= memory.containCrashes();
+    watchdog ??= watchLoop(cluster);
     network ??= memory.memoryNetwork({ carrier: links });
     names.set(memory.ownIdentity(keys.libp2p).peerId, part.name);
     if (shareResults) shared ??= memory.sharedResults();
@@ -154,8 +154,8 @@ export function createNodeHost(cluster: string): NodeHost {
       host: transport === 'tcp' ? 'tcp' : network,
       store: store === 'disk' ? { folder: `${part.dataDir}/store` } : disk,
       shared: shareResults ? shared : undefined,
-      log: (line) => say(part, line),
-      onCrash: (error) => broken(one, part, 'the node has crashed', error),
+      log: (line) => writeLog(part, line),
+      onCrash: (error) => recordCrash(one, part, 'the node has crashed', error),
     });
     const tampered = await tamperedWith(platform, part.dataDir, () => optionsOf(options));
     const one: Hosted = {
@@ -168,7 +168,7 @@ export function createNodeHost(cluster: string): NodeHost {
     };
     hosted.set(part.name, one);
     if (closed) {
-      ended(one, KILLED);
+      recordExit(one, KILLED);
       await platform.cut();
       throw new HarnessError('PROCESS_FAILED', `${part.name}: the cluster is being stopped`);
     }
@@ -179,9 +179,9 @@ export function createNodeHost(cluster: string): NodeHost {
           startNode(optionsOf(options), surroundings, one.stopping.signal),
         );
         const failure = await one.running.stopped(one.stopping.signal);
-        if (failure !== undefined) broken(one, part, 'the node has stopped by itself', failure);
+        if (failure !== undefined) recordCrash(one, part, 'the node has stopped by itself', failure);
       } catch (error) {
-        if (!one.stopping.signal.aborted) broken(one, part, 'the node could not start', error);
+        if (!one.stopping.signal.aborted) recordCrash(one, part, 'the node could not start', error);
       }
       // An orderly stop is awaited by its caller; a node that has failed is cut off here.
       if (one.exit !== undefined) await platform.cut();
@@ -198,7 +198,7 @@ export function createNodeHost(cluster: string): NodeHost {
 
     async start(part) {
       const before = hosted.get(part.name);
-      if (starting.has(part.name) || (before !== undefined && isThere(before))) {
+      if (starting.has(part.name) || (before !== undefined && isRunning(before))) {
         throw new HarnessError('PROCESS_FAILED', `${part.name} runs already`);
       }
       starting.add(part.name);
@@ -226,7 +226,7 @@ export function createNodeHost(cluster: string): NodeHost {
         return await Promise.race([stopped(), patience.promise]);
       } finally {
         clearTimeout(timer);
-        ended(one, { code: 0, signal: null });
+        recordExit(one, { code: 0, signal: null });
         await platform.cut();
       }
     },
@@ -234,7 +234,7 @@ export function createNodeHost(cluster: string): NodeHost {
     async kill(name, start) {
       const one = current(name, start);
       if (one === undefined) return;
-      ended(one, KILLED);
+      recordExit(one, KILLED);
       await one.platform.cut();
     },
 
@@ -253,7 +253,7 @@ export function createNodeHost(cluster: string): NodeHost {
     observe(name, start) {
       const one = hosted.get(name);
       if (one === undefined || one.start !== start) return Promise.resolve({ state: 'gone' });
-      if (!isThere(one)) {
+      if (!isRunning(one)) {
         return Promise.resolve({ state: 'gone', ...(one.exit === undefined ? {} : { exit: one.exit }) });
       }
       const state = one.platform.state === 'frozen' ? 'paused' : 'running';
@@ -284,11 +284,11 @@ export function createNodeHost(cluster: string): NodeHost {
 
     async close() {
       closed = true;
-      for (const one of hosted.values()) ended(one, KILLED);
+      for (const one of hosted.values()) recordExit(one, KILLED);
       await Promise.all(Array.from(hosted.values(), ({ platform }) => platform.cut()));
-      for (const ending of [contained, watched]) ending?.[Symbol.dispose]();
-      contained = undefined;
-      watched = undefined;
+      for (const ending of [crashGuard, watchdog]) ending?.[Symbol.dispose]();
+      crashGuard = undefined;
+      watchdog = undefined;
       for (const file of logs.values()) closeSync(file);
       for (const map of [hosted, disks, logs]) map.clear();
     },
@@ -310,7 +310,7 @@ function takeImage(dataDir: string): Uint8Array | undefined {
 
 const KILLED: Exit = { code: null, signal: 'SIGKILL' };
 
-function isThere({ exit, platform }: Hosted): boolean {
+function isRunning({ exit, platform }: Hosted): boolean {
   return exit === undefined && platform.state !== 'off';
 }
 

@@ -37,7 +37,7 @@ export interface MemoryLinksDeps {
 }
 
 /** All traffic from one node to another. */
-interface Way {
+interface DirectedLink {
   readonly from: string;
   readonly to: string;
   readonly line: Line;
@@ -49,14 +49,14 @@ interface Way {
   room: PromiseWithResolvers<void> | undefined;
   timer: Disposable | undefined;
   /** Whether something was swallowed. */
-  holed: boolean;
+  hasGap: boolean;
 }
 
 export class MemoryLinks implements LinkControl, Carrier {
   readonly knowsDiallers = true;
   readonly #deps: MemoryLinksDeps;
   readonly #rules = new Rules();
-  readonly #ways = new Map<string, Way>();
+  readonly #links = new Map<string, DirectedLink>();
   /** Bytes between two nodes since the start of a rule that counts them. */
   readonly #passed = new Map<ActiveRule, Map<string, number>>();
 
@@ -65,13 +65,13 @@ export class MemoryLinks implements LinkControl, Carrier {
   }
 
   get idle(): boolean {
-    return this.#ways.size === 0 && this.#rules.active.length === 0;
+    return this.#links.size === 0 && this.#rules.active.length === 0;
   }
 
   carry(frame: MemoryFrame, arrive: () => void, refuse: () => void): void {
-    const way = this.#way(frame.from, frame.to);
-    if (isFree(way.direction) && way.queue.length === 0) return arrive();
-    const { direction, line } = way;
+    const link = this.#link(frame.from, frame.to);
+    if (isFree(link.direction) && link.queue.length === 0) return arrive();
+    const { direction, line } = link;
     const { shape } = direction;
     direction.countBytes(frame.bytes.length);
     if (frame.kind === 'dial') {
@@ -82,11 +82,11 @@ export class MemoryLinks implements LinkControl, Carrier {
       direction.count('connections held back', 'stall');
     }
     if (shape.swallows) {
-      way.holed ||= frame.kind !== 'dial';
+      link.hasGap ||= frame.kind !== 'dial';
       return;
     }
     if (this.#isCut(frame, direction)) return this.#reset(frame.from, frame.to);
-    const back = frame.kind === 'dial' ? this.#way(frame.to, frame.from).direction.shape : FREE;
+    const back = frame.kind === 'dial' ? this.#link(frame.to, frame.from).direction.shape : FREE;
     if (frame.kind === 'close' && shape.closeDelayMs > 0) direction.countClose();
     const now = this.#deps.clock.monotonic();
     const due =
@@ -94,17 +94,17 @@ export class MemoryLinks implements LinkControl, Carrier {
       back.delayMs +
       (frame.kind === 'close' ? shape.closeDelayMs : 0);
     const size = FRAME_BYTES + frame.bytes.length;
-    if (way.queued + size > QUEUE_MAX_BYTES) return this.#overflow(way);
-    way.queued += size;
-    way.queue.push({ arrive, size, due });
-    if (way.timer === undefined) this.#release(way);
+    if (link.queued + size > QUEUE_MAX_BYTES) return this.#overflow(link);
+    link.queued += size;
+    link.queue.push({ arrive, size, due });
+    if (link.timer === undefined) this.#release(link);
   }
 
   room(from: string, to: string): Promise<void> | undefined {
-    const way = this.#ways.get(`${from} ${to}`);
-    if (way === undefined || way.queued <= QUEUE_FULL_BYTES) return undefined;
-    way.room ??= Promise.withResolvers();
-    return way.room.promise;
+    const link = this.#links.get(`${from} ${to}`);
+    if (link === undefined || link.queued <= QUEUE_FULL_BYTES) return undefined;
+    link.room ??= Promise.withResolvers();
+    return link.room.promise;
   }
 
   begin(id: string, rule: LinkRule): Promise<void> {
@@ -139,16 +139,16 @@ export class MemoryLinks implements LinkControl, Carrier {
     return name === undefined ? [] : [name];
   }
 
-  #way(from: string, to: string): Way {
+  #link(from: string, to: string): DirectedLink {
     const key = `${from} ${to}`;
-    let way = this.#ways.get(key);
-    if (way === undefined) {
+    let link = this.#links.get(key);
+    if (link === undefined) {
       // Random draws depend only on the seeds of the rules and on what the two nodes send each other.
       const seeds = this.#rules.active.map(({ rule: { seed } }) => seed);
       const line = new Line([...seeds, ...this.#names(from), ...this.#names(to)].join(' '));
       // It counts with the way back: a rule that delays both has delayed one connection.
-      const back = this.#ways.get(`${to} ${from}`);
-      way = {
+      const back = this.#links.get(`${to} ${from}`);
+      link = {
         from,
         to,
         line,
@@ -157,11 +157,11 @@ export class MemoryLinks implements LinkControl, Carrier {
         queued: 0,
         room: undefined,
         timer: undefined,
-        holed: false,
+        hasGap: false,
       };
-      this.#ways.set(key, way);
+      this.#links.set(key, link);
     }
-    return way;
+    return link;
   }
 
   #directionOf(from: string, to: string, before: Direction): Direction {
@@ -169,53 +169,53 @@ export class MemoryLinks implements LinkControl, Carrier {
   }
 
   #follow(): void {
-    for (const way of this.#ways.values()) {
-      way.direction = this.#directionOf(way.from, way.to, way.direction);
-      if (isFree(way.direction)) {
+    for (const link of this.#links.values()) {
+      link.direction = this.#directionOf(link.from, link.to, link.direction);
+      if (isFree(link.direction)) {
         const now = this.#deps.clock.monotonic();
-        for (const one of way.queue) one.due = now;
-        way.line.flush(now);
+        for (const one of link.queue) one.due = now;
+        link.line.flush(now);
       }
-      if (way.holed && !way.direction.shape.swallows) {
-        way.holed = false;
-        this.#reset(way.from, way.to);
+      if (link.hasGap && !link.direction.shape.swallows) {
+        link.hasGap = false;
+        this.#reset(link.from, link.to);
       }
-      this.#release(way);
+      this.#release(link);
     }
-    if (this.#rules.active.length === 0) this.#ways.clear();
+    if (this.#rules.active.length === 0) this.#links.clear();
   }
 
   /** Delivers what is due, in the order in which it was sent. */
-  #release(way: Way): void {
-    way.timer?.[Symbol.dispose]();
-    way.timer = undefined;
-    while (!way.direction.shape.stalls) {
-      const [next] = way.queue;
+  #release(link: DirectedLink): void {
+    link.timer?.[Symbol.dispose]();
+    link.timer = undefined;
+    while (!link.direction.shape.stalls) {
+      const [next] = link.queue;
       if (next === undefined) return;
       const waitMs = next.due - this.#deps.clock.monotonic();
       if (waitMs > 0) {
-        way.timer = this.#deps.clock.timer(waitMs, () => this.#release(way));
+        link.timer = this.#deps.clock.timer(waitMs, () => this.#release(link));
         return;
       }
-      way.queue.shift();
-      this.#shrink(way, way.queued - next.size);
+      link.queue.shift();
+      this.#shrink(link, link.queued - next.size);
       next.arrive();
     }
   }
 
-  #shrink(way: Way, queued: number): void {
-    way.queued = queued;
+  #shrink(link: DirectedLink, queued: number): void {
+    link.queued = queued;
     if (queued > QUEUE_FULL_BYTES) return;
-    way.room?.resolve();
-    way.room = undefined;
+    link.room?.resolve();
+    link.room = undefined;
   }
 
   /** The connection breaks, and everything in transit is lost. */
-  #overflow(way: Way): void {
-    way.queue = [];
-    this.#shrink(way, 0);
-    for (const { counts } of way.direction.rules) counts['connections reset']++;
-    this.#reset(way.from, way.to);
+  #overflow(link: DirectedLink): void {
+    link.queue = [];
+    this.#shrink(link, 0);
+    for (const { counts } of link.direction.rules) counts['connections reset']++;
+    this.#reset(link.from, link.to);
   }
 
   #isCut({ from, to, bytes }: MemoryFrame, direction: Direction): boolean {

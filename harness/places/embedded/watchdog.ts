@@ -16,15 +16,15 @@ const PROGRAM = `
   const { workerData } = require('node:worker_threads');
   const { writeSync } = require('node:fs');
   const beats = new Int32Array(workerData.beats);
-  let last = -1, silentMs = 0, said = false;
+  let last = -1, silentMs = 0, warned = false;
   setInterval(() => {
     const now = Atomics.load(beats, 0);
-    if (now !== last) { last = now; silentMs = 0; said = false; return; }
-    silentMs += workerData.lookMs;
-    if (silentMs < workerData.silenceMs || said || Atomics.load(beats, 1) === 1) return;
-    said = true;
+    if (now !== last) { last = now; silentMs = 0; warned = false; return; }
+    silentMs += workerData.checkMs;
+    if (silentMs < workerData.silenceMs || warned || Atomics.load(beats, 1) === 1) return;
+    warned = true;
     writeSync(2, workerData.text + '\\n');
-  }, workerData.lookMs);
+  }, workerData.checkMs);
 `;
 
 /** @param cluster its name, for the message @param silenceMs how long the loop may stand still */
@@ -33,12 +33,12 @@ export function watchLoop(cluster: string, silenceMs: number = SILENCE_MS): Disp
   const text =
     `svcnet: process ${process.pid}, which holds the nodes of cluster '${cluster}', has computed for ` +
     `${silenceMs / 1000} s without a pause: a node or the code beside it is in a loop, and no node answers until it ends`;
-  const lookMs = Math.min(BEAT_MS * 2, silenceMs);
+  const checkMs = Math.min(BEAT_MS * 2, silenceMs);
   const worker = new Worker(PROGRAM, {
     eval: true,
     // This thread must not preload what the caller's program does.
     execArgv: [],
-    workerData: { beats: beats.buffer, lookMs, silenceMs, text },
+    workerData: { beats: beats.buffer, checkMs, silenceMs, text },
     stdout: false,
     stderr: false,
   });

@@ -140,14 +140,14 @@ export class Monitor {
     const { number: head, hash } = await this.#head(signal);
     // Another chain may be as long as the one before.
     if (hash !== this.#lastHead) {
-      const all = await this.#each(records.recent(), (record) => this.#lookAtRecent(record, head, signal));
+      const all = await this.#each(records.recent(), (record) => this.#checkRecent(record, head, signal));
       this.#lastHead = all ? hash : undefined;
     }
-    await this.#each(records.pending(), (record) => this.#lookForReceipt(record, signal));
+    await this.#each(records.pending(), (record) => this.#findReceipt(record, signal));
     // Ascending by fee: the last one of a nonce counts.
     const newest = new Map(records.pending().map((record) => [record.nonce, record.hash]));
     await this.#each(records.pending(), (record) =>
-      this.#lookAtPending(record, { head, replaced: newest.get(record.nonce) !== record.hash }, signal),
+      this.#checkPending(record, { head, replaced: newest.get(record.nonce) !== record.hash }, signal),
     );
     metrics?.pending.set(records.pending().length);
     return !isEmpty(records);
@@ -165,7 +165,7 @@ export class Monitor {
    */
   async #each(
     records: readonly TransactionRecord[],
-    look: (record: TransactionRecord) => Promise<void>,
+    check: (record: TransactionRecord) => Promise<void>,
   ): Promise<boolean> {
     let all = true;
     for (const { hash } of records) {
@@ -173,7 +173,7 @@ export class Monitor {
       const record = this.#held.has(hash) ? undefined : this.#deps.records.find(hash);
       if (record === undefined) continue;
       try {
-        await look(record);
+        await check(record);
       } catch (error) {
         if (!(error instanceof ChainError) || error.code === 'RPC_UNREACHABLE') throw error;
         this.#deps.log.debug({ hash, err: error }, 'transaction could not be checked');
@@ -187,7 +187,7 @@ export class Monitor {
    * A mined transaction may no longer be mined, or be in another block; a replaced one may be mined after
    * all.
    */
-  async #lookAtRecent(record: TransactionRecord, head: number, signal: AbortSignal): Promise<void> {
+  async #checkRecent(record: TransactionRecord, head: number, signal: AbortSignal): Promise<void> {
     const { rpc, records, log, metrics } = this.#deps;
     const { hash, outcome } = record;
     const receipt = await rpc.receipt(hash, signal);
@@ -204,12 +204,12 @@ export class Monitor {
     }
   }
 
-  async #lookForReceipt(record: TransactionRecord, signal: AbortSignal): Promise<void> {
+  async #findReceipt(record: TransactionRecord, signal: AbortSignal): Promise<void> {
     const receipt = await this.#deps.rpc.receipt(record.hash, signal);
     if (receipt !== undefined) await this.#mined(record, receipt);
   }
 
-  async #lookAtPending(
+  async #checkPending(
     record: TransactionRecord,
     { head, replaced }: { head: number; replaced: boolean },
     signal: AbortSignal,

@@ -32,7 +32,7 @@ import {
 } from './transaction-records.ts';
 
 interface TransactionsOptions {
-  /** Pause between two looks for a receipt, ms. */
+  /** Pause between two requests for a receipt, ms. */
   readonly pollIntervalMs: number;
   /** Lowest tip offered when a request names no gas price, base units per gas. */
   readonly minimumTip: bigint;

@@ -29,9 +29,9 @@ export function newSession(
   // Every stream of the peer adds a listener.
   setMaxListeners(0, controller.signal);
   const { overlay } = record;
-  const said = { overlay, ethereum, fullNode, underlays, welcomeMessage };
+  const introduced = { overlay, ethereum, fullNode, underlays, welcomeMessage };
   const { remoteAddress } = link;
-  const peer = { ...known, ...said, remoteAddress, closed: controller.signal };
+  const peer = { ...known, ...introduced, remoteAddress, closed: controller.signal };
   return { peer, record, link, remoteId: link.remoteId, controller, serving: new Map(), settled: false };
 }
 

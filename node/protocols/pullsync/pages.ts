@@ -42,21 +42,21 @@ export class Pages {
   async #collect(bin: number, start: bigint, signal: AbortSignal): Promise<Page> {
     const { clock, reserve } = this.#deps;
     const items: ReserveItem[] = [];
-    const look = () => {
+    const read = () => {
       const last = items.at(-1);
       const from = last === undefined ? start : last.binId + 1n;
       items.push(...reserve.items(bin, from, PAGE_SIZE - items.length));
     };
     using news = this.#watch(bin);
-    look();
+    read();
     while (items.length === 0) {
       await news.reach(1, signal);
-      look();
+      read();
     }
     if (items.length < PAGE_SIZE) {
       const endsAt = clock.monotonic() + PAGE_MAX_MS;
       await news.reach(PAGE_SIZE - items.length, signal, () => this.#closesAt(bin, endsAt));
-      look();
+      read();
     }
     return items;
   }

@@ -139,7 +139,7 @@ class ChunkPusher implements Pusher {
 
   start(): void {
     if (this.#draining !== undefined) return;
-    this.#deps.store.uploads.onPushable(() => this.#look());
+    this.#deps.store.uploads.onPushable(() => this.#announceNews());
     this.#draining = this.#drain();
   }
 
@@ -206,7 +206,7 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  #look(): void {
+  #announceNews(): void {
     this.#news = true;
     this.#wake?.();
   }
@@ -424,11 +424,11 @@ class ChunkPusher implements Pusher {
     return this.#deps.postage.batches.get(stamp.batchId) !== undefined;
   }
 
-  /** @param said prefix that a storer has named: its word, which only says how far its neighbourhood reaches */
-  #failed(chunk: Chunk, reason: string, said = ''): void {
+  /** @param claimed prefix that a storer has named, unproven: used only for how far its neighbourhood reaches */
+  #failed(chunk: Chunk, reason: string, claimed = ''): void {
     const { log, storageRadius } = this.#deps;
     const own = storageRadius();
-    const prefix = addressPrefix(chunk.address, Math.min(Math.max(said.length, own), own + DEEPER_MAX));
+    const prefix = addressPrefix(chunk.address, Math.min(Math.max(claimed.length, own), own + DEEPER_MAX));
     if (this.#pauses.failed(prefix, reason)) {
       log.warn({ neighbourhood: prefix, reason }, 'uploads wait for a neighbourhood that takes nothing');
     }
@@ -442,7 +442,7 @@ class ChunkPusher implements Pusher {
     this.#retry?.timer[Symbol.dispose]();
     const timer = clock.timer(pauseMs, () => {
       this.#retry = undefined;
-      this.#look();
+      this.#announceNews();
     });
     this.#retry = { timer, at };
   }

@@ -17,12 +17,12 @@ const NAMES_MAX = 5;
  * @param path folder of the store
  * @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE, STORE_FOREIGN, STORE_CORRUPT naming the folder or the file
  */
-export function checkFiles(path: string, onSlot: (looked: number) => void = () => undefined): Finding[] {
+export function checkFiles(path: string, onSlot: (checked: number) => void = () => undefined): Finding[] {
   expectStore(path);
   try {
     const unlock = lockFolder(path);
     try {
-      return lookAtAll(path, onSlot);
+      return checkLocked(path, onSlot);
     } finally {
       unlock();
     }
@@ -31,13 +31,13 @@ export function checkFiles(path: string, onSlot: (looked: number) => void = () =
   }
 }
 
-function lookAtAll(path: string, onSlot: (looked: number) => void): Finding[] {
+function checkLocked(path: string, onSlot: (checked: number) => void): Finding[] {
   const [slotsFile, index] = [join(path, SLOTS_FILE), join(path, INDEX_FILE)];
   const file = openSync(slotsFile, 'r');
   try {
     const identity = readIdentity(path, file);
     const tables = new Map<string, Entry[]>();
-    const pages = lookAtIndex(index, tables);
+    const pages = checkIndex(index, tables);
     const own = tables.get('meta')?.find(([key]) => Buffer.from(key).toString() === 'identity')?.[1];
     // If the index is damaged there may be nothing left of it to compare with.
     if (own !== undefined) checkIdentity(own, identity, index);
@@ -50,12 +50,12 @@ function lookAtAll(path: string, onSlot: (looked: number) => void): Finding[] {
 }
 
 /** Fills `tables` with what can be read. */
-function lookAtIndex(index: string, tables: Map<string, Entry[]>): Finding {
-  let looked = 0;
-  if (!existsSync(index)) return { kind: 'index', looked, wrong: 1, names: [`${index} is gone`] };
+function checkIndex(index: string, tables: Map<string, Entry[]>): Finding {
+  let checked = 0;
+  if (!existsSync(index)) return { kind: 'index', checked, wrong: 1, names: [`${index} is gone`] };
   const faults = walkIndex(index, {
     onEntry(table, entry) {
-      looked++;
+      checked++;
       const entries = tables.get(table);
       if (entries === undefined) tables.set(table, [entry]);
       else entries.push(entry);
@@ -64,7 +64,7 @@ function lookAtIndex(index: string, tables: Map<string, Entry[]>): Finding {
   const names = faults
     .slice(0, NAMES_MAX)
     .map(({ page, table, fault }) => `page ${page}${table === undefined ? '' : ` (${table})`}: ${fault}`);
-  return { kind: 'index', looked, wrong: faults.length, names };
+  return { kind: 'index', checked, wrong: faults.length, names };
 }
 
 /** Shorter at the end of the file; undefined if the medium cannot read it. */

@@ -26,7 +26,7 @@ const [BIN_AT, ADDRESS_AT, HASH_AT] = [32, 33, 65];
 export interface Finding {
   readonly kind: string;
   /** How many were checked. */
-  readonly looked: number;
+  readonly checked: number;
   /** How many faults were found. */
   readonly wrong: number;
   /** The first of these, each with its fault. */
@@ -43,7 +43,7 @@ export interface CheckedStore {
   /** Overlay of the node that the store belongs to. */
   readonly overlay: Uint8Array;
   /** Called after every slot. */
-  readonly onSlot?: (looked: number) => void;
+  readonly onSlot?: (checked: number) => void;
 }
 
 /** @returns a finding per kind, in the order in which they build on each other */
@@ -52,7 +52,7 @@ export function checkStore(store: CheckedStore): Finding[] {
 }
 
 class Tally {
-  looked = 0;
+  checked = 0;
   #wrong = 0;
   readonly #kind: string;
   readonly #names: string[] = [];
@@ -72,11 +72,11 @@ class Tally {
   }
 
   finding(): Finding {
-    return { kind: this.#kind, looked: this.looked, wrong: this.#wrong, names: this.#names };
+    return { kind: this.#kind, checked: this.checked, wrong: this.#wrong, names: this.#names };
   }
 }
 
-interface Recorded {
+interface RecordedChunk {
   readonly address: Uint8Array;
   readonly slot: number;
   readonly length: number;
@@ -86,7 +86,7 @@ interface Recorded {
 class Check {
   readonly #store: CheckedStore;
   /** By address as Latin-1 text, which takes the least memory. */
-  readonly #chunks = new Map<string, Recorded>();
+  readonly #chunks = new Map<string, RecordedChunk>();
   readonly #references = new Map<string, number>();
   readonly #keys = new Map<Table, ReadonlyMap<string, Uint8Array>>();
 
@@ -95,7 +95,7 @@ class Check {
   }
 
   run(): Finding[] {
-    const used = new Map<number, Recorded>();
+    const used = new Map<number, RecordedChunk>();
     const records = this.#records(used);
     const slots = this.#slots(used);
     const free = this.#freeSlots(used);
@@ -104,10 +104,10 @@ class Check {
   }
 
   /** Fills `used` with the records by their slots. */
-  #records(used: Map<number, Recorded>): Tally {
+  #records(used: Map<number, RecordedChunk>): Tally {
     const tally = new Tally('chunk records');
     for (const [address, record] of this.#entries('chunks')) {
-      tally.looked++;
+      tally.checked++;
       const name = toHex(address);
       if (address.length !== ADDRESS_SIZE || record.length <= KIND_OFFSET) {
         tally.wrong(`${name}: it is no record of a chunk`);
@@ -129,28 +129,28 @@ class Check {
     return tally;
   }
 
-  #slots(used: ReadonlyMap<number, Recorded>): Finding {
+  #slots(used: ReadonlyMap<number, RecordedChunk>): Finding {
     const tally = new Tally('slots');
     const { slots, readSlot, onSlot } = this.#store;
     for (let slot = 0; slot < slots; slot++) {
       const record = used.get(slot);
       // Bytes left from an earlier chunk say nothing.
       const fault = record && faultOf(readSlot(slot), record);
-      tally.looked++;
+      tally.checked++;
       if (fault !== undefined) tally.wrong(`${toHex(record!.address)}: slot ${slot} ${fault}`);
-      onSlot?.(tally.looked);
+      onSlot?.(tally.checked);
     }
     for (const [slot, { address }] of used)
       if (slot >= slots) tally.wrong(`${toHex(address)}: slot ${slot} is not in the file`);
     return tally.finding();
   }
 
-  #freeSlots(used: ReadonlyMap<number, Recorded>): Finding {
+  #freeSlots(used: ReadonlyMap<number, RecordedChunk>): Finding {
     const tally = new Tally('free slots');
     const end = this.#number('slots');
     const free = new Set<number>();
     for (const [key] of this.#entries('freeSlots')) {
-      tally.looked++;
+      tally.checked++;
       const slot = decodeNumber(key);
       free.add(slot);
       const record = used.get(slot);
@@ -191,7 +191,7 @@ class Check {
     const [bins, indexes] = [this.#byKey('bins'), this.#byKey('stampIndex')];
     const [counts, lastIds] = [new Map<number, number>(), new Map<number, number>()];
     for (const [key, record] of this.#entries('reserve')) {
-      tally.looked++;
+      tally.checked++;
       const [address, hash] = [key.subarray(ADDRESS_AT, HASH_AT), key.subarray(HASH_AT)];
       const name = toHex(address);
       if (record.length !== NUMBER_SIZE + STAMP_SIZE) {
@@ -217,8 +217,8 @@ class Check {
       ['bins', bins],
       ['stampIndex', indexes],
     ] as const)
-      if (entries.size !== tally.looked)
-        tally.wrong(`table ${table} has ${entries.size} entries, expected ${tally.looked}`);
+      if (entries.size !== tally.checked)
+        tally.wrong(`table ${table} has ${entries.size} entries, expected ${tally.checked}`);
     for (let bin = 0; bin <= 31; bin++) {
       tally.counter(`bin ${bin}`, { found: this.#number(`bin${bin}`, 1), expected: counts.get(bin) ?? 0 });
       if (this.#number(`bin${bin}`) < (lastIds.get(bin) ?? 0))
@@ -237,7 +237,7 @@ class Check {
     const known = new Set(this.#entries('openPins').map(([key]) => decodeNumber(key)));
     let total = 0;
     for (const [reference, record] of this.#entries('pins')) {
-      tally.looked++;
+      tally.checked++;
       const [collection, expected] = [decodeNumber(record), decodeNumber(record, NUMBER_SIZE)];
       known.add(collection);
       total += expected;
@@ -246,7 +246,7 @@ class Check {
     }
     for (const [collection, count] of chunks)
       if (!known.has(collection)) tally.wrong(`${count} chunks belong to collection ${collection}, no pin`);
-    tally.counter('pins', { found: this.#number('pinTotals'), expected: tally.looked });
+    tally.counter('pins', { found: this.#number('pinTotals'), expected: tally.checked });
     tally.counter('pinned chunks', { found: this.#number('pinTotals', 1), expected: total });
     return tally.finding();
   }
@@ -255,7 +255,7 @@ class Check {
     const tally = new Tally('push queue');
     const [uploads, pushes] = [this.#byKey('uploads'), this.#byKey('pushes')];
     for (const [sequence, record] of this.#entries('pushes')) {
-      tally.looked++;
+      tally.checked++;
       const number = decodeNumber(sequence);
       if (record.length !== ADDRESS_SIZE + NUMBER_SIZE + STAMP_SIZE) {
         tally.wrong(`push ${number}: it is no record of a push`);
@@ -269,7 +269,7 @@ class Check {
     for (const [key, sequence] of this.#entries('uploads'))
       if (!pushes.has(idOf(sequence)))
         tally.wrong(`${toHex(key.subarray(0, ADDRESS_SIZE))}: push ${decodeNumber(sequence)} is not there`);
-    tally.counter('pushes that wait', { found: this.#number('uploadTotals', 2), expected: tally.looked });
+    tally.counter('pushes that wait', { found: this.#number('uploadTotals', 2), expected: tally.checked });
     return tally.finding();
   }
 
@@ -277,13 +277,13 @@ class Check {
     const tally = new Tally('cache');
     const order = this.#byKey('cacheOrder');
     for (const [address, place] of this.#entries('cache')) {
-      tally.looked++;
+      tally.checked++;
       const found = order.get(idOf(place));
       if (found === undefined || !equalBytes(found, address))
         tally.wrong(`${toHex(address)}: it is not at place ${decodeNumber(place)}`);
     }
-    if (order.size !== tally.looked) tally.wrong(`${order.size} places for ${tally.looked} chunks`);
-    tally.counter('cached chunks', { found: this.#number('cacheSize'), expected: tally.looked });
+    if (order.size !== tally.checked) tally.wrong(`${order.size} places for ${tally.checked} chunks`);
+    tally.counter('cached chunks', { found: this.#number('cacheSize'), expected: tally.checked });
     return tally.finding();
   }
 
@@ -291,7 +291,7 @@ class Check {
     const tally = new Tally('tags');
     const last = this.#number('lastTag');
     for (const [uid] of this.#entries('tags')) {
-      tally.looked++;
+      tally.checked++;
       if (decodeNumber(uid) > last)
         tally.wrong(`tag ${decodeNumber(uid)}: ${last} was the last one given out`);
     }
@@ -317,7 +317,7 @@ class Check {
   }
 }
 
-function faultOf(bytes: Uint8Array | undefined, { address, length }: Recorded): string | undefined {
+function faultOf(bytes: Uint8Array | undefined, { address, length }: RecordedChunk): string | undefined {
   const content = bytes && decodeSlot(bytes);
   if (bytes === undefined) return 'cannot be read';
   if (content === undefined) return 'does not have the checksum that was written';

@@ -79,7 +79,7 @@ async function compactSlots(backend: ShrinkingBackend, onMoved: (moved: number) 
     if (last === undefined || page.length < STEP) break;
     from = join(last[0], START);
   }
-  await takeOff(backend, count);
+  await releaseSlots(backend, count);
   backend.cutSlots(count);
   return moved;
 }
@@ -133,7 +133,7 @@ function moveChunk(
 }
 
 /** From the last one down, so that at every moment each counted slot is free or in use. */
-async function takeOff(backend: ShrinkingBackend, count: number): Promise<void> {
+async function releaseSlots(backend: ShrinkingBackend, count: number): Promise<void> {
   const end = decodeNumber(backend.get('meta', SLOTS_USED) ?? encodeNumber(0));
   for (let last = end; last > count; last -= STEP) {
     const first = Math.max(count, last - STEP);

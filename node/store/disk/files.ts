@@ -41,7 +41,7 @@ export interface FoundFiles {
  * @param slotFile descriptor of the slots, open for writing @param overlay of the node; undefined: any node's
  * @throws StoreError STORE_FOREIGN, STORE_CORRUPT naming the file and the next step
  */
-export function lookAtFiles(path: string, slotFile: number, overlay: Uint8Array | undefined): FoundFiles {
+export function inspectFiles(path: string, slotFile: number, overlay: Uint8Array | undefined): FoundFiles {
   const [slots, index] = [join(path, SLOTS_FILE), join(path, INDEX_FILE)];
   // A start that was interrupted before it wrote the first file has left it empty.
   const hasIndex = existsSync(index);

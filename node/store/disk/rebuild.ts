@@ -119,14 +119,14 @@ class Rebuild {
     const record = tx.get('chunks', chunk.address);
     if (record !== undefined && this.#holds(decodeNumber(record), chunk.address)) {
       // In another slot it is an older copy that was released.
-      if (decodeNumber(record) === slot) this.#bringBack(tx, chunk, content?.held);
+      if (decodeNumber(record) === slot) this.#restoreHeld(tx, chunk, content?.held);
       return;
     }
     const numbers = encodeNumbers([slot, chunk.data.length, 0]);
     const identity = chunk.kind === 'cac' ? NONE : chunk.identity;
     tx.put('chunks', chunk.address, join(numbers, Uint8Array.of(KINDS.indexOf(chunk.kind)), identity));
     this.#found++;
-    this.#bringBack(tx, chunk, content?.held);
+    this.#restoreHeld(tx, chunk, content?.held);
   }
 
   #holds(slot: number, address: Uint8Array): boolean {
@@ -135,7 +135,7 @@ class Rebuild {
     return content !== undefined && Buffer.compare(content.address, address) === 0;
   }
 
-  #bringBack(tx: Transaction, { address }: Chunk, held: Held | undefined): void {
+  #restoreHeld(tx: Transaction, { address }: Chunk, held: Held | undefined): void {
     if (held === undefined) return;
     const { damaged } = this.#deps;
     const { by, stamp } = held;

@@ -13,7 +13,7 @@ const KEPT_FREE = 8 * 2 ** 20;
 /** Must be free again before anything is accepted, so that one chunk does not decide it, bytes. */
 const ENOUGH = 2 * KEPT_FREE;
 /** Between two queries of the file system while all is well, milliseconds. */
-const LOOK_MS = 1_000;
+const QUERY_MS = 1_000;
 /** Between two such queries while the disk is full, milliseconds. */
 const RETRY_MS = 2_000;
 /**
@@ -34,7 +34,7 @@ export interface DiskSpaceDeps {
 export class DiskSpace {
   readonly #deps: DiskSpaceDeps;
   #full = false;
-  #lookAt = Number.NEGATIVE_INFINITY;
+  #queryAt = Number.NEGATIVE_INFINITY;
   #timer: Disposable | undefined;
   #closed = false;
   #failureLogAt = Number.NEGATIVE_INFINITY;
@@ -45,8 +45,8 @@ export class DiskSpace {
 
   isFull(): boolean {
     const now = this.#deps.clock.monotonic();
-    if (!this.#full && now >= this.#lookAt) {
-      this.#lookAt = now + LOOK_MS;
+    if (!this.#full && now >= this.#queryAt) {
+      this.#queryAt = now + QUERY_MS;
       if ((this.#deps.available() ?? Number.POSITIVE_INFINITY) < KEPT_FREE) this.#enter();
     }
     return this.#full;
@@ -92,7 +92,7 @@ export class DiskSpace {
     this.#full = true;
     const bytes = this.#deps.available();
     this.#deps.log.error({ bytes }, 'disk is full: nothing is stored until there is space again');
-    this.#lookLater();
+    this.#queryLater();
   }
 
   #noteFailure({ message: reason }: Error): void {
@@ -102,10 +102,10 @@ export class DiskSpace {
     this.#deps.log.error({ reason }, 'disk fails: what cannot be written is refused');
   }
 
-  #lookLater(): void {
+  #queryLater(): void {
     this.#timer = this.#deps.clock.timer(RETRY_MS, () => {
       if (this.#isShort()) {
-        this.#lookLater();
+        this.#queryLater();
         return;
       }
       this.#full = false;

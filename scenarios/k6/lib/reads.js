@@ -1,9 +1,9 @@
 /** Chooses which thing is read next. Runs in k6 and in Node.js. */
 
-/** @import { Reads } from '../../../harness/load/k6/config.ts' */
+/** @import { ReadPattern } from '../../../harness/load/k6/config.ts' */
 
 /**
- * @param {Reads} reads
+ * @param {ReadPattern} reads
  * @param {number} count things, at least 1
  * @returns {(draw: number) => number} number from 0 to 1 → index of a thing
  */

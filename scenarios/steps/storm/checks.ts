@@ -58,16 +58,16 @@ export function whole(context: StormContext): Promise<void> {
 
 /** What direct uploads have acknowledged was on a node at that moment, as far as no fault hid it. */
 export async function presentAtOnce(context: StormContext, { present }: Operations): Promise<void> {
-  const { lookedFor, missing } = present;
+  const { checked, missing } = present;
   const unlisted = missing.length === 0 ? [] : await context.cluster.unlistedPeers(context.signal);
-  if (lookedFor === 0 || unlisted.length > 0) {
+  if (checked === 0 || unlisted.length > 0) {
     const why =
-      lookedFor === 0 ? 'none ended while no fault was active' : 'nodes that are not listed may have it';
+      checked === 0 ? 'none ended while no fault was active' : 'nodes that are not listed may have it';
     context.unchecked(`what direct uploads acknowledge, at once: ${why}`);
     return;
   }
   const name = 'what a direct upload acknowledges is on a node at once';
-  expectNone(context, name, missing, plural(lookedFor, 'upload'));
+  expectNone(context, name, missing, plural(checked, 'upload'));
 }
 
 /** Deferred uploads are promised once they are synced; each must be, as there is room for all. */
@@ -116,8 +116,8 @@ export function readBack(context: StormContext, operations: Operations): Promise
   return context.step('read', async (progress) => {
     const uploads = [...operations.uploaded.values()];
     const nodes = workingNodes(context.cluster.nodes);
-    const dice = context.random('readers');
-    const readers = uploads.map(() => nodes[dice.below(nodes.length)] as ClusterNode);
+    const random = context.random('readers');
+    const readers = uploads.map(() => nodes[random.below(nodes.length)] as ClusterNode);
     const endsAt = performance.now() + DELIVERED_WITHIN_MS;
     const failures: string[] = [];
     let done = 0;
@@ -166,12 +166,12 @@ export function placed(context: StormContext): Promise<void> {
     const all = [...new Set(ledger.entries.flatMap(({ chunks }) => chunks))];
     const chunks = drawn(context, 'sample', all, parameters.sample);
     const watch = new PlacementWatch(chunks, storers(cluster.nodes));
-    const look = async (aborted: AbortSignal) => {
-      const seen = await watch.look(aborted);
+    const probe = async (aborted: AbortSignal) => {
+      const seen = await watch.probe(aborted);
       progress.progress(watch.placed.length, chunks.length, 'chunks');
       return 'missing' in seen ? seen.missing : undefined;
     };
-    const missing = await inTime('every chunk is in place', look, { timeoutMs: PLACED_WITHIN_MS, signal });
+    const missing = await inTime('every chunk is in place', probe, { timeoutMs: PLACED_WITHIN_MS, signal });
     context.expect('chunks are on every node of their neighbourhood', missing === undefined, {
       observed: missing ?? `all of ${grouped(chunks.length)}`,
       expected: `all of ${grouped(chunks.length)} within ${PLACED_WITHIN_MS / 1000} s`,

@@ -1,5 +1,10 @@
 /** The operations of a storm, drawn from the seed, lane by lane. */
-import { CHUNK_PAYLOAD_SIZE, type ScheduledFault, type ScheduledOperation } from 'svcnet/scenario';
+import {
+  CHUNK_PAYLOAD_SIZE,
+  type RandomIntegers,
+  type ScheduledFault,
+  type ScheduledOperation,
+} from 'svcnet/scenario';
 
 /** An operation without its place in the schedule. */
 export type Drawn = ScheduledOperation extends infer O
@@ -7,10 +12,6 @@ export type Drawn = ScheduledOperation extends infer O
     ? Omit<O, 'n' | 'lane' | 'atMs' | 'node'>
     : never
   : never;
-
-interface Dice {
-  below(bound: number): number;
-}
 
 /** Of ten operations this many are uploads while there is room. */
 const UPLOADS_OF_TEN = 6;
@@ -26,7 +27,7 @@ const DIRECT_OF_TEN = 5;
  * @returns undefined when there is nothing to do
  */
 export function drawOperation(
-  dice: Dice,
+  random: RandomIntegers,
   {
     sizes,
     stream,
@@ -39,11 +40,11 @@ export function drawOperation(
     readonly full: boolean;
   },
 ): Drawn | undefined {
-  const wantsUpload = dice.below(10) < UPLOADS_OF_TEN;
-  const read = dice.below(2 ** 30);
-  const size = sizes[dice.below(sizes.length)] as number;
-  const kind = dice.below(10);
-  const mode = dice.below(10) < DIRECT_OF_TEN ? 'direct' : 'deferred';
+  const wantsUpload = random.below(10) < UPLOADS_OF_TEN;
+  const read = random.below(2 ** 30);
+  const size = sizes[random.below(sizes.length)] as number;
+  const kind = random.below(10);
+  const mode = random.below(10) < DIRECT_OF_TEN ? 'direct' : 'deferred';
   if ((wantsUpload || uploads.length === 0) && !full) {
     if (kind < CHUNKS_OF_TEN)
       return { do: 'upload', kind: 'chunk', size: Math.min(size, CHUNK_PAYLOAD_SIZE), mode, data: stream };
@@ -74,8 +75,8 @@ export function plannedKills(faults: readonly ScheduledFault[]): PlannedKill[] {
 }
 
 /** Two different items. */
-export function drawPair<T>(dice: Dice, from: readonly T[]): readonly [T, T] {
-  const first = dice.below(from.length);
-  const second = (first + 1 + dice.below(from.length - 1)) % from.length;
+export function drawPair<T>(random: RandomIntegers, from: readonly T[]): readonly [T, T] {
+  const first = random.below(from.length);
+  const second = (first + 1 + random.below(from.length - 1)) % from.length;
   return [from[first] as T, from[second] as T];
 }

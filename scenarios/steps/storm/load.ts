@@ -103,14 +103,14 @@ export class StormLoad {
 
   async #lane(node: ClusterNode, lane: string): Promise<void> {
     const { parameters } = this.#context;
-    const dice = this.#context.random(`lane ${lane}`);
+    const random = this.#context.random(`lane ${lane}`);
     for (let turn = 0; !this.#signal.aborted; turn++) {
       if (!node.running) {
         await this.#pause(AWAY_PAUSE_MS);
         continue;
       }
       const uploads = this.operations.readable;
-      const drawn = drawOperation(dice, {
+      const drawn = drawOperation(random, {
         sizes: parameters.sizes,
         stream: `${lane}, turn ${turn}`,
         uploads,
@@ -150,21 +150,21 @@ export class StormLoad {
   }
 
   async #talk(nodes: readonly ClusterNode[]): Promise<void> {
-    const dice = this.#context.random('messages');
+    const random = this.#context.random('messages');
     const full = nodes.filter(({ mode }) => mode === 'full');
     while (!this.#signal.aborted && full.length > 1) {
       await this.#pause(MESSAGE_PAUSE_MS);
-      const [from, to] = drawPair(dice, full);
+      const [from, to] = drawPair(random, full);
       if (this.#signal.aborted || !from.running || !to.running) continue;
       await this.#do({ ...this.#place('messages', from), do: 'message', to: to.name });
     }
   }
 
   async #pay(nodes: readonly ClusterNode[]): Promise<void> {
-    const dice = this.#context.random('money');
+    const random = this.#context.random('money');
     while (!this.#signal.aborted) {
       await this.#pause(CASH_PAUSE_MS);
-      const node = nodes[dice.below(nodes.length)] as ClusterNode;
+      const node = nodes[random.below(nodes.length)] as ClusterNode;
       if (this.#signal.aborted || !node.running) continue;
       await this.#do({ ...this.#place('money', node), do: 'cash' });
     }

@@ -63,13 +63,13 @@ export class Messages implements Disposable {
     if (expected.length === 0)
       this.#context.unchecked('messages: none was sent to a node that has run since then');
     const unheard = () => expected.filter(({ text, subscription }) => !subscription.texts.includes(text));
-    const look = () => {
+    const probe = () => {
       const [first] = unheard();
       return Promise.resolve(
         first === undefined ? undefined : `${first.to.name} has not heard '${first.text}'`,
       );
     };
-    await inTime('every message is heard', look, { timeoutMs: HEARD_WITHIN_MS, signal });
+    await inTime('every message is heard', probe, { timeoutMs: HEARD_WITHIN_MS, signal });
     const lines = unheard().map(({ text, to }) => `${to.name} has not heard '${text}'`);
     this.#context.expect('every message is heard by the node it is for', lines.length === 0, {
       observed: `${expected.length - lines.length} of ${expected.length}`,

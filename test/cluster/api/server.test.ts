@@ -233,9 +233,9 @@ describe('downloads', () => {
     stalled.pause();
     await vi.waitFor(async () => {
       const { body } = await request(`${main}/metrics`);
-      const said = await body.text();
-      expect(said).toContain('svc_api_idle_ended_count{what="answer"} 1');
-      expect(said).toMatch(/svc_api_download_stalled_count [1-9]/);
+      const text = await body.text();
+      expect(text).toContain('svc_api_idle_ended_count{what="answer"} 1');
+      expect(text).toMatch(/svc_api_download_stalled_count [1-9]/);
     });
     stalled.destroy();
   });

@@ -77,7 +77,7 @@ test('nodes without a chain need no chain endpoint', async () => {
   await using net = await Cluster.attachNetwork({ nodes: [{ api }] }, { stateDir });
   expect(net.name).toBe('network');
   expect([net.chain.rpc, net.batches, net.node(0).running]).toEqual(['', [], true]);
-  await net.membership.look();
+  await net.membership.observe();
   expect(net.node(0).state).toBe('running');
   await expect(net.chain.height()).rejects.toThrow('the nodes have no chain');
 });

@@ -89,7 +89,7 @@ describe.each(['svc', 'swarm'] as const)('dialect %s', (dialect) => {
     let mutations = 0;
     const verdictOf = async (row: Row<HttpSubject>, kept: KeepingTransport['kept']) => {
       transport.replay([...kept]);
-      const [result] = await runRows([row], { ...subject, lookMs: 0 }, { level: 'money', signal });
+      const [result] = await runRows([row], { ...subject, pollMs: 0 }, { level: 'money', signal });
       return result?.verdict;
     };
     for (const row of rows) {

@@ -63,9 +63,9 @@ export function mined(bee: Bee): Promise<true> {
 }
 
 /** Waits until an amount has the expected value. */
-export function becomes(what: string, expected: BZZ, look: () => Promise<BZZ>): Promise<true> {
+export function becomes(what: string, expected: BZZ, read: () => Promise<BZZ>): Promise<true> {
   return eventually(`${what} is not ${expected.toDecimalString()}`, async () => {
-    const seen = await look();
+    const seen = await read();
     return seen.eq(expected) ? undefined : seen.toDecimalString();
   });
 }

@@ -128,8 +128,8 @@ test.each([
 test.each([[[]], [['--name', 'none']]])(
   'down %j without a cluster succeeds with nothing to remove',
   async (flags) => {
-    const said = await svcnet('down', ...flags);
-    expect([said.code, said.stdout]).toEqual([0, expect.stringContaining('nothing to remove: no cluster')]);
+    const ended = await svcnet('down', ...flags);
+    expect([ended.code, ended.stdout]).toEqual([0, expect.stringContaining('nothing to remove: no cluster')]);
     const { code, stdout } = await svcnet('down', ...flags, '--json');
     expect([code, JSON.parse(stdout)]).toEqual([
       0,

@@ -81,15 +81,15 @@ async function running(...args: string[]): Promise<Started & { document: Documen
   await until(
     'it does not say where its servers are',
     () => {
-      if (command.child.exitCode !== null) throw new Error(command.said.stderr);
+      if (command.child.exitCode !== null) throw new Error(command.output.stderr);
       return Promise.resolve(
-        command.said.stdout.endsWith('}\n') ? { done: undefined } : { missing: command.said.stdout },
+        command.output.stdout.endsWith('}\n') ? { done: undefined } : { missing: command.output.stdout },
       );
     },
     WITHIN,
   );
   const processes = (readRunning(net.folder)?.servers ?? []).map(({ process }) => process as ProcessId);
-  return { ...command, document: JSON.parse(command.said.stdout) as Document, processes };
+  return { ...command, document: JSON.parse(command.output.stdout) as Document, processes };
 }
 
 const targets = () =>
@@ -133,19 +133,19 @@ test('a second command for the same cluster is refused; --stop ends the first, w
   const first = await running('--no-grafana');
   const second = svcnet(['--port', '0', '--no-grafana']);
   expect((await second.finished).code).toBe(2);
-  expect(second.said.stderr).toContain(
+  expect(second.output.stderr).toContain(
     `started by process ${first.child.pid}: ${first.document.servers[0]?.url}`,
   );
-  expect(second.said.stderr).toContain('svcnet dashboards --name net --stop');
+  expect(second.output.stderr).toContain('svcnet dashboards --name net --stop');
   const stop = svcnet(['--stop']);
   expect((await stop.finished).code).toBe(0);
-  expect(stop.said.stdout).toContain('stopped Prometheus of net');
+  expect(stop.output.stdout).toContain('stopped Prometheus of net');
   expect((await first.finished).code).toBe(0);
-  expect(first.said.stderr).toContain('stopped by another command');
+  expect(first.output.stderr).toContain('stopped by another command');
   expect(first.processes.map(isAlive)).toEqual([false]);
   const again = svcnet(['--stop']);
   expect((await again.finished).code).toBe(0);
-  expect(again.said.stdout).toContain('no dashboards of net are running');
+  expect(again.output.stdout).toContain('no dashboards of net are running');
 });
 
 test('the next command replaces what a killed one has left', async () => {
@@ -219,11 +219,11 @@ test('a run is scraped while it runs, and a last time when its result is known',
 });
 
 test('a server that ends by itself is an error with its last output', async () => {
-  const { document, said, finished } = await running('--no-grafana');
+  const { document, output, finished } = await running('--no-grafana');
   await expect(fetch(`${document.servers[0]?.url}/end`)).rejects.toThrow();
   expect((await finished).code).toBe(2);
-  expect(said.stderr).toContain('Prometheus has ended by itself');
-  expect(said.stderr).toContain('the last words');
+  expect(output.stderr).toContain('Prometheus has ended by itself');
+  expect(output.stderr).toContain('the last words');
 });
 
 test('a port in use is an error that names the process', async () => {
@@ -232,27 +232,27 @@ test('a port in use is an error that names the process', async () => {
   const { port } = server.address() as { port: number };
   const command = svcnet(['--port', String(port), '--no-grafana']);
   expect((await command.finished).code).toBe(2);
-  expect(command.said.stderr).toContain(`port ${port} of 127.0.0.1 is in use: Prometheus wants it`);
-  if (process.platform === 'linux') expect(command.said.stderr).toContain(`process ${process.pid} has it`);
-  expect(command.said.stderr).toContain('--port, or 0 for any free port');
+  expect(command.output.stderr).toContain(`port ${port} of 127.0.0.1 is in use: Prometheus wants it`);
+  if (process.platform === 'linux') expect(command.output.stderr).toContain(`process ${process.pid} has it`);
+  expect(command.output.stderr).toContain('--port, or 0 for any free port');
   server.close();
 });
 
 test('without Prometheus and without Docker the error says how to get it', async () => {
   const command = svcnet(['--json'], { PATH: '/nowhere' });
   expect((await command.finished).code).toBe(2);
-  expect(command.said.stderr).toMatch(
+  expect(command.output.stderr).toMatch(
     /Prometheus is not on the path, neither --prometheus nor SVCNET_PROMETHEUS names it/,
   );
-  expect(command.said.stderr).toContain('apt-get install prometheus');
-  expect(JSON.parse(command.said.stdout)).toMatchObject({ error: { code: 'PROGRAM_NOT_FOUND' } });
+  expect(command.output.stderr).toContain('apt-get install prometheus');
+  expect(JSON.parse(command.output.stdout)).toMatchObject({ error: { code: 'PROGRAM_NOT_FOUND' } });
 });
 
 test('starts only Prometheus when Grafana is missing, and says how to get it', async () => {
-  const { child, said, finished, document } = await running();
+  const { child, output, finished, document } = await running();
   expect(document.servers.map(({ name }) => name)).toEqual(['prometheus']);
-  expect(said.stderr).toContain('without Grafana: Grafana is not on the path');
-  expect(said.stderr).toContain('https://grafana.com/grafana/download');
+  expect(output.stderr).toContain('without Grafana: Grafana is not on the path');
+  expect(output.stderr).toContain('https://grafana.com/grafana/download');
   child.kill('SIGINT');
   await finished;
 });
@@ -265,7 +265,7 @@ test('removing a cluster ends its dashboards, even those whose command was kille
       'it does not run',
       () =>
         Promise.resolve(
-          command.said.stdout.endsWith('}\n') ? { done: undefined } : { missing: command.said.stderr },
+          command.output.stdout.endsWith('}\n') ? { done: undefined } : { missing: command.output.stderr },
         ),
       WITHIN,
     );
@@ -279,13 +279,13 @@ test('removing a cluster ends its dashboards, even those whose command was kille
   await other.stop();
   expect([killed.process, watching.process].map(isAlive)).toEqual([false, false]);
   expect((await watching.finished).code).toBe(1);
-  expect(watching.said.stderr).toContain("cluster 'other' has been removed");
+  expect(watching.output.stderr).toContain("cluster 'other' has been removed");
   expect(existsSync(other.folder)).toBe(false);
 });
 
 test('without a cluster the error says how to start one', async () => {
   const command = svcnet([], { SVCNET_STATE: join(folder, 'nothing') });
   expect((await command.finished).code).toBe(2);
-  expect(command.said.stderr).toContain('no cluster in');
-  expect(command.said.stderr).toContain('svcnet up');
+  expect(command.output.stderr).toContain('no cluster in');
+  expect(command.output.stderr).toContain('svcnet up');
 });

@@ -162,11 +162,11 @@ test('a process that computes without end is reported although nothing in it can
   const file = join(stateDir, 'loop.mts');
   writeFileSync(file, program);
   const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
-  child.stderr.on('data', (part: Buffer) => (said += part.toString()));
+  let stderr = '';
+  child.stderr.on('data', (part: Buffer) => (stderr += part.toString()));
   const [code] = (await once(child, 'close')) as [number];
   expect(code).toBe(0);
-  expect(said.match(/which holds the nodes of cluster 'busy', has computed for 0\.3 s/g)).toHaveLength(1);
+  expect(stderr.match(/which holds the nodes of cluster 'busy', has computed for 0\.3 s/g)).toHaveLength(1);
 });
 
 test('an embedded node keeps its data on disk when configured to', async () => {

@@ -79,13 +79,13 @@ async function start(program: string, stopWithParent = false): Promise<ProcessId
     compileCache: join(folder, 'cache'),
   });
   started.push(id);
-  await said('up');
+  await printed('up');
   return id;
 }
 
-async function said(word: string, log = join(folder, 'program.log')): Promise<string> {
+async function printed(word: string, log = join(folder, 'program.log')): Promise<string> {
   return until(
-    `the program has not said ${word}`,
+    `the program has not printed ${word}`,
     () => {
       const line = tail(log, 100).find((text) => text.startsWith(word));
       return Promise.resolve(line === undefined ? { missing: 'its log has no such line' } : { done: line });
@@ -142,7 +142,7 @@ test('ending a program ends the processes that it has started', async () => {
     `const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
      console.log('child ' + child.pid); console.log('up'); setInterval(() => {}, 1000);`,
   );
-  const child = processOf(Number((await said('child')).split(' ')[1])) as ProcessId;
+  const child = processOf(Number((await printed('child')).split(' ')[1])) as ProcessId;
   expect(isAlive(child)).toBe(true);
   await killProcess(id);
   await ended(child);
@@ -201,7 +201,7 @@ test.each(['SVC_API_ADDR', 'BEE_API_ADDR'])(
       await start(
         `console.log('up'); console.log('leaked ' + process.env.${name}); setInterval(() => {}, 1000);`,
       );
-      expect(await said('leaked')).toBe('leaked undefined');
+      expect(await printed('leaked')).toBe('leaked undefined');
     } finally {
       delete process.env[name];
     }
@@ -240,7 +240,7 @@ describe('compiled code', () => {
       log: join(folder, log),
     });
     started.push(handle as unknown as ProcessId);
-    const heard = (await said('up', join(folder, log))).replace(join(folder, 'program.ts'), 'SOURCE');
+    const heard = (await printed('up', join(folder, log))).replace(join(folder, 'program.ts'), 'SOURCE');
     return heard.replace(/^up /, '');
   }
 
@@ -368,7 +368,7 @@ describe('a driver', () => {
     const driver = processDriver(join(folder, 'cache'), token);
     const { handle } = await driver.start(part(program));
     started.push(handle as unknown as ProcessId);
-    await said('up');
+    await printed('up');
     return { driver, handle };
   }
 

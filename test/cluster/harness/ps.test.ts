@@ -29,7 +29,7 @@ test('an engine that does not answer does not hide the other clusters', async ()
   const notes: string[] = [];
   const context = { ...contextOf(stateDir, true), note: (text: string) => void notes.push(text) };
   await ps({}, context);
-  const { clusters } = JSON.parse(context.said()) as { clusters: { name: string; state: string }[] };
+  const { clusters } = JSON.parse(context.printed()) as { clusters: { name: string; state: string }[] };
   expect(clusters.map(({ name, state }) => [name, state])).toEqual([
     ['docker', 'unknown'],
     ['process', 'gone'],

@@ -257,12 +257,13 @@ describe('on the command line', () => {
   test('a killed save leaves nothing that is listed, and the next one tidies up', async () => {
     expect((await svcnet('up', '-n', '2', '--name', 'cut')).code).toBe(0);
     try {
-      const { child, said, finished } = startSvcnet(['snapshot', 'save', 'cut', '--name', 'cut'], {
+      const { child, output, finished } = startSvcnet(['snapshot', 'save', 'cut', '--name', 'cut'], {
         stateDir,
       });
       await until(
         'the save has not begun',
-        () => Promise.resolve(said.stderr.includes('copying') ? { done: true } : { missing: said.stderr }),
+        () =>
+          Promise.resolve(output.stderr.includes('copying') ? { done: true } : { missing: output.stderr }),
         { timeoutMs: 60_000 },
       );
       child.kill('SIGKILL');

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { expectBytes } from '../../../harness/ledger/content.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
-import { bytesOf, eventually, http, type Seen, sameBytes, stateFolder } from './kit.ts';
+import { bytesOf, eventually, type HttpReply, http, sameBytes, stateFolder } from './kit.ts';
 import { caughtUp, mining, setPrice, usableBatch } from './onchain.ts';
 
 const stateDir = stateFolder();
@@ -40,7 +40,7 @@ async function buy(
   return batch;
 }
 
-function upload(batch: string, body: Uint8Array, on = node): Promise<Seen> {
+function upload(batch: string, body: Uint8Array, on = node): Promise<HttpReply> {
   const headers = { 'svc-postage-batch-id': batch, 'content-type': 'application/octet-stream' };
   return http(on, '/bytes', { method: 'POST', headers, body });
 }

@@ -23,13 +23,13 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const open = (node: string) =>
   openLmdbStore({ path: join(folder, node, 'store'), cacheCapacity: 9, reserveCapacity: 9, radius: 0 }, deps);
 
-async function db(...args: readonly string[]): Promise<{ code: unknown; said: string }> {
+async function db(...args: readonly string[]): Promise<{ code: unknown; output: string }> {
   const child = spawn(process.execPath, [MAIN, 'db', ...args]);
   child.stdin.end();
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (part) => (said += String(part)));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (part) => (output += String(part)));
   const [code] = (await once(child, 'close')) as [number];
-  return { code, said };
+  return { code, output };
 }
 
 test('check, compact, export and import need no password, and import with one makes the store of an empty folder', async () => {
@@ -39,22 +39,22 @@ test('check, compact, export and import need no password, and import with one ma
   const [a, b, archive] = [join(folder, 'a'), join(folder, 'b'), join(folder, 'chunks.tar')];
   expect(await db('check', '--data-dir', a)).toMatchObject({
     code: 0,
-    said: expect.stringMatching(/^slots: 1 looked at, 0 wrong\n[^]*the store is whole\n$/m),
+    output: expect.stringMatching(/^slots: 1 looked at, 0 wrong\n[^]*the store is whole\n$/m),
   });
   expect(await db('compact', '--data-dir', a)).toMatchObject({
     code: 0,
-    said: expect.stringMatching(/^0 chunks moved\nslots: \d+ → \d+ bytes\nindex: \d+ → \d+ bytes\n$/),
+    output: expect.stringMatching(/^0 chunks moved\nslots: \d+ → \d+ bytes\nindex: \d+ → \d+ bytes\n$/),
   });
   expect(await db('export', archive, '--data-dir', a)).toEqual({
     code: 0,
-    said: '1 chunks, 0 stamps and 0 pins exported\n',
+    output: '1 chunks, 0 stamps and 0 pins exported\n',
   });
-  expect((await db('import', archive, '--data-dir', a)).said).toMatch(
+  expect((await db('import', archive, '--data-dir', a)).output).toMatch(
     /^1 chunks read: 0 stored, 1 were there/,
   );
   expect(await db('import', archive, '--data-dir', b)).toMatchObject({
     code: 2,
-    said: expect.stringContaining('--password or --password-file is required'),
+    output: expect.stringContaining('--password or --password-file is required'),
   });
   expect(await db('import', archive, '--data-dir', b, '--password', 'x')).toMatchObject({ code: 0 });
   expect(existsSync(join(b, 'keys', 'swarm.key'))).toBe(true);
@@ -76,12 +76,12 @@ test('a damaged store gives exit code 1 and names the chunk', async () => {
   const bytes = readFileSync(file);
   bytes[bytes.length - 1]! ^= 1;
   writeFileSync(file, bytes);
-  const { code, said } = await db('check', '--data-dir', join(folder, 'a'));
+  const { code, output } = await db('check', '--data-dir', join(folder, 'a'));
   expect(code).toBe(1);
-  expect(said).toContain(
+  expect(output).toContain(
     `slots: 1 looked at, 1 wrong: ${Buffer.from(chunk.address).toString('hex')}: slot 0`,
   );
-  expect(said).toContain('the store is damaged: 1 faults\n');
+  expect(output).toContain('the store is damaged: 1 faults\n');
 });
 
 test('a store in use is refused with the process; an unknown command and a missing folder say what was expected', async () => {
@@ -91,23 +91,23 @@ test('a store in use is refused with the process; an unknown command and a missi
   for (const command of [['check'], ['compact'], ['export', archive], ['import', '-']])
     expect(await db(...command, '--data-dir', dataDir)).toMatchObject({
       code: 1,
-      said: expect.stringContaining(inUse),
+      output: expect.stringContaining(inUse),
     });
   expect(existsSync(archive)).toBe(false);
   await store.close();
-  expect(await db('repair')).toMatchObject({ code: 2, said: expect.stringContaining("got 'repair'") });
+  expect(await db('repair')).toMatchObject({ code: 2, output: expect.stringContaining("got 'repair'") });
   expect(await db('export', '--data-dir', dataDir)).toMatchObject({ code: 2 });
   expect(await db('check', '--swap-endpoint', 'http://127.0.0.1:1')).toMatchObject({
     code: 2,
-    said: expect.stringContaining('--swap-endpoint is not an option of this command'),
+    output: expect.stringContaining('--swap-endpoint is not an option of this command'),
   });
   expect(await db('import', archive, '--data-dir', join(folder, 'none'), '--password', 'x')).toMatchObject({
     code: 1,
-    said: expect.stringContaining(`'${archive}'`),
+    output: expect.stringContaining(`'${archive}'`),
   });
   expect(existsSync(join(folder, 'none'))).toBe(false);
   expect(await db('check', '--data-dir', join(folder, 'none'))).toMatchObject({
     code: 1,
-    said: expect.stringContaining('no store in'),
+    output: expect.stringContaining('no store in'),
   });
 });

@@ -215,14 +215,14 @@ describe('with tokens in files', () => {
     const answers = await Promise.all(
       ['/loggers', '/node', '/metrics', '/nowhere', '/bytes/x'].map((path) => http(node, path, { headers })),
     );
-    const said = [
+    const exposed = [
       readFileSync(node.log, 'utf8'),
       readFileSync(`/proc/${node.pid}/cmdline`, 'utf8'),
       readFileSync(`/proc/${node.pid}/environ`, 'utf8'),
       ...answers.map(({ headers: sent, body }) => JSON.stringify(sent) + Buffer.from(body).toString()),
     ].join('\n');
-    for (const token of Object.values(TOKENS)) expect(said).not.toContain(token);
+    for (const token of Object.values(TOKENS)) expect(exposed).not.toContain(token);
     expect(node.privateKey).toMatch(/^[0-9a-f]{64}$/);
-    expect(said).not.toContain(node.privateKey);
+    expect(exposed).not.toContain(node.privateKey);
   });
 });

@@ -8,7 +8,7 @@ import { signSoc, socParts } from '../../../node/chunk/soc.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { updateId } from '../../../node/feeds/feed.ts';
-import { bytesOf, http, type Seen, stateFolder } from './kit.ts';
+import { bytesOf, type HttpReply, http, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
 const owner = createSigner(bytesOf('owner', 32));
@@ -33,7 +33,7 @@ async function update(
   topic: Uint8Array,
   index: number,
   payload: Uint8Array,
-): Promise<Seen> {
+): Promise<HttpReply> {
   const wrapped = makeCac(BigInt(payload.length), payload).data;
   const { id, signature } = socParts(signSoc(updateId(topic, BigInt(index)), wrapped, owner).data);
   const path = `/soc/${toHex(owner.address)}/${toHex(id)}?sig=${toHex(signature)}`;

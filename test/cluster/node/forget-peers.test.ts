@@ -30,12 +30,12 @@ async function withStore<T>(node: string, work: (store: LocalStore) => Promise<T
   }
 }
 
-async function forgetPeers(...args: readonly string[]): Promise<{ code: unknown; said: string }> {
+async function forgetPeers(...args: readonly string[]): Promise<{ code: unknown; output: string }> {
   const child = spawn(process.execPath, [MAIN, 'forget-peers', ...args]);
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (part) => (said += String(part)));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (part) => (output += String(part)));
   const [code] = (await once(child, 'close')) as [number];
-  return { code, said };
+  return { code, output };
 }
 
 const peersOf = (node: string) =>
@@ -52,9 +52,9 @@ test('removes only the addresses of peers, and refuses a node that is in use or 
   const lock = join(folder, 'node-1', 'store', 'lock');
   writeFileSync(lock, '1 of another container');
   const dataDirs = [...nodes, 'never-started'].map((node) => join(folder, node));
-  const { code, said } = await forgetPeers(...dataDirs);
+  const { code, output } = await forgetPeers(...dataDirs);
   expect(code).toBe(0);
-  expect(said).toBe(`${join(folder, 'node-1')} skipped: its node is running, or was killed\n`);
+  expect(output).toBe(`${join(folder, 'node-1')} skipped: its node is running, or was killed\n`);
   rmSync(lock);
   expect(await Promise.all(nodes.map(peersOf))).toEqual([0, 1, 0]);
   expect(await withStore('node-0', (store) => Promise.resolve(store.state('batches').get('a')))).toEqual(
@@ -65,6 +65,6 @@ test('removes only the addresses of peers, and refuses a node that is in use or 
 test('needs at least one folder', async () => {
   expect(await forgetPeers()).toEqual({
     code: 2,
-    said: 'svc: forget-peers: expected the data directories of stopped nodes\n',
+    output: 'svc: forget-peers: expected the data directories of stopped nodes\n',
   });
 });

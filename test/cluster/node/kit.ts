@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type Dispatcher, request } from 'undici';
 import { afterAll } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
-import type { Holder } from '../../../harness/ledger/ledger.ts';
+import type { ChunkHolder } from '../../../harness/ledger/ledger.ts';
 import { checkPortsFree, pickFreePorts } from '../../../harness/machine/ports.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { parseDefinition } from '../../../harness/plan/definition.ts';
@@ -40,7 +40,7 @@ export function bytesOf(name: string, length: number): Uint8Array {
   return new Uint8Array(stream.update(Buffer.alloc(length)));
 }
 
-export interface Seen {
+export interface HttpReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
@@ -55,7 +55,11 @@ interface Asked {
 }
 
 /** One request as any HTTP client would send it; every status is an answer. */
-export async function http(node: Pick<ClusterNode, 'api'>, path: string, asked: Asked = {}): Promise<Seen> {
+export async function http(
+  node: Pick<ClusterNode, 'api'>,
+  path: string,
+  asked: Asked = {},
+): Promise<HttpReply> {
   const { method = 'GET', headers = {}, body } = asked;
   const answer = await request(`${node.api}${path}`, {
     method,
@@ -73,7 +77,7 @@ export async function http(node: Pick<ClusterNode, 'api'>, path: string, asked: 
 }
 
 /** The nodes as the ledger asks them. */
-export function holders(nodes: readonly ClusterNode[]): Holder[] {
+export function holders(nodes: readonly ClusterNode[]): ChunkHolder[] {
   return nodes.map(({ name, overlay, chunks }) => ({
     name,
     overlay,
@@ -105,13 +109,13 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
 /** Waits until `look` returns nothing; its last result is the message of the failure. */
 export function eventually(
   what: string,
-  look: () => Promise<string | undefined>,
+  probe: () => Promise<string | undefined>,
   timeoutMs = EVENTUALLY_MS,
 ): Promise<true> {
   return until<true>(
     what,
     async () => {
-      const missing = await look();
+      const missing = await probe();
       return missing === undefined ? { done: true } : { missing };
     },
     { timeoutMs },

@@ -1,7 +1,7 @@
 /** Operations that wait for the chain, on a chain whose blocks are mined only by the tests. */
 import type { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
-import { eventually, http, type Seen } from './kit.ts';
+import { eventually, type HttpReply, http } from './kit.ts';
 
 type Asked = Parameters<typeof http>[2];
 
@@ -13,7 +13,12 @@ export async function sent(net: Cluster, node: ClusterNode): Promise<{ mined: nu
 }
 
 /** Sends the request, and mines a block for each transaction until it is answered. */
-export async function mining(net: Cluster, node: ClusterNode, path: string, asked: Asked): Promise<Seen> {
+export async function mining(
+  net: Cluster,
+  node: ClusterNode,
+  path: string,
+  asked: Asked,
+): Promise<HttpReply> {
   let answered = false;
   const answer = http(node, path, asked).finally(() => {
     answered = true;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
-import { bytesOf, eventually, http, type Seen, sameBytes, stateFolder } from './kit.ts';
+import { bytesOf, eventually, type HttpReply, http, sameBytes, stateFolder } from './kit.ts';
 import { caughtUp, mining, sent, setPrice, usableBatch } from './onchain.ts';
 
 const stateDir = stateFolder();
@@ -38,7 +38,7 @@ afterAll(async () => {
 const direct = () => caughtUp(net, [node, other]);
 const buy = (label = '') => usableBatch(net, node, { amount: AMOUNT, depth: 18, blocks: BLOCKS, label });
 
-function upload(batch: string, body: Uint8Array): Promise<Seen> {
+function upload(batch: string, body: Uint8Array): Promise<HttpReply> {
   const headers = { 'svc-postage-batch-id': batch, 'content-type': 'application/octet-stream' };
   return http(node, '/bytes', { method: 'POST', headers, body });
 }

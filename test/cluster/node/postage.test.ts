@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { expectBytes } from '../../../harness/ledger/content.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
-import { bytesOf, eventually, http, type Seen, stateFolder } from './kit.ts';
+import { bytesOf, eventually, type HttpReply, http, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
 /** Per chunk: a day at the price that the chain starts with, one block a second. */
@@ -26,7 +26,10 @@ afterAll(async () => {
   await net.stop();
 });
 
-function uploadWith(batch: string, options: { on?: ClusterNode; body?: Uint8Array } = {}): Promise<Seen> {
+function uploadWith(
+  batch: string,
+  options: { on?: ClusterNode; body?: Uint8Array } = {},
+): Promise<HttpReply> {
   const { on = node, body = bytesOf('stamped', 5000) } = options;
   const headers = { 'svc-postage-batch-id': batch, 'content-type': 'application/octet-stream' };
   return http(on, '/bytes', { method: 'POST', headers, body });
@@ -37,7 +40,7 @@ function transactions(state: 'latest' | 'pending'): Promise<string> {
 }
 
 /** Mines one block for each transaction of the purchase, until it is answered. */
-async function buy(path: string, headers: Record<string, string> = {}): Promise<Seen> {
+async function buy(path: string, headers: Record<string, string> = {}): Promise<HttpReply> {
   let answered = false;
   const answer = http(node, path, { method: 'POST', headers }).finally(() => {
     answered = true;

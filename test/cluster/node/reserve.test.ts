@@ -142,8 +142,8 @@ test('a node that lost its store begins with the radius of the network, and gets
     const lacking = await missing(node, { chunks: content.chunks, radius: 1 });
     return lacking.length === 0 ? undefined : `it lacks ${lacking.length} chunks`;
   });
-  const said = await node.logs({ lines: 10_000 });
-  const messages = said.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  const lines = await node.logs({ lines: 10_000 });
+  const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
   expect(messages.filter((message) => message === 'storage radius is that of the network')).toHaveLength(1);
   expect((await counters(node)).Reserve.Epoch).toBeGreaterThan(epoch);
 });

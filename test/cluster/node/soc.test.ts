@@ -9,7 +9,7 @@ import { signSoc, socParts } from '../../../node/chunk/soc.ts';
 import { bucketOf, encodeStamp, type Stamp, stampDigest, stampIndex } from '../../../node/chunk/stamp.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
-import { bytesOf, http, type Seen, sameBytes, stateFolder } from './kit.ts';
+import { bytesOf, type HttpReply, http, sameBytes, stateFolder } from './kit.ts';
 
 const SEED = 21;
 const stateDir = stateFolder();
@@ -35,7 +35,7 @@ function upload(
   soc: Chunk,
   headers: Record<string, string> = {},
   by = owner.address,
-): Promise<Seen> {
+): Promise<HttpReply> {
   const { id, signature, wrapped } = socParts(soc.data);
   const paid = { 'svc-postage-batch-id': node.batch ?? '', ...headers };
   const path = `/soc/${toHex(by)}/${toHex(id)}?sig=${toHex(signature)}`;
@@ -100,7 +100,7 @@ function stampHeader(stamp: Stamp): Record<string, string> {
   return { 'svc-postage-stamp': toHex(encodeStamp(stamp)) };
 }
 
-function uploadChunk(node: ClusterNode, chunk: Chunk, stamp: Stamp): Promise<Seen> {
+function uploadChunk(node: ClusterNode, chunk: Chunk, stamp: Stamp): Promise<HttpReply> {
   return http(node, '/chunks', { method: 'POST', headers: stampHeader(stamp), body: chunk.data });
 }
 

@@ -129,8 +129,8 @@ describe('with the thresholds of the public network', () => {
     expect(paid.length).toBeGreaterThan(seen.length / 2);
     await expectNobodyBlocked(net);
     for (const node of net.nodes) {
-      const said = await node.logs({ lines: 1000 });
-      expect(said.filter((line) => line.includes('blocklisted'))).toEqual([]);
+      const lines = await node.logs({ lines: 1000 });
+      expect(lines.filter((line) => line.includes('blocklisted'))).toEqual([]);
     }
   });
 });

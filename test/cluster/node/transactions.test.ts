@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
-import { eventually, http, type Seen, stateFolder } from './kit.ts';
+import { eventually, type HttpReply, http, stateFolder } from './kit.ts';
 
 const TO = `0x${'a1'.repeat(20)}`;
 const stateDir = stateFolder();
@@ -27,7 +27,7 @@ afterAll(async () => {
   await net.stop();
 });
 
-function withdraw(coin: string, amount: bigint, headers: Record<string, string> = {}): Promise<Seen> {
+function withdraw(coin: string, amount: bigint, headers: Record<string, string> = {}): Promise<HttpReply> {
   return http(node, `/wallet/withdraw/${coin}?amount=${amount}&address=${TO}`, { method: 'POST', headers });
 }
 

@@ -344,10 +344,10 @@ describe('changes to the cluster from outside the run', () => {
       const { cluster } = context;
       const node = cluster.node(1);
       await node.pause();
-      await cluster.membership.look();
+      await cluster.membership.observe();
       await node.resume();
       await node.kill();
-      await cluster.membership.look();
+      await cluster.membership.observe();
       await node.start();
       context.expect('node-1 is back', node.running, { observed: node.state, expected: 'running' });
     });

@@ -13,9 +13,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** @param interruptAt text of standard output at which the command gets Ctrl-C */
 function svcnet(args: readonly string[], interruptAt?: string): Promise<Finished> {
-  const { child, said, finished } = startSvcnet(args, { stateDir: join(folder, 'state') });
+  const { child, output, finished } = startSvcnet(args, { stateDir: join(folder, 'state') });
   child.stdout?.on('data', () => {
-    if (interruptAt !== undefined && !child.killed && said.stdout.includes(interruptAt)) child.kill('SIGINT');
+    if (interruptAt !== undefined && !child.killed && output.stdout.includes(interruptAt))
+      child.kill('SIGINT');
   });
   return finished;
 }

@@ -113,15 +113,15 @@ test('viewers share one loop, and nothing is asked without any', async () => {
     await second.until('three more looks', ({ rows }) => rows.length >= 4);
     await first.until('the same', ({ rows }) => rows.length >= 4);
     // Separate loops would have made more looks than either viewer received.
-    expect(ui.watch.looks).toBe(ui.watch.snapshot.rows.length);
+    expect(ui.watch.rounds).toBe(ui.watch.snapshot.rows.length);
     expect(second.model.rows.slice(0, 4)).toEqual(first.model.rows.slice(0, 4));
   }
   await sleep(500);
-  const { looks } = ui.watch;
+  const { rounds } = ui.watch;
   await sleep(2500);
-  expect(ui.watch.looks).toBe(looks);
+  expect(ui.watch.rounds).toBe(rounds);
   await using third = new EventReader(ui.url);
-  await third.until('looking goes on', ({ rows }) => rows.length > looks);
+  await third.until('looking goes on', ({ rows }) => rows.length > rounds);
 }, 120_000);
 
 test('logs are read from their end and followed', async () => {

@@ -7,12 +7,12 @@ import type { Attributes, Tracing } from '../../../node/env/tracing/tracing.ts';
 
 const CONTEXT = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7', sampled: true };
 
-/** What is said of a request, in the end, for this URL. */
+/** The annotations of a request for this URL, all together. */
 async function valueIn(url: string): Promise<Attributes> {
-  const said: Attributes[] = [];
+  const annotations: Attributes[] = [];
   const span = {
     context: CONTEXT,
-    annotate: (attributes: Attributes) => void said.push(attributes),
+    annotate: (attributes: Attributes) => void annotations.push(attributes),
     event: () => undefined,
     fail: () => undefined,
   };
@@ -27,7 +27,7 @@ async function valueIn(url: string): Promise<Attributes> {
   await tracedRequest(exchange as never, { tracing, dialect: dialectOf('svc') }, async () => {
     queueMicrotask(() => response.emit('close'));
   });
-  return Object.assign({}, ...said);
+  return Object.assign({}, ...annotations);
 }
 
 test.each([

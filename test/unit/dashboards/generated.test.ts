@@ -39,8 +39,8 @@ beforeAll(async () => {
   const ofProcess = createProcessMetrics();
   // Delays are known from the second exposition on.
   const texts = await vi.waitUntil(async () => {
-    const said = await ofProcess();
-    return said.some((text) => text.includes('nodejs_eventloop_lag_p99_seconds')) && said;
+    const series = await ofProcess();
+    return series.some((text) => text.includes('nodejs_eventloop_lag_p99_seconds')) && series;
   });
   for (const text of [await new TestbedMetrics('any').expose(), ...texts]) {
     for (const [, name = '', kind] of text.matchAll(/^# TYPE (\S+) (\w+)$/gm)) {

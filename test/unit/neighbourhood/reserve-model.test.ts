@@ -87,7 +87,7 @@ class Model {
   capacity: number;
   minimumRadius: number;
   covered = 6;
-  #uncoveredLooks = 0;
+  #uncoveredChecks = 0;
   /** What a restart finds. A minimum is not written down: with a smaller one the radius is what it was. */
   #keptRadius = 0;
 
@@ -151,15 +151,15 @@ class Model {
     const within = this.#from(this.radius);
     const withinSmaller = this.#from(this.radius - 1);
     const uncovered = this.radius > this.covered && this.covered > 0;
-    this.#uncoveredLooks = uncovered ? this.#uncoveredLooks + 1 : 0;
-    const takesOver = this.#uncoveredLooks >= 3 && withinSmaller < this.capacity;
+    this.#uncoveredChecks = uncovered ? this.#uncoveredChecks + 1 : 0;
+    const takesOver = this.#uncoveredChecks >= 3 && withinSmaller < this.capacity;
     const tooEmpty = within < this.capacity / 2 && withinSmaller < this.capacity * 0.8 && pullRate === 0;
     if (takesOver || tooEmpty) this.#setRadius(this.radius - 1);
   }
 
   start(reopened: boolean): void {
     if (reopened) this.radius = Math.max(this.#keptRadius, this.minimumRadius);
-    this.#uncoveredLooks = 0;
+    this.#uncoveredChecks = 0;
     this.sweep();
     this.unreserve();
   }

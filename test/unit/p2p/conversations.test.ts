@@ -62,14 +62,14 @@ function turnsOf({ turns }: Conversation): Turn[] {
 }
 
 /** All bytes of one side. */
-function saidBy(side: Side, conversation: Conversation): Uint8Array {
+function bytesOf(side: Side, conversation: Conversation): Uint8Array {
   return join(...turnsOf(conversation).flatMap((turn) => (turn.side === side ? [turn.bytes] : [])));
 }
 
 /** Bodies of the messages of one side, its headers first where there are any. */
 function messagesOf(side: Side, conversation: Conversation): Uint8Array[] {
   const stream = new HostileStream(conversation.protocol);
-  stream.receive(saidBy(side, conversation));
+  stream.receive(bytesOf(side, conversation));
   return stream.frames();
 }
 
@@ -275,7 +275,7 @@ test.each(protocols.map((given) => [given.name, given] as const))('%s', async (_
   if (conversation.opener === 'theirs') talk(intruder.link.accost(conversation.protocol));
   await target.clock.advance(ANSWERED_MS);
   expect(asking()).toEqual({ value: undefined });
-  expect(toHex(join(...(stream?.written ?? [])))).toBe(toHex(saidBy('ours', conversation)));
+  expect(toHex(join(...(stream?.written ?? [])))).toBe(toHex(bytesOf('ours', conversation)));
   expect(stream?.state).toBe('ended');
   if (conversation.opener === 'theirs') judge(given, target, intruder);
   const refused = conversation.opener === 'ours' && conversation.about === 'chunk that nobody has';
@@ -332,7 +332,7 @@ test.each(handshakes.map((given) => [given.name, given] as const))(
           (given) => given,
         ));
     await framed.close();
-    expect(toHex(join(...stream.written))).toBe(toHex(saidBy('ours', conversation)));
+    expect(toHex(join(...stream.written))).toBe(toHex(bytesOf('ours', conversation)));
     expect(toHex(introduction.record.overlay)).toBe(recording.overlay);
     expect(introduction.fullNode).toBe(true);
     for (const address of introduction.underlays) expect(address.endsWith(`/p2p/${remote.id}`)).toBe(true);

@@ -113,7 +113,7 @@ function following(): Following {
             setup.anchors.unshift({ block, hash });
             setup.last = block;
           },
-          async goBack(pages) {
+          async revert(pages) {
             setup.wentBack.push(pages);
             setup.anchors.splice(0, pages ?? setup.anchors.length);
             if (setup.anchors.length === 0) setup.anchors.push(undefined);

@@ -19,7 +19,7 @@ export function nodeRows(names: Names): Row<HttpSubject>[] {
     ...peerRows(names),
     ...welcomeRows(names),
     ...loggerRows(),
-    ...moneyLooks(names),
+    ...moneyRows(names),
     ...batchRows(names),
     ...messageRows(),
   ];
@@ -251,7 +251,7 @@ function loggerRows(): Row<HttpSubject>[] {
 }
 
 /** Questions about money, and requests that are refused: a node that accepts one spends. */
-function moneyLooks(names: Names): Row<HttpSubject>[] {
+function moneyRows(names: Names): Row<HttpSubject>[] {
   const read = rowIn('money', 'read');
   const write = rowIn('money', 'write');
   const offer = rowIn('money', 'money');

@@ -141,14 +141,14 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
     level,
     about: 'tells a stranger its key, addresses, protocols, agent, and where it sees the stranger',
     async check(desk) {
-      const said = await (await desk.stranger()).identify();
-      const named = peerIdOfKey(said.publicKey);
+      const identity = await (await desk.stranger()).identify();
+      const named = peerIdOfKey(identity.publicKey);
       must(named === desk.options.peerId, `publicKey: the key of ${named}, expected ${desk.options.peerId}`);
-      must(said.listenAddrs.length > 0, 'listenAddrs: empty, expected where the node listens');
-      for (const bytes of said.listenAddrs) readable('listenAddrs', bytes);
-      readable('observedAddr', said.observedAddr);
-      must(/\S/.test(said.agentVersion), 'agentVersion: empty');
-      const missing = REQUIRED.filter((id) => !said.protocols.includes(id));
+      must(identity.listenAddrs.length > 0, 'listenAddrs: empty, expected where the node listens');
+      for (const bytes of identity.listenAddrs) readable('listenAddrs', bytes);
+      readable('observedAddr', identity.observedAddr);
+      must(/\S/.test(identity.agentVersion), 'agentVersion: empty');
+      const missing = REQUIRED.filter((id) => !identity.protocols.includes(id));
       must(missing.length === 0, `protocols: ${missing.join(', ')} not announced`);
     },
   },

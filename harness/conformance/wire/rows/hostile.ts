@@ -71,7 +71,7 @@ export const HOSTILE_ROWS: readonly WireRow[] = [
   survives('frames for streams that do not exist', async (desk) => {
     const { stream } = await desk.channel();
     stream.write(IDLE_FRAMES);
-    await lookedAt(stream);
+    await expectPong(stream);
   }),
   survives(`${PINGS} pings of the multiplexer`, async (desk) => {
     const { stream } = await desk.channel();
@@ -214,7 +214,7 @@ async function stillServing(desk: Desk): Promise<void> {
   conversation.end();
 }
 
-async function lookedAt(stream: {
+async function expectPong(stream: {
   write(bytes: Uint8Array): void;
   read(): Promise<Uint8Array | undefined>;
 }): Promise<void> {

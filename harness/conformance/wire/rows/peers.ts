@@ -61,9 +61,9 @@ function announced(mode: 'full' | 'light', level: WireRow['level']): WireRow {
     about: `tells a ${mode} node at once how much it may owe, ${THRESHOLD_MIN[mode]} at least`,
     async check(desk) {
       const peer = await desk.fresh({ fullNode: mode === 'full' });
-      const said = await peer.unsolicited.pricing.within(ANSWER_MS);
-      must(said !== undefined, `nothing was announced within ${ANSWER_MS} ms`);
-      const { threshold, bytes } = said;
+      const announced = await peer.unsolicited.pricing.within(ANSWER_MS);
+      must(announced !== undefined, `nothing was announced within ${ANSWER_MS} ms`);
+      const { threshold, bytes } = announced;
       must(
         threshold >= THRESHOLD_MIN[mode],
         `PaymentThreshold: ${threshold}, expected ${THRESHOLD_MIN[mode]} at least`,
@@ -101,28 +101,34 @@ export const STATUS_ROWS: readonly WireRow[] = [
     async check(desk) {
       const conversation = await (await desk.friend()).converse(STATUS.id);
       conversation.send(Get, {}, 'Get');
-      const said = await conversation.receive(Snapshot, 'Snapshot');
+      const snapshot = await conversation.receive(Snapshot, 'Snapshot');
       conversation.end();
       await conversation.expectEnd();
       const full = desk.memory.introduction?.answer.ack?.fullNode === true;
-      must(MODES.includes(said.beeMode), `BeeMode: '${said.beeMode}', expected one of ${MODES.join(', ')}`);
       must(
-        (said.beeMode === 'full') === full,
-        `BeeMode: '${said.beeMode}', but the handshake said FullNode ${full}`,
-      );
-      must(said.storageRadius <= MAX_PO, `StorageRadius: ${said.storageRadius}, expected ${MAX_PO} at most`);
-      must(
-        said.committedDepth >= said.storageRadius,
-        `CommittedDepth: ${said.committedDepth}, below the StorageRadius ${said.storageRadius}`,
-      );
-      must(said.neighborhoodSize >= 1n, 'NeighborhoodSize: 0, expected the node itself at least');
-      must(
-        said.reserveSizeWithinRadius <= said.reserveSize,
-        `ReserveSizeWithinRadius: ${said.reserveSizeWithinRadius}, above the ReserveSize ${said.reserveSize}`,
+        MODES.includes(snapshot.beeMode),
+        `BeeMode: '${snapshot.beeMode}', expected one of ${MODES.join(', ')}`,
       );
       must(
-        Number.isFinite(said.pullsyncRate) && said.pullsyncRate >= 0,
-        `PullsyncRate: ${said.pullsyncRate}, expected a number from 0`,
+        (snapshot.beeMode === 'full') === full,
+        `BeeMode: '${snapshot.beeMode}', but the handshake said FullNode ${full}`,
+      );
+      must(
+        snapshot.storageRadius <= MAX_PO,
+        `StorageRadius: ${snapshot.storageRadius}, expected ${MAX_PO} at most`,
+      );
+      must(
+        snapshot.committedDepth >= snapshot.storageRadius,
+        `CommittedDepth: ${snapshot.committedDepth}, below the StorageRadius ${snapshot.storageRadius}`,
+      );
+      must(snapshot.neighborhoodSize >= 1n, 'NeighborhoodSize: 0, expected the node itself at least');
+      must(
+        snapshot.reserveSizeWithinRadius <= snapshot.reserveSize,
+        `ReserveSizeWithinRadius: ${snapshot.reserveSizeWithinRadius}, above the ReserveSize ${snapshot.reserveSize}`,
+      );
+      must(
+        Number.isFinite(snapshot.pullsyncRate) && snapshot.pullsyncRate >= 0,
+        `PullsyncRate: ${snapshot.pullsyncRate}, expected a number from 0`,
       );
     },
   },

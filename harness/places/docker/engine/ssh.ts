@@ -12,8 +12,8 @@ const PROGRAM = 'ssh';
 /** Nobody could answer its questions: several connections are opened at once, below a progress display. */
 const OPTIONS = ['-T', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=10'] as const;
 const REMOTE_COMMAND = ['docker', 'system', 'dial-stdio'] as const;
-/** Of what it says on standard error, for a message. */
-const SAID_MAX = 2000;
+/** Characters of its standard error that are kept, for a message. */
+const STDERR_MAX = 2000;
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -46,7 +46,7 @@ export function dialOverSsh({ host, user, port }: SshTarget): buildConnector.con
 /** A process's standard input and output as one stream, whose end says why the process ended. */
 class ProcessStream extends Duplex {
   readonly #child: Child;
-  #said = '';
+  #stderr = '';
 
   constructor(child: Child) {
     super();
@@ -55,13 +55,13 @@ class ProcessStream extends Duplex {
       if (!this.push(data)) child.stdout.pause();
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      this.#said = (this.#said + text).slice(-SAID_MAX);
+      this.#stderr = (this.#stderr + text).slice(-STDERR_MAX);
     });
     // A process that reads no more ends: its end is reported below, with its reason.
     child.stdin.on('error', () => undefined);
     child.on('close', (code) => {
       if (code === 0) this.push(null);
-      else this.destroy(new Error(`${PROGRAM} has ended with code ${code}: ${this.#said.trim()}`));
+      else this.destroy(new Error(`${PROGRAM} has ended with code ${code}: ${this.#stderr.trim()}`));
     });
   }
 

@@ -181,8 +181,8 @@ describe.each(DIALECTS)('a token, in the dialect %s', (dialect) => {
     const answer = await kit.api.main.inject({ url: '/wallet', headers: bearer(wrong) });
     expect(answer.statusCode).toBe(401);
     expect(answer.headers['www-authenticate']).toBe('Bearer realm="storage node", error="invalid_token"');
-    const said = [answer.body, JSON.stringify(answer.headers), ...kit.knobs.logged].join('\n');
-    for (const token of [wrong, ...Object.values(TOKENS)]) expect(said).not.toContain(token);
+    const exposed = [answer.body, JSON.stringify(answer.headers), ...kit.knobs.logged].join('\n');
+    for (const token of [wrong, ...Object.values(TOKENS)]) expect(exposed).not.toContain(token);
   });
 
   test('with full scope opens everything', async () => {

@@ -114,14 +114,14 @@ describe('a span', () => {
     await expect(tracing.span('retrieve-chunk', {}, work)).rejects.toBe(failure);
     await tracing.stop();
     const [{ status, events } = { status: { message: '' }, events: [] }] = spans;
-    const [said] = events;
+    const [event] = events;
     expect(status.message).toMatch(/^delivery failed: x+…$/);
-    expect(said?.attributes).toMatchObject({
+    expect(event?.attributes).toMatchObject({
       'exception.type': 'REFUSED',
       'exception.message': status.message,
     });
     expect(status.message).toHaveLength(501);
-    expect(said?.attributes?.['exception.stacktrace']).toHaveLength(4001);
+    expect(event?.attributes?.['exception.stacktrace']).toHaveLength(4001);
   });
 
   test('has the time of the node’s clock, the ids of its randomness, and names its node', async () => {

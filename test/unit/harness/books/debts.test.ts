@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { debtsOf } from '../../../../harness/books/debts.ts';
 
-function books(said: Record<string, Record<string, bigint>>) {
+function books(debts: Record<string, Record<string, bigint>>) {
   return new Map(
-    Object.entries(said).map(([name, rows]) => [
+    Object.entries(debts).map(([name, rows]) => [
       name,
       Object.entries(rows).map(([peer, balance]) => ({ peer, balance })),
     ]),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type BookKeeper, lookAtLinks, readNodeBooks } from '../../../../harness/books/node-books.ts';
+import { type AccountedNode, probeLinks, readNodeBooks } from '../../../../harness/books/node-books.ts';
 import { ClientError } from '../../../../harness/client/errors.ts';
 import type { Settlements } from '../../../../harness/client/money-types.ts';
 
@@ -26,7 +26,7 @@ const refused = () =>
     }),
   );
 
-function node(name: string, told: Told | Error): BookKeeper {
+function node(name: string, told: Told | Error): AccountedNode {
   const given = told instanceof Error ? {} : told;
   const rows = Object.entries(given.balances ?? {}).map(([peer, balance]) => ({
     peer: overlayOf(peer),
@@ -49,7 +49,7 @@ function node(name: string, told: Told | Error): BookKeeper {
       chequebook: { address: () => (cheques === 'off' ? refused() : Promise.resolve('0b')) },
       peers: () => Promise.resolve((given.peers ?? []).map((peer) => ({ address: overlayOf(peer) }))),
     },
-  } as unknown as BookKeeper;
+  } as unknown as AccountedNode;
 }
 
 test('a node’s books have a row for each peer with which it has an account', async () => {
@@ -90,13 +90,13 @@ test('nodes whose counts agree have settled, and nodes that are not running are 
     node('b', { balances: { a: -70n } }),
     node('c', { balances: { a: 5n }, running: false }),
   ];
-  expect(await lookAtLinks(nodes, SIGNAL)).toMatchObject({ done: [{ name: 'a' }, { name: 'b' }] });
+  expect(await probeLinks(nodes, SIGNAL)).toMatchObject({ done: [{ name: 'a' }, { name: 'b' }] });
 });
 
 test('reports a link whose ends differ, or a node that does not answer, as missing', async () => {
   const apart = [node('a', { balances: { b: 70n } }), node('b', { balances: { a: -60n } })];
-  expect(await lookAtLinks(apart, SIGNAL)).toEqual({ missing: 'a says 70 of b, which says -60' });
-  expect(await lookAtLinks([node('a', new Error('gone'))], SIGNAL)).toEqual({ missing: 'a: gone' });
+  expect(await probeLinks(apart, SIGNAL)).toEqual({ missing: 'a says 70 of b, which says -60' });
+  expect(await probeLinks([node('a', new Error('gone'))], SIGNAL)).toEqual({ missing: 'a: gone' });
 });
 
 test('of many links that differ, only the first are listed', async () => {
@@ -104,7 +104,7 @@ test('of many links that differ, only the first are listed', async () => {
   const nodes = names.map((name) =>
     node(name, { balances: name === 'a' ? { b: 1n, c: 1n, d: 1n, e: 1n } : {} }),
   );
-  expect(await lookAtLinks(nodes, SIGNAL)).toEqual({
+  expect(await probeLinks(nodes, SIGNAL)).toEqual({
     missing:
       'a says 1 of b, which says 0; a says 1 of c, which says 0; a says 1 of d, which says 0 and 1 more',
   });

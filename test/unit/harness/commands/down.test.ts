@@ -36,7 +36,9 @@ test('--all removes every cluster it can, and names each of the others', async (
     ) as string,
   });
   expect(listClusters(stateDir)).toEqual(['starting', 'unreadable']);
-  expect(context.said()).toBe('  forgot field: its 0 nodes keep running\n  removed local: 0 nodes stopped\n');
+  expect(context.printed()).toBe(
+    '  forgot field: its 0 nodes keep running\n  removed local: 0 nodes stopped\n',
+  );
 });
 
 test('prints an error as the only document with --json', async () => {
@@ -45,5 +47,5 @@ test('prints an error as the only document with --json', async () => {
   const context = contextOf(stateDir, true);
   await expect(down({ all: true }, context)).rejects.toMatchObject({ code: 'CLUSTER_EXISTS' });
   expect(listClusters(stateDir)).toEqual(['starting']);
-  expect(context.said()).toBe('');
+  expect(context.printed()).toBe('');
 });

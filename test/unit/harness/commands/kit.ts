@@ -1,7 +1,10 @@
 /** Input of commands in tests, and what they have printed. */
 import type { CommandContext } from '../../../../harness/commands/context.ts';
 
-export function contextOf(stateDir: string, json = false): CommandContext & { readonly said: () => string } {
+export function contextOf(
+  stateDir: string,
+  json = false,
+): CommandContext & { readonly printed: () => string } {
   const parts: string[] = [];
   return {
     stateDir,
@@ -11,6 +14,6 @@ export function contextOf(stateDir: string, json = false): CommandContext & { re
     signal: new AbortController().signal,
     out: (text) => void parts.push(text),
     note: () => undefined,
-    said: () => parts.join(''),
+    printed: () => parts.join(''),
   };
 }

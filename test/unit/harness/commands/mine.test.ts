@@ -53,5 +53,5 @@ test('refuses to mine on demand in a cluster with a Bee, and names the Bee', asy
     message: 'cannot mine on demand: bee-0 would misread the time from early blocks',
     hint: 'Wait: a block is mined every 5000 ms. Only clusters without Bees mine on demand.',
   });
-  expect(context.said()).toBe('');
+  expect(context.printed()).toBe('');
 });

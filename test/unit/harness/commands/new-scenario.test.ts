@@ -16,7 +16,7 @@ test('writes the template and says how to run it', async () => {
   await newScenario('two-readers', { folder: join(folder, 'deep', 'er') }, context);
   const path = join(folder, 'deep', 'er', 'two-readers.ts');
   expect(readFileSync(path, 'utf8')).toBe(scenarioTemplate('two-readers'));
-  expect(context.said()).toContain(`run ${path} --driver embedded`);
+  expect(context.printed()).toContain(`run ${path} --driver embedded`);
 });
 
 test('leaves an existing file alone', async () => {

@@ -50,8 +50,8 @@ test.each([
     /no storage node: GET \/health answers 500, down$/,
   ],
   ['a node behind tokens', { '/health': [401, {}] }, /answers 401: it needs a token/],
-] as const)('%s is not graded', async (_, said, message) => {
-  answers = said;
+] as const)('%s is not graded', async (_, served, message) => {
+  answers = served;
   await expect(open()).rejects.toThrow(message);
 });
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { FAULT_JOURNAL, type FaultLine } from '../../../../harness/faults/active.ts';
-import type { FaultGround, FaultKind } from '../../../../harness/faults/fault.ts';
+import type { FaultContext, FaultKind } from '../../../../harness/faults/fault.ts';
 import { effectText, hadEffect } from '../../../../harness/faults/fault.ts';
 import { Faults } from '../../../../harness/faults/faults.ts';
 import { LINK } from '../../../../harness/faults/links/link.ts';
@@ -26,16 +26,16 @@ const slow: FaultKind<{ node: string; ms: number }> = {
   schema: z.strictObject({ node: z.string(), ms: z.int({ error: 'a whole number' }).default(5) }),
   text: ({ node, ms }) => `slows ${node} by ${ms} ms`,
   targets: ({ node }) => [node],
-  begin(_ground, { node }) {
+  begin(_context, { node }) {
     if (node === 'node-2') return Promise.reject(new Error('it is too fast'));
     done.push(`begin ${node}`);
     return Promise.resolve({ node });
   },
-  effect(_ground, { node }) {
+  effect(_context, { node }) {
     if (node === 'node-4') return Promise.reject(new Error('who counts is gone'));
     return Promise.resolve({ 'answers delayed': node === 'node-0' ? 3 : 0 });
   },
-  end(_ground, { node }) {
+  end(_context, { node }) {
     if (node === 'node-1') return Promise.reject(new Error('it does not answer'));
     done.push(`end ${node}`);
     return Promise.resolve();
@@ -47,7 +47,7 @@ const blink: FaultKind<{ node: string }> = {
   momentary: true,
   schema: z.strictObject({ node: z.string() }),
   text: ({ node }) => `makes ${node} blink`,
-  begin: (_ground, { node }) => Promise.resolve({ node }),
+  begin: (_context, { node }) => Promise.resolve({ node }),
 };
 /** Takes three nodes away, one after another; `stop` is called when the second one is away. */
 let stop: () => void = () => undefined;
@@ -55,7 +55,7 @@ const tour: FaultKind<{ node: string }> = {
   ...blink,
   name: 'tour',
   text: () => 'visits all',
-  async begin(_ground, _request, { signal, hold }) {
+  async begin(_context, _request, { signal, hold }) {
     for (const node of ['node-3', 'node-0', 'node-4']) {
       hold({ node, away: 1 });
       done.push(`begin ${node}`);
@@ -70,15 +70,15 @@ const tour: FaultKind<{ node: string }> = {
 const stuck: FaultKind<{ node: string }> = {
   ...tour,
   name: 'stuck',
-  begin(_ground, { node }, { hold }) {
+  begin(_context, { node }, { hold }) {
     hold({ node });
     return Promise.reject(new Error('it is too fast'));
   },
 };
 const impossible: FaultKind<{ node: string }> = { ...blink, name: 'impossible', capability: 'memory' };
 
-function faultGround(): FaultGround {
-  const ground = {
+function faultGround(): FaultContext {
+  const context = {
     name: 'net',
     folder,
     driver: { name: 'process', capabilities: new Set() },
@@ -87,7 +87,7 @@ function faultGround(): FaultGround {
       return {};
     },
   };
-  return ground as unknown as FaultGround;
+  return context as unknown as FaultContext;
 }
 
 function open(): Faults {
@@ -227,7 +227,7 @@ describe('faults of a cluster', () => {
     stop = () => undefined;
     const dying: FaultKind<{ node: string }> = {
       ...tour,
-      begin(_ground, _request, { hold }) {
+      begin(_context, _request, { hold }) {
         hold({ node: 'node-0' });
         return dead;
       },
@@ -259,8 +259,8 @@ describe('a fault of links', () => {
     [false, expect.stringContaining('not known here which node opened a connection')],
   ])('says where it is unknown which node dials (known: %s)', (knowsDiallers, note) => {
     const driver = { links: () => ({ knowsDiallers }) };
-    const ground = { driver, linkProxy: () => undefined } as unknown as FaultGround;
-    for (const kind of [LINK, PARTITION, ISOLATE]) expect(kind.note?.(ground)).toEqual(note);
+    const context = { driver, linkProxy: () => undefined } as unknown as FaultContext;
+    for (const kind of [LINK, PARTITION, ISOLATE]) expect(kind.note?.(context)).toEqual(note);
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Holder, Ledger, type LedgerEntry } from '../../../../harness/ledger/ledger.ts';
+import { type ChunkHolder, Ledger, type LedgerEntry } from '../../../../harness/ledger/ledger.ts';
 
 const hex = (byte: number) => byte.toString(16).padStart(2, '0').repeat(32);
 
@@ -18,7 +18,7 @@ function entry(chunks: string[]): LedgerEntry {
   };
 }
 
-function holder(name: string, overlay: string, held: readonly string[], asked: string[] = []): Holder {
+function holder(name: string, overlay: string, held: readonly string[], asked: string[] = []): ChunkHolder {
   return {
     name,
     overlay,
@@ -75,7 +75,7 @@ test('a chunk that belongs to two uploads counts once', async () => {
 test('a node that does not answer fails the verification instead of counting as empty', async () => {
   const ledger = new Ledger();
   await ledger.add(entry([hex(1)]));
-  const broken: Holder = {
+  const broken: ChunkHolder = {
     name: 'a',
     overlay: hex(1),
     hasChunk: () => Promise.reject(new Error('connection refused')),

@@ -35,18 +35,18 @@ test('a chunk belongs to every node whose radius covers it', async () => {
   const all = { name: 'all', overlay: 0xc0, radius: 0, holds: new Set<string>() };
   const far = { name: 'far', overlay: 0xf0, radius: 1, holds: new Set<string>() };
   const watch = new PlacementWatch([LOW], [near, all, far].map(node));
-  expect(await watch.look(SIGNAL)).toEqual({
+  expect(await watch.probe(SIGNAL)).toEqual({
     missing: '1 of 1 chunks: 01000000 is missing on all, held by near',
   });
   all.holds.add(LOW);
-  expect(await watch.look(SIGNAL)).toMatchObject({ done: [{ chunk: LOW, lacking: [] }] });
+  expect(await watch.probe(SIGNAL)).toMatchObject({ done: [{ chunk: LOW, lacking: [] }] });
 });
 
 test('the closest node has to hold a chunk that no radius covers', async () => {
   const low = { name: 'low', overlay: 0x00, radius: 8, holds: new Set<string>() };
   const high = { name: 'high', overlay: 0x80, radius: 8, holds: new Set([LOW]) };
   const watch = new PlacementWatch([LOW], [low, high].map(node));
-  expect(await watch.look(SIGNAL)).toEqual({
+  expect(await watch.probe(SIGNAL)).toEqual({
     missing: '1 of 1 chunks: 01000000 is missing on low, held by high',
   });
 });
@@ -54,10 +54,10 @@ test('the closest node has to hold a chunk that no radius covers', async () => {
 test('chunks that have arrived are not asked for again', async () => {
   const only: Fake = { name: 'only', overlay: 0x00, radius: 0, holds: new Set([LOW]) };
   const watch = new PlacementWatch([LOW, HIGH, LOW], [node(only)]);
-  await watch.look(SIGNAL);
+  await watch.probe(SIGNAL);
   expect(only.asked).toBe(2);
   only.holds.add(HIGH);
-  expect(await watch.look(SIGNAL)).toMatchObject({ done: [{ chunk: LOW }, { chunk: HIGH }] });
+  expect(await watch.probe(SIGNAL)).toMatchObject({ done: [{ chunk: LOW }, { chunk: HIGH }] });
   expect(only.asked).toBe(3);
 });
 
@@ -66,5 +66,5 @@ test('a node that does not answer is reported as missing', async () => {
     overlay: address(0),
     client: { status: () => Promise.reject(new Error('no answer')) },
   } as unknown as ClusterNode;
-  expect(await new PlacementWatch([LOW], [broken]).look(SIGNAL)).toEqual({ missing: 'no answer' });
+  expect(await new PlacementWatch([LOW], [broken]).probe(SIGNAL)).toEqual({ missing: 'no answer' });
 });

@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { parseExposition } from '../../../../harness/metrics/exposition.ts';
 import { type MetricsSnapshot, summarise } from '../../../../harness/metrics/summary.ts';
 
-const look = (node: string, text: string): MetricsSnapshot => ({ node, exposition: parseExposition(text) });
+const snapshot = (node: string, text: string): MetricsSnapshot => ({
+  node,
+  exposition: parseExposition(text),
+});
 const counter = (value: number) =>
   `# HELP svc_pusher_total_synced Attempts.\n# TYPE svc_pusher_total_synced counter\nsvc_pusher_total_synced ${value}\n`;
 const gauge = (value: number) =>
@@ -11,7 +14,9 @@ const histogram = (count: number, sum: number, prefix = 'svc') =>
   `# TYPE ${prefix}_pusher_sync_time histogram\n${prefix}_pusher_sync_time_bucket{le="+Inf"} ${count}\n${prefix}_pusher_sync_time_sum ${sum}\n${prefix}_pusher_sync_time_count ${count}\n`;
 
 test('counters are summed over the nodes', () => {
-  expect(summarise([look('a', counter(3)), look('b', counter(4)), look('c', counter(0))])).toEqual([
+  expect(
+    summarise([snapshot('a', counter(3)), snapshot('b', counter(4)), snapshot('c', counter(0))]),
+  ).toEqual([
     {
       name: 'pusher_total_synced',
       labels: {},
@@ -31,37 +36,40 @@ test('counters are summed over the nodes', () => {
 
 test('gauges have no sum, but a minimum, a median and a maximum', () => {
   const rows = summarise([
-    look('a', gauge(10)),
-    look('b', gauge(30)),
-    look('c', gauge(12)),
-    look('d', gauge(20)),
+    snapshot('a', gauge(10)),
+    snapshot('b', gauge(30)),
+    snapshot('c', gauge(12)),
+    snapshot('d', gauge(20)),
   ]);
   expect(rows).toMatchObject([{ total: null, min: 10, median: 16, max: 30, perSecond: null }]);
 });
 
 test('a histogram is one row: the number of its values, and their mean over all nodes', () => {
-  const rows = summarise([look('a', histogram(1, 4)), look('b', histogram(3, 0.8))]);
+  const rows = summarise([snapshot('a', histogram(1, 4)), snapshot('b', histogram(3, 0.8))]);
   expect(rows).toMatchObject([
     { name: 'pusher_sync_time', kind: 'histogram', unit: 's', total: 4, mean: 1.2 },
   ]);
-  expect(summarise([look('a', histogram(0, 0))])).toMatchObject([{ total: 0, mean: null }]);
+  expect(summarise([snapshot('a', histogram(0, 0))])).toMatchObject([{ total: 0, mean: null }]);
 });
 
 test('nodes of both dialects are counted together', () => {
-  const rows = summarise([look('a', histogram(1, 1)), look('b', histogram(2, 2, 'bee'))]);
+  const rows = summarise([snapshot('a', histogram(1, 1)), snapshot('b', histogram(2, 2, 'bee'))]);
   expect(rows).toMatchObject([{ name: 'pusher_sync_time', nodes: 2, total: 3 }]);
 });
 
 test('growth per second covers all nodes, including one that was restarted', () => {
-  const before = { snapshots: [look('a', counter(10)), look('b', counter(100))], seconds: 2 };
-  const rows = summarise([look('a', counter(16)), look('b', counter(4)), look('c', counter(2))], before);
+  const before = { snapshots: [snapshot('a', counter(10)), snapshot('b', counter(100))], seconds: 2 };
+  const rows = summarise(
+    [snapshot('a', counter(16)), snapshot('b', counter(4)), snapshot('c', counter(2))],
+    before,
+  );
   expect(rows).toMatchObject([{ total: 22, perSecond: 6 }]);
 });
 
 test('series with different labels have separate rows', () => {
   const text =
     '# TYPE svc_pushsync_receipt_depth counter\nsvc_pushsync_receipt_depth{depth="2"} 1\nsvc_pushsync_receipt_depth{depth="1"} 5\n';
-  expect(summarise([look('a', text)]).map(({ labels, total }) => [labels['depth'], total])).toEqual([
+  expect(summarise([snapshot('a', text)]).map(({ labels, total }) => [labels['depth'], total])).toEqual([
     ['1', 5],
     ['2', 1],
   ]);
@@ -77,7 +85,7 @@ test('units are derived from the names', () => {
       'svc_swap_total_sent',
       'svc_postage_listener_page_duration',
       'svc_pushsync_total_sent',
-    ].map((name) => [name, summarise([look('a', `${name} 1\n`)])[0]?.unit]),
+    ].map((name) => [name, summarise([snapshot('a', `${name} 1\n`)])[0]?.unit]),
   );
   expect(Object.values(units)).toEqual(['bytes', 's', 's', 'token units', 'accounting units', 'ns', '']);
 });

@@ -8,10 +8,10 @@ import type { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
 import {
   findOwner,
   findTags,
-  lookAtBatch,
-  lookAtBatches,
-  lookAtMesh,
-  lookAtTag,
+  probeBatch,
+  probeBatches,
+  probeMesh,
+  probeTag,
 } from '../../../../harness/nodes/conditions.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -80,7 +80,7 @@ test('nodes that all know each other form a mesh', async () => {
     node({ name: 'node-1', overlay: b, peers: [a, c] }),
     node({ name: 'node-2', overlay: c, peers: [a, b] }),
   ];
-  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 6, expected: 6 } });
+  expect(await probeMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 6, expected: 6 } });
 });
 
 test('a missing link is reported by node and peer', async () => {
@@ -89,7 +89,7 @@ test('a missing link is reported by node and peer', async () => {
     node({ name: 'node-0', overlay: a, peers: [b] }),
     node({ name: 'node-1', overlay: b, peers: [] }),
   ];
-  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({
+  expect(await probeMesh(nodes, SIGNAL)).toMatchObject({
     missing: '1 of 2 links, node-1 is not connected to node-0',
   });
 });
@@ -101,14 +101,14 @@ test('with a topology exactly its links are expected, limited to nodes that run'
     node({ name: 'node-1', overlay: b, linked: ['node-0', 'node-2'], peers: [a, c], running }),
     node({ name: 'node-2', overlay: c, linked: ['node-1'], peers: ofC }),
   ];
-  expect(await lookAtMesh(line([b], [b]), SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
-  expect(await lookAtMesh(line([], [b]), SIGNAL)).toMatchObject({
+  expect(await probeMesh(line([b], [b]), SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
+  expect(await probeMesh(line([], [b]), SIGNAL)).toMatchObject({
     missing: '3 of 4 links, node-0 is not connected to node-1',
   });
-  expect(await lookAtMesh(line([b, c], [b]), SIGNAL)).toMatchObject({
+  expect(await probeMesh(line([b, c], [b]), SIGNAL)).toMatchObject({
     missing: '4 of 4 links, node-0 is connected to node-2, a link that its topology does not have',
   });
-  expect(await lookAtMesh(line([], [], false), SIGNAL)).toMatchObject({ done: { links: 0, expected: 0 } });
+  expect(await probeMesh(line([], [], false), SIGNAL)).toMatchObject({ done: { links: 0, expected: 0 } });
 });
 
 test('peers outside the cluster do not count, and links to nodes that do not run are not missing', async () => {
@@ -117,7 +117,7 @@ test('peers outside the cluster do not count, and links to nodes that do not run
     node({ name: 'node-0', overlay: a, peers: [overlay(0xff)] }),
     node({ name: 'node-1', overlay: b, running: false }),
   ];
-  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 0, expected: 0 } });
+  expect(await probeMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 0, expected: 0 } });
 });
 
 test('in a cluster of more than nine nodes any four of a bin suffice, in a smaller one all are required', async () => {
@@ -134,12 +134,12 @@ test('in a cluster of more than nine nodes any four of a bin suffice, in a small
       ),
     ];
   };
-  expect(await lookAtMesh(hub(4, 9), SIGNAL)).toHaveProperty('done');
-  expect(await lookAtMesh(hub(3, 9), SIGNAL)).toMatchObject({
+  expect(await probeMesh(hub(4, 9), SIGNAL)).toHaveProperty('done');
+  expect(await probeMesh(hub(3, 9), SIGNAL)).toMatchObject({
     missing: expect.stringContaining('hub is not connected to far-3, far-4, far-5') as string,
   });
-  expect(await lookAtMesh(hub(8, 8), SIGNAL)).toHaveProperty('done');
-  expect(await lookAtMesh(hub(7, 8), SIGNAL)).toMatchObject({
+  expect(await probeMesh(hub(8, 8), SIGNAL)).toHaveProperty('done');
+  expect(await probeMesh(hub(7, 8), SIGNAL)).toMatchObject({
     missing: expect.stringContaining('hub is not connected to far-7') as string,
   });
 });
@@ -149,7 +149,7 @@ test('a node that does not answer is reported as missing', async () => {
     node({ name: 'node-0', overlay: overlay(0), peers: new Error('connection refused') }),
     node({ name: 'node-1', overlay: overlay(0x80), peers: [overlay(0)] }),
   ];
-  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({
+  expect(await probeMesh(nodes, SIGNAL)).toMatchObject({
     missing: expect.stringContaining('node-0: connection refused') as string,
   });
 });
@@ -163,8 +163,8 @@ test('a batch is usable only once every running node has read the block of its c
   });
   const behind = node({ name: 'node-1', overlay: overlay(0x80), block: 19 });
   const batch = 'ab'.repeat(32);
-  expect(await lookAtBatch(batch, owner, [owner], SIGNAL)).toEqual({ done: true });
-  expect(await lookAtBatch(batch, owner, [owner, behind], SIGNAL)).toEqual({
+  expect(await probeBatch(batch, owner, [owner], SIGNAL)).toEqual({ done: true });
+  expect(await probeBatch(batch, owner, [owner, behind], SIGNAL)).toEqual({
     missing: 'node-1 has read block 19, batch abababab is of block 20',
   });
 });
@@ -175,8 +175,8 @@ test.each([
   [{ split: 4, synced: 3, seen: 1 }, true],
   [{ split: 4, synced: 4, seen: 0 }, true],
 ])('a tag of %o is synced: %s', async (tag, synced) => {
-  const look = await lookAtTag({ node: node({ name: 'node-0', overlay: overlay(0), tag }), tag: 1 }, SIGNAL);
-  expect('done' in look).toBe(synced);
+  const result = await probeTag({ node: node({ name: 'node-0', overlay: overlay(0), tag }), tag: 1 }, SIGNAL);
+  expect('done' in result).toBe(synced);
 });
 
 test('a tag that does not exist is an error, not a wait', async () => {
@@ -188,7 +188,7 @@ test('a tag that does not exist is an error, not a wait', async () => {
     status: 404,
   });
   const target = { node: node({ name: 'node-0', overlay: overlay(0), tag: missing }), tag: 9 };
-  await expect(lookAtTag(target, SIGNAL)).rejects.toBe(missing);
+  await expect(probeTag(target, SIGNAL)).rejects.toBe(missing);
 });
 
 test('a wait returns what its probe found', async () => {
@@ -231,7 +231,7 @@ test('a light node has its own links, and no node is expected to link to it', as
     node({ name: 'node-1', overlay: b, peers: [a] }),
     node({ name: 'node-2', overlay: c, mode: 'light', peers: [a, b] }),
   ];
-  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
+  expect(await probeMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
 });
 
 test('bees of different programs need not be connected to each other', async () => {
@@ -241,7 +241,7 @@ test('bees of different programs need not be connected to each other', async () 
     node({ name: 'node-1', overlay: b, flavour: 'bee', binary: '/opt/old', peers: [a] }),
     node({ name: 'node-2', overlay: c, flavour: 'bee', binary: '/opt/new', peers: [a] }),
   ];
-  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
+  expect(await probeMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
 });
 
 test('a node that is connected but not yet usable is reported with what it lacks', async () => {
@@ -257,7 +257,7 @@ test('a node that is connected but not yet usable is reported with what it lacks
       lacking: 'is warming up',
     }),
   ];
-  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({
+  expect(await probeMesh(nodes, SIGNAL)).toMatchObject({
     missing: 'node-1 is warming up',
     mesh: { links: 2, expected: 2 },
   });
@@ -322,7 +322,7 @@ test('each node is asked once for the blocks of all batches, and only when all a
       return fake;
     });
     const batches = nodes.map(({ name }) => ({ id: `${name}-batch`, node: name, depth: 20 }));
-    return lookAtBatches(batches, nodes, SIGNAL);
+    return probeBatches(batches, nodes, SIGNAL);
   };
   expect(await look(false, 12)).toEqual({ missing: 'batch node-0-b of node-0 is not usable yet', usable: 0 });
   expect(asked).toEqual([]);

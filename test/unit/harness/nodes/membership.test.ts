@@ -27,7 +27,7 @@ class FakeNode {
 function watched(): {
   node: FakeNode;
   chain: { observed: Observed };
-  look: () => Promise<(string | undefined)[]>;
+  observe: () => Promise<(string | undefined)[]>;
 } {
   const node = new FakeNode();
   const chain: { observed: Observed } = { observed: { state: 'running' } };
@@ -40,8 +40,8 @@ function watched(): {
   return {
     node,
     chain,
-    async look() {
-      await membership.look();
+    async observe() {
+      await membership.observe();
       return told.splice(0).map(incidentText);
     },
   };
@@ -60,13 +60,13 @@ test.each<[string, NodeState, NodeState, string | undefined]>([
   ['does not answer any more', 'running', 'silent', 'node-0 stopped answering'],
   ['answers after a silence', 'silent', 'running', 'node-0 answers again'],
 ])('a node that %s is reported once', async (_what, before, after, text) => {
-  const { node, look } = watched();
+  const { node, observe } = watched();
   node.become(before);
   node.accept();
-  expect(await look()).toEqual([]);
+  expect(await observe()).toEqual([]);
   node.become(after);
-  expect(await look()).toEqual(text === undefined ? [] : [text]);
-  expect(await look()).toEqual([]);
+  expect(await observe()).toEqual(text === undefined ? [] : [text]);
+  expect(await observe()).toEqual([]);
 });
 
 test.each<[NodeState, string]>([
@@ -75,42 +75,42 @@ test.each<[NodeState, string]>([
   ['killed', 'node-0 was started'],
   ['stopped', 'node-0 was started'],
 ])('a node that was %s and runs as another process is reported', async (before, text) => {
-  const { node, look } = watched();
+  const { node, observe } = watched();
   node.become(before, 1);
   node.accept();
   node.become('running', 2);
-  expect(await look()).toEqual([text]);
+  expect(await observe()).toEqual([text]);
 });
 
 test('what the process itself does to a node is not an incident', async () => {
-  const { node, look } = watched();
+  const { node, observe } = watched();
   node.wanted = undefined;
   node.become('killed');
-  expect(await look()).toEqual([]);
+  expect(await observe()).toEqual([]);
   node.accept();
-  expect(await look()).toEqual([]);
+  expect(await observe()).toEqual([]);
 });
 
 test('the reason why a node has ended is reported when it is known', async () => {
-  const { node, look } = watched();
+  const { node, observe } = watched();
   node.become('crashed', 1, { code: null, signal: 'SIGKILL' });
-  expect(await look()).toEqual(['node-0 died (SIGKILL)']);
+  expect(await observe()).toEqual(['node-0 died (SIGKILL)']);
   node.become('running', 2);
   node.accept();
   node.become('crashed', 2, { code: 1, signal: null, reason: 'the disk is full' });
-  expect(await look()).toEqual(['node-0 died (the disk is full)']);
+  expect(await observe()).toEqual(['node-0 died (the disk is full)']);
 });
 
 test('the end of a chain is reported, and a node that cannot be seen is reported once', async () => {
-  const { node, chain, look } = watched();
-  expect(await look()).toEqual([]);
+  const { node, chain, observe } = watched();
+  expect(await observe()).toEqual([]);
   node.failure = new Error('no answer');
   chain.observed = { state: 'gone' };
-  expect(new Set(await look())).toEqual(new Set(['chain died', 'node-0 cannot be seen (no answer)']));
-  expect(await look()).toEqual([]);
+  expect(new Set(await observe())).toEqual(new Set(['chain died', 'node-0 cannot be seen (no answer)']));
+  expect(await observe()).toEqual([]);
   node.failure = undefined;
   chain.observed = { state: 'running' };
-  expect(await look()).toEqual(['chain was resumed']);
+  expect(await observe()).toEqual(['chain was resumed']);
 });
 
 test('incidents without a listener are delivered once, to the next listener', async () => {
@@ -120,7 +120,7 @@ test('incidents without a listener are delivered once, to the next listener', as
     chain: () => undefined,
   });
   node.become('crashed');
-  await membership.look();
+  await membership.observe();
   const told: string[] = [];
   membership.onIncident((incident) => told.push(incidentText(incident)));
   membership.onIncident(() => told.push('again'));

@@ -20,7 +20,7 @@ function node(
   name: string,
   given: { state?: string; ping?: Answering; status?: Answering; peers?: readonly string[] } = {},
 ): ClusterNode {
-  const said = (value: unknown) => () => Promise.resolve(value);
+  const answering = (value: unknown) => () => Promise.resolve(value);
   return {
     name,
     overlay: name,
@@ -28,14 +28,14 @@ function node(
     mode: 'light',
     state: given.state ?? 'running',
     client: {
-      peers: said((given.peers ?? []).map((address) => ({ address }))),
-      pingpong: (_peer: string, signal: AbortSignal) => (given.ping ?? said('1ms'))(signal),
-      status: given.status ?? said({ reserveSize: 1 }),
-      topology: said({ connected: 1 }),
-      chainState: said({ block: 1 }),
-      balances: said([]),
-      settlements: said({ totalSent: 0n }),
-      chequebook: { balance: said({ totalBalance: 0n }) },
+      peers: answering((given.peers ?? []).map((address) => ({ address }))),
+      pingpong: (_peer: string, signal: AbortSignal) => (given.ping ?? answering('1ms'))(signal),
+      status: given.status ?? answering({ reserveSize: 1 }),
+      topology: answering({ connected: 1 }),
+      chainState: answering({ block: 1 }),
+      balances: answering([]),
+      settlements: answering({ totalSent: 0n }),
+      chequebook: { balance: answering({ totalBalance: 0n }) },
     },
   } as unknown as ClusterNode;
 }

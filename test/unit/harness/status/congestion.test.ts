@@ -13,7 +13,7 @@ interface Given {
 }
 
 /** @param first byte of the overlay, hex */
-function said(name: string, first: string, given: Given = {}) {
+function reportOf(name: string, first: string, given: Given = {}) {
   const {
     radius = 2,
     full = false,
@@ -43,7 +43,7 @@ function said(name: string, first: string, given: Given = {}) {
   return { node: { name, overlay: first.padEnd(64, '0') }, backlog };
 }
 
-const look = (...all: ReturnType<typeof said>[]) =>
+const congestionIn = (...all: ReturnType<typeof reportOf>[]) =>
   congested(
     all,
     all.map(({ node }) => node),
@@ -51,14 +51,14 @@ const look = (...all: ReturnType<typeof said>[]) =>
 
 describe('congested neighbourhoods of a cluster', () => {
   test('there are none in a cluster with room everywhere', () => {
-    expect(look(said('a', '00'), said('b', 'ff'))).toEqual([]);
+    expect(congestionIn(reportOf('a', '00'), reportOf('b', 'ff'))).toEqual([]);
   });
 
   test('waiting uploads of all nodes are added up, and the full node is named with a remedy', () => {
-    const congestion = look(
-      said('a', '00', { uploads: { '01': 5 } }),
-      said('b', '40', { full: true, missing: '011', uploads: { '01': 80 } }),
-      said('c', 'c0'),
+    const congestion = congestionIn(
+      reportOf('a', '00', { uploads: { '01': 5 } }),
+      reportOf('b', '40', { full: true, missing: '011', uploads: { '01': 80 } }),
+      reportOf('c', 'c0'),
     );
     expect(congestion).toEqual([
       {
@@ -72,15 +72,15 @@ describe('congested neighbourhoods of a cluster', () => {
   });
 
   test('a full node counts for the smaller neighbourhoods within its own', () => {
-    const [smaller] = look(
-      said('a', '00', { uploads: { '010': 1 } }),
-      said('b', '40', { full: true, radius: 2 }),
+    const [smaller] = congestionIn(
+      reportOf('a', '00', { uploads: { '010': 1 } }),
+      reportOf('b', '40', { full: true, radius: 2 }),
     );
     expect(smaller).toMatchObject({ neighbourhood: '01', full: ['b'], waiting: 0 });
   });
 
   test('a neighbourhood without a node asks for one', () => {
-    const [empty] = look(said('a', '00', { uploads: { '11': 1 } }));
+    const [empty] = congestionIn(reportOf('a', '00', { uploads: { '11': 1 } }));
     expect(empty?.text).toBe(
       'neighbourhood 11: 1 chunk of a waits, no node is in it; add a node whose overlay starts with 11',
     );
@@ -88,21 +88,21 @@ describe('congested neighbourhoods of a cluster', () => {
 
   test('without a full node the reason of the last failed push is given', () => {
     const reason = 'could not push chunk: no result within 30000 ms';
-    const [slow] = look(said('a', '00', { uploads: { '1': 3 }, reason }), said('b', 'c0'));
+    const [slow] = congestionIn(reportOf('a', '00', { uploads: { '1': 3 }, reason }), reportOf('b', 'c0'));
     expect(slow?.text).toBe(`neighbourhood 1: 3 chunks of a wait, ${reason}; see the logs of its nodes`);
   });
 
   test('chunks that cannot be handed over count for the neighbourhood that does not take them', () => {
-    const [beside] = look(
-      said('a', '00', { leftovers: [{ neighborhood: '1', chunks: 7 }] }),
-      said('b', '80', { radius: 1, full: true }),
+    const [beside] = congestionIn(
+      reportOf('a', '00', { leftovers: [{ neighborhood: '1', chunks: 7 }] }),
+      reportOf('b', '80', { radius: 1, full: true }),
     );
     expect(beside).toMatchObject({ neighbourhood: '1', leftover: 7, full: ['b'] });
     expect(beside?.text).toContain('7 chunks cannot be handed over, b is full');
   });
 
   test('a network of one neighbourhood is described as all addresses', () => {
-    const [all] = look(said('a', '00', { radius: 0, full: true, missing: '1' }));
+    const [all] = congestionIn(reportOf('a', '00', { radius: 0, full: true, missing: '1' }));
     expect(all?.text).toBe(
       'neighbourhood (all addresses): a is full (9,000 of 9,000 chunks); add a node whose overlay starts with 1, or raise reserve-capacity',
     );

@@ -78,12 +78,12 @@ test.each([
     'its clock is 60 min 0 s behind: address records that others have signed since are in its future',
   ],
   [HOUR_MS, 'its clock is 60 min 0 s ahead: an address record that it signs is in the future of others'],
-])('a clock that is %d ms off is a reason, with and without a fault', async (skew, said) => {
+])('a clock that is %d ms off is a reason, with and without a fault', async (skew, reason) => {
   const fault = { id: 'f1', text: 'sets the clock of a', targets: ['a'] };
   const told = [answers('a', 1, { connected: 0, clock: NOW + skew }), answers('b', 2, { connected: 0 })];
   const nodes = [node('a', 1), node('b', 2)];
   const without = await reasons(told, nodes);
-  expect(without['a']).toContain(said);
+  expect(without['a']).toContain(reason);
   // The other of the two is right: the clock of this machine agrees with it.
   expect(without['b']).not.toContain('clock');
   const withFault = await reasons(told, nodes, [fault]);

@@ -41,7 +41,7 @@ class RingNode {
   events: Event[] = [];
   capacity = 1000;
   asked = 0;
-  readonly looked: ObservedNode;
+  readonly observed: ObservedNode;
 
   constructor(place: number) {
     const chunkEvents = async ({ after, limit }: { after: number; limit: number }): Promise<ChunkEvents> => {
@@ -58,7 +58,7 @@ class RingNode {
       mode: 'full',
       running: true,
     };
-    this.looked = { ...about, api: 'a', debug: 'd', client: { chunkEvents } } as unknown as ObservedNode;
+    this.observed = { ...about, api: 'a', debug: 'd', client: { chunkEvents } } as unknown as ObservedNode;
   }
 }
 
@@ -67,43 +67,43 @@ const signal = new AbortController().signal;
 test('events before the first look are not shown, all new ones after it are', async () => {
   const node = new RingNode(0);
   node.events = [event(1, 'pulled', OVERLAYS[1])];
-  const look = new MoveReader([node.looked, new RingNode(1).looked], () => undefined);
-  expect(await look.look(signal)).toEqual([]);
-  expect(look.sight).toBe('on');
+  const reader = new MoveReader([node.observed, new RingNode(1).observed], () => undefined);
+  expect(await reader.sample(signal)).toEqual([]);
+  expect(reader.sight).toBe('on');
   node.events.push(event(2, 'pulled', OVERLAYS[1]));
-  expect(await look.look(signal)).toHaveLength(1);
-  expect(await look.look(signal)).toEqual([]);
+  expect(await reader.sample(signal)).toHaveLength(1);
+  expect(await reader.sample(signal)).toEqual([]);
 });
 
 test('of a node that is far ahead, the newest events are read', async () => {
   const node = new RingNode(0);
-  const look = new MoveReader([node.looked, new RingNode(1).looked], () => undefined);
-  await look.look(signal);
+  const reader = new MoveReader([node.observed, new RingNode(1).observed], () => undefined);
+  await reader.sample(signal);
   node.events = Array.from({ length: 5000 }, (_, i) =>
     event(i + 1, i < 4900 ? 'stored' : 'pulled', OVERLAYS[1]),
   );
-  expect((await look.look(signal)).length).toBe(100);
-  expect(await look.look(signal)).toEqual([]);
+  expect((await reader.sample(signal)).length).toBe(100);
+  expect(await reader.sample(signal)).toEqual([]);
 });
 
 test('a node that restarts its numbering is followed', async () => {
   const node = new RingNode(0);
   node.events = [event(70, 'stored')];
-  const look = new MoveReader([node.looked, new RingNode(1).looked], () => undefined);
-  await look.look(signal);
+  const reader = new MoveReader([node.observed, new RingNode(1).observed], () => undefined);
+  await reader.sample(signal);
   node.events = [event(1, 'stored')];
-  expect(await look.look(signal)).toEqual([]);
+  expect(await reader.sample(signal)).toEqual([]);
   node.events.push(event(2, 'pulled', OVERLAYS[1]));
-  expect(await look.look(signal)).toHaveLength(1);
+  expect(await reader.sample(signal)).toHaveLength(1);
 });
 
 test('nodes that keep no events are not asked every time, and every request is counted', async () => {
   const node = new RingNode(0);
   node.capacity = 0;
   let told = 0;
-  const look = new MoveReader([node.looked], () => told++);
-  for (let i = 0; i < 10; i++) await look.look(signal);
-  expect(look.sight).toBe('off');
+  const reader = new MoveReader([node.observed], () => told++);
+  for (let i = 0; i < 10; i++) await reader.sample(signal);
+  expect(reader.sight).toBe('off');
   expect(node.asked).toBe(1);
   expect(told).toBe(1);
 });

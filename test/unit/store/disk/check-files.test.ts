@@ -96,8 +96,8 @@ test('in an intact store everything is checked, nothing is wrong, and not a byte
   const before = digests(path);
   const findings = checkFiles(path);
   expect(findings.flatMap(({ names }) => names)).toEqual([]);
-  const looked = Object.fromEntries(findings.map(({ kind, looked }) => [kind, looked]));
-  expect(looked).toMatchObject({
+  const checked = Object.fromEntries(findings.map(({ kind, checked }) => [kind, checked]));
+  expect(checked).toMatchObject({
     slots: 46,
     'chunk records': 45,
     'free slots': 1,
@@ -142,7 +142,7 @@ test('in a truncated file of slots the slots behind its end are missing', () => 
   const file = join(path, 'chunks.slots');
   writeFileSync(file, readFileSync(file).subarray(0, SLOTS_HEAD_SIZE + 40 * SLOT_SIZE));
   const slots = checkFiles(path).find(({ kind }) => kind === 'slots');
-  expect(slots).toMatchObject({ looked: 40, wrong: 5 });
+  expect(slots).toMatchObject({ checked: 40, wrong: 5 });
   expect(slots!.names[0]).toMatch(/slot 4\d is not in the file$/);
 });
 

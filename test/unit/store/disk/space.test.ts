@@ -64,7 +64,7 @@ describe('a write that the disk refuses', () => {
   const failing = (cause: Error, available?: number) => {
     const clock = new ManualClock();
     const log = silentLogger();
-    const said = vi.spyOn(log, 'error').mockReturnValue();
+    const logged = vi.spyOn(log, 'error').mockReturnValue();
     const backend = {
       change: async () => {
         throw cause;
@@ -73,7 +73,7 @@ describe('a write that the disk refuses', () => {
       close: async () => undefined,
     } as unknown as Backend;
     const space = new DiskSpace({ available: () => available, clock, log });
-    return { clock, space, said, backend: space.watching(backend) };
+    return { clock, space, logged, backend: space.watching(backend) };
   };
   const error = (code: unknown, message = 'write failed') => Object.assign(new Error(message), { code });
 
@@ -107,13 +107,13 @@ describe('a write that the disk refuses', () => {
     ['EIO', error('EIO')],
     ['EROFS of LMDB', error(30)],
   ])('for %s is logged once a minute, whatever is written', async (_, cause) => {
-    const { clock, said, backend } = failing(cause, ENOUGH);
+    const { clock, logged, backend } = failing(cause, ENOUGH);
     for (let chunk = 0; chunk < 10; chunk++) await expect(backend.change(() => 1)).rejects.toBe(cause);
-    expect(said.mock.calls).toEqual([
+    expect(logged.mock.calls).toEqual([
       [{ reason: 'write failed' }, 'disk fails: what cannot be written is refused'],
     ]);
     await clock.advance(60_000);
     await expect(backend.change(() => 1)).rejects.toBe(cause);
-    expect(said).toHaveBeenCalledTimes(2);
+    expect(logged).toHaveBeenCalledTimes(2);
   });
 });

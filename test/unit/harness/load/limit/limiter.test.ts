@@ -5,7 +5,7 @@ import {
   limitersOf,
   type NodeLoad,
 } from '../../../../../harness/load/limit/limiter.ts';
-import { countersIn, lookBetween } from '../../../../../harness/load/limit/look.ts';
+import { countersIn, observationBetween } from '../../../../../harness/load/limit/observation.ts';
 import { parseThreshold } from '../../../../../harness/load/thresholds.ts';
 
 const node = (name: string, more: Partial<NodeLoad> = {}): NodeLoad => ({
@@ -17,7 +17,7 @@ const node = (name: string, more: Partial<NodeLoad> = {}): NodeLoad => ({
   full: false,
   ...more,
 });
-const look = (more: Partial<LoadObservation> = {}): LoadObservation => ({
+const observation = (more: Partial<LoadObservation> = {}): LoadObservation => ({
   seconds: 10,
   nodes: [node('node-0'), node('node-1')],
   machineBusy: 0.5,
@@ -31,25 +31,25 @@ const look = (more: Partial<LoadObservation> = {}): LoadObservation => ({
 const kinds = (seen: LoadObservation) => limitersOf(seen).map(({ kind, nodes }) => [kind, ...nodes]);
 
 test('names nothing when nothing is short', () => {
-  expect(limitersOf(look())).toEqual([]);
+  expect(limitersOf(observation())).toEqual([]);
 });
 
 test('names nodes that use up their core, with the share used', () => {
-  const [cpu] = limitersOf(look({ nodes: [node('node-0'), node('node-1', { cores: 0.97 })] }));
+  const [cpu] = limitersOf(observation({ nodes: [node('node-0'), node('node-1', { cores: 0.97 })] }));
   expect(cpu).toEqual({ kind: 'cpu', nodes: ['node-1'], text: 'processors: node-1 uses 0.97 cores' });
 });
 
 test('names the machine when it is fully busy, or a process of several nodes that uses up its thread', () => {
-  expect(kinds(look({ machineBusy: 0.97 }))).toEqual([['cpu']]);
+  expect(kinds(observation({ machineBusy: 0.97 }))).toEqual([['cpu']]);
   const shared = [{ nodes: ['node-0', 'node-1'], cores: 0.97 }];
-  expect(limitersOf(look({ shared }))).toEqual([
+  expect(limitersOf(observation({ shared }))).toEqual([
     {
       kind: 'cpu',
       nodes: ['node-0', 'node-1'],
       text: 'processors: the process that holds 2 nodes uses 0.97 cores, and computes in one thread',
     },
   ]);
-  expect(limitersOf(look({ shared: [{ nodes: ['node-0', 'node-1'], cores: 0.5 }] }))).toEqual([]);
+  expect(limitersOf(observation({ shared: [{ nodes: ['node-0', 'node-1'], cores: 0.5 }] }))).toEqual([]);
 });
 
 test.each([
@@ -58,25 +58,25 @@ test.each([
   ['chain', { chainErrors: 2 }],
   ['store', { full: true }],
 ] as const)('names %s with its nodes', (kind, short) => {
-  expect(kinds(look({ nodes: [node('node-0'), node('node-1', short)] }))).toEqual([[kind, 'node-1']]);
+  expect(kinds(observation({ nodes: [node('node-0'), node('node-1', short)] }))).toEqual([[kind, 'node-1']]);
 });
 
 test('names a chain that answers late or never', () => {
-  expect(kinds(look({ chainMs: 2500 }))).toEqual([['chain']]);
-  expect(kinds(look({ chainMs: undefined }))).toEqual([['chain']]);
+  expect(kinds(observation({ chainMs: 2500 }))).toEqual([['chain']]);
+  expect(kinds(observation({ chainMs: undefined }))).toEqual([['chain']]);
 });
 
 test('names k6 first when it has the machine to itself, or more of a busy machine than all nodes', () => {
-  expect(kinds(look({ k6Cores: 3.8 }))).toEqual([['generator']]);
-  expect(kinds(look({ k6Cores: 2, machineBusy: 0.95 }))[0]).toEqual(['generator']);
-  expect(kinds(look({ k6Cores: 0.5, machineBusy: 0.95 }))).toEqual([['cpu']]);
+  expect(kinds(observation({ k6Cores: 3.8 }))).toEqual([['generator']]);
+  expect(kinds(observation({ k6Cores: 2, machineBusy: 0.95 }))[0]).toEqual(['generator']);
+  expect(kinds(observation({ k6Cores: 0.5, machineBusy: 0.95 }))).toEqual([['cpu']]);
 });
 
 test('names other programs when they used part of a fully busy machine', () => {
-  expect(kinds(look({ othersCores: 0.6, machineBusy: 0.97 }))).toEqual([['others'], ['cpu']]);
-  expect(kinds(look({ othersCores: 0.3, machineBusy: 0.97 }))).toEqual([['cpu']]);
-  expect(kinds(look({ othersCores: 2, machineBusy: 0.7 }))).toEqual([]);
-  expect(kinds(look({ othersCores: undefined, machineBusy: 0.97 }))).toEqual([['cpu']]);
+  expect(kinds(observation({ othersCores: 0.6, machineBusy: 0.97 }))).toEqual([['others'], ['cpu']]);
+  expect(kinds(observation({ othersCores: 0.3, machineBusy: 0.97 }))).toEqual([['cpu']]);
+  expect(kinds(observation({ othersCores: 2, machineBusy: 0.7 }))).toEqual([]);
+  expect(kinds(observation({ othersCores: undefined, machineBusy: 0.97 }))).toEqual([['cpu']]);
 });
 
 test('repeats a load that failed beside other programs as long as that is allowed, but not one that held', () => {
@@ -89,11 +89,11 @@ test('repeats a load that failed beside other programs as long as that is allowe
       startMs: 0,
       endMs: 5000,
     }) as unknown as Parameters<typeof outcomeOf>[0];
-  const disturbed = look({ othersCores: 0.6, machineBusy: 0.97 });
+  const disturbed = observation({ othersCores: 0.6, machineBusy: 0.97 });
   expect(outcomeOf(load(true), disturbed, true)).toBe('holds');
   expect(outcomeOf(load(false), disturbed, true)).toBe('disturbed');
   expect(outcomeOf(load(false), disturbed, false)).toBe('fails');
-  expect(outcomeOf(load(false), look({ machineBusy: 0.97 }), true)).toBe('fails');
+  expect(outcomeOf(load(false), observation({ machineBusy: 0.97 }), true)).toBe('fails');
   expect(outcomeOf(load(false), { ...disturbed, k6Cores: 3.9 }, true)).toBe('generator');
 });
 
@@ -101,7 +101,7 @@ test('attributes the rest of the machine’s work to other programs', async () =
   const cluster = {
     nodes: [],
     chain: { height: () => Promise.resolve(1) },
-  } as unknown as Parameters<typeof lookBetween>[0];
+  } as unknown as Parameters<typeof observationBetween>[0];
   const sample = (of: {
     atMs: number;
     ownMs: number;
@@ -127,13 +127,13 @@ test('attributes the rest of the machine’s work to other programs', async () =
   const before = sample({ atMs: 0, ownMs: 50, busyMs: 1000, nodeMs: 70, processMs: 90 });
   const after = sample({ atMs: 10_000, ownMs: 1050, busyMs: 16_000, nodeMs: 3070, processMs: 5090 });
   // 15 s of work: 1 s here, 3 s of the node, 5 s of the process that holds two, 2 s of k6.
-  const seen = await lookBetween(cluster, { before, after, loadMs: 9000, k6Cores: 0.2 });
+  const seen = await observationBetween(cluster, { before, after, loadMs: 9000, k6Cores: 0.2 });
   expect(seen.othersCores).toBeCloseTo(0.4);
   const silent = {
     ...after,
     nodes: new Map([...after.nodes, ['alone', { cpuMs: undefined, counters: undefined }]]),
   };
-  const unknown = await lookBetween(cluster, { before, after: silent, loadMs: 9000, k6Cores: 0.2 });
+  const unknown = await observationBetween(cluster, { before, after: silent, loadMs: 9000, k6Cores: 0.2 });
   expect(unknown.othersCores).toBeUndefined();
 });
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { archiveOf } from '../../../../../harness/places/docker/archive.ts';
 import { containerSpec } from '../../../../../harness/places/docker/container.ts';
 import { EntryReader } from '../../../../../harness/places/docker/log.ts';
-import { exitOf } from '../../../../../harness/places/docker/looks.ts';
+import { exitOf } from '../../../../../harness/places/docker/observer.ts';
 import { usageOf } from '../../../../../harness/places/docker/usage.ts';
 
 const OWNER = { token: '0123456789abcdef', name: 'net' };

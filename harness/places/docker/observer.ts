@@ -16,7 +16,7 @@ const SIGNALLED = 128;
 
 const REMOVED: Exit = { code: null, signal: null, reason: 'its container was removed' };
 
-export class Looks {
+export class ContainerObserver {
   readonly #engine: Engine;
   readonly #token: string;
   /** How stopped containers ended, asked once each. */

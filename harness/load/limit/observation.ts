@@ -111,7 +111,7 @@ export function busyNodes(before: Sample, after: Sample): string[] {
  * nodes do little
  * @param k6Cores as its load reported
  */
-export async function lookBetween(
+export async function observationBetween(
   cluster: Cluster,
   {
     before,
@@ -192,13 +192,13 @@ function othersCores({
 /** Nodes that report a full reserve; a Bee does not report it. */
 async function fullNodes(cluster: Cluster): Promise<ReadonlySet<string>> {
   const able = cluster.nodes.filter((node) => node.running && node.mode === 'full' && node.flavour === 'svc');
-  const said = await Promise.allSettled(
+  const answers = await Promise.allSettled(
     able.map((node) => node.client.backlog(AbortSignal.timeout(ANSWER_MS))),
   );
   return new Set(
     able
       .filter((_, i) => {
-        const one = said[i];
+        const one = answers[i];
         return one?.status === 'fulfilled' && one.value.reserve.full;
       })
       .map(({ name }) => name),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Fault, FaultRequest } from '../../../../harness/faults/fault.ts';
-import { conduct, namesIn, type Progress } from '../../../../harness/schedule/conductor.ts';
+import { namesIn, type Progress, runSchedule } from '../../../../harness/schedule/run-schedule.ts';
 import type { ScheduledFault } from '../../../../harness/schedule/schedule.ts';
 
 const NODES = ['node-0', 'node-1'];
@@ -48,7 +48,7 @@ test('faults of one node run one after another, even when their times overlap', 
     fault({ atMs: 5 }, { kind: 'pause', node: 'node-0' }, 5),
     fault({ atMs: 5 }, { kind: 'pause', node: 'node-1' }, 5),
   ];
-  await conduct(schedule, { faults, targets: NODES, progress: () => NONE }, never);
+  await runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, never);
   expect(log.filter((line) => line.endsWith('node-0'))).toEqual([
     'kill node-0',
     'healed kill node-0',
@@ -66,7 +66,7 @@ test('a fault whose time or event has not come does not hold up others of its no
     fault({ atMs: 60_000 }, { kind: 'pause', node: 'node-0' }, 0),
     fault({ atMs: 0 }, { kind: 'kill', node: 'node-0' }, 0),
   ];
-  const done = conduct(schedule, { faults, targets: NODES, progress: () => NONE }, over.signal);
+  const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, over.signal);
   while (log.length < 2) await sleep(5);
   over.abort();
   await done;
@@ -82,7 +82,7 @@ test('waits for an event, but not for one that never comes', async () => {
     fault({ after: 9000, of: 'chunks acknowledged' }, { kind: 'kill', node: 'node-1' }, 0),
   ];
   const progress = () => ({ ...NONE, 'chunks acknowledged': chunks });
-  const done = conduct(schedule, { faults, targets: NODES, progress }, over.signal);
+  const done = runSchedule(schedule, { faults, targets: NODES, progress }, over.signal);
   chunks = 499;
   await sleep(60);
   expect(log).toEqual([]);
@@ -102,7 +102,7 @@ test('lasting faults are healed at the end, faults that end by themselves are no
     fault({ atMs: 0 }, { kind: 'reorg', node: 'chain' }, 10),
   ];
   const onFault = ({ endAt }: Fault) => void told.push(endAt);
-  const done = conduct(schedule, { faults, targets: NODES, progress: () => NONE, onFault }, over.signal);
+  const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE, onFault }, over.signal);
   while (log.length < 2) await sleep(5);
   over.abort();
   await done;
@@ -117,7 +117,7 @@ test('a fault that cannot be begun ends the schedule, and the others are healed'
     fault({ atMs: 0 }, { kind: 'pause', node: 'node-0' }, 60_000),
     fault({ atMs: 20 }, { kind: 'kill', node: 'node-1' }, 1),
   ];
-  const done = conduct(schedule, { faults, targets: NODES, progress: () => NONE }, never);
+  const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, never);
   await expect(done).rejects.toThrow('cannot kill node-1');
   expect(log).toEqual(['pause node-0', 'healed pause node-0']);
 });

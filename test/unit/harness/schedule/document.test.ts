@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { seededRandom } from '../../../../harness/run/scenario.ts';
-import { parseWritten } from '../../../../harness/schedule/written.ts';
+import { parseScheduleDocument } from '../../../../harness/schedule/document.ts';
 
 const parse = (faults: readonly unknown[], seed = '7') =>
-  parseWritten(
+  parseScheduleDocument(
     { duration: '1m', faults },
-    { source: 'storm.yaml', nodes: ['node-0', 'node-1'], dice: seededRandom(seed, 'faults') },
+    { source: 'storm.yaml', nodes: ['node-0', 'node-1'], random: seededRandom(seed, 'faults') },
   );
 
 test('a fault starts at its time or after its event, and has its own fields', () => {

@@ -1,13 +1,13 @@
 /** Does what a schedule says: begins each fault at its time or event, and heals it when its time is over. */
 import { pause } from '../base/wait.ts';
 import type { Fault, FaultRequest } from '../faults/fault.ts';
-import type { Milestone, ScheduledFault, When } from './schedule.ts';
+import type { FaultTrigger, Milestone, ScheduledFault } from './schedule.ts';
 
 /** Counts of the load so far. */
 export type Progress = Readonly<Record<Milestone, number>>;
 
 /** What a schedule acts on. */
-export interface ConductorDeps {
+export interface ScheduleDeps {
   readonly faults: {
     begin(request: FaultRequest): Promise<Fault>;
     heal(id: string): Promise<Fault[]>;
@@ -31,9 +31,9 @@ const POLL_MS = 5;
  * for that
  * @throws HarnessError as `faults.begin` and `faults.heal` do; the others are healed first
  */
-export async function conduct(
+export async function runSchedule(
   schedule: readonly ScheduledFault[],
-  { faults, targets, progress, onFault }: ConductorDeps,
+  { faults, targets, progress, onFault }: ScheduleDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const startedAt = performance.now();
@@ -74,7 +74,7 @@ interface Start {
 }
 
 /** Waits for the time or the event. @returns false when it will not come any more */
-async function isDue(when: When, { startedAt, progress, signal }: Start): Promise<boolean> {
+async function isDue(when: FaultTrigger, { startedAt, progress, signal }: Start): Promise<boolean> {
   if ('atMs' in when) {
     await pause(startedAt + when.atMs - performance.now(), signal);
     return !signal.aborted;

@@ -6,9 +6,9 @@
 import { isDiskFailure } from '../errors.ts';
 import type { KeyValueChange, KeyValueStore } from '../ports.ts';
 
-interface PatientState {
-  /** Its writes wait in memory until the disk accepts them. */
-  readonly patient: KeyValueStore;
+interface DeferredState {
+  /** Its writes are kept in memory until the disk accepts them. */
+  readonly deferred: KeyValueStore;
   /** Holds the same records; its writes fail when the disk does. Waiting writes go before them. */
   readonly strict: KeyValueStore;
   /** Whether writes wait that the disk has refused. */
@@ -16,7 +16,7 @@ interface PatientState {
 }
 
 /** @param onKept called with the reason each time something is kept in memory only */
-export function patientState(base: KeyValueStore, onKept: (error: unknown) => void): PatientState {
+export function deferredState(base: KeyValueStore, onKept: (error: unknown) => void): DeferredState {
   /** Bounded by the number of records: a key has at most one change. */
   const waiting = new Map<string, KeyValueChange>();
   let writing = 0;
@@ -32,7 +32,7 @@ export function patientState(base: KeyValueStore, onKept: (error: unknown) => vo
     for (const [key, change] of before) if (waiting.get(key) === change) waiting.delete(key);
   }
 
-  async function patiently(changes: readonly KeyValueChange[]): Promise<void> {
+  async function deferring(changes: readonly KeyValueChange[]): Promise<void> {
     for (const change of changes) keep(change);
     try {
       await strictly([]);
@@ -73,7 +73,7 @@ export function patientState(base: KeyValueStore, onKept: (error: unknown) => vo
     put: (key, value) => batch([{ put: key, value }]),
     remove: (key) => batch([{ remove: key }]),
   });
-  return { patient: store(patiently), strict: store(strictly), waits: () => waiting.size > 0 };
+  return { deferred: store(deferring), strict: store(strictly), waits: () => waiting.size > 0 };
 }
 
 function keyOf(change: KeyValueChange): string {

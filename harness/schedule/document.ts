@@ -11,7 +11,7 @@ import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
 import { durationMs, textAs } from '../base/fields.ts';
 import type { FaultRequest } from '../faults/fault.ts';
-import { drawFaults } from './draw.ts';
+import { drawFaults, type RandomIntegers } from './draw.ts';
 import { MILESTONES, type Milestone, type Schedule, type ScheduledFault } from './schedule.ts';
 
 const EVENT_EXPECTED = `a count of ${MILESTONES.join(', ')}, such as 500 ${MILESTONES[0]}`;
@@ -42,20 +42,20 @@ const EVERY_MIN_MS = 1;
 const DRAW_DEFAULTS = { everyMs: 5000, shortestMs: 500, longestMs: 4000 } as const;
 
 /**
- * @param source names the document in messages @param nodes names of nodes that drawn faults affect @param
- * dice draws them
+ * @param source names the document in messages @param nodes names of nodes that drawn faults affect
+ * @param random draws them
  * @throws HarnessError `DEFINITION_INVALID` with every mistake
  */
-export function parseWritten(
+export function parseScheduleDocument(
   input: unknown,
   {
     source,
     nodes,
-    dice,
+    random,
   }: {
     readonly source: string;
     readonly nodes: readonly string[];
-    readonly dice: { below(bound: number): number };
+    readonly random: RandomIntegers;
   },
 ): Schedule {
   const parsed = document.safeParse(input);
@@ -68,7 +68,9 @@ export function parseWritten(
   const { duration, faults } = parsed.data;
   const all = faults.flatMap((one, index) => {
     const at = `${source}: faults.${index}`;
-    return one.draw === undefined ? [single(one, at)] : drawn(one, at, { nodes, durationMs: duration, dice });
+    return one.draw === undefined
+      ? [single(one, at)]
+      : drawn(one, at, { nodes, durationMs: duration, random });
   });
   return {
     schema: 1,
@@ -97,7 +99,7 @@ function drawn(
   bounds: {
     readonly nodes: readonly string[];
     readonly durationMs: number;
-    readonly dice: { below(bound: number): number };
+    readonly random: RandomIntegers;
   },
 ): ScheduledFault[] {
   const foreign = Object.entries({ at, after, for: forMs, ...rest }).find(([, value]) => value !== undefined);
@@ -107,8 +109,8 @@ function drawn(
   if (least > most) throw invalid(where, 'shortest is above longest');
   const everyMs = every ?? DRAW_DEFAULTS.everyMs;
   if (everyMs < EVERY_MIN_MS) throw invalid(where, `every: expected at least ${EVERY_MIN_MS}ms`);
-  const { dice, ...others } = bounds;
-  return drawFaults({ faults: draw, everyMs, forMs: [least, most], ...others }, dice);
+  const { random, ...others } = bounds;
+  return drawFaults({ faults: draw, everyMs, forMs: [least, most], ...others }, random);
 }
 
 function invalid(where: string, what: string): HarnessError {

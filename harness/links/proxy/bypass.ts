@@ -1,5 +1,5 @@
 /**
- * Connections past the proxy. A Bee learns from each peer where it really listens, and may dial that address
+ * Connections that bypass the proxy. A Bee learns from each peer where it really listens, and may dial that address
  * when it reconnects (libp2p's identify; it remembers for a quarter of an hour). While a rule is in force,
  * such a connection is ended through the API of the node that made it, as soon as the system's tables show
  * it.
@@ -9,74 +9,74 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActiveRule, Rules } from '../rules.ts';
 import type { SocketDiallers } from './diallers.ts';
 
-const LOOK_PAUSE_MS = 500;
+const SCAN_PAUSE_MS = 500;
 const REQUEST_TIMEOUT_MS = 2000;
 
-/** A node that may dial past the proxy. */
-export interface Passer {
+/** A node that may bypass the proxy. */
+export interface BypassingNode {
   readonly node: string;
   /** URL of its API. */
   readonly api: string;
 }
 
-export interface PastDeps {
+export interface BypassDeps {
   readonly rules: Rules;
   readonly diallers: SocketDiallers;
-  readonly passers: readonly Passer[];
+  readonly bypassing: readonly BypassingNode[];
   /** Overlay of a node, hex. */
   readonly overlayOf: (node: string) => string | undefined;
 }
 
-export class PastConnections {
-  readonly #deps: PastDeps;
-  #isLooking = false;
+export class BypassConnections {
+  readonly #deps: BypassDeps;
+  #isScanning = false;
 
-  constructor(deps: PastDeps) {
+  constructor(deps: BypassDeps) {
     this.#deps = deps;
   }
 
-  /** Keeps looking while there are rules. */
+  /** Keeps scanning while there are rules. */
   follow(): void {
-    if (!this.#isLooking && this.#isNeeded()) void this.#keepLooking();
+    if (!this.#isScanning && this.#isNeeded()) void this.#keepScanning();
   }
 
   #isNeeded(): boolean {
-    const { rules, passers } = this.#deps;
-    return passers.length > 0 && rules.active.length > 0;
+    const { rules, bypassing } = this.#deps;
+    return bypassing.length > 0 && rules.active.length > 0;
   }
 
-  /** One look after another, or a node that does not answer would get more and more requests at once. */
-  async #keepLooking(): Promise<void> {
-    this.#isLooking = true;
+  /** One scan after another, or a node that does not answer would get more and more requests at once. */
+  async #keepScanning(): Promise<void> {
+    this.#isScanning = true;
     while (this.#isNeeded()) {
-      await this.#look();
-      await sleep(LOOK_PAUSE_MS);
+      await this.#scan();
+      await sleep(SCAN_PAUSE_MS);
     }
-    this.#isLooking = false;
+    this.#isScanning = false;
   }
 
-  async #look(): Promise<void> {
-    const { rules, diallers, passers } = this.#deps;
+  async #scan(): Promise<void> {
+    const { rules, diallers, bypassing } = this.#deps;
     // Whatever the number of connections between two nodes, the API ends all of them at once.
     const found = new Map<string, () => Promise<void>>();
-    for (const { from, to } of diallers.past()) {
-      const passer = passers.find(({ node }) => from.includes(node));
+    for (const { from, to } of diallers.direct()) {
+      const bypasser = bypassing.find(({ node }) => from.includes(node));
       const meeting = new Set([...rules.of(from, [to]), ...rules.of([to], from)]);
-      if (passer === undefined || meeting.size === 0) continue;
-      found.set(`${passer.node} ${to}`, () => this.#end(passer, to, meeting));
+      if (bypasser === undefined || meeting.size === 0) continue;
+      found.set(`${bypasser.node} ${to}`, () => this.#end(bypasser, to, meeting));
     }
     // A node that does not answer does not hold up the others.
     await Promise.all(Array.from(found.values(), (end) => end()));
   }
 
-  async #end({ api }: Passer, peer: string, rules: ReadonlySet<ActiveRule>): Promise<void> {
+  async #end({ api }: BypassingNode, peer: string, rules: ReadonlySet<ActiveRule>): Promise<void> {
     const overlay = this.#deps.overlayOf(peer);
     if (overlay === undefined || !(await hasEnded(`${api}/peers/${overlay}`))) return;
     for (const { counts } of rules) counts['connections past the proxy ended']++;
   }
 }
 
-/** @returns also false when the node does not answer: the next look finds the connection again */
+/** @returns also false when the node does not answer: the next scan finds the connection again */
 function hasEnded(url: string): Promise<boolean> {
   return new Promise((resolve) => {
     const asked = request(url, { method: 'DELETE', timeout: REQUEST_TIMEOUT_MS }, (answer) => {

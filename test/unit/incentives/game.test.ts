@@ -419,7 +419,7 @@ test('a transaction that was cancelled is sent again', async () => {
   await bench.offset(ROUND + 1, 0);
   const [commit] = bench.game.sent;
   // As if it had been replaced before it was mined.
-  commit!.outcome = { kind: 'cancelled', blockNumber: bench.game.head };
+  bench.game.cancel(commit!.hash);
   bench.game.commits.length = 0;
   await bench.restart();
   await bench.offset(ROUND + 1, ROUND_LENGTH - 1);

@@ -1,6 +1,8 @@
 /**
  * A chain in memory with the rules of Redistribution that a player can see (`contracts.md` 7), and a service that sends
- * transactions to it. Both outlive the player, as a chain and a disk do.
+ * transactions to it. Both outlive the player, as a chain and a disk do. It stands at the ports `Chain` and
+ * `Transactions`, as `FakeChain` does, but a transaction waits there for the block that the test mines: a round is lost
+ * or won by the block that a transaction gets into.
  */
 import { toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
@@ -14,10 +16,10 @@ import {
   type TransactionRequest,
   type Transactions,
 } from '../../../node/onchain/ports.ts';
+import { TOKEN } from '../onchain/addresses.ts';
 import { SentBook } from '../onchain/sent-book.ts';
 
 export const GAME = `0x${'6a'.repeat(20)}`;
-export const TOKEN = `0x${'70'.repeat(20)}`;
 export const ACCOUNT = new Uint8Array(20).fill(0xac);
 export const OVERLAY = new Uint8Array(32).fill(1);
 export const ROUND_LENGTH = 16;

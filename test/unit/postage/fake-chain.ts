@@ -41,7 +41,9 @@ interface ContractState {
 
 /**
  * A chain in memory with the rules of PostageStamp that a node can see (`contracts.md` 4.4): prices, balances,
- * events. Every transaction is a block of its own.
+ * events. Every transaction is a block of its own. It stands at the ports `Chain` and `Transactions`: tests stop in the
+ * middle of a transaction and reorganise what a contract holds. Signing, fees and replacement are behind these ports and
+ * have `FakeEndpoint`.
  */
 export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending' | 'wait' | 'find'> {
   head = 11;

@@ -1,4 +1,7 @@
-/** Transactions as the node's sender keeps them, with what becomes of each in the hand of the test. */
+/**
+ * The port `Transactions` of one account, where the test decides what becomes of each. `ChainAccount` mines by itself,
+ * with the effects of the contracts.
+ */
 import { toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import type {

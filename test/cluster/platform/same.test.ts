@@ -37,7 +37,7 @@ const OPTIONS = {
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-same-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Stands still unless moved; timers run. */
+/** Stands still unless moved. Timers run on the machine's clock, because sockets do: a `ManualClock` would never fire. */
 class StandingTime {
   ms = 1_700_000_000_000;
 

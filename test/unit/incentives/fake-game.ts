@@ -1,6 +1,8 @@
 /**
  * A chain in memory with the rules of Redistribution that a player can see (`contracts.md` 7), and a service that sends
- * transactions to it. Both outlive the player, as a chain and a disk do.
+ * transactions to it. Both outlive the player, as a chain and a disk do. It stands at the ports `Chain` and
+ * `Transactions`, as `FakeChain` does, but a transaction waits there for the block that the test mines: a round is lost
+ * or won by the block that a transaction gets into.
  */
 import { toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
@@ -14,9 +16,10 @@ import {
   type TransactionRequest,
   type Transactions,
 } from '../../../node/onchain/ports.ts';
+import { TOKEN } from '../onchain/addresses.ts';
+import { SentBook } from '../onchain/sent-book.ts';
 
 export const GAME = `0x${'6a'.repeat(20)}`;
-export const TOKEN = `0x${'70'.repeat(20)}`;
 export const ACCOUNT = new Uint8Array(20).fill(0xac);
 export const OVERLAY = new Uint8Array(32).fill(1);
 export const ROUND_LENGTH = 16;
@@ -35,11 +38,6 @@ const selector = {
   winner: selectorOf(GAME_FUNCTIONS.isWinner),
 };
 
-interface Sent extends SentTransaction {
-  readonly waiting: PromiseWithResolvers<Receipt>;
-  outcome: SentTransaction['outcome'];
-}
-
 export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
   head = 0;
   /** Until it is taken away everything that asks the endpoint fails. */
@@ -54,8 +52,12 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
   readonly commits: { round: number; hash: string }[] = [];
   readonly reveals: { round: number; depth: number; hash: string }[] = [];
   readonly claims: { round: number; data: string }[] = [];
+  readonly #book = new SentBook();
+
   /** In the order of sending. */
-  readonly sent: Sent[] = [];
+  get sent(): readonly SentTransaction[] {
+    return this.#book.all;
+  }
 
   anchorOf(round: number): Uint8Array {
     return keccak256(encodeWord(round));
@@ -111,68 +113,44 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
   async send(request: TransactionRequest): Promise<string> {
     this.#reach();
     this.effect();
-    const nonce = this.sent.length;
-    const hash = `0x${toHex(encodeWord(nonce + 1))}`;
+    const hash = `0x${toHex(encodeWord(this.sent.length + 1))}`;
     await request.beforeSend?.(hash);
     this.effect();
     // From here on it is written down, and what is written down is sent, whatever happens.
-    this.sent.push({
-      hash,
-      to: request.to,
-      data: request.data,
-      value: 0n,
-      nonce,
-      gasLimit: GAS_LIMIT,
-      gasTipCap: 1n,
-      gasFeeCap: FEE_CAP,
-      tipBoostPercent: request.tipBoostPercent ?? 25,
-      created: 0,
-      description: request.description,
-      outcome: undefined,
-      waiting: Promise.withResolvers<Receipt>(),
-    });
+    this.#book.add(hash, request, { gasLimit: GAS_LIMIT, gasTipCap: 1n, gasFeeCap: FEE_CAP });
     this.effect();
     return hash;
   }
 
-  async wait(hash: string, signal: AbortSignal): Promise<Receipt> {
-    const sent = this.sent.find((one) => one.hash === hash);
-    if (sent === undefined) throw new ChainError('TRANSACTION_UNKNOWN', hash);
-    if (sent.outcome?.kind === 'cancelled') throw new ChainError('TRANSACTION_CANCELLED', hash);
-    const aborted = Promise.withResolvers<never>();
-    signal.addEventListener('abort', () => aborted.reject(signal.reason), { once: true });
-    if (signal.aborted) aborted.reject(signal.reason);
-    return await Promise.race([sent.waiting.promise, aborted.promise]);
+  wait(hash: string, signal: AbortSignal): Promise<Receipt> {
+    return this.#book.wait(hash, signal);
   }
 
   find(hash: string): SentTransaction | undefined {
-    return this.sent.find((one) => one.hash === hash);
+    return this.#book.find(hash);
+  }
+
+  /** As if another transaction had taken its nonce. */
+  cancel(hash: string): void {
+    this.#book.cancel(hash, this.head);
   }
 
   /** A block with everything that waits. */
   mine(): void {
     this.head++;
-    for (const sent of this.sent) if (sent.outcome === undefined) this.#include(sent);
+    for (const sent of this.#book.pending()) this.#include(sent);
   }
 
-  #include(sent: Sent): void {
+  #include({ hash, data }: SentTransaction): void {
     let status: Receipt['status'] = 'success';
     let logs: Receipt['logs'] = [];
     try {
-      logs = this.#apply(sent.data, { change: true });
+      logs = this.#apply(data, { change: true });
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
       status = 'reverted';
     }
-    const receipt: Receipt = {
-      transactionHash: sent.hash,
-      status,
-      blockNumber: this.head,
-      gasUsed: 1n,
-      logs,
-    };
-    sent.outcome = { kind: 'mined', receipt };
-    sent.waiting.resolve(receipt);
+    this.#book.mine(hash, { status, blockNumber: this.head, logs });
   }
 
   #apply(data: string, { change }: { change: boolean }): Receipt['logs'] {

@@ -10,10 +10,11 @@ import { inclusionProofs } from '../../../node/incentives/proofs.ts';
 import { commitmentHash, type SampleItem, transformedAddress } from '../../../node/incentives/sample.ts';
 import type { SampleRequest } from '../../../node/incentives/sampler.ts';
 import { encodeClaim } from '../../../node/onchain/incentive-contracts.ts';
+import { TOKEN } from '../onchain/addresses.ts';
 import { CrashError, MemoryState } from '../onchain/memory-state.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 import { chunkOf, stampFor } from './chunks.ts';
-import { ACCOUNT, COST, FakeGame, GAME, OVERLAY, POT, ROUND_LENGTH, TOKEN } from './fake-game.ts';
+import { ACCOUNT, COST, FakeGame, GAME, OVERLAY, POT, ROUND_LENGTH } from './fake-game.ts';
 
 const POLL_MS = 100;
 const DEPTH = 3;
@@ -419,7 +420,7 @@ test('a transaction that was cancelled is sent again', async () => {
   await bench.offset(ROUND + 1, 0);
   const [commit] = bench.game.sent;
   // As if it had been replaced before it was mined.
-  commit!.outcome = { kind: 'cancelled', blockNumber: bench.game.head };
+  bench.game.cancel(commit!.hash);
   bench.game.commits.length = 0;
   await bench.restart();
   await bench.offset(ROUND + 1, ROUND_LENGTH - 1);

@@ -6,13 +6,11 @@ import { encodeWord, readWords, selectorOf } from '../../../node/onchain/codec/a
 import { encodeManageStake } from '../../../node/onchain/incentive-contracts.ts';
 import { ChainError, type Receipt, type SentTransaction } from '../../../node/onchain/ports.ts';
 import { MINED_WITHIN_MS } from '../../../node/onchain/transactions/patience.ts';
+import { TOKEN } from '../onchain/addresses.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
-import { refusal } from './fake-game.ts';
+import { ACCOUNT, OVERLAY, refusal } from './fake-game.ts';
 
 const REGISTRY = `0x${'5e'.repeat(20)}`;
-const TOKEN = `0x${'70'.repeat(20)}`;
-const ACCOUNT = new Uint8Array(20).fill(0xac);
-const OVERLAY = new Uint8Array(32).fill(1);
 const OTHER_OVERLAY = new Uint8Array(32).fill(2);
 const NONCE = new Uint8Array(32).fill(3);
 const TEN_TOKENS = 10n ** 17n;

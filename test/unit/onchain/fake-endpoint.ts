@@ -12,7 +12,8 @@ type Fault = ChainError | 'lost answer';
 /**
  * A chain with one account behind JSON-RPC in memory: one block per look at the head, so that waiting always ends.
  * Like Anvil it replaces by the higher fee cap, and forgets what a reorganisation drops. What goes wrong is said per
- * method, once per entry.
+ * method, once per entry. It stands at JSON-RPC because the code under test is the sender, which signs, prices and
+ * replaces: it has a pool and no contracts. `MemoryChain` is the opposite at the same place.
  */
 export class FakeEndpoint {
   height = 20;

@@ -1,4 +1,8 @@
-/** A chain behind JSON-RPC in memory, with the contracts that a node asks while it starts, follows, buys and pays by cheque. */
+/**
+ * A chain behind JSON-RPC in memory, with the contracts that a node asks while it starts, follows, buys and pays by
+ * cheque. It stands at JSON-RPC because whole nodes run on it, with many accounts and no faults: it has contracts and no
+ * pool. `FakeEndpoint` has the pool, for tests of the sender alone.
+ */
 
 import { Transaction } from 'ethers';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';

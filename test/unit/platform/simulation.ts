@@ -24,7 +24,11 @@ interface Timer {
   readonly wake: () => void;
 }
 
-/** Time and work of a simulation: a turn of work runs what the one before brought about, then comes the next timer. */
+/**
+ * Time and work of a simulation: a turn of work runs what the one before brought about, then comes the next timer.
+ * Not a `ManualClock`: that waits a fixed number of turns for what a timer woke, while here the work of whole nodes runs
+ * in one queue until nothing is left, in the same order each time.
+ */
 export class VirtualTime {
   #ms = 0;
   #timers: Timer[] = [];

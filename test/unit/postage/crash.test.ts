@@ -70,7 +70,7 @@ async function dieAt(moment: Moment, operation: Operation) {
 
 /** What is written down is sent, with or without the process that wrote it. */
 async function settleAll(chain: Node['chain']): Promise<void> {
-  for (const { hash } of chain.pending()) await chain.wait(hash);
+  for (const { hash } of chain.pending()) await chain.wait(hash, forever);
 }
 
 function moments({ transactions }: Operation): Moment[] {

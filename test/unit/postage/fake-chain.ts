@@ -20,6 +20,7 @@ import {
   type Transactions,
 } from '../../../node/onchain/ports.ts';
 import { CHAIN_ID, POSTAGE, TOKEN } from '../onchain/addresses.ts';
+import { SentBook } from '../onchain/sent-book.ts';
 
 interface ContractBatch {
   readonly id: Uint8Array;
@@ -40,7 +41,9 @@ interface ContractState {
 
 /**
  * A chain in memory with the rules of PostageStamp that a node can see (`contracts.md` 4.4): prices, balances,
- * events. Every transaction is a block of its own.
+ * events. Every transaction is a block of its own. It stands at the ports `Chain` and `Transactions`: tests stop in the
+ * middle of a transaction and reorganise what a contract holds. Signing, fees and replacement are behind these ports and
+ * have `FakeEndpoint`.
  */
 export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending' | 'wait' | 'find'> {
   head = 11;
@@ -251,19 +254,17 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
 
   /** Moments of each transaction: its hash is noted; it is written down; it is mined, which is not known yet. */
   onStage: (stage: 'noted' | 'stored' | 'mined', index: number) => void = () => undefined;
-  readonly #transactions = new Map<string, SentTransaction>();
+  readonly #book = new SentBook();
 
   async execute(request: TransactionRequest, signal: AbortSignal): Promise<Receipt> {
     signal.throwIfAborted();
-    const { to, data, description, gasPrice, beforeSend } = request;
-    const index = this.#transactions.size;
+    const { data, description, gasPrice, beforeSend } = request;
+    const index = this.#book.all.length;
     const hash = `0x${toHex(keccak256(encodeWord(index), Buffer.from(data)))}`;
     await beforeSend?.(hash);
     this.onStage('noted', index);
     this.executed.push({ description, gasPrice });
-    const none = { value: 0n, nonce: index, gasLimit: 0n, gasTipCap: 0n, gasFeeCap: 0n };
-    const about = { ...none, tipBoostPercent: 25, created: 0, description };
-    this.#transactions.set(hash, { hash, to, data, ...about, outcome: undefined });
+    this.#book.add(hash, request);
     this.onStage('stored', index);
     const receipt = this.#settle(hash);
     this.onStage('mined', index);
@@ -272,35 +273,31 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
   }
 
   find(hash: string): SentTransaction | undefined {
-    return this.#transactions.get(hash);
+    return this.#book.find(hash);
   }
 
   pending(): SentTransaction[] {
-    return [...this.#transactions.values()].filter(({ outcome }) => outcome === undefined);
+    return this.#book.pending();
   }
 
   /** What is written down is sent and mined, no matter who asked for it. */
-  async wait(hash: string): Promise<Receipt> {
+  async wait(hash: string, signal: AbortSignal): Promise<Receipt> {
     await Promise.resolve();
-    const outcome = this.find(hash)?.outcome;
-    return outcome?.kind === 'mined' ? outcome.receipt : this.#settle(hash);
+    if (this.#book.get(hash).outcome === undefined) this.#settle(hash);
+    return this.#book.wait(hash, signal);
   }
 
   #settle(hash: string): Receipt {
-    const sent = this.find(hash);
-    if (sent === undefined) throw new ChainError('TRANSACTION_UNKNOWN', hash);
     const before = this.entries.length;
     let status: Receipt['status'] = 'success';
     try {
-      this.#mined(sent.data);
+      this.#mined(this.#book.get(hash).data);
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
       status = 'reverted';
     }
     const logs = this.entries.slice(before);
-    const receipt = { transactionHash: hash, status, blockNumber: this.head, gasUsed: 21_000n, logs };
-    this.#transactions.set(hash, { ...sent, outcome: { kind: 'mined', receipt } });
-    return receipt;
+    return this.#book.mine(hash, { status, blockNumber: this.head, gasUsed: 21_000n, logs });
   }
 
   #run(data: string): void {

@@ -7,10 +7,11 @@ import type { Clock } from '../../../node/env/clock.ts';
 import { Lock } from '../../../node/env/turns/lock.ts';
 import { readWords, selectorOf, topicOf } from '../../../node/onchain/codec/abi.ts';
 import { FUNCTIONS, toAddress } from '../../../node/onchain/contracts.ts';
-import type { LogEntry, Receipt, SentTransaction, TransactionRequest } from '../../../node/onchain/ports.ts';
+import type { LogEntry, SentTransaction, TransactionRequest } from '../../../node/onchain/ports.ts';
 import { recoverIssuer } from '../../../node/swap/cheque.ts';
 import { SWAP_EVENTS, SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';
 import { CHAIN_ID, TOKEN } from '../onchain/addresses.ts';
+import { SentBook } from '../onchain/sent-book.ts';
 import { type BookOnChain, type SwapChain, word } from './swap-chain.ts';
 
 const TRANSFER = selectorOf(FUNCTIONS.transfer);
@@ -29,7 +30,7 @@ interface ChainAccountOptions {
 /** Outlives the processes of a node, as its stored transactions and the chain do. */
 export class ChainAccount {
   readonly #options: ChainAccountOptions;
-  readonly #sent: SentTransaction[] = [];
+  readonly #book = new SentBook();
   readonly #sending = new Lock();
 
   constructor(options: ChainAccountOptions) {
@@ -43,27 +44,25 @@ export class ChainAccount {
 
   async #send(request: TransactionRequest): Promise<string> {
     const { clock, signer, blockMs } = this.#options;
-    const nonce = this.#sent.length;
+    const nonce = this.#book.all.length;
     const hash = `0x${toHex(keccak256(signer.address, Buffer.from(`${nonce}`)))}`;
     await request.beforeSend?.(hash);
-    const { to, data, description } = request;
-    const fees = { gasLimit: 0n, gasTipCap: 1n, gasFeeCap: 1n, tipBoostPercent: 25, created: 0 };
-    this.#sent[nonce] = { hash, to, data, description, value: 0n, nonce, ...fees, outcome: undefined };
-    clock.timer(blockMs, () => this.#mine(nonce));
+    const sent = this.#book.add(hash, request, { gasLimit: 0n, gasTipCap: 1n, gasFeeCap: 1n });
+    clock.timer(blockMs, () => this.#mine(sent));
     return hash;
   }
 
   find(hash: string): SentTransaction | undefined {
-    return this.#sent.find((sent) => sent.hash === hash);
+    return this.#book.find(hash);
   }
 
   pending(): SentTransaction[] {
-    return this.#sent.filter(({ outcome }) => outcome === undefined);
+    return this.#book.pending();
   }
 
   /** Descriptions of what the contracts refused. */
   refused(): string[] {
-    return this.#sent
+    return this.#book.all
       .filter(({ outcome }) => outcome?.kind === 'mined' && outcome.receipt.status === 'reverted')
       .map(({ description }) => description);
   }
@@ -84,17 +83,10 @@ export class ChainAccount {
     return this.wait();
   }
 
-  #mine(nonce: number): void {
-    const sent = this.#sent[nonce]!;
+  #mine(sent: SentTransaction): void {
     const logs = this.#effects(sent);
-    const receipt: Receipt = {
-      transactionHash: sent.hash,
-      status: logs === undefined ? 'reverted' : 'success',
-      blockNumber: 1,
-      gasUsed: 1n,
-      logs: logs ?? [],
-    };
-    this.#sent[nonce] = { ...sent, outcome: { kind: 'mined', receipt } };
+    const status = logs === undefined ? 'reverted' : 'success';
+    this.#book.mine(sent.hash, { status, blockNumber: 1, logs: logs ?? [] });
   }
 
   /** @returns undefined when the contract refuses */

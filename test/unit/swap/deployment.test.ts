@@ -174,12 +174,7 @@ test('a start behind a stuck transaction continues when that is mined, and meanw
   const world = new World();
   const { transactions, clock } = world;
   const lines: string[] = [];
-  const mined = transactions.wait.bind(transactions);
   transactions.fate = 'pending';
-  transactions.wait = async (hash: string, signal?: AbortSignal) => {
-    while (transactions.find(hash)?.outcome === undefined) await clock.sleep(1_000, signal);
-    return mined(hash);
-  };
   const log = createLogger(
     { verbosity: 'warn' },
     { destination: { write: (line) => void lines.push(line) } },

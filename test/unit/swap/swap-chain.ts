@@ -1,4 +1,7 @@
-/** A chain with a token, a factory, an oracle and chequebooks that do what the contracts do; calls come as a node sends them. */
+/**
+ * A chain with a token, a factory, an oracle and chequebooks that do what the contracts do. It stands at the port
+ * `Chain` and answers calls alone, because many accounts share it: `ChainAccount` and `SentTransactions` send for one.
+ */
 
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';

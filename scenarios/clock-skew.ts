@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClusterNode } from 'svcnet';
+import { ClientError, type ClusterNode } from 'svcnet';
 import { defineScenario, parameter, parseDurationMs, type ScenarioContext } from 'svcnet/scenario';
-import { drawn, freshChunk, storers } from './steps/presence.ts';
+import { drawn, type FreshChunk, freshChunk, storers } from './steps/presence.ts';
 import { batchOf, inTime, ledgerDirect, verifyLedger, workingNodes } from './steps/steps.ts';
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 
@@ -26,6 +26,9 @@ const parameters = {
   ...TRAFFIC,
 };
 type Context = ScenarioContext<typeof parameters>;
+
+/** For an upload of a node whose clock is wrong; others may let it wait. */
+const ATTEMPT_MS = 5000;
 
 export default defineScenario({
   name: 'clock-skew',
@@ -67,7 +70,11 @@ function under(
         begun.push((await cluster.faults.begin(fault)).id);
       }
       const from = Date.now();
-      await sleep(given.hold, undefined, { signal });
+      const random = context.random(`attempts ${skew}`);
+      await Promise.all([
+        sleep(given.hold, undefined, { signal }),
+        ...skewed.map((node) => attempt(node, freshChunk(random), signal)),
+      ]);
       await traffic.stop();
       for (const id of begun) await cluster.faults.heal(id);
       const who = active.length === workingNodes(cluster.nodes).length ? 'all nodes' : 'all other nodes';
@@ -80,6 +87,18 @@ function under(
     });
     progress.detail(skewed.map(({ name }) => name).join(', '));
   });
+}
+
+/**
+ * An upload, whatever becomes of it: a node that nobody asks for anything may not read its clock for seconds, and then a
+ * wrong one would be no fault.
+ */
+async function attempt(node: ClusterNode, { data }: FreshChunk, signal: AbortSignal): Promise<void> {
+  try {
+    await node.chunks.upload(data, { batch: batchOf(node), timeoutMs: ATTEMPT_MS, signal });
+  } catch (error) {
+    if (!(error instanceof ClientError) || signal.aborted) throw error;
+  }
 }
 
 /** Once its clock is right, a node finds its peers again, and other nodes can read its uploads. */

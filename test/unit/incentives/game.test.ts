@@ -433,6 +433,22 @@ test('a transaction that was cancelled is sent again', async () => {
   expect(bench.game.claims).toHaveLength(1);
 });
 
+test('a transaction that reverts in its block is an error, once, and the round is over', async () => {
+  const bench = new Bench();
+  await bench.offset(ROUND + 1, 0);
+  // Included before it, in the same block.
+  bench.game.commits.push({ round: ROUND + 1, hash: 'of another transaction' });
+  await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
+  expect(bench.game.sent.map(({ description, outcome }) => [description, outcome])).toEqual([
+    [
+      'commit transaction',
+      expect.objectContaining({ receipt: expect.objectContaining({ status: 'reverted' }) }),
+    ],
+  ]);
+  expect(await bench.metric('commit_phase_errors')).toBe(1);
+  expect(bench.player.state()).toMatchObject({ lastWonRound: 0, reward: 0n });
+});
+
 test('rounds that are long past are forgotten', async () => {
   const bench = new Bench();
   await bench.offset(ROUND + 14, ROUND_LENGTH - 1);

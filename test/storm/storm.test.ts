@@ -38,7 +38,7 @@ test(
     expect(figures?.find(({ name }) => name === 'faults')?.value).toBeGreaterThan(10);
     expect(operations.length).toBeGreaterThan(100);
     // Nodes die with chunks that wait to be pushed.
-    expect(operations.filter(({ lane }) => lane.startsWith('before ')).length).toBeGreaterThan(50);
+    expect(operations.filter(({ lane }) => lane.startsWith('before ')).length).toBeGreaterThan(5);
   },
   TIMEOUT_MS,
 );

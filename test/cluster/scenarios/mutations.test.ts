@@ -9,6 +9,9 @@ import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import type { Scenario } from '../../../harness/run/scenario.ts';
 import { GROUNDS } from './mutations/grounds.ts';
 
+/** A storm gives its mesh 90 s to be whole again after its faults. */
+const TIMEOUT_MS = 180_000;
+
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-mutations-'));
 const stateDir = join(folder, 'state');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -25,20 +28,24 @@ describe.each(GROUNDS)('on the $name cluster', ({ name: ground, cluster, seed, m
     for (const node of net.nodes) if ((await node.observe()).state !== 'running') await node.start();
   });
 
-  test.each(mutations)('%s with %j turns red when it is lied to', async (name, set, lie, ...conditions) => {
-    const scenario = await loadScenario(name.startsWith('known/') ? `scenarios/${name}.ts` : name);
-    lie(net);
-    const { scenarios } = await run(scenario, { ground, set, seed });
-    const [result] = scenarios;
-    const failed = (result?.assertions ?? []).filter(({ passed }) => !passed);
-    const red = [...new Set(failed.map((assertion) => assertion.name))];
-    const why = JSON.stringify({ red, error: result?.error, skipped: result?.skipReason });
-    for (const condition of conditions) expect(red, why).toContainEqual(expect.stringMatching(condition));
-    expect(
-      red.filter((one) => !conditions.some((condition) => condition.test(one))),
-      why,
-    ).toEqual([]);
-  });
+  test.each(mutations)(
+    '%s with %j turns red when it is lied to',
+    { timeout: TIMEOUT_MS },
+    async (name, set, lie, ...conditions) => {
+      const scenario = await loadScenario(name.startsWith('known/') ? `scenarios/${name}.ts` : name);
+      lie(net);
+      const { scenarios } = await run(scenario, { ground, set, seed });
+      const [result] = scenarios;
+      const failed = (result?.assertions ?? []).filter(({ passed }) => !passed);
+      const red = [...new Set(failed.map((assertion) => assertion.name))];
+      const why = JSON.stringify({ red, error: result?.error, skipped: result?.skipReason });
+      for (const condition of conditions) expect(red, why).toContainEqual(expect.stringMatching(condition));
+      expect(
+        red.filter((one) => !conditions.some((condition) => condition.test(one))),
+        why,
+      ).toEqual([]);
+    },
+  );
 });
 
 let runs = 0;

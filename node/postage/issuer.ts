@@ -103,10 +103,11 @@ export class BatchIssuer implements Issuer, Stamper {
     const item = this.#keys.item + toHex(chunk.identity);
     const bucket = bucketOf(chunk.address, this.#record.bucketDepth);
     const changes: KeyValueChange[] = [];
-    const index = this.#usedSlot(item, bucket) ?? this.#takeSlot(bucket, changes);
+    const used = this.#usedSlot(item, bucket);
+    const index = used?.subarray(0, INDEX_SIZE) ?? this.#takeSlot(bucket, changes);
     const slot = new Uint8Array(INDEX_SIZE + TIMESTAMP_SIZE);
     slot.set(index);
-    new DataView(slot.buffer).setBigUint64(INDEX_SIZE, this.#deps.clock.nowNs());
+    new DataView(slot.buffer).setBigUint64(INDEX_SIZE, this.#timestampAfter(used));
     const timestamp = slot.subarray(INDEX_SIZE);
     changes.push({ put: item, value: slot });
     this.#write(item, slot, changes);
@@ -117,7 +118,7 @@ export class BatchIssuer implements Issuer, Stamper {
   /** When the chunk of this identity was last stamped, nanoseconds since 1970. */
   stampedAt(identity: Uint8Array): bigint | undefined {
     const slot = this.#slot(this.#keys.item + toHex(identity));
-    return slot && new DataView(slot.buffer, slot.byteOffset + INDEX_SIZE, TIMESTAMP_SIZE).getBigUint64(0);
+    return slot && timestampOf(slot);
   }
 
   /**
@@ -142,12 +143,22 @@ export class BatchIssuer implements Issuer, Stamper {
   }
 
   /**
-   * The slot that this chunk already has. No chunk has one in a bucket that was never counted, which saves
-   * the look-up.
+   * Index and timestamp that this chunk already has. No chunk has them in a bucket that was never counted,
+   * which saves the look-up.
    */
   #usedSlot(item: string, bucket: number): Uint8Array | undefined {
     if (this.#loadedCounts()[bucket] === 0) return undefined;
-    return this.#slot(item)?.subarray(0, INDEX_SIZE);
+    return this.#slot(item);
+  }
+
+  /**
+   * A chunk's next stamp is newer than its last, even when the clock was set back since: storers refuse an older
+   * one, and the chunk would wait until the clock has caught up.
+   */
+  #timestampAfter(used: Uint8Array | undefined): bigint {
+    const now = this.#deps.clock.nowNs();
+    const next = used === undefined ? now : timestampOf(used) + 1n;
+    return next > now ? next : now;
   }
 
   #takeSlot(bucket: number, changes: KeyValueChange[]): Uint8Array {
@@ -243,4 +254,9 @@ function uint32(value: number): Uint8Array {
 
 function readUint32(bytes: Uint8Array | undefined): number {
   return bytes === undefined ? 0 : new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0);
+}
+
+/** @param slot index and timestamp @returns nanoseconds since 1970 */
+function timestampOf(slot: Uint8Array): bigint {
+  return new DataView(slot.buffer, slot.byteOffset + INDEX_SIZE, TIMESTAMP_SIZE).getBigUint64(0);
 }

@@ -38,7 +38,7 @@ describe.each(GROUNDS)('on the $name cluster', ({ name: ground, cluster, seed, m
       const [result] = scenarios;
       const failed = (result?.assertions ?? []).filter(({ passed }) => !passed);
       const red = [...new Set(failed.map((assertion) => assertion.name))];
-      const why = JSON.stringify({ red, error: result?.error, skipped: result?.skipReason });
+      const why = JSON.stringify({ failed, error: result?.error, skipped: result?.skipReason });
       for (const condition of conditions) expect(red, why).toContainEqual(expect.stringMatching(condition));
       expect(
         red.filter((one) => !conditions.some((condition) => condition.test(one))),

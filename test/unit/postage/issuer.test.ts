@@ -25,8 +25,8 @@ function issuer(terms: Partial<IssuerRecord> = {}, state = new MemoryState()) {
     immutable: true,
     ...terms,
   };
-  const deps = { state, signer, clock: new VirtualClock(), log: silentLogger() };
-  return { state, issuer: new BatchIssuer(record, deps) };
+  const clock = new VirtualClock();
+  return { state, clock, issuer: new BatchIssuer(record, { state, signer, clock, log: silentLogger() }) };
 }
 
 /** A chunk of bucket 0x2387 unless told. */
@@ -88,6 +88,17 @@ describe('slots', () => {
     expect(toHex(again.timestamp) > toHex(first.timestamp)).toBe(true);
     expect(toHex(afterCommit.timestamp) > toHex(again.timestamp)).toBe(true);
     expect(own.utilization).toBe(1);
+  });
+
+  test('of a chunk that was stamped before are newer, even when the clock was set back since', async () => {
+    const { issuer: ahead, clock, state } = issuer();
+    await clock.advance(300_000);
+    const first = ahead.stamp(chunk(1));
+    await settled();
+    const { issuer: own } = issuer({}, state);
+    const again = own.stamp(chunk(1));
+    expect(BigInt(`0x${toHex(again.timestamp)}`)).toBe(BigInt(`0x${toHex(first.timestamp)}`) + 1n);
+    expect(toHex(own.stamp(chunk(2)).timestamp) < toHex(first.timestamp)).toBe(true);
   });
 
   test('know when a chunk was last stamped, even before that is written', async () => {

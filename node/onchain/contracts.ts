@@ -4,12 +4,11 @@
  */
 import { keccak256 } from '../crypto/keccak.ts';
 import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from './codec/abi.ts';
-import { hexBytes, hexText, malformed } from './codec/hex.ts';
+import { hexText, malformed } from './codec/hex.ts';
 import { type Chain, ChainError, type LogEntry } from './ports.ts';
 
 export const FUNCTIONS = {
   balanceOf: 'balanceOf(address)',
-  allowance: 'allowance(address,address)',
   bzzToken: 'bzzToken()',
   approve: 'approve(address,uint256)',
   transfer: 'transfer(address,uint256)',
@@ -34,7 +33,6 @@ export const EVENTS = {
 
 const selector = {
   balanceOf: selectorOf(FUNCTIONS.balanceOf),
-  allowance: selectorOf(FUNCTIONS.allowance),
   bzzToken: selectorOf(FUNCTIONS.bzzToken),
   approve: selectorOf(FUNCTIONS.approve),
   transfer: selectorOf(FUNCTIONS.transfer),
@@ -63,17 +61,6 @@ export async function tokenBalance(
 ): Promise<bigint> {
   const result = await chain.call({ to: token, data: encodeCall(selector.balanceOf, owner) }, signal);
   return readWords(result, 'balanceOf').uint(0);
-}
-
-/** What the spender may still take from the owner. @param owner 20 bytes @param spender `0x` and 40 hex @returns base units */
-export async function tokenAllowance(
-  chain: Reader,
-  token: string,
-  { owner, spender }: { readonly owner: Uint8Array; readonly spender: string },
-  signal?: AbortSignal,
-): Promise<bigint> {
-  const data = encodeCall(selector.allowance, owner, hexBytes(spender, 'spender'));
-  return readWords(await chain.call({ to: token, data }, signal), 'allowance').uint(0);
 }
 
 /** @param spender 20 bytes */

@@ -23,7 +23,6 @@ import {
   minimumValidityBlocks,
   type PostageEvent,
   toAddress,
-  tokenAllowance,
   tokenBalance,
 } from '../onchain/contracts.ts';
 import {
@@ -199,11 +198,12 @@ async function expireOld(context: Context): Promise<void> {
   }
 }
 
-/** An allowance left by an earlier operation that failed or was given up is used first. */
+/**
+ * Always, as Bee does: what seems to be left of an earlier allowance may belong to an operation that a
+ * reorganisation has undone and that is about to be mined again, before this one.
+ */
 async function allow(total: bigint, context: Context): Promise<void> {
-  const { chain, token, contract, signer, signal } = context;
-  const allowed = await tokenAllowance(chain, token, { owner: signer.address, spender: contract }, signal);
-  if (allowed >= total) return;
+  const { token, contract } = context;
   const data = encodeApprove(hexBytes(contract, 'contract'), total);
   await execute({ to: token, data, description: 'Approve tokens for postage operations' }, context);
 }

@@ -35,9 +35,8 @@ export async function minedInTime(hash: string, deps: PatienceDeps, signal: Abor
 }
 
 /**
- * Waits until earlier transactions to a contract, left by a crash or a departed caller, are mined: otherwise
- * an approval would be repeated, or one not yet used by its operation would be used twice. @throws ChainError
- * `NOT_MINED` after a while
+ * Waits until earlier transactions to a contract, left by a crash or a departed caller, are mined: checks see
+ * their results then, and what blocks is named. @throws ChainError `NOT_MINED` after a while
  */
 export async function settleEarlier(
   { contract, token }: { readonly contract: string; readonly token: string },

@@ -103,7 +103,6 @@ export class MemoryChain {
     const views: readonly [string, AbiValue][] = [
       [FUNCTIONS.bzzToken, fromHex(TOKEN.slice(2))],
       [FUNCTIONS.balanceOf, PLENTY],
-      [FUNCTIONS.allowance, PLENTY],
       [FUNCTIONS.lastPrice, 1n],
       [SWAP_FUNCTIONS.issuer, this.#issuers.get(to) ?? 0n],
       [SWAP_FUNCTIONS.balance, PLENTY],

@@ -119,7 +119,7 @@ describe.each(Object.entries(OPERATIONS))('a crash in the middle of a %s', (name
   );
 
   test.each(moments(operation).map((moment) => [JSON.stringify(moment), moment] as const))(
-    'at %s does not prevent a repeated request, and no approval is repeated',
+    'at %s does not prevent a repeated request, which approves for itself',
     async (_, moment) => {
       const { chain, id, disk, executed } = await dieAt(moment, operation);
       const restarted = node({ usableBlocks: 3 }, chain, disk);
@@ -140,7 +140,9 @@ describe.each(Object.entries(OPERATIONS))('a crash in the middle of a %s', (name
         }
         expect(again).toBe('done');
         const used = count('Postage batch creation') + count('Postage batch top up');
-        expect(count('Approve tokens for postage operations')).toBe(used);
+        const approvals = count('Approve tokens for postage operations');
+        const unused = executed.at(-1)?.description === 'Approve tokens for postage operations' ? 1 : 0;
+        expect(approvals).toBe(used + unused);
         expect(chain.allowance).toBe(0n);
         if (name === 'purchase') expect(chain.batches.size).toBe(1 + used);
       });

@@ -238,7 +238,7 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
     }
     const views: readonly [string, AbiValue][] = [
       [FUNCTIONS.balanceOf, this.tokens],
-      [FUNCTIONS.allowance, this.allowance],
+      ['allowance(address,address)', this.allowance],
       [FUNCTIONS.bzzToken, fromHex(this.token.slice(2))],
       [FUNCTIONS.lastPrice, this.price],
       [FUNCTIONS.minimumValidityBlocks, this.minimumValidity],

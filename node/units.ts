@@ -2,6 +2,9 @@
  * Durations and sizes as people write them, on command lines, in files and in requests: one grammar, one
  * description for errors. Numbers carry their unit; a duration may have several parts, the largest unit first or not.
  */
+import { TIMER_MAX_MS } from './env/clock.ts';
+
+export { TIMER_MAX_MS };
 
 /** Longer texts are no durations: a request must not make a regular expression work long. */
 const LENGTH_MAX = 64;
@@ -24,6 +27,15 @@ export function parseDurationMs(
   const ms = parts.map(([, count, unit = '']) => Number(count) * (unitsMs[unit] ?? Number.NaN));
   const sum = ms.reduce((total, part) => total + part, 0);
   return Number.isNaN(sum) ? undefined : sum;
+}
+
+/** What an error says about a text that is no time to wait. */
+export const WAIT_EXPECTED = `${DURATION_EXPECTED}, at most 24d`;
+
+/** `parseDurationMs` for what a timer waits for; undefined when that is too long for one. */
+export function parseWaitMs(text: string): number | undefined {
+  const ms = parseDurationMs(text);
+  return ms === undefined || ms > TIMER_MAX_MS ? undefined : ms;
 }
 
 /** The inverse, as a person would write it: `1m30s`. @param ms whole milliseconds */

@@ -2,6 +2,7 @@
  * Checks of the arguments of the library's methods. A mistake is reported at the call, with method, value and
  * what was expected, instead of by whatever it breaks further in.
  */
+import { TIMER_MAX_MS } from '../../node/units.ts';
 import { HarnessError } from './errors.ts';
 
 /** Characters of a text that are shown. */
@@ -64,9 +65,6 @@ export function expectBytes(where: string, value: unknown, size?: number): void 
 export function expectText(where: string, value: unknown): void {
   if (typeof value !== 'string') throw argumentError(where, value, 'a string');
 }
-
-/** A Node.js timer set to longer than this fires at once. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** @throws HarnessError `ARGUMENT_INVALID` */
 export function expectTimeout(where: string, value: unknown): void {

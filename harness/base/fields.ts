@@ -1,6 +1,13 @@
 /** Values as people write them, as schemas: each error says what was expected. */
 import { z } from 'zod';
-import { DURATION_EXPECTED, parseDurationMs, parseSizeBytes, SIZE_EXPECTED } from '../../node/units.ts';
+import {
+  DURATION_EXPECTED,
+  parseDurationMs,
+  parseSizeBytes,
+  parseWaitMs,
+  SIZE_EXPECTED,
+  WAIT_EXPECTED,
+} from '../../node/units.ts';
 
 /** Text that a function reads. @param parse returns undefined when the text is not what was expected */
 export function textAs<T>(expected: string, parse: (text: string) => T | undefined) {
@@ -13,6 +20,9 @@ export function textAs<T>(expected: string, parse: (text: string) => T | undefin
 
 /** Text such as `1m30s`; becomes milliseconds. */
 export const durationMs = textAs(DURATION_EXPECTED, parseDurationMs);
+
+/** Text such as `1m30s` that a timer waits for; becomes milliseconds. */
+export const waitMs = textAs(WAIT_EXPECTED, parseWaitMs);
 
 /** Text such as `64KiB`; becomes bytes. */
 export const sizeBytes = textAs(SIZE_EXPECTED, parseSizeBytes);

@@ -1,11 +1,12 @@
 /** Fields of requests, as a schema reads them and as a command line writes them. */
 import { z } from 'zod';
 import {
-  DURATION_EXPECTED,
-  parseDurationMs,
   parseSizeBytes,
+  parseWaitMs,
   SIZE_EXPECTED,
   SIZE_UNITS,
+  TIMER_MAX_MS,
+  WAIT_EXPECTED,
 } from '../../node/units.ts';
 import { textAs } from '../base/fields.ts';
 import { parsePercent } from '../base/format.ts';
@@ -27,8 +28,12 @@ export const NODE_FIELD: FaultField = { field: 'node', flag: '<node>', about: 'n
 
 export const nodeName = z.string({ error: 'the name of a node' }).min(1, { error: 'the name of a node' });
 
+const FAULT_TIME_EXPECTED = `${WAIT_EXPECTED}, or milliseconds`;
+
 /** Text such as `200ms`, or milliseconds; becomes milliseconds. */
-export const duration = textOr(`${DURATION_EXPECTED}, or milliseconds`, parseDurationMs);
+export const duration = textOr(FAULT_TIME_EXPECTED, parseWaitMs).refine((value) => value <= TIMER_MAX_MS, {
+  error: FAULT_TIME_EXPECTED,
+});
 
 /** Text such as `64KiB`, or bytes; becomes bytes. */
 export const size = textOr(SIZE_EXPECTED, parseSizeBytes);

@@ -1,7 +1,7 @@
 /** The shape of a cluster's definition: its keys, their defaults, and messages saying what was expected. */
 import { z } from 'zod';
 import { OPTIONS } from '../../node/options.ts';
-import { durationMs, sizeBytes } from '../base/fields.ts';
+import { durationMs, sizeBytes, waitMs } from '../base/fields.ts';
 import { DIALECT_NAMES } from '../client/dialect.ts';
 import { FLAVOUR_NAMES, NODE_MODES } from '../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../flavours/profiles.ts';
@@ -122,7 +122,7 @@ const nodes = z
 
 const chain = z.strictObject(
   {
-    blockTime: durationMs.default(1000),
+    blockTime: waitMs.default(1000),
     chainId: whole(1, UINT32_MAX)
       .refine((id) => !PUBLIC_CHAIN_IDS.includes(id), {
         error: `an id that no public chain has (not ${PUBLIC_CHAIN_IDS.join(', ')})`,

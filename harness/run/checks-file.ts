@@ -4,7 +4,7 @@
  * reported. Source: `scenarios.md` Appendix A.
  */
 import { z } from 'zod';
-import { DURATION_EXPECTED, durationText, parseDurationMs } from '../../node/units.ts';
+import { durationText, parseWaitMs, WAIT_EXPECTED } from '../../node/units.ts';
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { bundledScenarios, loadScenario } from './catalogue.ts';
@@ -152,11 +152,11 @@ function expectValues(scenario: Scenario, set: Readonly<Record<string, string>>,
 
 function withTimeout(scenario: Scenario, timeout: string | undefined, where: string): Scenario {
   if (timeout === undefined) return scenario;
-  const timeoutMs = parseDurationMs(timeout);
+  const timeoutMs = parseWaitMs(timeout);
   if (timeoutMs === undefined)
     throw new HarnessError(
       'DEFINITION_INVALID',
-      `${where}: timeout: got '${timeout}', expected ${DURATION_EXPECTED}`,
+      `${where}: timeout: got '${timeout}', expected ${WAIT_EXPECTED}`,
     );
   return { ...scenario, timeoutMs };
 }

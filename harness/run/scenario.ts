@@ -4,7 +4,7 @@
  */
 import { createCipheriv, createHash } from 'node:crypto';
 import { z } from 'zod';
-import { DURATION_EXPECTED, parseDurationMs, parseSizeBytes, SIZE_EXPECTED } from '../../node/units.ts';
+import { parseSizeBytes, parseWaitMs, SIZE_EXPECTED, WAIT_EXPECTED } from '../../node/units.ts';
 import { textAs } from '../base/fields.ts';
 import { suggestion } from '../base/format.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -259,7 +259,7 @@ const KINDS: {
   integer: { expected: 'a whole number', parse: (text) => numberIn(text, /^\d{1,15}$/) },
   number: { expected: 'a number such as 0.95', parse: (text) => numberIn(text, /^\d{1,9}(\.\d{1,9})?$/) },
   size: { expected: SIZE_EXPECTED, parse: parseSizeBytes },
-  duration: { expected: DURATION_EXPECTED, parse: parseDurationMs },
+  duration: { expected: WAIT_EXPECTED, parse: parseWaitMs },
   text: { expected: 'text', parse: (text) => text },
   boolean: {
     expected: 'true or false',

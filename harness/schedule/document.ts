@@ -9,7 +9,7 @@
  */
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
-import { durationMs, textAs } from '../base/fields.ts';
+import { textAs, waitMs } from '../base/fields.ts';
 import type { FaultRequest } from '../faults/fault.ts';
 import { drawFaults, type RandomIntegers } from './draw.ts';
 import { MILESTONES, type Milestone, type Schedule, type ScheduledFault } from './schedule.ts';
@@ -22,18 +22,18 @@ const event = textAs(EVENT_EXPECTED, (text) => {
 
 /** All other keys are the request of its fault. */
 const entry = z.looseObject({
-  at: durationMs.optional(),
+  at: waitMs.optional(),
   after: event.optional(),
-  for: durationMs.optional(),
+  for: waitMs.optional(),
   draw: z.array(z.string()).optional(),
-  every: durationMs.optional(),
-  shortest: durationMs.optional(),
-  longest: durationMs.optional(),
+  every: waitMs.optional(),
+  shortest: waitMs.optional(),
+  longest: waitMs.optional(),
 });
 type Entry = z.infer<typeof entry>;
 
 const document = z.strictObject({
-  duration: durationMs,
+  duration: waitMs,
   faults: z.array(entry, { error: 'a list of faults' }),
 });
 

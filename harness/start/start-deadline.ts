@@ -2,12 +2,10 @@
  * The time limit of a whole start: when it expires, the error says which steps were in progress and what was
  * missing.
  */
+import { TIMER_MAX_MS } from '../../node/units.ts';
 import { HarnessError } from '../base/errors.ts';
 import { formatMs } from '../base/format.ts';
 import type { StartContext, StartProgress, StartStep } from './start-context.ts';
-
-/** Timers hold at most 31 bits of milliseconds: 24 days. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
 
 export interface StartDeadline {
   /** Aborts with the error. */

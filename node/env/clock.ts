@@ -39,7 +39,10 @@ export class TimeoutError extends Error {
   }
 }
 
-/** The machine's clock. */
+/** A timer of the runtime that is set to longer than this fires at once. Milliseconds, 24 days. */
+export const TIMER_MAX_MS = 2 ** 31 - 1;
+
+/** The machine's clock. Its timers hold 24 days: whoever waits for longer is woken then. */
 export function systemClock(): Clock {
   let lastNs = 0n;
   return {
@@ -60,17 +63,20 @@ export function systemClock(): Clock {
           clearTimeout(timer);
           reject(signal?.reason as Error);
         };
-        const timer = setTimeout(() => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve();
-        }, ms);
+        const timer = setTimeout(
+          () => {
+            signal?.removeEventListener('abort', onAbort);
+            resolve();
+          },
+          Math.min(ms, TIMER_MAX_MS),
+        );
         signal?.addEventListener('abort', onAbort, { once: true });
       });
     },
     turn: () => new Promise((resolve) => setImmediate(resolve)),
     // The runtime's timers are themselves disposable; an object literal with a symbol as key costs more than
     // the timer.
-    timer: (ms, wake) => setTimeout(wake, ms),
+    timer: (ms, wake) => setTimeout(wake, Math.min(ms, TIMER_MAX_MS)),
     deadline: (ms, parent) => new SystemDeadline(ms, parent),
   };
 }
@@ -89,10 +95,13 @@ class SystemDeadline implements Deadline {
       clearTimeout(this.#timer);
       controller.abort(parent?.reason);
     };
-    this.#timer = setTimeout(() => {
-      parent?.removeEventListener('abort', this.#onParent);
-      controller.abort(new TimeoutError(ms));
-    }, ms);
+    this.#timer = setTimeout(
+      () => {
+        parent?.removeEventListener('abort', this.#onParent);
+        controller.abort(new TimeoutError(ms));
+      },
+      Math.min(ms, TIMER_MAX_MS),
+    );
     if (parent?.aborted === true) this.#onParent();
     else parent?.addEventListener('abort', this.#onParent, { once: true });
   }

@@ -1,7 +1,7 @@
 /** `svcnet replay` and `svcnet minimise` on the command line. */
 import type { Command } from 'commander';
 import type { MinimiseFlags, ReplayFlags } from '../replay.ts';
-import { durationFlag, type RunCommand, whole } from './values.ts';
+import { limitFlag, type RunCommand, whole } from './values.ts';
 
 const TIMES_MAX = 10_000;
 const ATTEMPTS = { default: 60, max: 10_000 } as const;
@@ -38,7 +38,7 @@ Exits with 2 when the run cannot be repeated on this machine. Example:
       whole(1, ATTEMPTS.max),
       ATTEMPTS.default,
     )
-    .option('--budget <duration>', `total time (default: ${BUDGET.text})`, durationFlag, BUDGET.defaultMs)
+    .option('--budget <duration>', `total time (default: ${BUDGET.text})`, limitFlag, BUDGET.defaultMs)
     .option('--out <folder>', "folder for the smallest run (default: minimised, in the run's folder)")
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(

@@ -14,7 +14,7 @@ import {
   dialectOption,
   dishonestOption,
   driverOption,
-  durationFlag,
+  limitFlag,
   linkFaultsOption,
   MIXED_NOTE,
   machineFaultsOption,
@@ -68,7 +68,7 @@ export function addUp(program: Command, run: RunCommand): void {
     .option(
       '--timeout <duration>',
       'time limit for the whole start (default: grows with the nodes)',
-      durationFlag,
+      limitFlag,
     )
     .option('--trace', 'record chunk events on svc nodes, for svcnet trace')
     .option('--no-batches', 'buy no postage batches for the nodes')

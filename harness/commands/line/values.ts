@@ -1,6 +1,6 @@
 /** Parsers of option values, each naming what it expected, and the options that several commands share. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { DURATION_EXPECTED, parseDurationMs } from '../../../node/units.ts';
+import { DURATION_EXPECTED, parseDurationMs, parseWaitMs, WAIT_EXPECTED } from '../../../node/units.ts';
 import { suggestion } from '../../base/format.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
 import type { Machine } from '../../export/export-request.ts';
@@ -149,6 +149,13 @@ export function durationFlag(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined) return ms;
   throw new InvalidArgumentError(`Expected ${DURATION_EXPECTED}.`);
+}
+
+/** A time that something may take at most. */
+export function limitFlag(text: string): number {
+  const ms = parseWaitMs(text);
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError(`Expected ${WAIT_EXPECTED}.`);
 }
 
 export function intervalFlag(text: string): number {

@@ -100,7 +100,11 @@ test.each([
     ['up', '-n', '2', '--timeout', '50ms'],
     'the cluster has not started within 50 ms: chain: anvil, 7 contracts',
   ],
-  ['a limit without a unit', ['up', '--timeout', '90'], 'Expected a duration such as 500ms, 15s or 1m30s.'],
+  [
+    'a limit without a unit',
+    ['up', '--timeout', '90'],
+    'Expected a duration such as 500ms, 15s or 1m30s, at most 24d.',
+  ],
   [
     'a flag for a fresh cluster on a running one',
     ['run', 'smoke', '--name', 'local', '--credit', 'low', '-n', '3'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatDuration, parseDuration } from '../../../node/api/values/duration.ts';
-import { durationText, parseDurationMs, parseSizeBytes, sizeText } from '../../../node/units.ts';
+import { durationText, parseDurationMs, parseSizeBytes, parseWaitMs, sizeText } from '../../../node/units.ts';
 
 test.each([
   ['500ms', 500],
@@ -19,6 +19,12 @@ test.each(['', '15', 's', '15 s', '15sec', '-1s', '1s!', '1us', '1constructor', 
     expect(parseDurationMs(text)).toBeUndefined();
   },
 );
+
+test('a time to wait is at most what a timer holds', () => {
+  expect(parseWaitMs('24d')).toBe(24 * 86_400_000);
+  expect(parseWaitMs('25d')).toBeUndefined();
+  expect(parseDurationMs('25d')).toBe(25 * 86_400_000);
+});
 
 test.each([
   [0, '0s'],

@@ -78,12 +78,12 @@ test.each([
   [{ mode: 'later' }, "example: mode: got 'later', expected one of deferred, direct"],
   [{ mode: 'dirct' }, "example: mode: got 'dirct', expected one of deferred, direct, did you mean 'direct'?"],
   [{ cache: 'yes' }, "example: cache: got 'yes', expected true or false"],
-  [{ wait: '15' }, "example: wait: got '15', expected a duration such as 500ms, 15s or 1m30s"],
+  [{ wait: '15' }, "example: wait: got '15', expected a duration such as 500ms, 15s or 1m30s, at most 24d"],
   [{ share: '1e3' }, "example: share: got '1e3', expected a number such as 0.95"],
   [{ cache: 'constructor' }, "example: cache: got 'constructor', expected true or false"],
   [
     { count: '0', wait: '15' },
-    "example: count: got '0', expected a whole number, at least 1\nexample: wait: got '15', expected a duration such as 500ms, 15s or 1m30s",
+    "example: count: got '0', expected a whole number, at least 1\nexample: wait: got '15', expected a duration such as 500ms, 15s or 1m30s, at most 24d",
   ],
   [
     { cuont: '1' },

@@ -17,6 +17,8 @@ const WHOLE_WITHIN_MS = 90_000;
 const STUCK_AFTER_MS = 90_000;
 /** Every node must deliver within this time after the last upload is settled. */
 const DELIVERED_WITHIN_MS = 60_000;
+/** After that time and so many failures the rest is not read: each failure may take a minute. */
+const FAILURES_ENOUGH = 10;
 const PLACED_WITHIN_MS = 120_000;
 const POLL_MS = 500;
 const READS_AT_ONCE = 4;
@@ -111,7 +113,7 @@ export function sync(context: StormContext, operations: Operations): Promise<voi
   });
 }
 
-/** Reads every upload from a node drawn for it. */
+/** Reads every upload from a node drawn for it, unless it is clear that the network does not deliver. */
 export function readBack(context: StormContext, operations: Operations): Promise<void> {
   return context.step('read', async (progress) => {
     const uploads = [...operations.uploaded.values()];
@@ -121,7 +123,12 @@ export function readBack(context: StormContext, operations: Operations): Promise
     const endsAt = performance.now() + DELIVERED_WITHIN_MS;
     const failures: string[] = [];
     let done = 0;
+    let unread = 0;
     const works = uploads.map((upload, index) => async () => {
+      if (failures.length >= FAILURES_ENOUGH && performance.now() > endsAt) {
+        unread++;
+        return;
+      }
       const failure = await failureOf(context, operations, {
         upload,
         node: readers[index] as ClusterNode,
@@ -131,7 +138,8 @@ export function readBack(context: StormContext, operations: Operations): Promise
       progress.progress(++done, uploads.length, 'uploads');
     });
     await atMost(READS_AT_ONCE, works);
-    expectNone(context, 'every upload is delivered', failures, plural(uploads.length, 'upload'));
+    const given = unread === 0 ? '' : `, ${unread} of which were not read after so many failures`;
+    expectNone(context, 'every upload is delivered', failures, `${plural(uploads.length, 'upload')}${given}`);
     expectNone(context, 'no node has served or named anything wrong', operations.wrong, 'all answers');
   });
 }

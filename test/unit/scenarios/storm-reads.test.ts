@@ -1,0 +1,68 @@
+import { ClientError } from 'svcnet';
+import { afterEach, expect, test, vi } from 'vitest';
+import { readBack } from '../../../scenarios/steps/storm/checks.ts';
+import type { Operations } from '../../../scenarios/steps/storm/operations.ts';
+import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';
+
+/** Each look at the time is a second later than the one before. */
+const LOOK_MS = 1000;
+const UPLOADS = 300;
+/** Read at once, so still under way when it is clear that the network does not deliver. */
+const AT_ONCE = 4;
+const ENOUGH = 10;
+
+const GONE = { class: 'retr.not_found', node: 'node-0', method: 'GET', path: '/bytes', status: 404 } as const;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+function stormWith(read: () => Promise<undefined>) {
+  const expected: [name: string, passed: boolean, observed: unknown][] = [];
+  const node = { name: 'node-0', kind: 'full', running: true, flavour: 'svc' };
+  const context = {
+    cluster: { nodes: [node] },
+    signal: new AbortController().signal,
+    random: () => ({ below: () => 0 }),
+    step: async (_name: string, work: (progress: unknown) => Promise<unknown>) =>
+      work({ progress: () => undefined }),
+    expect: (name: string, passed: boolean, { observed }: { observed: unknown }) =>
+      expected.push([name, passed, observed]),
+  };
+  const uploads = Array.from({ length: UPLOADS }, (_, n) => [
+    n,
+    { operation: { n }, node, reference: 'ab'.repeat(32) },
+  ]);
+  const reads = vi.fn(read);
+  const operations = { uploaded: new Map(uploads as never), wrong: [], read: reads };
+  return {
+    expected,
+    reads,
+    run: () => readBack(context as unknown as StormContext, operations as unknown as Operations),
+  };
+}
+
+test('a network that delivers nothing is not asked for every upload, and the report says so', async () => {
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += LOOK_MS));
+  const storm = stormWith(() => Promise.reject(new ClientError('it is gone', GONE)));
+  await storm.run();
+  const [[name, passed, observed] = []] = storm.expected;
+  expect(name).toBe('every upload is delivered');
+  expect(passed).toBe(false);
+  const { failed, unread } =
+    /^(?<failed>\d+) of 300 uploads, (?<unread>\d+) of which were not read/.exec(String(observed))?.groups ??
+    {};
+  expect(Number(failed)).toBeGreaterThanOrEqual(ENOUGH);
+  expect(Number(failed)).toBeLessThan(ENOUGH + AT_ONCE);
+  expect(Number(failed) + Number(unread)).toBe(UPLOADS);
+});
+
+test('a network that is slow is asked for every upload', async () => {
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += LOOK_MS));
+  const storm = stormWith(() => Promise.resolve(undefined));
+  await storm.run();
+  expect(storm.reads).toHaveBeenCalledTimes(UPLOADS);
+  expect(storm.expected[0]).toEqual(['every upload is delivered', true, '0 of 300 uploads']);
+});

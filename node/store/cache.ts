@@ -86,7 +86,8 @@ export function createCache(
         })
         .catch((error: unknown) => {
           // Disk failures are logged once for all chunks, see `disk/space.ts`.
-          if (!isDiskFailure(error)) log.warn({ error, chunk: toHex(chunk.address) }, 'chunk is not cached');
+          if (!isDiskFailure(error))
+            log.warn({ err: error, chunk: toHex(chunk.address) }, 'chunk could not be cached');
         })
         .finally(() => {
           openWrites -= 1;
@@ -102,7 +103,7 @@ export function createCache(
       const read = takeTouched();
       backend
         .change((tx) => reorder(tx, read))
-        .catch((error: unknown) => log.warn({ error }, 'order of the cache is not kept'));
+        .catch((error: unknown) => log.warn({ err: error }, 'order of the cache could not be written'));
     },
   };
 }

@@ -11,11 +11,20 @@
 import { CHUNK_STORED_SIZE_MAX, type Chunk } from '../chunk/chunk.ts';
 import { ChunkError } from '../chunk/errors.ts';
 import { chunkFrom } from '../chunk/validate.ts';
-import { toHex } from '../crypto/hex.ts';
+import { equalBytes, toHex } from '../crypto/hex.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
-import { contentRange, dataIn, encodeHeld, encodeSlot, type Held, uncheckedData } from './disk/slot.ts';
+import {
+  contentRange,
+  dataIn,
+  decodeHeld,
+  encodeHeld,
+  encodeSlot,
+  HELD_RANGE,
+  type Held,
+  uncheckedData,
+} from './disk/slot.ts';
 import type { ChunkTotals, Damage } from './ports.ts';
 import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from './records.ts';
 
@@ -100,7 +109,9 @@ export class ChunkTable implements Damage {
     if (!this.#isMarked(this.#backend, chunk.address)) return;
     this.#backend
       .change((tx) => this.restore(tx, chunk))
-      .catch((err: unknown) => this.#log.warn({ err, chunk: toHex(chunk.address) }, 'chunk is not healed'));
+      .catch((err: unknown) =>
+        this.#log.warn({ err, chunk: toHex(chunk.address) }, 'damaged chunk could not be repaired'),
+      );
   }
 
   async totals(): Promise<ChunkTotals> {
@@ -138,6 +149,28 @@ export class ChunkTable implements Damage {
   retainLatest(tx: Transaction, chunk: Chunk, held?: Held): void {
     this.replace(tx, chunk);
     this.retain(tx, chunk, held);
+  }
+
+  /**
+   * As `retainLatest`, but under stamps of one batch the bytes of the newest stay: neighbours deliver both
+   * versions of a replaced chunk, in any order. Stamps of different batches say nothing about each other, because
+   * anyone can stamp an old version again.
+   */
+  retainNewest(tx: Transaction, chunk: Chunk, held: Held): void {
+    if (chunk.kind === 'soc' && this.#isOutdated(tx, chunk.address, held)) this.retain(tx, chunk);
+    else this.retainLatest(tx, chunk, held);
+  }
+
+  #isOutdated(tx: Transaction, address: Uint8Array, { stamp: { batchId, timestamp } }: Held): boolean {
+    const record = this.#record(tx, address);
+    if (record === undefined) return false;
+    const start = this.#backend.slots.read(record.slot, HELD_RANGE);
+    const stamp = start && decodeHeld(start)?.stamp;
+    return (
+      stamp !== undefined &&
+      equalBytes(stamp.batchId, batchId) &&
+      Buffer.compare(stamp.timestamp, timestamp) > 0
+    );
   }
 
   /** Rewrites a stored chunk that is put again, so that it is intact; keeps its references. */
@@ -189,7 +222,7 @@ export class ChunkTable implements Damage {
     const restored = { ...record, length: data.length, kind, identity };
     this.#put(tx, address, restored);
     this.#unmark(tx, address);
-    this.#log.info({ chunk: toHex(address) }, 'damaged chunk is whole again');
+    this.#log.info({ chunk: toHex(address) }, 'damaged chunk repaired');
     for (const listener of this.#healListeners) listener(address);
     return restored;
   }
@@ -225,7 +258,7 @@ export class ChunkTable implements Damage {
         const record = this.#marking.has(key) ? this.#record(tx, address) : undefined;
         if (record?.slot === slot) tx.put('damaged', address, NONE);
       })
-      .catch((err: unknown) => this.#log.warn({ err, chunk: key }, 'damaged chunk is not marked'))
+      .catch((err: unknown) => this.#log.warn({ err, chunk: key }, 'damaged chunk could not be marked'))
       .finally(() => this.#marking.delete(key));
     for (const listener of this.#damageListeners) listener(address);
   }

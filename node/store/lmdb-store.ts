@@ -215,7 +215,7 @@ async function makeAnew(
     const message = `${index} is damaged (page ${page}: ${fault}): start its node once, which makes it anew`;
     throw new StoreError('STORE_CORRUPT', message);
   }
-  log.error({ file: index, faults: faults.length, page, fault, tables }, 'index is damaged, it is made anew');
+  log.error({ file: index, faults: faults.length, page, fault, tables }, 'index is damaged, rebuilding it');
   const count = slotCount(slots);
   // The last slot may be only as long as its chunk.
   ftruncateSync(slots, SLOTS_HEAD_SIZE + count * SLOT_SIZE);
@@ -236,7 +236,7 @@ async function makeAnew(
   renameSync(unfinished, index);
   rmSync(`${unfinished}-lock`, { force: true });
   const lostRecords = tables.filter((table) => !MADE_AGAIN.includes(table));
-  log.warn({ ...rebuilt, lostRecords }, 'index was made anew; other records of the named tables may be lost');
+  log.warn({ ...rebuilt, lostRecords }, 'index rebuilt; other records of the named tables may be lost');
 }
 
 /** Tables that are derived from the slots and from other tables. */

@@ -99,7 +99,11 @@ export function decodeSlot(
   return data && { address, data, held: decodeHeld(slot) };
 }
 
-function decodeHeld(slot: Uint8Array): Held | undefined {
+/** Where a slot says who brought its chunk. */
+export const HELD_RANGE = { offset: 0, length: CONTENT_OFFSET } as const;
+
+/** @param slot at least its start, up to its content @returns undefined also when that was altered */
+export function decodeHeld(slot: Uint8Array): Held | undefined {
   const by = HOLDERS[slot[HOLDER_OFFSET]!];
   if (by === undefined || by === 'nobody' || !isHeldWhole(slot)) return undefined;
   return { by, stamp: decodeStamp(slot.subarray(STAMP_OFFSET, CONTENT_OFFSET)) };

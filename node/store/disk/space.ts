@@ -91,7 +91,7 @@ export class DiskSpace {
     if (this.#full || this.#closed) return;
     this.#full = true;
     const bytes = this.#deps.available();
-    this.#deps.log.error({ bytes }, 'disk is full: nothing is stored until there is space again');
+    this.#deps.log.error({ bytes }, 'disk is full: nothing is stored until it has space again');
     this.#queryLater();
   }
 
@@ -109,7 +109,7 @@ export class DiskSpace {
         return;
       }
       this.#full = false;
-      this.#deps.log.info('there is space on the disk again');
+      this.#deps.log.info('disk has space again');
     });
   }
 }

@@ -279,13 +279,13 @@ class StoredReserve implements Reserve {
     const used = tx.get('stampIndex', indexKey);
     const counts = new Map<number, number>();
     if (used === undefined) {
-      this.#chunks.retainLatest(tx, chunk, held);
+      this.#chunks.retainNewest(tx, chunk, held);
     } else {
       const old = overwritten(used, stamp);
       this.#leave(tx, old, counts);
       if (Buffer.compare(old.address, chunk.address) !== 0) this.#events?.add('replaced', old.address);
       // In this order a chunk that keeps its address never loses its last reference.
-      this.#chunks.retainLatest(tx, chunk, held);
+      this.#chunks.retainNewest(tx, chunk, held);
       this.#chunks.release(tx, old.address);
     }
     this.#enter(tx, { holding, stamp, counts });

@@ -236,7 +236,9 @@ export class PushQueue {
     };
     this.#backend
       .change(forget)
-      .catch((error: unknown) => this.#log.warn({ error, block }, 'block of pushes stays'));
+      .catch((error: unknown) =>
+        this.#log.warn({ err: error, block }, 'block of the push queue could not be removed'),
+      );
   }
 }
 

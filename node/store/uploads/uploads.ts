@@ -55,7 +55,9 @@ export async function openUploads({
         .change((tx) => {
           if (queue.has(tx, push)) tags.count(tx, push.tagUid, { sent: 1 });
         })
-        .catch((error: unknown) => log.warn({ error, tag: push.tagUid }, 'a sent chunk is not counted'));
+        .catch((error: unknown) =>
+          log.warn({ err: error, tag: push.tagUid }, 'pushed chunk could not be counted'),
+        );
     },
     report(push, outcome) {
       if (outcome === 'synced' && push.isReadable && queue.has(backend, push))

@@ -102,6 +102,8 @@ class Model {
   /** Least recently used first. */
   #cache: Chunk[] = [];
   readonly #bytes = new Map<string, Chunk>();
+  /** Address → stamp that its bytes came under. */
+  readonly #under = new Map<string, Stamp>();
 
   constructor(bench: Bench) {
     this.#bench = bench;
@@ -236,7 +238,7 @@ class Model {
     const push: Push = { chunk, stamp, tag: session.tag };
     session.pushes.push(push);
     this.#waiting.set(keyOf(chunk, stamp), push);
-    this.#bytes.set(toHex(chunk.address), chunk);
+    this.#write({ chunk, stamp });
   }
 
   async #done(session: Session): Promise<void> {
@@ -303,9 +305,25 @@ class Model {
     this.#reserve = this.#reserve.filter((other) => other !== old);
     this.#reserve.push({ chunk, stamp });
     this.#lastBinIds[binOf(chunk)]! += 1;
-    this.#bytes.set(toHex(chunk.address), chunk);
+    if (!this.#isOutdated({ chunk, stamp })) this.#write({ chunk, stamp });
     this.#forgetUnused();
     return undefined;
+  }
+
+  #write({ chunk, stamp }: Holding): void {
+    this.#bytes.set(toHex(chunk.address), chunk);
+    this.#under.set(toHex(chunk.address), stamp);
+  }
+
+  /** Whether the bytes of a single-owner chunk came under a newer stamp of the same batch. */
+  #isOutdated({ chunk, stamp }: Holding): boolean {
+    const under = this.#under.get(toHex(chunk.address));
+    return (
+      chunk.kind === 'soc' &&
+      under !== undefined &&
+      toHex(under.batchId) === toHex(stamp.batchId) &&
+      Buffer.compare(under.timestamp, stamp.timestamp) > 0
+    );
   }
 
   #isWithinRadius(chunk: Chunk): boolean {
@@ -375,8 +393,9 @@ class Model {
       ({ chunk }) => chunk,
     );
     for (const stored of this.#bytes.values()) {
-      if (![...used, ...this.#cache].some((other) => same(other, stored)))
-        this.#bytes.delete(toHex(stored.address));
+      if ([...used, ...this.#cache].some((other) => same(other, stored))) continue;
+      this.#bytes.delete(toHex(stored.address));
+      this.#under.delete(toHex(stored.address));
     }
   }
 }

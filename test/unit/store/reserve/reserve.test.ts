@@ -109,6 +109,24 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(store.reserve.size()).toBe(2);
   });
 
+  test('keeps the version of a single-owner chunk under the newest stamp of a batch, whichever is put last', async () => {
+    await using bench = await open();
+    const { store } = bench;
+    const [older, newer] = [0, 1].map((content) => chunk(1, content, 'soc')) as [Chunk, Chunk];
+    await store.reserve.put(newer, stamp({ index: 2, timestamp: 2 }));
+    await store.reserve.put(older, stamp({ index: 1, timestamp: 1 }));
+    expect(store.chunks.get(newer.address)).toEqual(newer);
+    expect(store.reserve.size()).toBe(2);
+    await bench.reopen();
+    await bench.store.reserve.put(older, stamp({ index: 3, timestamp: 1 }));
+    expect(bench.store.chunks.get(newer.address)).toEqual(newer);
+    // Anyone can stamp an old version again.
+    await bench.store.reserve.put(older, stamp({ batch: 2, timestamp: 1 }));
+    expect(bench.store.chunks.get(newer.address)).toEqual(older);
+    await bench.store.reserve.put(newer, stamp({ index: 4, timestamp: 3 }));
+    expect(bench.store.chunks.get(newer.address)).toEqual(newer);
+  });
+
   test('lists a bin by number, from any start, in pages', async () => {
     await using bench = await open();
     const { reserve } = bench.store;

@@ -314,7 +314,7 @@ class Ledger implements AccountingService {
     endSession(account, clock.monotonic());
     log.info({ peer: peer.id, reason, durationMs }, 'peer blocklisted by accounting');
     host.blocklist(peer.id, durationMs, reason).catch((err: unknown) => {
-      log.warn({ err, peer: peer.id }, 'peer not blocklisted');
+      log.warn({ err, peer: peer.id }, 'peer could not be blocklisted');
       // Even then the connection must end: its debt no longer counts.
       if (!peer.closed.aborted) void this.#disconnect(peer, reason);
     });

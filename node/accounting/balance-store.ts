@@ -51,7 +51,9 @@ export class BalanceStore {
   forgotten(account: StoredBalance): void {
     this.#changed.delete(account);
     this.#unwritten.delete(account);
-    this.#state.remove(account.id).catch((err: unknown) => this.#log.warn({ err }, 'balance not removed'));
+    this.#state
+      .remove(account.id)
+      .catch((err: unknown) => this.#log.warn({ err }, 'balance could not be removed'));
   }
 
   /** Writes pending changes. Nothing is written after it. */
@@ -80,7 +82,7 @@ export class BalanceStore {
     this.#changed = new Set();
     const changes = Array.from(this.#unwritten, (account) => ({ put: account.id, value: encode(account) }));
     await this.#state.batch(changes).catch((err: unknown) => {
-      this.#log.warn({ err }, 'balances not written');
+      this.#log.warn({ err }, 'balances could not be written');
       // Excluding accounts forgotten meanwhile.
       for (const account of this.#unwritten) this.#changed.add(account);
     });

@@ -119,7 +119,7 @@ export function createListeners(
       clock,
       over(what) {
         metrics.idleEnded.inc({ what });
-        log.info({ what }, 'connection closed, its client stood still');
+        log.info({ what }, 'connection closed: its client neither sends nor reads');
       },
     } satisfies Patience,
   };

@@ -164,7 +164,9 @@ function openAccounts(
     announce: (peer) => {
       pricing
         .announce(peer, peer.closed)
-        .catch((error: unknown) => log.debug({ err: error, peer: peer.id }, 'threshold not announced'));
+        .catch((error: unknown) =>
+          log.debug({ err: error, peer: peer.id }, 'payment threshold could not be announced'),
+        );
     },
   });
   parts.defer(() => accounting.stop());

@@ -268,21 +268,24 @@ class ContractPlayer implements Player {
       if ((await task()) === 'over') this.#over.set(work, round);
     } catch (err) {
       if (signal.aborted) {
-        log.debug({ work, round, err }, 'given up');
+        log.debug({ work, round, err }, 'step of the round abandoned');
         return;
       }
       if (work !== 'sample') this.#metrics[`${work}Errors`].inc();
       const refused = err instanceof ChainError && err.code === 'REVERTED';
       // The contract's refusal stands for this round; any other error may pass.
       if (refused) this.#over.set(work, round);
-      log.warn({ work, round, err }, refused ? 'refused by the contract' : 'step failed');
+      log.warn(
+        { work, round, err },
+        refused ? 'step of the round refused by the contract' : 'step of the round failed',
+      );
     }
   }
 
   async #sample(round: number, signal: AbortSignal): Promise<Progress> {
     const { chain, clock, log, sampler } = this.#deps;
     if (this.#store.hasSample(round)) {
-      log.info({ round }, 'sample is there');
+      log.info({ round }, 'sample of the round was taken before');
       return 'over';
     }
     // Known in this phase: the poll of the head comes first.
@@ -319,13 +322,13 @@ class ContractPlayer implements Player {
       this.#metrics.playingErrors.inc();
       if (!(err instanceof ChainError) || err.code !== 'REVERTED') throw err;
       // No stake, or one that is too recent, as on most nodes.
-      log.debug({ reason: err.revert?.reason }, 'no part in the next round');
+      log.debug({ reason: err.revert?.reason }, 'not eligible for the next round');
       return false;
     }
   }
 
   #skip(reason: string, progress: Progress): Progress {
-    if (reason !== this.#reason) this.#deps.log.info({ reason }, 'next round is not played');
+    if (reason !== this.#reason) this.#deps.log.info({ reason }, 'cannot play the next round');
     this.#reason = reason;
     return progress;
   }
@@ -366,7 +369,7 @@ class ContractPlayer implements Player {
     if (this.#store.game.lastWonRound !== round) {
       await this.#store.change({ lastWonRound: round });
       this.#metrics.won.inc();
-      log.info({ round }, 'round is won');
+      log.info({ round }, 'round won');
     }
     const receipt = await this.#proveAndClaim(round, sample, signal);
     return receipt === undefined ? 'again' : 'over';
@@ -436,7 +439,7 @@ class ContractPlayer implements Player {
       const revert = { reason: 'reverted in its block', data: '0x' };
       throw new ChainError('REVERTED', `${description} reverted: ${hash}`, { revert });
     }
-    this.#deps.log.info({ step, round, hash, block: receipt.blockNumber }, 'step is played');
+    this.#deps.log.info({ step, round, hash, block: receipt.blockNumber }, 'step of the round mined');
     return receipt;
   }
 

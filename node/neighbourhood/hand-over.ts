@@ -196,7 +196,7 @@ class ReserveHandOver implements HandOver {
       try {
         await this.#comparePeer({ ...run, peer });
       } catch (err) {
-        if (!signal.aborted) log.debug({ err, peer: peer.id }, 'lists not compared');
+        if (!signal.aborted) log.debug({ err, peer: peer.id }, 'chunk lists could not be compared');
       }
     });
     await Promise.all(compared);

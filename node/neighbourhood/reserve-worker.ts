@@ -224,7 +224,7 @@ class Worker implements ReserveWorker {
     const radius = startRadius({ local, minimum, network: this.#networkRadius ?? 0 });
     if (radius !== local) {
       await reserve.setRadius(radius);
-      log.info({ radius }, 'storage radius is that of the network');
+      log.info({ radius }, 'storage radius set to that of the network');
     }
     this.#settling = false;
     onSettled();
@@ -288,7 +288,7 @@ class Worker implements ReserveWorker {
     log.info({ radius: radius + 1, chunks: reserve.size() }, 'storage radius has grown');
     this.#radiusWritten = reserve
       .setRadius(radius + 1)
-      .catch((err: unknown) => log.error({ err }, 'storage radius not written down'));
+      .catch((err: unknown) => log.error({ err }, 'storage radius could not be written'));
     this.#stuckPauseMs = STUCK_PAUSE_MIN_MS;
     this.#retry();
   }

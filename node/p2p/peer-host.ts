@@ -472,7 +472,7 @@ class PeerHost implements Host {
     const reason = `misbehaves: ${what}`;
     log.info({ peer: peer.id, address: peer.remoteAddress, what }, 'peer refused for a while: it misbehaves');
     this.blocklist(peer.id, MISCONDUCT_MS, reason).catch((err: unknown) => {
-      log.warn({ err, peer: peer.id }, 'peer not blocklisted');
+      log.warn({ err, peer: peer.id }, 'peer could not be blocklisted');
       this.#close(session, reason);
     });
   }

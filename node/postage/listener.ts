@@ -187,7 +187,7 @@ function poller(
       counted('failed');
       if (!checked && clock.monotonic() >= firstContactUntil) throw error;
       // Once per outage: the pause between two polls may be short.
-      if (!away) log.warn({ err: error }, 'postage events can not be read, trying again');
+      if (!away) log.warn({ err: error }, 'postage events cannot be read, trying again');
       away = true;
       return { kind: 'wait' };
     }

@@ -297,7 +297,7 @@ class ContractPostage implements PostageService {
       this.#caughtUp.reject(error);
       if (signal.aborted) return;
       this.#syncState = 'failed';
-      log.error({ err: error }, 'postage events can not be followed any more');
+      log.error({ err: error }, 'postage events cannot be followed any more');
       onFatal(error);
     }
   }
@@ -346,7 +346,7 @@ class ContractPostage implements PostageService {
     this.#metrics.eventDuration.inc(Number(tookNs));
     this.#metrics[COUNTER_OF[event.kind]].inc();
     if (outcome === 'ignored' && 'id' in event) {
-      this.#deps.log.debug({ batch: toHex(event.id) }, 'low balance batch');
+      this.#deps.log.debug({ batch: toHex(event.id) }, 'batch with too low a balance ignored');
     }
   }
 
@@ -368,7 +368,7 @@ class ContractPostage implements PostageService {
 
   /** The store reports the disk failure itself. */
   #noteUnwritten(err: unknown): void {
-    this.#deps.log.debug({ err }, 'what the chain says of batches is kept in memory alone');
+    this.#deps.log.debug({ err }, 'batch changes are kept in memory only');
   }
 
   #setSynced(): void {

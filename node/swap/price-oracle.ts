@@ -94,7 +94,8 @@ export function createPriceOracle(
         changesSeen = changes;
       } else log.warn({ contract }, 'the price oracle has no exchange rate');
     } catch (err) {
-      if (!stopped.signal.aborted) log.warn({ err, contract }, 'rates not read from the price oracle');
+      if (!stopped.signal.aborted)
+        log.warn({ err, contract }, 'rates could not be read from the price oracle');
     }
   }
 }

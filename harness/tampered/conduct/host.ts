@@ -102,7 +102,8 @@ class Role {
   begin(): void {
     const { deps, signal } = this.#stage;
     this.#behaviour.acts?.(this.#stage).catch((err: unknown) => {
-      if (!signal.aborted) deps.log.error({ err, behaviour: this.#name }, 'dishonest behaviour has ended');
+      if (!signal.aborted)
+        deps.log.error({ err, behaviour: this.#name }, 'dishonest behaviour ended with an error');
     });
   }
 }

@@ -148,7 +148,7 @@ async function finish(intake: Intake, { clock, log, giveUp }: ChunkStreamDeps): 
   try {
     await intake.done();
   } catch (error) {
-    log.warn({ err: error }, 'chunks of a stream are lost');
+    log.warn({ err: error }, 'chunks of an upload stream were not stored');
     await intake.cleanup();
   }
 }

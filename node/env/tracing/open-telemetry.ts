@@ -272,7 +272,7 @@ class BoundedQueue implements SpanProcessor {
     const now = this.#clock.monotonic();
     if (now - this.#complainedAt < LOG_PAUSE_MS) return;
     this.#complainedAt = now;
-    this.#log.warn({ endpoint: this.#endpoint, failure, lost: this.#lost }, 'spans are lost');
+    this.#log.warn({ endpoint: this.#endpoint, failure, lost: this.#lost }, 'trace spans dropped');
     this.#lost = 0;
   }
 

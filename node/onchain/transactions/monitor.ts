@@ -85,7 +85,9 @@ export class Monitor {
     if (waiter === undefined) {
       waiter = Promise.withResolvers<Receipt>();
       // All waiting callers may have gone by the time it settles.
-      waiter.promise.catch((error: unknown) => this.#deps.log.debug({ hash, err: error }, 'wait has ended'));
+      waiter.promise.catch((error: unknown) =>
+        this.#deps.log.debug({ hash, err: error }, 'transaction that was waited for was not mined'),
+      );
       this.#waiters.set(hash, waiter);
     }
     this.watch();
@@ -129,7 +131,7 @@ export class Monitor {
       if (signal.aborted) return false;
       const { log } = this.#deps;
       if (error instanceof ChainError) log.debug({ err: error }, 'transactions could not be checked');
-      else log.error({ err: error }, 'outcome of a transaction could not be kept');
+      else log.error({ err: error }, 'outcome of a transaction could not be written');
       return true;
     }
   }

@@ -233,7 +233,7 @@ async function settleRefusal(hash: string, error: unknown, context: Sending): Pr
   const { records, log, metrics } = context;
   const refusal = refusalOf(error);
   if (refusal === undefined) {
-    log.warn({ hash, err: error }, 'nobody answered to a transaction, it is sent again');
+    log.warn({ hash, err: error }, 'no answer to a transaction, sending it again');
     return;
   }
   // A broken answer is not a refusal: an endpoint that failed to answer may still have the transaction.

@@ -88,7 +88,7 @@ export class SettlementStore {
       refreshes.delete(forgotten);
       this.#state
         .remove(prefix + forgotten)
-        .catch((err: unknown) => this.#log.warn({ err }, 'settlement not removed'));
+        .catch((err: unknown) => this.#log.warn({ err }, 'settlement could not be removed'));
     }
     refreshes.set(peer, refresh);
   }
@@ -109,7 +109,9 @@ export class SettlementStore {
 
   #write(key: string, fields: readonly bigint[]): void {
     const value = new TextEncoder().encode(fields.join(';'));
-    this.#state.put(key, value).catch((err: unknown) => this.#log.warn({ err }, 'settlement not written'));
+    this.#state
+      .put(key, value)
+      .catch((err: unknown) => this.#log.warn({ err }, 'settlement could not be written'));
   }
 }
 

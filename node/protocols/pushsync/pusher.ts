@@ -219,7 +219,7 @@ class ChunkPusher implements Pusher {
         await this.#pass(signal);
       } catch (err) {
         if (signal.aborted) return;
-        this.#deps.log.warn({ err }, 'waiting chunks not read');
+        this.#deps.log.warn({ err }, 'waiting chunks could not be read');
         this.#retryIn(RETRY_PAUSE_MS);
       }
       if (!this.#news) await this.#newsOrStop();

@@ -377,7 +377,7 @@ class PushsyncProtocol implements Pushsync {
       this.#validate(chunk, stamp);
     } catch (error) {
       if (isBadStamp(error)) throw error;
-      this.#deps.log.debug({ err: error }, 'stamp of a chunk that is passed on not checked');
+      this.#deps.log.debug({ err: error }, 'stamp of a forwarded chunk could not be checked');
     }
   }
 

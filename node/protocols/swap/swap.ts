@@ -275,7 +275,9 @@ class Cheques implements SwapProtocol {
     const session = this.#session(peer);
     session.lock
       .run(() => this.#settleEarlier(peer, session, peer.closed))
-      .catch((err: unknown) => this.#deps.log.debug({ err, peer: peer.id }, 'cheque in doubt not shown'));
+      .catch((err: unknown) =>
+        this.#deps.log.debug({ err, peer: peer.id }, 'cheque in doubt could not be settled'),
+      );
   }
 
   pay(peer: Peer, amount: bigint): Promise<void> {

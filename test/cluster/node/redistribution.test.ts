@@ -119,7 +119,8 @@ async function toSample(players = net.nodes): Promise<void> {
         .filter(({ module }) => module === 'incentives');
       // A node killed between storing it and acknowledging it has it when it starts.
       const taken = messages.some(
-        ({ msg, round: of }) => (msg === 'sample taken' || msg === 'sample is there') && of === round - 1,
+        ({ msg, round: of }) =>
+          (msg === 'sample taken' || msg === 'sample of the round was taken before') && of === round - 1,
       );
       return taken ? undefined : JSON.stringify(messages.at(-1));
     });

@@ -144,7 +144,9 @@ test('a node that lost its store begins with the radius of the network, and gets
   });
   const lines = await node.logs({ lines: 10_000 });
   const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
-  expect(messages.filter((message) => message === 'storage radius is that of the network')).toHaveLength(1);
+  expect(messages.filter((message) => message === 'storage radius set to that of the network')).toHaveLength(
+    1,
+  );
   expect((await counters(node)).Reserve.Epoch).toBeGreaterThan(epoch);
 });
 

@@ -280,7 +280,7 @@ describe('a node started by hand', () => {
     let log = '';
     child.stdout?.on('data', (piece) => (log += String(piece)));
     await eventually('the node does not wait', async () =>
-      log.includes('postage events can not be read') ? undefined : `it has written: ${log}`,
+      log.includes('postage events cannot be read') ? undefined : `it has written: ${log}`,
     );
     child.kill('SIGTERM');
     expect(await ended).toMatchObject({ code: 0, stderr: '' });

@@ -305,7 +305,7 @@ test('a missing receiver changes nothing but a line in the log', async () => {
   await net.synced(reference);
   expect(sameBytes(await net.node(1).bytes.download(reference), data)).toBe(true);
   const complaints = async () =>
-    (await net.node(0).logs({ lines: 1000 })).filter((line) => line.includes('spans are lost'));
+    (await net.node(0).logs({ lines: 1000 })).filter((line) => line.includes('trace spans dropped'));
   await eventually('nothing is said of it', async () =>
     (await complaints()).length > 0 ? undefined : 'no such line',
   );

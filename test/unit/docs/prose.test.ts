@@ -30,3 +30,13 @@ test('extracts error messages from a source, with values as an ellipsis', () => 
     { where: 'a.ts:2', text: 'Try this one.', ext: '.txt' },
   ]);
 });
+
+test('extracts what is logged from a source, and nothing from other calls', () => {
+  const source =
+    "this.#deps.log.warn({ err, of: 'two words' }, 'it cannot be read');\nlog.info('all is ready');\nreport.info('not a log');";
+  expect(textsOf('a.ts', source).map(({ text }) => text)).toEqual([
+    'two words',
+    'it cannot be read',
+    'all is ready',
+  ]);
+});

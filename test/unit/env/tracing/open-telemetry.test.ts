@@ -226,7 +226,7 @@ describe('an unavailable receiver', () => {
     await spanAndSend();
     await spanAndSend();
     expect(logged.map((line) => JSON.parse(line) as object)).toMatchObject([
-      { msg: 'spans are lost', endpoint: OPTIONS.endpoint, failure: 'connect ECONNREFUSED', lost: 1 },
+      { msg: 'trace spans dropped', endpoint: OPTIONS.endpoint, failure: 'connect ECONNREFUSED', lost: 1 },
     ]);
     await clock.advance(60_000);
     await spanAndSend();

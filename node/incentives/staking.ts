@@ -7,7 +7,7 @@ import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { hexBytes } from '../onchain/codec/hex.ts';
-import { encodeApprove, toAddress, tokenBalance } from '../onchain/contracts.ts';
+import { APPROVAL_GAS_MIN, encodeApprove, toAddress, tokenBalance } from '../onchain/contracts.ts';
 import {
   encodeManageStake,
   MIGRATE_STAKE,
@@ -17,7 +17,7 @@ import {
   WITHDRAW_STAKE,
   withdrawableStake,
 } from '../onchain/incentive-contracts.ts';
-import type { Chain, Transactions } from '../onchain/ports.ts';
+import type { Chain, TransactionRequest, Transactions } from '../onchain/ports.ts';
 import { settleEarlier } from '../onchain/transactions/patience.ts';
 import { type GasWish, IncentivesError, type Staking } from './ports.ts';
 
@@ -60,7 +60,7 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
   const read = (signal: AbortSignal) => stakeOf(chain, registry, signer.address, signal);
   const settled = (signal: AbortSignal) => settleEarlier({ contract: registry, token }, deps, signal);
   const send = async (
-    call: { to: string; data: string; description: string },
+    call: Pick<TransactionRequest, 'to' | 'data' | 'description' | 'minimumGasLimit'>,
     gas: GasWish,
     signal: AbortSignal,
   ) => (await deps.transactions.execute({ ...call, ...gas }, signal)).transactionHash;
@@ -82,7 +82,7 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
       }
       const data = encodeApprove(hexBytes(registry, 'contract'), amount);
       const description = 'Approve tokens for stake deposit operations';
-      await send({ to: token, data, description }, gas, signal);
+      await send({ to: token, data, description, minimumGasLimit: APPROVAL_GAS_MIN }, gas, signal);
       return manage(amount, gas, signal);
     },
     async withdraw(gas, signal) {

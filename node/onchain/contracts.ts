@@ -63,6 +63,12 @@ export async function tokenBalance(
   return readWords(result, 'balanceOf').uint(0);
 }
 
+/**
+ * Least gas limit of an approval: it costs 17,100 more than estimated when the allowance that was there has been used up
+ * by the time that it is mined, for example by a purchase that a reorganisation has undone.
+ */
+export const APPROVAL_GAS_MIN = 100_000n;
+
 /** @param spender 20 bytes */
 export function encodeApprove(spender: Uint8Array, amount: bigint): string {
   return encodeCall(selector.approve, spender, amount);

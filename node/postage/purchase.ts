@@ -10,6 +10,7 @@ import type { Clock } from '../env/clock.ts';
 import { Lock } from '../env/turns/lock.ts';
 import { hexBytes } from '../onchain/codec/hex.ts';
 import {
+  APPROVAL_GAS_MIN,
   batchIdOf,
   batchOnChain,
   decodePostageEvent,
@@ -205,11 +206,12 @@ async function expireOld(context: Context): Promise<void> {
 async function allow(total: bigint, context: Context): Promise<void> {
   const { token, contract } = context;
   const data = encodeApprove(hexBytes(contract, 'contract'), total);
-  await execute({ to: token, data, description: 'Approve tokens for postage operations' }, context);
+  const description = 'Approve tokens for postage operations';
+  await execute({ to: token, data, description, minimumGasLimit: APPROVAL_GAS_MIN }, context);
 }
 
 function execute(
-  call: Pick<TransactionRequest, 'to' | 'data' | 'description' | 'beforeSend'>,
+  call: Pick<TransactionRequest, 'to' | 'data' | 'description' | 'beforeSend' | 'minimumGasLimit'>,
   { transactions, gas, signal }: Context,
 ): Promise<Receipt> {
   return transactions.execute({ ...call, ...gas }, signal);

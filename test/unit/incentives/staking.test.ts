@@ -138,7 +138,7 @@ describe('a deposit', () => {
     const gas = { gasPrice: 5n, gasLimit: 6n };
     expect(await staking.deposit(TEN_TOKENS, gas, signal)).toBe(hashOf(2));
     expect(registry.sent).toEqual([
-      { description: 'Approve tokens for stake deposit operations', ...gas },
+      { description: 'Approve tokens for stake deposit operations', minimumGasLimit: 100_000n, ...gas },
       { description: 'Deposit Stake', ...gas },
     ]);
     expect(await staking.staked(signal)).toBe(TEN_TOKENS);

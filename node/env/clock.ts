@@ -1,3 +1,5 @@
+import { TIMER_MAX_MS } from '../units.ts';
+
 /**
  * Time as the node sees it. Everything under `node/` receives a `Clock`; only `env/` reads the machine's.
  * The simulation runs the same code on a virtual clock.
@@ -38,9 +40,6 @@ export class TimeoutError extends Error {
     this.afterMs = afterMs;
   }
 }
-
-/** A timer of the runtime that is set to longer than this fires at once. Milliseconds, 24 days. */
-export const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** The machine's clock. Its timers hold 24 days: whoever waits for longer is woken then. */
 export function systemClock(): Clock {

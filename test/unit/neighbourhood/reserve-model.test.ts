@@ -18,6 +18,8 @@ import { addressIn, BACKENDS, type Bench, OVERLAY, stamp } from '../store/stores
 
 const WAKE_UP_MS = 900_000;
 const BATCHES = [1, 2, 3];
+/** Of a batch that nothing in the reserve is stamped with. */
+const UPLOAD_STAMP = stamp({ batch: 9 });
 /** More than any sequence needs until nothing moves. */
 const TURNS_MAX = 2000;
 
@@ -83,6 +85,8 @@ class Model {
   readonly uploads = new Map<string, Chunk>();
   /** Address → bytes that were written last while anybody held them. */
   readonly bytes = new Map<string, string>();
+  /** Address → stamp that its bytes came under. */
+  readonly #under = new Map<string, Stamp>();
   radius: number;
   capacity: number;
   minimumRadius: number;
@@ -120,7 +124,7 @@ class Model {
     const bin = proximityOrder(OVERLAY, chunk.address);
     const id = ++this.lastIds[bin]!;
     this.entries = [...this.entries.filter((entry) => entry !== old), { chunk, stamp, bin, id }];
-    if (!held || chunk.kind === 'soc') this.bytes.set(toHex(chunk.address), toHex(chunk.data));
+    if (!held || (chunk.kind === 'soc' && !this.#isOutdated(chunk, stamp))) this.#write(chunk, stamp);
     this.#keep(this.entries);
     return true;
   }
@@ -129,7 +133,22 @@ class Model {
     const key = toHex(chunk.address);
     if (this.uploads.has(key)) return;
     this.uploads.set(key, chunk);
-    if (!this.bytes.has(key) || chunk.kind === 'soc') this.bytes.set(key, toHex(chunk.data));
+    if (!this.bytes.has(key) || chunk.kind === 'soc') this.#write(chunk, UPLOAD_STAMP);
+  }
+
+  #write(chunk: Chunk, under: Stamp): void {
+    this.bytes.set(toHex(chunk.address), toHex(chunk.data));
+    this.#under.set(toHex(chunk.address), under);
+  }
+
+  /** Whether the bytes that are held came under a newer stamp of the same batch. */
+  #isOutdated(chunk: Chunk, stamp: Stamp): boolean {
+    const under = this.#under.get(toHex(chunk.address));
+    return (
+      under !== undefined &&
+      toHex(under.batchId) === toHex(stamp.batchId) &&
+      Buffer.compare(under.timestamp, stamp.timestamp) > 0
+    );
   }
 
   sweep(): void {
@@ -291,7 +310,7 @@ class Pair {
     const { store } = this.#bench;
     const { uid } = await store.tags.create();
     const session = store.uploads.openSession(uid);
-    await session.put(chunk, stamp({ batch: 9 }));
+    await session.put(chunk, UPLOAD_STAMP);
     await session.done();
   }
 

@@ -1,9 +1,12 @@
 /**
- * Produces blocks at the wall clock's multiples of the block time, so that heights and timestamps keep
- * their relation for hours. A block that could not be mined in time is left out, never made up for.
+ * Produces a block whenever the block time has passed on the wall clock since it was set, so that heights and
+ * timestamps keep their relation for hours. A block that could not be mined in time is left out, never made up
+ * for.
  */
 
-/** After the multiple: block timestamps are whole seconds, and a timer may fire a little early. */
+/** Block timestamps are whole seconds: block times are counted from the beginning of one. */
+const SECOND_MS = 1000;
+/** After the second: a timer may fire a little early. */
 const PHASE_MS = 10;
 
 export interface TickerDeps {
@@ -15,6 +18,8 @@ export interface TickerDeps {
 export class Ticker {
   readonly #deps: TickerDeps;
   #blockTimeMs = 0;
+  /** Wall time from which block times are counted: a chain with long ones gets no block right after its start. */
+  #originMs = 0;
   #paused = false;
   #stopped = false;
   #timer: NodeJS.Timeout | undefined;
@@ -40,6 +45,7 @@ export class Ticker {
   /** @param blockTimeMs 0: blocks on demand only */
   setBlockTime(blockTimeMs: number): void {
     this.#blockTimeMs = blockTimeMs;
+    this.#originMs = Math.floor((Date.now() - PHASE_MS) / SECOND_MS) * SECOND_MS;
     this.#schedule();
   }
 
@@ -68,11 +74,11 @@ export class Ticker {
   #schedule(): void {
     clearTimeout(this.#timer);
     if (!this.running) return;
-    const now = Date.now() - PHASE_MS;
-    const next = (Math.floor(now / this.#blockTimeMs) + 1) * this.#blockTimeMs;
+    const passed = Date.now() - PHASE_MS - this.#originMs;
+    const next = (Math.floor(passed / this.#blockTimeMs) + 1) * this.#blockTimeMs;
     this.#timer = setTimeout(() => {
       this.#mining = this.#tick();
-    }, next - now);
+    }, next - passed);
   }
 
   async #tick(): Promise<void> {

@@ -17,11 +17,21 @@ function setUp(mineBlock: () => Promise<void> = async () => {}) {
   return { ticker, blocks, errors };
 }
 
-test('blocks come just after the multiples of the block time', async () => {
+test('blocks come just after whole seconds, a block time apart', async () => {
   const { ticker, blocks } = setUp();
   ticker.setBlockTime(1_000);
   await vi.advanceTimersByTimeAsync(3_000);
   expect(blocks).toEqual([1_010, 2_010, 3_010]);
+});
+
+test('a chain gets its first block a block time after its start, at whatever time of day', async () => {
+  vi.setSystemTime(1_700_000_999_400);
+  const { ticker, blocks } = setUp();
+  ticker.setBlockTime(1_000_000);
+  await vi.advanceTimersByTimeAsync(999_000);
+  expect(blocks).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1_001_000);
+  expect(blocks).toEqual([99_010, 99_010]);
 });
 
 test('a block time of zero mines nothing until another one is set', async () => {

@@ -42,8 +42,10 @@ import type { Sampler } from './sampler.ts';
 const KEY_SIZE = 32;
 /** Minimum gas of a transaction of the game: others' actions in the same block change its cost. */
 const GAS_LIMIT_MIN = 500_000n;
-/** Polls that a node without a stake skips: it only shows which phase the others are in. */
+/** Polls after which a height is too old for a node without a stake: it only shows which phase the others are in. */
 const IDLE_PAUSES = 10;
+/** Polls after which such a node no longer waits for another part to poll. */
+const WAIT_PAUSES = 2 * IDLE_PAUSES;
 /** Time limit of a poll: a slower one would be outdated. */
 const POLL_TIMEOUT_MS = 60_000;
 const STEPS: readonly Step[] = ['commit', 'reveal', 'claim'];
@@ -64,7 +66,7 @@ export interface GameOptions {
 export interface GameDeps {
   readonly chain: Pick<SendingChain, 'blockNumber' | 'call' | 'nativeBalance' | 'baseFee' | 'suggestedTip'>;
   /** What other parts have recently seen of the chain. */
-  readonly head?: Pick<Head, 'height'> | undefined;
+  readonly head: Pick<Head, 'height' | 'polled'>;
   readonly transactions: Pick<Transactions, 'send' | 'wait' | 'find'>;
   readonly signer: Pick<Signer, 'address'>;
   readonly staking: Pick<Staking, 'isFrozen' | 'staked'>;
@@ -187,17 +189,23 @@ class ContractPlayer implements Player {
         this.#metrics.backendErrors.inc();
         log.warn({ err }, 'head of the chain could not be checked');
       }
-      const pauses = this.#staked ? 1 : IDLE_PAUSES;
-      await clock.sleep(this.#options.pollMs * pauses, signal).catch((error: unknown) => {
+      await this.#pause(signal).catch((error: unknown) => {
         if (!signal.aborted) throw error;
       });
     }
   }
 
+  /** Without a stake, until another part polls the head, so that the node is not woken twice for each block. */
+  #pause(signal: AbortSignal): Promise<void> {
+    const { clock, head } = this.#deps;
+    const { pollMs } = this.#options;
+    return this.#staked ? clock.sleep(pollMs, signal) : head.polled(WAIT_PAUSES * pollMs, signal);
+  }
+
   /** Only a player must know the exact block. */
   async #height(signal: AbortSignal): Promise<number> {
     const { chain, head } = this.#deps;
-    const known = this.#staked ? undefined : head?.height(this.#options.pollMs * IDLE_PAUSES);
+    const known = this.#staked ? undefined : head.height(this.#options.pollMs * IDLE_PAUSES);
     if (known !== undefined) return known;
     this.#metrics.backendCalls.inc();
     return await chain.blockNumber(signal);

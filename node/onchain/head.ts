@@ -14,6 +14,7 @@ export class Head {
   #last: { readonly header: BlockHeader; readonly at: number } | undefined;
   #changes = 0;
   #nextChange = Promise.withResolvers<void>();
+  #nextPoll = Promise.withResolvers<void>();
 
   constructor(clock: Pick<Clock, 'monotonic' | 'deadline'>) {
     this.#clock = clock;
@@ -23,6 +24,8 @@ export class Head {
   seen(header: BlockHeader): void {
     const before = this.#last?.header;
     this.#last = { header, at: this.#clock.monotonic() };
+    this.#nextPoll.resolve();
+    this.#nextPoll = Promise.withResolvers();
     if (header.hash === before?.hash || (before !== undefined && isEmptyAfter(header, before))) return;
     this.#changes++;
     this.#nextChange.resolve();
@@ -31,7 +34,7 @@ export class Head {
 
   /** Undefined when the last poll is older than `ageMs`. */
   height(ageMs: number): number | undefined {
-    return this.#within(ageMs)?.header.number;
+    return this.#recent(ageMs)?.header.number;
   }
 
   /**
@@ -39,7 +42,7 @@ export class Head {
    * `ageMs`.
    */
   changes(ageMs: number): number | undefined {
-    return this.#within(ageMs) === undefined ? undefined : this.#changes;
+    return this.#recent(ageMs) === undefined ? undefined : this.#changes;
   }
 
   /**
@@ -48,15 +51,22 @@ export class Head {
    */
   async changed(since: number | undefined, ageMs: number, signal: AbortSignal): Promise<void> {
     const isSame = () => since !== undefined && this.changes(ageMs) === since;
-    while (isSame()) {
-      using recheck = this.#clock.deadline(RECHECK_AGES * ageMs, signal);
-      await abortable(this.#nextChange.promise, recheck.signal).catch((error: unknown) => {
-        if (!(error instanceof TimeoutError)) throw error;
-      });
-    }
+    while (isSame()) await this.#within(this.#nextChange.promise, RECHECK_AGES * ageMs, signal);
   }
 
-  #within(ageMs: number) {
+  /** Waits for the next poll, at most `ms`; again without waking an idle node. @throws the signal's reason */
+  polled(ms: number, signal: AbortSignal): Promise<void> {
+    return this.#within(this.#nextPoll.promise, ms, signal);
+  }
+
+  async #within(event: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
+    using deadline = this.#clock.deadline(ms, signal);
+    await abortable(event, deadline.signal).catch((error: unknown) => {
+      if (!(error instanceof TimeoutError)) throw error;
+    });
+  }
+
+  #recent(ageMs: number) {
     const last = this.#last;
     return last !== undefined && this.#clock.monotonic() - last.at <= ageMs ? last : undefined;
   }

@@ -82,3 +82,23 @@ test('waiting for a change ends with the reason of its signal', async () => {
   await expect(waiting).rejects.toThrow('the node stops');
   expect(clock.running).toBe(0);
 });
+
+test('the next poll ends a wait for it, whatever it has seen, and so does time without one', async () => {
+  const { clock, head } = watched();
+  const { signal } = new AbortController();
+  let woken = 0;
+  const wait = () => head.polled(2000, signal).then(() => woken++);
+  let waiting = wait();
+  await clock.advance(1999);
+  expect(woken).toBe(0);
+  head.seen(block(7, 0));
+  await waiting;
+  waiting = wait();
+  head.seen(block(7, 0));
+  await waiting;
+  waiting = wait();
+  await clock.advance(2000);
+  await waiting;
+  expect(woken).toBe(3);
+  expect(clock.running).toBe(0);
+});

@@ -9,7 +9,7 @@ import type { Clock } from './clock.ts';
 
 /** How long a process must have been idle; a full collection takes a tenth of a second. */
 const REST_MS = 5000;
-/** Time between two checks: a process that becomes idle is trimmed at most this long after `REST_MS`. */
+/** Time between two checks while the process works: it is trimmed at most this long after it has rested. */
 const CHECK_MS = REST_MS / 2;
 /** Share of a processor below which it counts as idle: a node without traffic needs three hundredths. */
 const REST_SHARE = 0.1;
@@ -82,14 +82,16 @@ export function keepHeapSmall({
   }
 
   function check(): void {
-    if (isAtRest() && clock.monotonic() >= collectAtMs && youngBytes() > YOUNG_BYTES_MIN) {
+    const atRest = isAtRest();
+    if (atRest && clock.monotonic() >= collectAtMs && youngBytes() > YOUNG_BYTES_MIN) {
       const costMs = costOf(collect);
       collectAtMs = clock.monotonic() + costMs / COLLECTIONS_SHARE_MAX;
       // The collection itself does not count as work of the node.
       samples = [];
     }
     samples = [...samples, sample()].slice(-REST_MS / CHECK_MS);
-    timer = clock.timer(CHECK_MS, check);
+    // Each check wakes an idle process.
+    timer = clock.timer(atRest ? REST_MS : CHECK_MS, check);
   }
 
   function isAtRest(): boolean {

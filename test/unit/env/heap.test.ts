@@ -7,10 +7,13 @@ const MIB = 1024 * 1024;
 
 function bench({ costMs = 80, grownAgain = MIB } = {}) {
   const clock = new ManualClock();
-  const state = { processorMs: 0, young: 16 * MIB, collections: 0, bounds: 0 };
+  const state = { processorMs: 0, young: 16 * MIB, collections: 0, bounds: 0, queries: 0 };
   const trimming = keepHeapSmall({
     clock,
-    processorMs: () => state.processorMs,
+    processorMs() {
+      state.queries++;
+      return state.processorMs;
+    },
     youngBytes: () => state.young,
     collect() {
       state.collections++;
@@ -80,6 +83,21 @@ describe('a process', () => {
     expect(state.collections).toBe(1);
     await clock.advance(1);
     expect(state.collections).toBe(2);
+  });
+
+  test('is checked half as often while it is idle', async () => {
+    const { clock, state } = bench();
+    const queriesIn = async (seconds: number) => {
+      const before = state.queries;
+      await clock.advance(seconds * 1000);
+      return state.queries - before;
+    };
+    await clock.advance(30_000);
+    const idle = await queriesIn(30);
+    state.processorMs += 100_000;
+    await clock.advance(5000);
+    state.processorMs += 100_000;
+    expect([idle, await queriesIn(5)]).toEqual([12, 4]);
   });
 
   test('stops once it is disposed', async () => {

@@ -17,6 +17,7 @@
  *          &id=ID              next to other faults; without it, replaces the client's last one without an id
  */
 import { createServer, type ServerResponse } from 'node:http';
+import { TIMER_MAX_MS } from '../node/units.ts';
 import { pausableContract } from './deployment/administration.ts';
 import { LocalChainError } from './errors.ts';
 import type { Gate, RpcFault } from './gate.ts';
@@ -155,7 +156,11 @@ function fault(query: URLSearchParams): RpcFault | undefined {
   const kind = query.get('kind') ?? '';
   if (kind === 'none') return undefined;
   if (kind === 'down') return { kind };
-  if (kind === 'slow') return { kind, ms: wholeNumber(query, 'ms') };
+  if (kind === 'slow') {
+    const ms = wholeNumber(query, 'ms');
+    if (ms > TIMER_MAX_MS) throw invalid('ms', String(ms), `a whole number from 0 to ${TIMER_MAX_MS}`);
+    return { kind, ms };
+  }
   if (kind === 'frozen') return { kind };
   if (kind === 'lag') return { kind, blocks: wholeNumber(query, 'blocks') };
   if (kind === 'wrong') {

@@ -6,6 +6,7 @@
 
 import { Lock } from '../node/env/turns/lock.ts';
 import { quantity } from '../node/onchain/codec/hex.ts';
+import { TIMER_MAX_MS } from '../node/units.ts';
 import { type Anvil, anvilVersion, startAnvil } from './anvil.ts';
 import { DEPLOYER_KEY } from './deployer-key.ts';
 import {
@@ -202,8 +203,11 @@ function checkOptions({ minimumValidityBlocks, blockTimeMs }: Settings): void {
 }
 
 function checkBlockTime(ms: number): void {
-  if (!Number.isSafeInteger(ms) || ms < 0) {
-    throw new LocalChainError('OPTIONS_INVALID', `block time is ${ms}, must be whole milliseconds`);
+  if (!Number.isSafeInteger(ms) || ms < 0 || ms > TIMER_MAX_MS) {
+    throw new LocalChainError(
+      'OPTIONS_INVALID',
+      `block time is ${ms}, must be whole milliseconds, at most ${TIMER_MAX_MS}`,
+    );
   }
 }
 

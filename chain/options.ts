@@ -1,5 +1,6 @@
 /** The options document of `main.ts`: the chain's options as JSON, and where its control endpoint listens. */
 import { z } from 'zod';
+import { TIMER_MAX_MS } from '../node/units.ts';
 import { STORAGE_PRICE_MAX } from './deployment/administration.ts';
 import { LocalChainError } from './errors.ts';
 import { LOCAL_CHAIN_DEFAULTS, type LocalChainOptions } from './local-chain.ts';
@@ -40,7 +41,7 @@ const schema = z.strictObject({
   gate: flag.default(false),
   chainId: integer(1, Number.MAX_SAFE_INTEGER).default(D.chainId),
   networkId: amount,
-  blockTimeMs: integer(0, 2 ** 31 - 1).default(D.blockTimeMs),
+  blockTimeMs: integer(0, TIMER_MAX_MS).default(D.blockTimeMs),
   minimumValidityBlocks: integer(2, Number.MAX_SAFE_INTEGER).default(D.minimumValidityBlocks),
   storagePrice: integer(D.storagePrice, STORAGE_PRICE_MAX).default(D.storagePrice),
   stateFolder: text.optional(),

@@ -1,6 +1,6 @@
 /**
- * Produces a block whenever the block time has passed on the wall clock since it was set, so that heights and
- * timestamps keep their relation for hours. A block that could not be mined in time is left out, never made up
+ * Produces a block whenever the block time has passed on the wall clock since the chain got its first one, so that
+ * heights and timestamps keep their relation for hours. A block that could not be mined in time is left out, never made up
  * for.
  */
 
@@ -44,8 +44,9 @@ export class Ticker {
 
   /** @param blockTimeMs 0: blocks on demand only */
   setBlockTime(blockTimeMs: number): void {
+    // A changed block time keeps it: blocks would be put off by each change.
+    if (this.#blockTimeMs === 0) this.#originMs = Math.floor((Date.now() - PHASE_MS) / SECOND_MS) * SECOND_MS;
     this.#blockTimeMs = blockTimeMs;
-    this.#originMs = Math.floor((Date.now() - PHASE_MS) / SECOND_MS) * SECOND_MS;
     this.#schedule();
   }
 

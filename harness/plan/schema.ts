@@ -1,7 +1,8 @@
 /** The shape of a cluster's definition: its keys, their defaults, and messages saying what was expected. */
 import { z } from 'zod';
 import { OPTIONS } from '../../node/options.ts';
-import { durationMs, sizeBytes, waitMs } from '../base/fields.ts';
+import { DURATION_EXPECTED } from '../../node/units.ts';
+import { durationMs, sizeBytes } from '../base/fields.ts';
 import { DIALECT_NAMES } from '../client/dialect.ts';
 import { FLAVOUR_NAMES, NODE_MODES } from '../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../flavours/profiles.ts';
@@ -33,6 +34,8 @@ const STORAGE_PRICE_MAX = 2 ** 22 - 1;
 /** Ports of each node in a fixed range: leaves room for the chain's, and gives readable numbers. */
 const PORT_STRIDE = 10;
 const UINT32_MAX = 4_294_967_295;
+/** Nodes of ours accept no longer one. */
+const BLOCK_TIME_MAX_MS = 3_600_000;
 /** Smallest depth a batch may have: one more than its 16 bucket bits. */
 const BATCH_DEPTH_MIN = 17;
 const BATCH_DEPTH_MAX = 40;
@@ -122,7 +125,9 @@ const nodes = z
 
 const chain = z.strictObject(
   {
-    blockTime: waitMs.default(1000),
+    blockTime: durationMs
+      .refine((ms) => ms <= BLOCK_TIME_MAX_MS, { error: `${DURATION_EXPECTED}, at most 1h` })
+      .default(1000),
     chainId: whole(1, UINT32_MAX)
       .refine((id) => !PUBLIC_CHAIN_IDS.includes(id), {
         error: `an id that no public chain has (not ${PUBLIC_CHAIN_IDS.join(', ')})`,

@@ -11,7 +11,7 @@ import { JSON_CONTENT_TYPE } from './values/json.ts';
 const HEADERS_TIMEOUT_MS = 3000;
 /** Idle time after which a kept connection is closed. */
 const KEEP_ALIVE_MS = 30_000;
-/** How often Node.js looks for connections past the limits above. Each look wakes an idle node. */
+/** How often Node.js looks for requests past the first limit. Each look wakes an idle node. */
 const CONNECTIONS_CHECK_MS = 5000;
 /** Uploads may take any time. */
 const NO_REQUEST_TIMEOUT = 0;

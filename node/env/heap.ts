@@ -9,7 +9,7 @@ import type { Clock } from './clock.ts';
 
 /** How long a process must have been idle; a full collection takes a tenth of a second. */
 const REST_MS = 5000;
-/** Time between two checks while the process works: it is trimmed at most this long after it has rested. */
+/** Time between two checks while the process works; while it rests, `REST_MS`. */
 const CHECK_MS = REST_MS / 2;
 /** Share of a processor below which it counts as idle: a node without traffic needs three hundredths. */
 const REST_SHARE = 0.1;
@@ -89,7 +89,7 @@ export function keepHeapSmall({
       // The collection itself does not count as work of the node.
       samples = [];
     }
-    samples = [...samples, sample()].slice(-REST_MS / CHECK_MS);
+    samples = [...samples, sample()].slice(atRest ? -1 : -REST_MS / CHECK_MS);
     // Each check wakes an idle process.
     timer = clock.timer(atRest ? REST_MS : CHECK_MS, check);
   }
@@ -99,7 +99,7 @@ export function keepHeapSmall({
     if (first === undefined) return false;
     const now = sample();
     const ms = now.atMs - first.atMs;
-    return ms >= REST_MS && now.processorMs - first.processorMs < REST_SHARE * ms;
+    return Math.round(ms) >= REST_MS && now.processorMs - first.processorMs < REST_SHARE * ms;
   }
 
   function costOf(work: () => void): number {

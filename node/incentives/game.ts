@@ -181,25 +181,31 @@ class ContractPlayer implements Player {
     const { clock, log } = this.#deps;
     const { signal } = this.#stopped;
     while (!signal.aborted) {
+      let failed = false;
       try {
         using deadline = clock.deadline(POLL_TIMEOUT_MS, signal);
         await this.#poll(await this.#height(deadline.signal), deadline.signal);
       } catch (err) {
         if (signal.aborted) break;
+        failed = true;
         this.#metrics.backendErrors.inc();
         log.warn({ err }, 'head of the chain could not be checked');
       }
-      await this.#pause(signal).catch((error: unknown) => {
+      await this.#pause(failed, signal).catch((error: unknown) => {
         if (!signal.aborted) throw error;
       });
     }
   }
 
-  /** Without a stake, until another part polls the head, so that the node is not woken twice for each block. */
-  #pause(signal: AbortSignal): Promise<void> {
+  /**
+   * Without a stake, until another part polls the head, so that the node is not woken twice for each block. Not after
+   * a failure: another part may poll often.
+   */
+  #pause(failed: boolean, signal: AbortSignal): Promise<void> {
     const { clock, head } = this.#deps;
     const { pollMs } = this.#options;
-    return this.#staked ? clock.sleep(pollMs, signal) : head.polled(WAIT_PAUSES * pollMs, signal);
+    if (this.#staked) return clock.sleep(pollMs, signal);
+    return failed ? clock.sleep(IDLE_PAUSES * pollMs, signal) : head.polled(WAIT_PAUSES * pollMs, signal);
   }
 
   /** Only a player must know the exact block. */

@@ -54,7 +54,7 @@ export class Head {
     while (isSame()) await this.#within(this.#nextChange.promise, RECHECK_AGES * ageMs, signal);
   }
 
-  /** Waits for the next poll, at most `ms`; again without waking an idle node. @throws the signal's reason */
+  /** Waits for the next poll, at most `ms`. Needs no timer that wakes an idle node. @throws the signal's reason */
   polled(ms: number, signal: AbortSignal): Promise<void> {
     return this.#within(this.#nextPoll.promise, ms, signal);
   }

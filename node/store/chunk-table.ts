@@ -152,9 +152,9 @@ export class ChunkTable implements Damage {
   }
 
   /**
-   * As `retainLatest`, but under stamps of one batch the bytes of the newest stay: neighbours deliver both
-   * versions of a replaced chunk, in any order. Stamps of different batches say nothing about each other, because
-   * anyone can stamp an old version again.
+   * As `retainLatest`, but under stamps of one batch the bytes of the newest stay, if they are intact: neighbours
+   * deliver both versions of a replaced chunk, in any order. Stamps of different batches say nothing about each
+   * other, because anyone can stamp an old version again.
    */
   retainNewest(tx: Transaction, chunk: Chunk, held: Held): void {
     if (chunk.kind === 'soc' && this.#isOutdated(tx, chunk.address, held)) this.retain(tx, chunk);
@@ -164,12 +164,12 @@ export class ChunkTable implements Damage {
   #isOutdated(tx: Transaction, address: Uint8Array, { stamp: { batchId, timestamp } }: Held): boolean {
     const record = this.#record(tx, address);
     if (record === undefined) return false;
-    const start = this.#backend.slots.read(record.slot, HELD_RANGE);
-    const stamp = start && decodeHeld(start)?.stamp;
+    const stamp = this.#heldIn(record.slot)?.stamp;
     return (
       stamp !== undefined &&
       equalBytes(stamp.batchId, batchId) &&
-      Buffer.compare(stamp.timestamp, timestamp) > 0
+      Buffer.compare(stamp.timestamp, timestamp) > 0 &&
+      this.#isIntact(tx, address, record)
     );
   }
 
@@ -215,16 +215,26 @@ export class ChunkTable implements Damage {
     const { address, data, kind, identity } = chunk;
     const record = this.#record(tx, address);
     if (record === undefined) return undefined;
-    const isMarked = this.#isMarked(tx, address);
-    if (!isMarked && this.#read(address, record) !== undefined) return record;
-    // In the same place: its content is useless, and an unreadable sector is replaced by a write.
-    this.#backend.slots.write(record.slot, encodeSlot(chunk, undefined));
+    if (this.#isIntact(tx, address, record)) return record;
+    // In the same place: its content is useless, and an unreadable sector is replaced by a write. The stamp has its
+    // own checksum and has mostly survived.
+    this.#backend.slots.write(record.slot, encodeSlot(chunk, this.#heldIn(record.slot)));
     const restored = { ...record, length: data.length, kind, identity };
     this.#put(tx, address, restored);
     this.#unmark(tx, address);
     this.#log.info({ chunk: toHex(address) }, 'damaged chunk repaired');
     for (const listener of this.#healListeners) listener(address);
     return restored;
+  }
+
+  #isIntact(tx: Transaction, address: Uint8Array, record: ChunkRecord): boolean {
+    return !this.#isMarked(tx, address) && this.#read(address, record) !== undefined;
+  }
+
+  /** Undefined when nobody has brought the chunk with a stamp, or when that is damaged. */
+  #heldIn(slot: number): Held | undefined {
+    const start = this.#backend.slots.read(slot, HELD_RANGE);
+    return start && decodeHeld(start);
   }
 
   /** Undefined when the bytes are not those of the chunk. */

@@ -1,5 +1,6 @@
 /** A connection from one node to another, through the proxy. */
 import { Socket } from 'node:net';
+import { TIMER_MAX_MS } from '../../../node/units.ts';
 import { Line } from '../line.ts';
 import { type ActiveRule, changed, Direction, isFree, type Rules } from '../rules.ts';
 import { lookup } from './addresses.ts';
@@ -137,7 +138,7 @@ export class Connection {
     if (isFree(this.#up.direction) && isFree(this.#down.direction)) connect();
     else {
       const roundTripMs = this.#up.direction.shape.delayMs + this.#down.direction.shape.delayMs;
-      this.#wait = setTimeout(connect, roundTripMs);
+      this.#wait = setTimeout(connect, Math.min(roundTripMs, TIMER_MAX_MS));
     }
   }
 

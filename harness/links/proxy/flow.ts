@@ -4,6 +4,7 @@
  * network.
  */
 import type { Socket } from 'node:net';
+import { TIMER_MAX_MS } from '../../../node/units.ts';
 import type { Shape } from '../conditions.ts';
 import { type Line, pieceBytes } from '../line.ts';
 import { type Direction, isFree } from '../rules.ts';
@@ -175,7 +176,7 @@ export class Flow {
         if (piece.due > now + EARLY_MS) {
           now = performance.now();
           if (piece.due > now + EARLY_MS) {
-            this.#timer = setTimeout(() => this.#release(), piece.due - now);
+            this.#timer = setTimeout(() => this.#release(), Math.min(piece.due - now, TIMER_MAX_MS));
             break;
           }
         }

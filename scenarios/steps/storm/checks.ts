@@ -24,10 +24,16 @@ const POLL_MS = 500;
 const READS_AT_ONCE = 4;
 const LINES_SHOWN = 50;
 
-/** A condition broken in part by each line of `found`. */
-export function expectNone(context: StormContext, name: string, found: readonly string[], of: string): void {
+/** A condition broken in part by each line of `found`. @param given what else was observed */
+export function expectNone(
+  context: StormContext,
+  name: string,
+  found: readonly string[],
+  of: string,
+  given = '',
+): void {
   context.expect(name, found.length === 0, {
-    observed: `${found.length} of ${of}`,
+    observed: `${found.length} of ${of}${given}`,
     expected: `0 of ${of}`,
     ...(found.length === 0 ? {} : { evidence: found.slice(0, LINES_SHOWN).join('\n') }),
   });
@@ -139,7 +145,7 @@ export function readBack(context: StormContext, operations: Operations): Promise
     });
     await atMost(READS_AT_ONCE, works);
     const given = unread === 0 ? '' : `, ${unread} of which were not read after so many failures`;
-    expectNone(context, 'every upload is delivered', failures, `${plural(uploads.length, 'upload')}${given}`);
+    expectNone(context, 'every upload is delivered', failures, plural(uploads.length, 'upload'), given);
     expectNone(context, 'no node has served or named anything wrong', operations.wrong, 'all answers');
   });
 }

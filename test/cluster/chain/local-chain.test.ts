@@ -209,7 +209,8 @@ describe('a chain that cannot start', () => {
 
   test('names invalid options', async () => {
     await expect(failure({ minimumValidityBlocks: 1 })).rejects.toMatchObject({ code: 'OPTIONS_INVALID' });
-    await expect(failure({ blockTimeMs: -1 })).rejects.toMatchObject({ code: 'OPTIONS_INVALID' });
+    for (const blockTimeMs of [-1, 2 ** 31])
+      await expect(failure({ blockTimeMs })).rejects.toMatchObject({ code: 'OPTIONS_INVALID' });
   });
 
   test('names a host it cannot listen on', async () => {

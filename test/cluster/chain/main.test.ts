@@ -226,6 +226,7 @@ test.each([
   ['kind=broken', 'kind is "broken", expected one of down, error, slow, wrong, lag, frozen, none'],
   ['kind=error&percent=101', 'percent is "101", expected a whole number from 0 to 100'],
   ['kind=slow', 'ms is "", expected a whole number'],
+  ['kind=slow&ms=2147483648', 'ms is "2147483648", expected a whole number from 0 to 2147483647'],
 ])('a gate fault %s is refused', async (query, message) => {
   const { ready } = await startWith({ gate: true });
   expect(await post(ready, `rpc-fault?${query}`)).toMatchObject({ status: 400, body: { message } });

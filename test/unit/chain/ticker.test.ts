@@ -34,6 +34,17 @@ test('a chain gets its first block a block time after its start, at whatever tim
   expect(blocks).toEqual([99_010, 99_010]);
 });
 
+test('a block time that is set again and again does not put the next block off', async () => {
+  const { ticker, blocks } = setUp();
+  for (let changes = 0; changes < 5; changes++) {
+    ticker.setBlockTime(5_000);
+    await vi.advanceTimersByTimeAsync(2_000);
+    ticker.setBlockTime(2_500);
+    await vi.advanceTimersByTimeAsync(1_000);
+  }
+  expect(blocks).toEqual([2_510, 5_010, 10_010, 15_010]);
+});
+
 test('a block time of zero mines nothing until another one is set', async () => {
   const { ticker, blocks } = setUp();
   ticker.setBlockTime(0);

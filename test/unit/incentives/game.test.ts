@@ -355,6 +355,21 @@ test('without a stake the chain is not asked for its height while another compon
   expect(asked).toBe(3);
 });
 
+test('without a stake a failure is not repeated at every poll of another component', async () => {
+  const bench = new Bench();
+  bench.game.staked = false;
+  bench.game.blockNumber = async () => Promise.reject(new Error('no answer'));
+  await bench.restart();
+  await bench.clock.advance(0);
+  const errors = () => bench.metric('backend_errors');
+  const before = await errors();
+  for (let polls = 0; polls < 20; polls++) {
+    bench.head.seen({ number: bench.game.head, hash: '0x01' });
+    await bench.clock.advance(POLL_MS);
+  }
+  expect((await errors()) - before).toBe(2);
+});
+
 test('without a stake the chain is looked at rarely, until there is one', async () => {
   const bench = new Bench();
   bench.game.staked = false;

@@ -87,6 +87,29 @@ const WAYS: readonly (readonly [name: string, put: (chunk: Chunk) => Promise<voi
   ],
 ];
 
+describe('a damaged single-owner chunk whose older version arrives', () => {
+  const [oldest, middle, newest] = [update(1), update(2), update(3)] as const;
+  const put = (version: Chunk, timestamp: number) =>
+    store.reserve.put(version, stamp({ index: timestamp, timestamp }));
+
+  test('stays the newer one after it was repaired', async () => {
+    await put(newest, 3);
+    damage(newest);
+    await put(newest, 3);
+    await put(oldest, 1);
+    expect(store.chunks.get(newest.address)).toEqual(newest);
+  });
+
+  test('becomes the older one, under its stamp, while nobody has repaired it', async () => {
+    await put(newest, 3);
+    damage(newest);
+    await put(oldest, 1);
+    expect(store.chunks.get(newest.address)).toEqual(oldest);
+    await put(middle, 2);
+    expect(store.chunks.get(newest.address)).toEqual(middle);
+  });
+});
+
 describe.each(WAYS)('a flipped bit in a chunk that is %s', (_, put) => {
   test.each([
     ['content-addressed', right],

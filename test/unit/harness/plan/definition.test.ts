@@ -167,6 +167,11 @@ test.each([
     'chain.blockTime: got 1, expected a duration such as 500ms',
   ],
   [
+    'a block time that our nodes refuse',
+    { chain: { blockTime: '61m' } },
+    "chain.blockTime: got '61m', expected a duration such as 500ms, 15s or 1m30s, at most 1h",
+  ],
+  [
     'the id of a public chain',
     { chain: { chainId: 100 } },
     'chain.chainId: got 100, expected an id that no public chain has',

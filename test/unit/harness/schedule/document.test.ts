@@ -36,6 +36,7 @@ test('drawn faults depend on the seed, stay within their bounds, and may stand b
 
 test.each([
   [{ at: 'soon', kind: 'kill' }, /faults\.0\.at: expected a duration/],
+  [{ at: '1s', for: '25d', kind: 'kill' }, /faults\.0\.for: .*expected a duration .*at most 24d/],
   [{ after: '500 apples', kind: 'kill' }, /faults\.0\.after: expected a count of chunks acknowledged/],
   [{ kind: 'kill' }, /faults\.0: expected either at or after/],
   [{ at: '1s', after: '5 uploads acknowledged', kind: 'kill' }, /expected either at or after/],

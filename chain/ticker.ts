@@ -1,7 +1,7 @@
 /**
- * Produces a block whenever the block time has passed on the wall clock since the chain got its first one, so that
- * heights and timestamps keep their relation for hours. A block that could not be mined in time is left out, never made up
- * for.
+ * Produces blocks at multiples of the block time, counted on the wall clock from when the chain got a block time,
+ * so that heights and timestamps keep their relation for hours. A block that could not be mined in time is left
+ * out, never made up for.
  */
 
 /** Block timestamps are whole seconds: block times are counted from the beginning of one. */
@@ -44,7 +44,7 @@ export class Ticker {
 
   /** @param blockTimeMs 0: blocks on demand only */
   setBlockTime(blockTimeMs: number): void {
-    // A changed block time keeps it: blocks would be put off by each change.
+    // A changed block time does not begin again: each change would put the next block off.
     if (this.#blockTimeMs === 0) this.#originMs = Math.floor((Date.now() - PHASE_MS) / SECOND_MS) * SECOND_MS;
     this.#blockTimeMs = blockTimeMs;
     this.#schedule();

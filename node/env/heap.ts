@@ -99,6 +99,7 @@ export function keepHeapSmall({
     if (first === undefined) return false;
     const now = sample();
     const ms = now.atMs - first.atMs;
+    // Rounded, because a timer may fire a fraction of a millisecond early.
     return Math.round(ms) >= REST_MS && now.processorMs - first.processorMs < REST_SHARE * ms;
   }
 

@@ -180,7 +180,7 @@ function nodesText(nodes: Nodes, light: number): string {
 
 /** The command line that repeats one run. */
 export function repeatCommand(names: readonly string[], flags: RunFlags, seed: bigint): string {
-  const parts = [typed('run'), ...names, '--seed', seed.toString()];
+  const parts = [typed('run'), ...names.map(quoted), '--seed', seed.toString()];
   if (flags.suite !== undefined) parts.push('--suite', flags.suite);
   if (flags.tag !== undefined) parts.push('--tag', flags.tag);
   if (flags.checks !== undefined) parts.push('--checks', quoted(flags.checks));
@@ -188,7 +188,7 @@ export function repeatCommand(names: readonly string[], flags: RunFlags, seed: b
   if (flags.file !== undefined) parts.push('--file', quoted(flags.file));
   if (flags.nodes !== undefined) parts.push('--nodes', String(flags.nodes));
   for (const { flavour, count } of flags.with) parts.push('--with', `${flavour}=${count}`);
-  if (flags.beeBinary !== undefined) parts.push('--bee-binary', flags.beeBinary);
+  if (flags.beeBinary !== undefined) parts.push('--bee-binary', quoted(flags.beeBinary));
   if (flags.driver !== undefined) parts.push('--driver', flags.driver);
   if (flags.profile !== undefined) parts.push('--profile', flags.profile);
   if (flags.credit !== undefined) parts.push('--credit', flags.credit);

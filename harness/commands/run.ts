@@ -131,6 +131,7 @@ async function runRecipe(
     ...(flags.repeat === undefined ? [] : ['--repeat']),
     ...(flags.untilFailure === undefined ? [] : ['--until-failure']),
     ...(flags.parallel === undefined ? [] : ['--parallel']),
+    ...(flags.metricsPort === undefined ? [] : ['--metrics-port']),
   ];
   if (chosen.length > 0) {
     throw new HarnessError(
@@ -146,13 +147,19 @@ async function runRecipe(
   for (const warning of await differences(recipe)) context.note(`  ! ${warning}\n`);
   if (!context.json)
     context.out(`\n  svcnet ${title}   ${path} · ${recipe.driver} driver · seed ${seed}\n\n`);
+  const isWatched = !context.json;
+  using scenarios =
+    isWatched && recipe.lanes !== undefined
+      ? new ScenarioDisplay(recipe.scenarios.length, context.style, context.out)
+      : undefined;
   const result = await rerun({
     folder: dirname(path),
     recipe: { ...recipe, seed },
     report: resolve(flags.report ?? join(context.stateDir, 'runs', `${startedAt}-${title}-${seed}`)),
     stateDir: context.stateDir,
     signal: context.signal,
-    ...(context.json ? {} : { display: new StepDisplay(context.style, context.out) }),
+    ...(isWatched ? { display: new StepDisplay(context.style, context.out) } : {}),
+    ...(scenarios === undefined ? {} : { onScenario: (news) => scenarios.update(news) }),
   });
   answer(context, result, renderRun(result, context.style).split('\n'));
   return exitCodeOf(result);

@@ -39,9 +39,7 @@ export function groupsOf(
 ): readonly GroupInput[] {
   const given: readonly GroupInput[] =
     nodes === undefined || typeof nodes === 'number' ? [{ count: nodes ?? cluster.nodes }] : nodes;
-  const groups = ownCounts
-    ? given.map((group) => (isOwn(group) ? { ...group, count: cluster.nodes } : group))
-    : given;
+  const groups = ownCounts ? ownResized(given, cluster.nodes) : given;
   if (exactNodes) return groups;
   const { light = 0 } = cluster;
   const parameters = scenarios[0]?.parameters as PlannedScenario['parameters'] | undefined;
@@ -51,6 +49,18 @@ export function groupsOf(
     ...(light === 0 ? [] : [{ mode: 'light' as const, count: light }]),
     ...(isDishonest || parameters === undefined ? [] : (cluster.groups?.(parameters) ?? [])),
   ];
+}
+
+/** With a fixed number of our own nodes where its scenarios decided, for a run that leaves some of them out. */
+export function withOwnCount(recipe: Recipe, count: number): Recipe {
+  const { nodes, ownCounts = nodes === undefined } = recipe;
+  if (!ownCounts) return recipe;
+  const given = typeof nodes === 'object' ? nodes : [{ count }];
+  return { ...recipe, nodes: ownResized(given, count), ownCounts: false };
+}
+
+function ownResized(groups: readonly GroupInput[], count: number): GroupInput[] {
+  return groups.map((group) => (isOwn(group) ? { ...group, count } : group));
 }
 
 function isOwn({ flavour = 'svc' }: GroupInput): boolean {

@@ -8,11 +8,7 @@ import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/format.ts';
 import { writeJson } from '../base/json-file.ts';
-import { REPORT_FILE } from '../report/folder.ts';
-import { readRun } from '../report/read-run.ts';
-import { RECIPE_FILE, readRecipe } from '../run/recipe.ts';
-import type { Scenario } from '../run/scenario.ts';
-import { SCHEDULE_FILE } from '../schedule/schedule.ts';
+import { RECIPE_FILE, SCHEDULE_FILE } from '../report/folder.ts';
 import {
   amountsOf,
   type Case,
@@ -28,8 +24,9 @@ import {
 } from './case.ts';
 import { lowered, shortened } from './reduce.ts';
 import { ENDING_TEXTS, type ReplayedRun, tryOnce } from './replay.ts';
-import { plannedOf, type Rerun, scheduleOf, takesSchedule } from './rerun.ts';
-import { mostFrequent, signaturesOf } from './signature.ts';
+import type { Rerun } from './rerun.ts';
+import { mostFrequent } from './signature.ts';
+import { type Subject, subjectOf } from './subject.ts';
 
 /** Runs of the original before anything is left out: whether it fails again, and how reliably. */
 const FIRST_RUNS = 3;
@@ -101,38 +98,7 @@ class Stopped extends Error {
  * before it has failed once
  */
 export async function minimise(request: MinimiseRequest): Promise<MinimiseDocument> {
-  const { folder } = request;
-  const recipe = readRecipe(folder);
-  const recorded = existsSync(join(folder, REPORT_FILE)) ? readRun(folder).scenarios : [];
-  // A suite may contain a scenario more than once, each time with its own parameters.
-  const index = recorded.findIndex((one) => signaturesOf({ scenarios: [one] }).length > 0);
-  const failed = recorded[index];
-  if (failed === undefined) {
-    throw new HarnessError('RUN_INVALID', `${folder}: the run has no failure that could be kept`, {
-      hint: 'Expected a run that has failed; svcnet replay says how often one does.',
-    });
-  }
-  if (recipe.cluster !== undefined) {
-    throw new HarnessError(
-      'RUN_INVALID',
-      `${folder}: the run was made on cluster ${recipe.cluster}, which cannot be made smaller`,
-    );
-  }
-  const row = recipe.scenarios[index];
-  if (row === undefined) throw new HarnessError('RUN_INVALID', `${folder}: the run has no scenario`);
-  const alone = { ...recipe, scenarios: [row] };
-  const { scenario } = await plannedOf(row, { folder, recipe: alone, report: join(request.out, 'inputs') });
-  const schedule = takesSchedule(scenario) ? scheduleOf(folder, recipe) : undefined;
-  const given: Case = { recipe: alone, schedule };
-  const failures = signaturesOf({ scenarios: [failed] });
-  return new Minimiser(request, { failures, scenario, given }).run();
-}
-
-interface Subject {
-  /** At least one. */
-  readonly failures: readonly string[];
-  readonly scenario: Scenario;
-  readonly given: Case;
+  return new Minimiser(request, await subjectOf(request.folder, join(request.out, 'inputs'))).run();
 }
 
 class Minimiser {
@@ -223,7 +189,7 @@ class Minimiser {
     return new HarnessError(
       'RUN_INVALID',
       `the run did not fail the same way again in ${plural(runs, 'run')}`,
-      { hint: `Expected: ${this.#failure}; see svcnet replay ${this.#request.folder} --times 10` },
+      { hint: `Expected: ${this.#failure}; see svcnet replay ${this.#subject.folder} --times 10` },
     );
   }
 
@@ -371,7 +337,7 @@ class Minimiser {
   #lay({ recipe, schedule }: Case, folder: string): void {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
-    const inputs = join(this.#request.folder, 'inputs');
+    const inputs = join(this.#subject.folder, 'inputs');
     if (existsSync(inputs)) cpSync(inputs, join(folder, 'inputs'), { recursive: true });
     writeJson(join(folder, RECIPE_FILE), recipe);
     if (schedule !== undefined) writeJson(join(folder, SCHEDULE_FILE), schedule);
@@ -379,9 +345,9 @@ class Minimiser {
 
   /** @returns path of the scenario file: all of the smallest run in one document */
   #write(): string {
-    const { out, folder } = this.#request;
+    const { out } = this.#request;
     const { recipe, schedule } = this.#best;
-    const inputs = join(folder, 'inputs');
+    const inputs = join(this.#subject.folder, 'inputs');
     if (recipe.scenarios.some(({ from }) => from === 'file') && existsSync(inputs)) {
       cpSync(inputs, join(out, 'inputs'), { recursive: true });
     } else {

@@ -1,17 +1,20 @@
 /** Repeats a run from its recipe. */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { HarnessError } from '../base/errors.ts';
 import { writeJson } from '../base/json-file.ts';
 import { typed } from '../base/typed.ts';
 import type { StepDisplay } from '../report/console.ts';
+import { partFolders, RECIPE_FILE, SCHEDULE_FILE } from '../report/folder.ts';
 import type { RunResult } from '../report/result.ts';
 import { cameFrom, loadScenario } from '../run/catalogue.ts';
-import type { Recipe } from '../run/recipe.ts';
-import type { PlannedScenario } from '../run/run-options.ts';
+import { type ParallelOptions, runInParallel } from '../run/parallel.ts';
+import { type Recipe, readRecipe } from '../run/recipe.ts';
+import type { PlannedScenario, RunOptions } from '../run/run-options.ts';
 import { runScenarios } from '../run/runner.ts';
 import { resolvedSource } from '../run/source.ts';
-import { parseSchedule, readSchedule, SCHEDULE_FILE, type Schedule } from '../schedule/schedule.ts';
+import { parseSchedule, readSchedule, type Schedule } from '../schedule/schedule.ts';
 
 /** Parameter of scenarios that take their schedule from a file: its path; empty when they should draw one. */
 const SCHEDULE_PARAMETER = 'schedule';
@@ -26,7 +29,9 @@ export interface Rerun {
   readonly report: string;
   readonly stateDir: string;
   readonly signal: AbortSignal;
+  /** Of a run with one cluster at a time. */
   readonly display?: StepDisplay | undefined;
+  readonly onScenario?: RunOptions['onScenario'] | undefined;
 }
 
 /**
@@ -34,13 +39,12 @@ export interface Rerun {
  * start
  */
 export async function rerun(again: Rerun): Promise<RunResult> {
-  const { recipe, report, stateDir, signal, display } = again;
-  const { cluster, nodes, ownCounts, exactNodes, definition } = recipe;
+  const { recipe, report, stateDir, signal, display, onScenario } = again;
+  const { cluster, nodes, ownCounts, exactNodes, lanes, definition } = recipe;
   const planned: PlannedScenario[] = [];
   for (const row of recipe.scenarios) planned.push(await plannedOf(row, again));
-  return runScenarios({
+  const options: ParallelOptions = {
     planned,
-    ...(cluster === undefined ? {} : { attachTo: cluster }),
     seed: BigInt(recipe.seed),
     ...(nodes === undefined ? {} : { nodes }),
     ...(ownCounts === undefined ? {} : { ownCounts }),
@@ -52,6 +56,12 @@ export async function rerun(again: Rerun): Promise<RunResult> {
     name: report.split(/[/\\]/).at(-1) ?? report,
     command: typed(`replay ${report}`),
     signal,
+    ...(onScenario === undefined ? {} : { onScenario }),
+  };
+  if (lanes !== undefined) return runInParallel(options, lanes);
+  return runScenarios({
+    ...options,
+    ...(cluster === undefined ? {} : { attachTo: cluster }),
     ...(display === undefined ? {} : { display }),
   });
 }
@@ -61,9 +71,10 @@ export async function rerun(again: Rerun): Promise<RunResult> {
  * @throws HarnessError `RUN_INVALID` when it cannot be loaded
  */
 export async function plannedOf(
-  { name, from, file, timeoutMs, parameters: given }: Recipe['scenarios'][number],
+  row: Recipe['scenarios'][number],
   { folder, recipe, report }: Pick<Rerun, 'folder' | 'recipe' | 'report'>,
 ): Promise<PlannedScenario> {
+  const { name, from, file, timeoutMs, parameters: given } = row;
   if (from === 'program') {
     throw new HarnessError('RUN_INVALID', `scenario ${name} was given by a program, which alone has it`, {
       hint: 'Run that program again; a load is repeated with the command in its report.',
@@ -74,7 +85,7 @@ export async function plannedOf(
     timeoutMs === undefined || timeoutMs === loaded.timeoutMs ? loaded : { ...loaded, timeoutMs };
   const defaults = Object.entries(scenario.parameters).map(([key, spec]) => [key, spec.default] as const);
   const known = Object.entries(given).filter(([key]) => Object.hasOwn(scenario.parameters, key));
-  const schedule = takesSchedule(scenario) ? scheduleOf(folder, recipe) : undefined;
+  const schedule = takesSchedule(scenario) ? scheduleOf(partOf(folder, row), recipe) : undefined;
   if (schedule !== undefined) writeJson(join(report, SCHEDULE_INPUT), schedule);
   const drawn = schedule === undefined ? [] : [[SCHEDULE_PARAMETER, join(report, SCHEDULE_INPUT)] as const];
   return {
@@ -97,6 +108,17 @@ export function scheduleOf(folder: string, { schedule }: Pick<Recipe, 'schedule'
     .map((name) => join(folder, name))
     .find((path) => existsSync(path));
   return file === undefined ? undefined : readSchedule(file);
+}
+
+/** Folder of the part that ran a scenario of a run with several clusters at once; of any other run its own folder. */
+function partOf(folder: string, row: Recipe['scenarios'][number]): string {
+  const parts = existsSync(folder) ? partFolders(folder).map((name) => join(folder, name)) : [];
+  const part = parts.find(
+    (path) =>
+      existsSync(join(path, RECIPE_FILE)) &&
+      readRecipe(path).scenarios.some((one) => isDeepStrictEqual(one, row)),
+  );
+  return part ?? folder;
 }
 
 /** Loads a copy under a new file name each time: a loaded module stays in the cache. */

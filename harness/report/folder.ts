@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { cannotWrite, messageOf } from '../base/errors.ts';
 import { METRICS_FILE } from '../metrics/series-file.ts';
 import { pageBundle } from '../pages/bundle.ts';
@@ -25,6 +25,12 @@ export const REPORT_PAGE = 'report.html';
 /** What to do when the folder cannot be written to. */
 export const REPORT_REMEDY = 'choose another with --report';
 
+/** In a run's folder: what it was asked for. */
+export const RECIPE_FILE = 'recipe.json';
+
+/** In a run's folder: what was done to its cluster and when, if that was drawn or read from a file. */
+export const SCHEDULE_FILE = 'schedule.json';
+
 /** In a run's folder: every acknowledged upload. */
 export const LEDGER_FILE = 'ledger.jsonl';
 
@@ -42,18 +48,26 @@ export function partFolder(part: number): string {
   return `part-${part + 1}`;
 }
 
+/** Names of the folders of a run's parts: those that are named like parts and hold what parts hold. */
+export function partFolders(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => /^part-\d+$/.test(name))
+    .filter((name) => [REPORT_FILE, RECIPE_FILE].some((file) => existsSync(join(folder, name, file))));
+}
+
 /**
- * Removes the files of an earlier run, so that they are not taken for this one's, and its parts: folders that are named
- * like parts and hold a report. @throws HarnessError `CANNOT_WRITE`
+ * Removes files and parts of an earlier run, so that they are not taken for this one's.
+ * @param asked parameters of the run: a file that one of them names stays
+ * @throws HarnessError `CANNOT_WRITE`
  */
-export function createReport(folder: string): void {
+export function createReport(folder: string, asked: readonly unknown[] = []): void {
   try {
     mkdirSync(folder, { recursive: true });
-    for (const name of [...GROWING, REPORT_FILE, REPORT_PAGE]) rmSync(join(folder, name), { force: true });
-    const parts = readdirSync(folder).filter(
-      (name) => /^part-\d+$/.test(name) && existsSync(join(folder, name, REPORT_FILE)),
-    );
-    for (const name of parts) rmSync(join(folder, name), { recursive: true });
+    const files = [...GROWING, REPORT_FILE, REPORT_PAGE, RECIPE_FILE, SCHEDULE_FILE];
+    const named = new Set(asked.filter((value) => typeof value === 'string').map((value) => resolve(value)));
+    for (const path of files.map((name) => join(folder, name)))
+      if (!named.has(resolve(path))) rmSync(path, { force: true });
+    for (const name of partFolders(folder)) rmSync(join(folder, name), { recursive: true });
   } catch (error) {
     throw cannotWrite(folder, error, REPORT_REMEDY);
   }

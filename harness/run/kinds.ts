@@ -1,3 +1,4 @@
+import type { PlannedScenario } from './run-options.ts';
 import type { ParametersOf, ParameterTable, Scenario } from './scenario.ts';
 
 /**
@@ -37,4 +38,14 @@ export function linksFail(
 /** Whether clocks and disks of its cluster's nodes must be able to fail. */
 export function machinesFail({ needs }: Pick<Scenario, 'needs'>): boolean {
   return needs.capabilities?.some((capability) => capability === 'clock' || capability === 'disk') === true;
+}
+
+/** How many of our own nodes its cluster has: the most that a scenario of the run wants which can share it. */
+export function nodesWanted(
+  { scenario, parameters }: PlannedScenario,
+  planned: readonly PlannedScenario[],
+): number {
+  const kind = kindWanted(scenario, parameters);
+  const sharing = planned.filter((other) => kindWanted(other.scenario, other.parameters) === kind);
+  return Math.max(...sharing.map((other) => other.scenario.cluster.nodes));
 }

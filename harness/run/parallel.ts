@@ -12,7 +12,7 @@ import { type RunResult, runPassed } from '../report/result.ts';
 import { kindWanted } from './kinds.ts';
 import { writeRecipe } from './recipe.ts';
 import { checkNodeParameters, driverNameOf } from './run-clusters.ts';
-import type { PlannedScenario, RunOptions } from './run-options.ts';
+import { askedOf, type PlannedScenario, type RunOptions } from './run-options.ts';
 import { runScenarios } from './runner.ts';
 
 /** More scenarios on one cluster make the longest part last as long as the run; fewer make more starts. */
@@ -52,8 +52,8 @@ export async function runInParallel(options: ParallelOptions, lanes: number): Pr
   const { together, alone } = partsOf(options.planned);
   const parts = [...together, ...alone];
   for (const planned of parts) checkNodeParameters({ ...options, planned });
-  createReport(report);
-  await writeRecipe(options);
+  createReport(report, askedOf(options));
+  await writeRecipe(options, lanes);
   const results: (RunResult | undefined)[] = parts.map(() => undefined);
   const failed = new AbortController();
   const runPart = async (index: number): Promise<void> => {

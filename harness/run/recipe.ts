@@ -12,13 +12,11 @@ import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { sourceCommit } from '../machine/source-commit.ts';
 import type { GroupInput } from '../plan/definition-input.ts';
+import { RECIPE_FILE } from '../report/folder.ts';
 import { bundledScenarios, originOf } from './catalogue.ts';
 import { driverNameOf } from './run-clusters.ts';
 import type { FreshDefinition, NodesInput, PlannedScenario, RunOptions } from './run-options.ts';
 import { keepSource } from './source.ts';
-
-/** Of a run's folder. */
-export const RECIPE_FILE = 'recipe.json';
 
 /** Subfolder of a run's folder: the files that it was given. */
 const INPUTS = 'inputs';
@@ -59,6 +57,8 @@ const recipeSchema = z.strictObject({
    */
   ownCounts: z.boolean().optional(),
   exactNodes: z.boolean(),
+  /** Clusters at once, each for some of the scenarios; absent: one after another. */
+  lanes: z.int().min(1).optional(),
   definition: z.record(z.string(), z.unknown()),
   /**
    * What is done to the cluster and when, for scenarios that take a schedule; otherwise the folder's
@@ -75,8 +75,11 @@ export type Recipe = Omit<z.infer<typeof recipeSchema>, 'nodes' | 'definition'> 
   readonly definition: FreshDefinition;
 };
 
-/** Keeps what the run is asked for in its folder. @throws HarnessError `CLUSTER_NOT_FOUND` */
-export async function writeRecipe(options: RunOptions): Promise<Recipe> {
+/**
+ * Keeps what the run is asked for in its folder. @param lanes as in the recipe
+ * @throws HarnessError `CLUSTER_NOT_FOUND`
+ */
+export async function writeRecipe(options: RunOptions, lanes?: number): Promise<Recipe> {
   const { report, seed, planned, attachTo, nodes, definition = {}, command } = options;
   const { ownCounts, exactNodes = false } = options;
   const scenarios = await Promise.all(planned.map((one) => rowOf(one, join(report, INPUTS))));
@@ -89,6 +92,7 @@ export async function writeRecipe(options: RunOptions): Promise<Recipe> {
     ...(nodes === undefined ? {} : { nodes: withPrograms(nodes) }),
     ...(ownCounts === undefined ? {} : { ownCounts }),
     exactNodes,
+    ...(lanes === undefined ? {} : { lanes }),
     definition,
     versions: await versions(),
     command,

@@ -18,7 +18,7 @@ import type { PlannedNode } from '../plan/planned-node.ts';
 import { seedToJson } from '../plan/seed.ts';
 import type { StartProgress } from '../start/start-context.ts';
 import { findCluster } from '../state/state.ts';
-import { kindWanted, linksFail, machinesFail } from './kinds.ts';
+import { linksFail, machinesFail, nodesWanted } from './kinds.ts';
 import { type Present, unmetNeed } from './needs.ts';
 import type { RunMetrics } from './run-metrics.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
@@ -106,9 +106,7 @@ function kindOf(
   { nodes, ownCounts = nodes === undefined, exactNodes = false, definition = {}, planned }: RunOptions,
 ): Kind {
   const { cluster } = scenario;
-  const kind = kindWanted(scenario, parameters);
-  const sharing = planned.filter((other) => kindWanted(other.scenario, other.parameters) === kind);
-  const wanted = Math.max(...sharing.map((other) => other.scenario.cluster.nodes));
+  const wanted = nodesWanted({ scenario, parameters }, planned);
   const base = nodes ?? wanted;
   const given: readonly GroupInput[] = typeof base === 'number' ? [{ count: base }] : base;
   const groups = ownCounts

@@ -45,3 +45,8 @@ export interface RunOptions {
   /** Called when a scenario begins, including its cluster's start, and with its result when it has ended. */
   readonly onScenario?: (scenario: { readonly name: string; readonly ended?: ScenarioResult }) => void;
 }
+
+/** Values of the parameters of all its scenarios. */
+export function askedOf({ planned }: Pick<RunOptions, 'planned'>): unknown[] {
+  return planned.flatMap(({ parameters }) => Object.values(parameters));
+}

@@ -34,7 +34,7 @@ import { lackingCapability, unmetNeed } from './needs.ts';
 import { writeRecipe } from './recipe.ts';
 import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
 import { RunMetrics } from './run-metrics.ts';
-import type { PlannedScenario, RunOptions } from './run-options.ts';
+import { askedOf, type PlannedScenario, type RunOptions } from './run-options.ts';
 import {
   createAssertions,
   ParameterError,
@@ -76,7 +76,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const driver = driverNameOf(options);
   const startedAt = new Date();
   const startMs = performance.now();
-  createReport(options.report);
+  createReport(options.report, askedOf(options));
   await writeRecipe(options);
   const results: ScenarioResult[] = [];
   const events: RunEvent[] = [];

@@ -8,9 +8,7 @@ import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import type { FaultRequest } from '../faults/fault.ts';
-
-/** In the folder of a run that had one. */
-export const SCHEDULE_FILE = 'schedule.json';
+import { SCHEDULE_FILE } from '../report/folder.ts';
 
 /** What a schedule can wait for, counted from the beginning of the load. Chunks and bytes are those of the ledger. */
 export const MILESTONES = ['chunks acknowledged', 'uploads acknowledged', 'bytes acknowledged'] as const;

@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { SCHEDULE_FILE } from '../../harness/report/folder.ts';
 import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
-import { readSchedule, SCHEDULE_FILE } from '../../harness/schedule/schedule.ts';
+import { readSchedule } from '../../harness/schedule/schedule.ts';
 import storm from '../../scenarios/storm.ts';
 
 const TIMEOUT_MS = 900_000;

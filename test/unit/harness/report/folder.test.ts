@@ -1,15 +1,27 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createReport, partFolder, REPORT_FILE } from '../../../../harness/report/folder.ts';
+import {
+  createReport,
+  partFolder,
+  RECIPE_FILE,
+  REPORT_FILE,
+  SCHEDULE_FILE,
+} from '../../../../harness/report/folder.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-report-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("removes an earlier run's report and parts, and nothing else", () => {
   const kept = [join(folder, 'part-9', 'mine.txt'), join(folder, 'parts', REPORT_FILE)];
-  const removed = [join(folder, REPORT_FILE), join(folder, partFolder(0), REPORT_FILE)];
+  const removed = [
+    join(folder, REPORT_FILE),
+    join(folder, SCHEDULE_FILE),
+    join(folder, partFolder(0), REPORT_FILE),
+    // Of a part that was interrupted.
+    join(folder, partFolder(1), RECIPE_FILE),
+  ];
   for (const path of [...kept, ...removed]) {
     mkdirSync(join(path, '..'), { recursive: true });
     writeFileSync(path, '{}');
@@ -18,4 +30,11 @@ test("removes an earlier run's report and parts, and nothing else", () => {
   expect(kept.filter((path) => !existsSync(path))).toEqual([]);
   expect(removed.filter((path) => existsSync(path))).toEqual([]);
   expect(existsSync(join(folder, partFolder(0)))).toBe(false);
+});
+
+test('keeps a schedule that the new run was given', () => {
+  const schedule = join(folder, SCHEDULE_FILE);
+  writeFileSync(schedule, '{}');
+  createReport(folder, [5, relative('', schedule)]);
+  expect(existsSync(schedule)).toBe(true);
 });

@@ -2,12 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import {
-  readSchedule,
-  SCHEDULE_FILE,
-  type Schedule,
-  writeSchedule,
-} from '../../../../harness/schedule/schedule.ts';
+import { SCHEDULE_FILE } from '../../../../harness/report/folder.ts';
+import { readSchedule, type Schedule, writeSchedule } from '../../../../harness/schedule/schedule.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-schedule-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

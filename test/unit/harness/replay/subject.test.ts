@@ -1,0 +1,109 @@
+/** Which scenario of a run is minimised, on how many nodes, and with which schedule. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { sizeOf } from '../../../../harness/replay/case.ts';
+import { plannedOf } from '../../../../harness/replay/rerun.ts';
+import { subjectOf } from '../../../../harness/replay/subject.ts';
+import { partFolder, RECIPE_FILE, REPORT_FILE, SCHEDULE_FILE } from '../../../../harness/report/folder.ts';
+import { type Recipe, readRecipe } from '../../../../harness/run/recipe.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svcnet-subject-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const rowOf = (name: string, parameters = {}) => ({ name, from: 'package', parameters });
+const SCHEDULE = { schema: 1, durationMs: 1234, faults: [], operations: [] };
+
+function lay(where: string, scenarios: readonly object[], of: Readonly<Record<string, unknown>> = {}): void {
+  write(where, RECIPE_FILE, {
+    schema: 1,
+    seed: '1',
+    scenarios,
+    driver: 'process',
+    exactNodes: false,
+    definition: {},
+    versions: { svcnet: '1', node: '24' },
+    command: '',
+    ...of,
+  });
+}
+
+function report(where: string, scenarios: readonly { name: string; folder?: string; failed?: true }[]): void {
+  write(where, REPORT_FILE, {
+    schema: 2,
+    run: '',
+    startedAt: '',
+    environment: {},
+    scenarios: scenarios.map(({ failed, ...rest }) => ({
+      ...rest,
+      result: failed === true ? 'error' : 'passed',
+      error: 'broken',
+      assertions: [],
+    })),
+  });
+}
+
+function write(where: string, name: string, document: object): void {
+  mkdirSync(join(folder, where), { recursive: true });
+  writeFileSync(join(folder, where, name), JSON.stringify(document));
+}
+
+test('of clusters side by side, the scenario that failed is taken from its part', async () => {
+  lay('', [rowOf('smoke'), rowOf('balances'), rowOf('soc')], { lanes: 2 });
+  lay(partFolder(0), [rowOf('smoke'), rowOf('soc')]);
+  lay(partFolder(1), [rowOf('balances')]);
+  const [first, second] = [partFolder(0), partFolder(1)];
+  report('', [
+    { name: 'smoke', folder: first },
+    { name: 'soc', folder: first, failed: true },
+    { name: 'balances', folder: second },
+  ]);
+  report(first, [{ name: 'smoke' }, { name: 'soc', failed: true }]);
+  const subject = await subjectOf(folder, join(folder, 'inputs'));
+  expect(subject.scenario.name).toBe('soc');
+  expect(subject.given.recipe.scenarios.map(({ name }) => name)).toEqual(['soc']);
+  expect(subject.folder).toBe(join(folder, first));
+  expect(subject.failures).toEqual(['soc: error: broken']);
+});
+
+test.each([
+  ['chosen by the scenarios', {}, 8],
+  [
+    'chosen by the scenarios, beside Bees',
+    { nodes: [{ count: 1 }, { flavour: 'bee', count: 2 }], ownCounts: true },
+    10,
+  ],
+  ['as given', { nodes: 3, ownCounts: false }, 3],
+])('the cluster has as many nodes as it had with those that shared it: %s', async (_, options, nodes) => {
+  lay('', [rowOf('act'), rowOf('churn')], options);
+  report('', [{ name: 'act', failed: true }, { name: 'churn' }]);
+  const { given, scenario } = await subjectOf(folder, join(folder, 'inputs'));
+  expect(scenario.name).toBe('act');
+  expect(sizeOf(given, scenario).nodes).toBe(nodes);
+});
+
+test('the schedule of a part is repeated with the whole run, and minimised with the part', async () => {
+  const storm = rowOf('storm', { duration: 5000 });
+  lay('', [rowOf('smoke'), storm], { lanes: 2 });
+  lay(partFolder(0), [rowOf('smoke')]);
+  lay(partFolder(1), [storm]);
+  write(partFolder(1), SCHEDULE_FILE, SCHEDULE);
+  const recipe: Recipe = readRecipe(folder);
+  const again = { folder, recipe, report: join(folder, 'again') };
+  const [, row] = recipe.scenarios;
+  if (row === undefined) throw new Error('no storm');
+  const planned = await plannedOf(row, again);
+  expect(planned.parameters['schedule']).toBe(join(folder, 'again', 'inputs', SCHEDULE_FILE));
+
+  report('', [
+    { name: 'smoke', folder: partFolder(0) },
+    { name: 'storm', folder: partFolder(1), failed: true },
+  ]);
+  report(partFolder(1), [{ name: 'storm', failed: true }]);
+  const { given } = await subjectOf(folder, join(folder, 'inputs'));
+  expect(given.schedule?.durationMs).toBe(1234);
+});

@@ -19,7 +19,6 @@ import {
   renameSync,
   rmSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -105,7 +104,8 @@ export function writeState(
   return {
     append(lines) {
       const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
-      writeSync(file, text);
+      // A single write may store half of it on a disk that is nearly full, and says so only by a count.
+      writeFileSync(file, text);
     },
     close: () => closeSync(file),
   };

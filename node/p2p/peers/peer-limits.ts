@@ -37,7 +37,11 @@ export class PeerLimits {
 
   /** @returns false when the peer or its address has too little left; then nothing is taken from the peer */
   tryTake(whose: Whose, count: number): boolean {
-    return this.#peers.of(whose.id).tryTake(count) && this.#ofSource(whose).tryTake(count);
+    const own = this.#peers.of(whose.id);
+    if (!own.tryTake(count)) return false;
+    if (this.#ofSource(whose).tryTake(count)) return true;
+    own.giveBack(count);
+    return false;
   }
 
   /** Takes unconditionally: `ready` waits for the shortfall. */

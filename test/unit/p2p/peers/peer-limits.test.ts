@@ -24,6 +24,14 @@ test.each([
   expect(limits.tryTake(peer(99, '/ip4/8.8.4.4/tcp/1634'), 1)).toBe(true);
 });
 
+test('what its address refuses costs a peer nothing', () => {
+  const limits = new PeerLimits(RATES, new ManualClock());
+  const crowded = '/ip4/8.8.8.8/tcp/1634';
+  for (const n of [0, 1]) expect(limits.tryTake(peer(n, crowded), 10)).toBe(true);
+  expect(limits.tryTake(peer(2, crowded), 10)).toBe(false);
+  expect(limits.tryTake(peer(2, '/ip4/8.8.4.4/tcp/1634'), 10)).toBe(true);
+});
+
 test('a peer in debt waits, another peer of its address only when that is in debt, too', async () => {
   const clock = new ManualClock();
   const limits = new PeerLimits(RATES, clock);

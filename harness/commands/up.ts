@@ -52,9 +52,13 @@ const BESIDE_SNAPSHOT = new Set(['snapshot', 'name', 'port', 'timeout', 'wide', 
 
 /** A snapshot has its own definition. @throws HarnessError `USAGE` naming the option that contradicts it */
 function fromSnapshot(flags: UpFlags): ClusterOptions {
-  const isGiven = (value: unknown) =>
-    value !== undefined && value !== true && !(Array.isArray(value) && value.length === 0);
-  const extra = Object.entries(flags).find(([flag, value]) => !BESIDE_SNAPSHOT.has(flag) && isGiven(value));
+  const isGiven = (flag: string, value: unknown) =>
+    value !== undefined &&
+    !(flag === 'batches' && value === true) &&
+    !(Array.isArray(value) && value.length === 0);
+  const extra = Object.entries(flags).find(
+    ([flag, value]) => !BESIDE_SNAPSHOT.has(flag) && isGiven(flag, value),
+  );
   if (extra !== undefined) {
     const flag = extra[0].replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     throw new HarnessError(

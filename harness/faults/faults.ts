@@ -79,6 +79,7 @@ export class Faults {
       at: Date.now(),
     };
     const claimed = this.#active.claim(about);
+    this.#expectUnset(kind, claimed);
     let active: ActiveFault = claimed;
     const start: FaultStart = {
       signal,
@@ -270,6 +271,26 @@ export class Faults {
     throw new HarnessError(
       'ARGUMENT_INVALID',
       `no fault '${name}'${suggestion(name, known)} (known: ${known.join(', ')})`,
+    );
+  }
+
+  /** Asked once the fault is claimed: of two that begin at once, the earlier one goes on. */
+  #expectUnset({ name, sets }: FaultKind, claimed: ActiveFault): void {
+    if (sets === undefined) return;
+    const all = this.#active.list();
+    const before = all.slice(
+      0,
+      all.findIndex(({ id }) => id === claimed.id),
+    );
+    const other = before.find((fault) => this.#kind(fault.kind).sets === sets);
+    if (other === undefined) return;
+    this.#active.remove(claimed);
+    throw new HarnessError(
+      'FAULT_REFUSED',
+      `fault ${name}: ${other.id} (${other.text}) has already changed ${sets}`,
+      {
+        hint: `End it first: svcnet heal ${other.id} --name ${this.#context.name}`,
+      },
     );
   }
 

@@ -9,6 +9,8 @@ import { duration } from '../fields.ts';
 import { flag, whole } from '../machines/fields.ts';
 
 const TARGET = ['chain'] as const;
+/** A second fault would end the first one's effect with its own. */
+const PACE = 'the pace of the chain';
 /** The chain keeps the state of no more blocks than this. */
 const REORGANISED_MAX = 60;
 /** How long to wait until the blocks to be replaced contain transactions. */
@@ -45,6 +47,7 @@ export const CHAIN_STALL: FaultKind<z.infer<typeof none>> = {
   about: 'stops the blocks; reads still work, transactions wait',
   schema: none,
   fields: [],
+  sets: PACE,
   text: () => 'stops the blocks of the chain',
   targets: () => TARGET,
   async begin({ chain }, _request, { hold }) {
@@ -65,6 +68,7 @@ export const CHAIN_SLOW: FaultKind<z.infer<typeof slow>> = {
   about: 'makes blocks come more slowly than the cluster defines',
   schema: slow,
   fields: [{ field: 'blockTime', flag: '<block-time>', about: 'time between two blocks, such as 5s' }],
+  sets: PACE,
   text: ({ blockTime }) => `lets blocks come every ${formatMs(blockTime)}`,
   targets: () => TARGET,
   async begin({ chain }, { blockTime }, { hold }) {

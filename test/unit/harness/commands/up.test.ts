@@ -15,6 +15,10 @@ test.each<[string, Partial<UpFlags>]>([
   ['--cors', { cors: ['*'] }],
   ['--otlp', { otlp: 'http://127.0.0.1:4318' }],
   ['--seed', { seed: 0n }],
+  ['--link-faults', { linkFaults: true }],
+  ['--machine-faults', { machineFaults: true }],
+  ['--cold-gossip', { coldGossip: true }],
+  ['--trace', { trace: true }],
 ])('refuses %s with --snapshot', async (flag, given) => {
   await expect(up({ ...NOTHING, snapshot: 'base', ...given }, contextOf('/nowhere'))).rejects.toMatchObject({
     code: 'USAGE',

@@ -75,6 +75,13 @@ const stuck: FaultKind<{ node: string }> = {
     return Promise.reject(new Error('it is too fast'));
   },
 };
+const paced: FaultKind<{ node: string }> = {
+  ...slow,
+  name: 'paced',
+  sets: 'the pace',
+  schema: blink.schema,
+  text: () => 'paces',
+};
 const impossible: FaultKind<{ node: string }> = { ...blink, name: 'impossible', capability: 'memory' };
 
 function faultGround(): FaultContext {
@@ -92,7 +99,7 @@ function faultGround(): FaultContext {
 
 function open(): Faults {
   done = [];
-  return new Faults(faultGround(), [slow, blink, tour, stuck, impossible]);
+  return new Faults(faultGround(), [slow, blink, tour, stuck, paced, impossible]);
 }
 
 function journal(): FaultLine[] {
@@ -118,6 +125,20 @@ describe('faults of a cluster', () => {
     expect(done).toEqual(['end node-0']);
     expect(await other.list()).toEqual([]);
     expect(journal().map(({ event, id }) => `${event} ${id}`)).toEqual(['begin f1', 'end f1']);
+  });
+
+  it('that set the same thing are refused while one of them is active', async () => {
+    const faults = open();
+    await faults.begin({ kind: 'slow', node: 'node-0' });
+    await faults.begin({ kind: 'paced', node: 'node-0' });
+    await expect(faults.begin({ kind: 'paced', node: 'node-3' })).rejects.toMatchObject({
+      code: 'FAULT_REFUSED',
+      message: 'fault paced: f2 (paces) has already changed the pace',
+      hint: 'End it first: svcnet heal f2 --name net',
+    });
+    expect(faults.active.map(({ id }) => id)).toEqual(['f1', 'f2']);
+    await faults.heal('f2');
+    await expect(faults.begin({ kind: 'paced', node: 'node-3' })).resolves.toMatchObject({ id: 'f2' });
   });
 
   it('are healed one by one or all at once, the latest first', async () => {
@@ -241,7 +262,7 @@ describe('faults of a cluster', () => {
   it('refuse a request and say what is wrong with it', async () => {
     const faults = open();
     await expect(faults.begin({ kind: 'slw', node: 'node-0' })).rejects.toThrow(
-      "no fault 'slw', did you mean 'slow'? (known: slow, blink, tour, stuck, impossible)",
+      "no fault 'slw', did you mean 'slow'? (known: slow, blink, tour, stuck, paced, impossible)",
     );
     await expect(faults.begin({ kind: 'slow', node: 'node-0', ms: 1.5 })).rejects.toThrow(
       'fault slow: ms: got 1.5, expected a whole number',

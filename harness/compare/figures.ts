@@ -5,10 +5,11 @@
 import { Distribution } from '../metrics/distribution.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import type { OperationTimeline } from '../metrics/timeline.ts';
-import type { RunResult, ScenarioResult } from '../report/result.ts';
+import { type RunResult, type ScenarioResult, titlesOf } from '../report/result.ts';
 import { mean, type Share, weightedMedian } from './statistics.ts';
 
 export interface FigureKey {
+  /** Its title in the run; see `titlesOf`. */
   readonly scenario: string;
   /** Operation, or name of a cost. */
   readonly what: string;
@@ -50,10 +51,10 @@ const LATENCIES = [
   { figure: 'p99', percent: 99 },
 ] as const;
 
-/** Same order in every run of the same scenario. */
+/** Same order in every run of the same scenario. @param scenario its title */
 export function figuresOf(run: RunResult, scenario: string): RunFigure[] {
-  const result = run.scenarios.find(({ name }) => name === scenario);
-  return result === undefined ? [] : operationFigures(result);
+  const result = run.scenarios[titlesOf(run.scenarios).indexOf(scenario)];
+  return result === undefined ? [] : operationFigures(scenario, result);
 }
 
 /** What the whole run used. */
@@ -73,7 +74,7 @@ export function costFigures({
   ];
 }
 
-function operationFigures({ name: scenario, metrics, timelines }: ScenarioResult): RunFigure[] {
+function operationFigures(scenario: string, { metrics, timelines }: ScenarioResult): RunFigure[] {
   const operations = [...new Set(metrics.map(({ operation }) => operation))];
   return operations.flatMap((operation) => {
     const rows = metrics.filter((row) => row.operation === operation);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { REPORT_FILE } from '../report/folder.ts';
 import { findRun, foldersIn, readRun } from '../report/read-run.ts';
-import type { RunResult, ScenarioResult } from '../report/result.ts';
+import { type RunResult, type ScenarioResult, titlesOf } from '../report/result.ts';
 
 export interface Side {
   /** As given by the caller. */
@@ -63,9 +63,9 @@ export interface Difference {
   readonly text: string;
 }
 
-/** Names of the scenarios that both sides have. @throws HarnessError `RUNS_DIFFER` when there is none */
+/** Titles of the scenarios that both sides have. @throws HarnessError `RUNS_DIFFER` when there is none */
 export function commonScenarios(base: Side, other: Side): string[] {
-  const names = ({ runs }: Side) => (runs[0] as RunResult).scenarios.map(({ name }) => name);
+  const names = ({ runs }: Side) => titlesOf((runs[0] as RunResult).scenarios);
   const common = names(base).filter((name) => names(other).includes(name));
   if (common.length > 0) return common;
   throw new HarnessError(
@@ -86,20 +86,21 @@ export function differencesOf(base: Side, other: Side): Difference[] {
 
 /** Differences in scenarios and their parameters. */
 function workDifferences(a: RunResult, b: RunResult): Difference[] {
-  const names = ({ scenarios }: RunResult) => scenarios.map(({ name }) => name).join(', ');
+  const [titles, others] = [titlesOf(a.scenarios), titlesOf(b.scenarios)];
   return [
-    ...differenceOf('scenarios', names(a), names(b)),
-    ...a.scenarios.flatMap((one) => {
-      const other = b.scenarios.find(({ name }) => name === one.name);
-      return other === undefined ? [] : scenarioDifferences(one, other);
+    ...differenceOf('scenarios', titles.join(', '), others.join(', ')),
+    ...a.scenarios.flatMap((one, i) => {
+      const title = titles[i] ?? one.name;
+      const other = b.scenarios[others.indexOf(title)];
+      return other === undefined ? [] : scenarioDifferences(title, one, other);
     }),
   ];
 }
 
-function scenarioDifferences(a: ScenarioResult, b: ScenarioResult): Difference[] {
+function scenarioDifferences(title: string, a: ScenarioResult, b: ScenarioResult): Difference[] {
   const keys = new Set([...Object.keys(a.parameters), ...Object.keys(b.parameters)]);
   return Array.from(keys, (key) =>
-    differenceOf(`${a.name}: ${key}`, a.parameters[key], b.parameters[key]),
+    differenceOf(`${title}: ${key}`, a.parameters[key], b.parameters[key]),
   ).flat();
 }
 

@@ -21,6 +21,8 @@ const LINE_LENGTH_MAX = 600;
 
 export interface Failure {
   readonly scenario: string;
+  /** Ms since the epoch: times are shown since then. */
+  readonly origin: number;
   readonly title: string;
   readonly expected?: string;
   readonly observed?: string;
@@ -58,6 +60,7 @@ export async function failuresOf(run: RunResult): Promise<Failure[]> {
 function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
   const { name } = scenario;
   const began = scenario.startedAt ?? 0;
+  const origin = scenario.startedAt ?? Date.parse(run.startedAt);
   const until = (at: number | undefined) =>
     run.events
       .filter(
@@ -72,7 +75,7 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
     .filter(({ passed }) => !passed)
     .map(({ name: title, expected, observed, evidence, at }): Failure => {
       const more = { ...(evidence === undefined ? {} : { evidence }), ...(at === undefined ? {} : { at }) };
-      return { scenario: name, title, expected, observed, before: until(at), logs: [], ...more };
+      return { scenario: name, origin, title, expected, observed, before: until(at), logs: [], ...more };
     });
   if (scenario.error === undefined) return assertions;
   const ended = scenario.startedAt === undefined ? undefined : scenario.startedAt + scenario.durationMs;
@@ -80,6 +83,7 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
   const [first = '', ...rest] = scenario.error.split('\n');
   const error: Failure = {
     scenario: name,
+    origin,
     title:
       scenario.incidents === undefined ? 'The scenario could not go on' : 'A member of the cluster was lost',
     observed: first,

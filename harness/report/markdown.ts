@@ -3,7 +3,7 @@ import { byteSize, clock, duration, NOTHING, quantity } from '../web/base/format
 import type { Failure } from './failures.ts';
 import type { ReportMaterial } from './material.ts';
 import { errorClasses, headlines, operationTotals } from './measures.ts';
-import type { RunResult, ScenarioResult } from './result.ts';
+import type { ScenarioResult } from './result.ts';
 
 const EVIDENCE_LINES = 20;
 
@@ -12,9 +12,7 @@ export function reportMarkdown({ run, failures }: ReportMaterial): string {
     `# ${run.passed ? 'Passed' : 'Failed'}: ${run.scenarios.map(({ name }) => name).join(', ')}`,
     `Seed ${run.seed} · ${run.driver} driver · ${run.startedAt} · ${duration(run.durationMs)}`,
     `    ${run.command}`,
-    ...(failures.length === 0
-      ? []
-      : ['## What failed', ...failures.map((failure) => failureText(failure, run))]),
+    ...(failures.length === 0 ? [] : ['## What failed', ...failures.map(failureText)]),
     ...(run.problems === undefined ? [] : ['## Not recorded', ...listOf(run.problems)]),
     '## Environment',
     Object.entries(run.environment)
@@ -25,11 +23,17 @@ export function reportMarkdown({ run, failures }: ReportMaterial): string {
   return `${parts.join('\n\n')}\n`;
 }
 
-function failureText(
-  { scenario, title, expected, observed, evidence, at, before, logs }: Failure,
-  run: RunResult,
-): string {
-  const origin = run.scenarios.find(({ name }) => name === scenario)?.startedAt ?? Date.parse(run.startedAt);
+function failureText({
+  scenario,
+  origin,
+  title,
+  expected,
+  observed,
+  evidence,
+  at,
+  before,
+  logs,
+}: Failure): string {
   const code = [
     ...(evidence === undefined ? [] : evidence.split('\n')),
     ...logs.map((line) => `${clock(line.at - origin, true)} ${line.part} ${line.level} ${line.text}`),

@@ -149,3 +149,13 @@ export interface RepeatedRun {
 export function runPassed(scenarios: readonly ScenarioResult[]): boolean {
   return scenarios.every(({ result }) => result === 'passed' || result === 'skipped');
 }
+
+/** Name of each scenario, numbered where a run has it more than once: `pushsync`, `pushsync (2)`. */
+export function titlesOf(scenarios: readonly Pick<ScenarioResult, 'name'>[]): string[] {
+  const times = new Map<string, number>();
+  return scenarios.map(({ name }) => {
+    const time = (times.get(name) ?? 0) + 1;
+    times.set(name, time);
+    return time === 1 ? name : `${name} (${time})`;
+  });
+}

@@ -63,7 +63,8 @@ export async function findLimit(
     return 'fails';
   };
   const ended = (end: Limit['end']): Limit => ({
-    rate: bounds.held,
+    // After a rate that could not be confirmed, the next lower one may not have been tried yet.
+    rate: bounds.held !== undefined && count(bounds.held, 'holds') > 0 ? bounds.held : undefined,
     failedRate: bounds.failed,
     end,
     steps,

@@ -6,7 +6,7 @@ import type { PageBundle } from '../../pages/bundle.ts';
 import { DATA_ID, type ReportPageData } from '../../web/report/page-data.ts';
 import type { ReportMaterial } from '../material.ts';
 import { type Headline, headlines, usageHeadlines } from '../measures.ts';
-import type { RunResult, ScenarioResult } from '../result.ts';
+import { type RunResult, type ScenarioResult, titlesOf } from '../result.ts';
 import { chartFrame, timelineCharts } from '../timeline-charts.ts';
 import { embeddedJson, Html, html } from './html.ts';
 import { durability, economics, network } from './network-sections.ts';
@@ -35,7 +35,9 @@ export function reportPage(material: ReportMaterial, { script, style }: PageBund
       ...(scenario.picture === undefined ? {} : { picture: scenario.picture }),
     })),
   };
-  const before = (name: string) => baseline?.scenarios.find((scenario) => scenario.name === name);
+  const titles = titlesOf(run.scenarios);
+  const earlier = titlesOf(baseline?.scenarios ?? []);
+  const before = (i: number) => baseline?.scenarios[earlier.indexOf(titles[i] ?? '')];
   const usage = run.scenarios.length === 1 ? usageHeadlines(run, used) : [];
   const page = html`<!doctype html>
 <html lang="en">
@@ -51,12 +53,12 @@ export function reportPage(material: ReportMaterial, { script, style }: PageBund
 ${verdict(run)}
 <nav aria-label="Sections">${links(run.scenarios, failures.length)}</nav>
 <main id="content">
-${whatFailed(failures, run)}
+${whatFailed(failures)}
 ${notRecorded(run)}
 ${scenarioList(run)}
 ${environment(run, pictures)}
 ${baseline !== undefined && html`<p class="muted">Changes are against run ${baseline.run}.</p>`}
-${run.scenarios.map((scenario, i) => scenarioSection({ run, scenario, i, before: before(scenario.name), usage }))}
+${run.scenarios.map((scenario, i) => scenarioSection({ run, scenario, i, before: before(i), usage }))}
 ${resources(used)}
 </main>
 ${embeddedJson(DATA_ID, data)}

@@ -44,17 +44,15 @@ export function scenarioList(run: RunResult): Html | undefined {
   return html`<section id="scenarios"><h2>Scenarios</h2>${table('Scenarios', columns, rows)}</section>`;
 }
 
-export function whatFailed(failures: readonly Failure[], run: RunResult): Html | undefined {
+export function whatFailed(failures: readonly Failure[]): Html | undefined {
   if (failures.length === 0) return undefined;
   return html`<section id="failures"><h2>What failed</h2>
-${failures.map((failure) => failureCard(failure, run))}
+${failures.map(failureCard)}
 </section>`;
 }
 
-function failureCard(failure: Failure, run: RunResult): Html {
-  const { title, expected, observed, evidence, at, before, logs } = failure;
-  const scenario = run.scenarios.find(({ name }) => name === failure.scenario);
-  const origin = scenario?.startedAt ?? Date.parse(run.startedAt);
+function failureCard(failure: Failure): Html {
+  const { origin, title, expected, observed, evidence, at, before, logs } = failure;
   const when =
     at === undefined
       ? undefined

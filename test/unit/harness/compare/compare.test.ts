@@ -202,3 +202,24 @@ test('the text shows sides, figures with verdicts, and the overall verdict', () 
   expect(text).toContain('worse: of 10 figures 6 worse, 4 same');
   expect(text).toContain('tolerance 10 %');
 });
+
+test('a scenario that a run has several times is compared with the same one of the others', () => {
+  const twice = (name: string, at: number, factor: number): Side => {
+    const { runs } = repeats(name, at, 1);
+    const { runs: slower } = repeats(name, at, factor);
+    return {
+      name,
+      runs: runs.map((run, i) => ({
+        ...run,
+        scenarios: [...run.scenarios, ...(slower[i]?.scenarios ?? [])],
+      })),
+    };
+  };
+  const { figures, verdict } = compareTwo(twice('a', 0, 1), twice('b', 50, 1.5));
+  const medians = figures.filter(({ figure, of }) => figure === 'p50' && of === undefined);
+  expect(medians.map(({ scenario, compared }) => [scenario, compared[0]?.verdict])).toEqual([
+    ['upload', 'same'],
+    ['upload (2)', 'worse'],
+  ]);
+  expect(verdict).toBe('worse');
+});

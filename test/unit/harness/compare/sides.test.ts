@@ -59,3 +59,12 @@ test('runs with different parameters are not repeats', () => {
     'not repeats of one run: upload: count is 8 and 9',
   );
 });
+
+test('repeats may have a scenario several times, each time with other parameters', () => {
+  for (const at of [0, 10]) {
+    const [first, second] = [8, 9].map((count) => madeRun({ at, seconds: 1, parameters: { count } }));
+    const scenarios = [...(first?.scenarios ?? []), ...(second?.scenarios ?? [])];
+    writeRun(join(state, 'many', `seed-${at}`), document(at, { scenarios }));
+  }
+  expect(readSides([join(state, 'many')], state)[0]?.runs).toHaveLength(2);
+});

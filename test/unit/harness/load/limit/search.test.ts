@@ -55,6 +55,20 @@ test('a rate that is not confirmed is replaced by a lower one', async () => {
   expect(rate).toBeGreaterThan(30);
 });
 
+test('a rate that was never tried is not reported as held', async () => {
+  const seen = new Map<number, number>();
+  const { rate, end, steps } = await findLimit(RANGE, (at) => {
+    const times = (seen.get(at) ?? 0) + 1;
+    seen.set(at, times);
+    // 10 holds once and is refuted; k6 cannot make the next lower rate.
+    if (at < 10) return Promise.resolve('generator');
+    return Promise.resolve(at === 10 && times === 1 ? 'holds' : 'fails');
+  });
+  expect(end).toBe('generator');
+  expect(steps.at(-1)?.rate).toBeLessThan(10);
+  expect(rate).toBeUndefined();
+});
+
 test('two searches of a capacity that varies by a tenth agree to within a fifth, without bias to either side', async () => {
   const random = congruential(5);
   const rates: number[] = [];

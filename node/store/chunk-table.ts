@@ -161,6 +161,18 @@ export class ChunkTable implements Damage {
     else this.retainLatest(tx, chunk, held);
   }
 
+  /**
+   * Gives a stored single-owner chunk the bytes of another one at its address, unless its own are intact and under a
+   * newer stamp of the batch. Keeps its references. @returns false when nothing has changed
+   */
+  supersede(tx: Transaction, chunk: Chunk, held: Held): boolean {
+    const record = chunk.kind === 'soc' ? this.#record(tx, chunk.address) : undefined;
+    if (record === undefined || equalBytes(record.identity, chunk.identity)) return false;
+    if (this.#isOutdated(tx, chunk.address, held)) return false;
+    this.replace(tx, chunk, held);
+    return true;
+  }
+
   #isOutdated(tx: Transaction, address: Uint8Array, { stamp: { batchId, timestamp } }: Held): boolean {
     const record = this.#record(tx, address);
     if (record === undefined) return false;
@@ -179,13 +191,13 @@ export class ChunkTable implements Damage {
   }
 
   /** New bytes for a stored single-owner chunk. */
-  replace(tx: Transaction, chunk: Chunk): void {
+  replace(tx: Transaction, chunk: Chunk, held?: Held): void {
     if (chunk.kind !== 'soc') return;
     const record = this.#record(tx, chunk.address);
     if (record === undefined) return;
     this.#free(tx, record.slot);
     this.#unmark(tx, chunk.address);
-    this.#store(tx, chunk, { references: record.references });
+    this.#store(tx, chunk, { references: record.references, held });
   }
 
   /** Removes a reference, and with the last one the bytes. Unknown addresses are ignored. */

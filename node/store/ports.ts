@@ -100,10 +100,11 @@ export interface UploadStore {
   sent(push: PendingPush): void;
   /**
    * Removes the pending push and counts: synced; kept, synced to others while our reserve has it too; stored,
-   * in our reserve only (also synced); dropped (no counter). Idempotent.
+   * in our reserve only (also synced); dropped (no counter). Idempotent. Does nothing to another single-owner chunk that
+   * has taken its place meanwhile.
    */
   report(push: PendingPush, outcome: PushOutcome): Promise<void>;
-  /** Called when a session has closed, so that the pusher checks again. */
+  /** Called when a session has closed, or a chunk waits that no session announces, so that the pusher checks again. */
   onPushable(listener: () => void): void;
   /** Stops serving chunks just handed over under these batches. @param isGone of a batch id, 32 bytes */
   forgetBatches(isGone: (batchId: Uint8Array) => boolean): void;

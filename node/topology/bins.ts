@@ -40,6 +40,11 @@ export class Bins {
     if (bin.delete(id)) this.#knownCount--;
   }
 
+  /** Forgets all others. */
+  retain(isKept: (id: string) => boolean): void {
+    for (const id of this.allKnown()) if (!isKept(id)) this.forget(id);
+  }
+
   connect(peer: Peer): void {
     this.addKnown(peer.id);
     (this.#connected[this.binOf(peer.overlay)] as Map<string, Peer>).set(peer.id, peer);

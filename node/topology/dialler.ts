@@ -142,6 +142,11 @@ export class Dialler {
     this.#wait(id, RETRY_MS, this.#waiting.get(id));
   }
 
+  /** Forgets how long others have to wait. */
+  retain(isKept: (id: string) => boolean): void {
+    for (const id of this.#waiting.keys()) if (!isKept(id)) this.#waiting.delete(id);
+  }
+
   /**
    * Milliseconds until the next waiting peer is due, or a running dial no longer blocks others; at most
    * `maxMs`.
@@ -190,7 +195,7 @@ export class Dialler {
     const { clock, host, metrics, isCommon } = this.#deps;
     const claimed = this.#underlays(peer);
     if (claimed === undefined) {
-      this.#deps.bins.forget(peer.id);
+      await this.#forget(peer.id);
       return;
     }
     if (claimed.length === 0) {

@@ -149,12 +149,16 @@ class KademliaTable implements Kademlia {
   }
 
   async start(): Promise<void> {
-    this.addKnown(this.#counters.proven());
-    this.addKnown(this.#shuffled(this.#deps.addressBook.overlays()));
+    const { addressBook } = this.#deps;
+    this.addKnown(this.#counters.proven().filter((id) => addressBook.get(id) !== undefined));
+    this.addKnown(this.#shuffled(addressBook.overlays()));
     this.#loops = Promise.all([
       this.#manage(),
       this.#every(PRUNE_MS, () => this.#prune()),
-      this.#every(FLUSH_MS, () => this.#counters.flush()),
+      this.#every(FLUSH_MS, () => {
+        this.#forgetStrangers();
+        return this.#counters.flush();
+      }),
       this.#every(NEIGHBOUR_GOSSIP_MS, () => this.#introductions.remind(this.neighbours())),
     ]);
   }
@@ -410,6 +414,21 @@ class KademliaTable implements Kademlia {
     } catch (error) {
       if (!signal.aborted) throw error;
     }
+  }
+
+  /**
+   * Forgets peers that are neither connected nor in the address book, which is limited: an overlay costs nothing, and
+   * without a record it cannot be dialled.
+   */
+  #forgetStrangers(): void {
+    const { addressBook } = this.#deps;
+    const isKept = (id: string) =>
+      addressBook.get(id) !== undefined || this.#bins.isConnected(id) || this.#light.has(id);
+    this.#bins.retain(isKept);
+    this.#dialler.retain(isKept);
+    this.#counters.retain(isKept);
+    for (const id of this.#bootnodes) if (!isKept(id)) this.#bootnodes.delete(id);
+    this.#metrics.known.set(this.#bins.knownCount);
   }
 
   /** Bins below the radius drop peers beyond the limit where several share a slot. */

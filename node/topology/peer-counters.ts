@@ -30,11 +30,13 @@ interface Counters {
   changed: boolean;
 }
 
-/** What we remember of every peer; total time and last-seen time survive restarts. */
+/** What we remember of peers; total time and last-seen time survive restarts. */
 export class PeerCounters {
   readonly #clock: Clock;
   readonly #state: KeyValueStore;
   readonly #peers = new Map<string, Counters>();
+  /** Perhaps still stored. */
+  readonly #forgotten = new Set<string>();
 
   constructor(deps: { clock: Clock; state: KeyValueStore }) {
     this.#clock = deps.clock;
@@ -99,8 +101,15 @@ export class PeerCounters {
     return this.#peers.get(id)?.healthy === true;
   }
 
+  /** The stored record goes with the next flush. */
   forget(id: string): void {
     this.#peers.delete(id);
+    this.#forgotten.add(id);
+  }
+
+  /** Forgets all others. */
+  retain(isKept: (id: string) => boolean): void {
+    for (const id of this.#peers.keys()) if (!isKept(id)) this.forget(id);
   }
 
   /** Peers that we were connected to in earlier runs. */
@@ -126,7 +135,9 @@ export class PeerCounters {
 
   /** Writes what has changed, as one transaction. */
   async flush(): Promise<void> {
-    const changes: KeyValueChange[] = [];
+    // Removed first: a peer may have come back since.
+    const changes: KeyValueChange[] = Array.from(this.#forgotten, (id) => ({ remove: PREFIX + id }));
+    this.#forgotten.clear();
     for (const [id, counters] of this.#peers) {
       if (!counters.changed && counters.since === undefined) continue;
       counters.changed = false;

@@ -7,7 +7,7 @@
  * where those records were damaged: an uploaded chunk is pushed again, a reserve chunk returns to the
  * reserve. The network would be told of both anyway, and for a chunk that it already has, nothing changes.
  */
-import { proximityOrder } from '../../chunk/address.ts';
+import { BINS, proximityOrder } from '../../chunk/address.ts';
 import { ADDRESS_SIZE, type Chunk } from '../../chunk/chunk.ts';
 import { ChunkError } from '../../chunk/errors.ts';
 import { decodeStamp, encodeStamp, stampHash } from '../../chunk/stamp.ts';
@@ -188,8 +188,11 @@ class Rebuild {
       counts.set(bin, (counts.get(bin) ?? 0) + 1);
     });
     await backend.change((tx) => {
-      for (const [bin, lastId] of lastIds)
-        tx.put('meta', binName(bin), encodeNumbers([lastId, counts.get(bin) ?? 0]));
+      for (let bin = 0; bin < BINS; bin++) {
+        // A bin without entries goes on from its last id, too.
+        const lastId = lastIds.get(bin) ?? binCounter(backend, bin);
+        if (lastId > 0) tx.put('meta', binName(bin), encodeNumbers([lastId, counts.get(bin) ?? 0]));
+      }
     });
     this.#reserved = [...counts.values()].reduce((sum, count) => sum + count, 0);
   }

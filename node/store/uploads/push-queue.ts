@@ -8,7 +8,7 @@
  */
 import type { Chunk } from '../../chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp } from '../../chunk/stamp.ts';
-import { toHex } from '../../crypto/hex.ts';
+import { equalBytes, toHex } from '../../crypto/hex.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Backend, TableReader, Transaction } from '../backend.ts';
 import type { ChunkTable } from '../chunk-table.ts';
@@ -75,13 +75,16 @@ export class PushQueue {
     tx.put('blocks', encodeNumber(block), encodeNumber(session));
   }
 
-  /** @returns false when the chunk is already waiting under the same batch; then nothing is stored */
+  /**
+   * @returns false when the chunk is already waiting under the same batch; then nothing is stored, unless it is another
+   * single-owner chunk at that address
+   */
   add(tx: Transaction, place: PushPlace, push: Pick<PendingPush, 'tagUid' | 'chunk' | 'stamp'>): boolean {
     const { chunk, stamp, tagUid } = push;
     const key = join(chunk.address, stamp.batchId);
     const waiting = tx.get('uploads', key);
     if (waiting !== undefined && !this.#mayBeUndone(tx, decodeNumber(waiting), place.session)) {
-      this.#chunks.restore(tx, chunk);
+      if (!this.#supersede(tx, waiting, push)) this.#chunks.restore(tx, chunk);
       return false;
     }
     const sequence = encodeNumber(place.sequence);
@@ -89,6 +92,23 @@ export class PushQueue {
     tx.put('pushes', sequence, join(chunk.address, encodeNumber(tagUid), encodeStamp(stamp)));
     this.#chunks.retainLatest(tx, chunk, { by: 'upload', stamp });
     this.#count(tx, { uploaded: 0, synced: 0, pending: 1 });
+    return true;
+  }
+
+  /**
+   * A single-owner chunk takes the place of the waiting one, under its own stamp: the tag of the waiting one goes on
+   * counting it. As in the reserve, one under the same stamp, or under an older one, changes nothing.
+   */
+  #supersede(
+    tx: Transaction,
+    sequence: Uint8Array,
+    { chunk, stamp }: Pick<PendingPush, 'chunk' | 'stamp'>,
+  ): boolean {
+    const record = tx.get('pushes', sequence);
+    if (record === undefined || isUnder(record, stamp)) return false;
+    const { tagUid } = decodePush(record);
+    if (!this.#chunks.supersede(tx, chunk, { by: 'upload', stamp })) return false;
+    tx.put('pushes', sequence, join(chunk.address, encodeNumber(tagUid), encodeStamp(stamp)));
     return true;
   }
 
@@ -112,17 +132,23 @@ export class PushQueue {
     return found;
   }
 
+  /** False also when another single-owner chunk has taken its place. */
   has(reader: TableReader, push: PendingPush): boolean {
-    return reader.has('pushes', encodeNumber(push.sequence));
+    const record = reader.get('pushes', encodeNumber(push.sequence));
+    return record !== undefined && isUnder(record, push.stamp);
   }
 
-  /** Removes a finished push from the queue. @returns false when that was already done */
-  finish(tx: Transaction, push: PendingPush, synced: number): boolean {
+  /**
+   * Removes a finished push from the queue. @returns `gone` when that was already done, `replaced` when another
+   * single-owner chunk has taken its place, which is still to be pushed
+   */
+  finish(tx: Transaction, push: PendingPush, synced: number): 'finished' | 'gone' | 'replaced' {
     const record = tx.get('pushes', encodeNumber(push.sequence));
-    if (record === undefined) return false;
+    if (record === undefined) return 'gone';
+    if (!isUnder(record, push.stamp)) return 'replaced';
     this.#remove(tx, push.sequence, decodePush(record));
     this.#count(tx, { uploaded: 0, synced, pending: -1 });
-    return true;
+    return 'finished';
   }
 
   totals(): Totals {
@@ -137,7 +163,8 @@ export class PushQueue {
 
   /**
    * Undoes everything that a session has put, in steps; the marker goes last, so that after a crash in
-   * between the next start simply continues. A replaced single-owner chunk keeps its new bytes.
+   * between the next start simply continues. A replaced single-owner chunk keeps its new bytes, and one that
+   * was waiting also its new stamp.
    */
   async rollback(session: number): Promise<void> {
     for (const [block, owner] of this.#blocksFrom(session)) {
@@ -250,6 +277,11 @@ function totalsOf(reader: TableReader): Totals {
     synced: decodeNumber(record, NUMBER_SIZE),
     pending: decodeNumber(record, 2 * NUMBER_SIZE),
   };
+}
+
+/** @param record of a push */
+function isUnder(record: Uint8Array, stamp: Stamp): boolean {
+  return equalBytes(record.subarray(STAMP_OFFSET), encodeStamp(stamp));
 }
 
 function decodePush(record: Uint8Array): PushRecord {

@@ -59,13 +59,17 @@ export async function openUploads({
           log.warn({ err: error, tag: push.tagUid }, 'pushed chunk could not be counted'),
         );
     },
-    report(push, outcome) {
+    async report(push, outcome) {
       if (outcome === 'synced' && push.isReadable && queue.has(backend, push))
         handedOver.add(push.chunk, push.stamp.batchId);
-      return backend.change((tx) => {
+      const end = await backend.change((tx) => {
         const counts = COUNTS[outcome];
-        if (queue.finish(tx, push, counts.synced ?? 0)) tags.count(tx, push.tagUid, counts);
+        const result = queue.finish(tx, push, counts.synced ?? 0);
+        if (result === 'finished') tags.count(tx, push.tagUid, counts);
+        return result;
       });
+      // The session that brought the other chunk may have been taken back, so that nothing else announces it.
+      if (end === 'replaced') onPushable();
     },
     onPushable: (listener) => void listeners.push(listener),
     forgetBatches: (isGone) => handedOver.forget(isGone),

@@ -137,6 +137,67 @@ test('private addresses from gossip are dialled only where that is allowed', asy
   }
 });
 
+test.each([
+  ['dials peers', false],
+  ['leaves it to peers to come', true],
+])(
+  'peers that come and go are forgotten unless they are in the address book, by a node that %s',
+  async (_, bootnodeMode) => {
+    const state = memoryRecords();
+    const { kademlia, clock, connect, disconnect, know, net } = table({ bootnodeMode }, state);
+    net.dial = () => {
+      throw new HostError('PEER_BLOCKLISTED', 'not now');
+    };
+    const overlays = Array.from({ length: 200 }, (_, i) => id((0x1000 + i).toString(16)));
+    const stored = () => [...state.entries('peer-')].map(([key]) => key.slice('peer-'.length));
+    await kademlia.start();
+    connect(id('80'));
+    connect(id('60'), 'inbound', false);
+    for (const overlay of overlays) {
+      connect(overlay);
+      await clock.advance(10);
+      disconnect(overlay);
+    }
+    await know([overlays[7]!]);
+    expect(kademlia.snapshot().population).toBe(201);
+    await clock.advance(300_000);
+    expect(kademlia.snapshot()).toMatchObject({ population: 2, connected: 1 });
+    expect(stored()).toEqual([overlays[7], id('80')]);
+    expect(kademlia.snapshot().lightNodes.connected).toBe(1);
+    await kademlia.stop();
+  },
+);
+
+test('a peer without a record that is heard of again has all its dials', async () => {
+  const { kademlia, clock, know, dialled, addressBook } = table();
+  await kademlia.start();
+  await know([id('80')]);
+  for (let attempt = 1; attempt <= 4; attempt++) await clock.advance(20_000);
+  await addressBook.remove(id('80'));
+  await clock.advance(20_000);
+  expect(kademlia.snapshot().population).toBe(0);
+  expect(dialled()).toHaveLength(5);
+  await know([id('80')]);
+  expect(dialled()).toHaveLength(1);
+  expect(kademlia.snapshot().population).toBe(1);
+  await kademlia.stop();
+});
+
+test('a peer of an earlier run that is not in the address book is not in the table', async () => {
+  const state = memoryRecords();
+  const earlier = table({}, state);
+  await earlier.kademlia.start();
+  for (const overlay of [id('80'), id('40')]) earlier.connect(overlay);
+  await earlier.clock.advance(1_000);
+  await earlier.kademlia.stop();
+  // One that does not dial, which would find out.
+  const { kademlia, know } = table({ bootnodeMode: true }, state);
+  await know([id('40')]);
+  await kademlia.start();
+  expect(kademlia.snapshot().population).toBe(1);
+  await kademlia.stop();
+});
+
 test('blocklisted peers are not dialled', async () => {
   const { kademlia, know, dialled, blocked } = table();
   blocked.push({ overlay: id('80'), fullNode: true, reason: '', durationMs: 0, since: 0 });

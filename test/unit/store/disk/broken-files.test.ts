@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { open as openLmdb } from 'lmdb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../../node/chunk/chunk.ts';
@@ -20,10 +21,12 @@ import { stampHash } from '../../../../node/chunk/stamp.ts';
 import { createSigner } from '../../../../node/crypto/signer.ts';
 import { systemClock } from '../../../../node/env/clock.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
+import { TABLES, type Table } from '../../../../node/store/backend.ts';
+import { checkFiles } from '../../../../node/store/disk/check-files.ts';
 import { walkIndex } from '../../../../node/store/disk/index-file.ts';
 import { openLmdbStore } from '../../../../node/store/lmdb-store.ts';
 import type { LocalStore } from '../../../../node/store/ports.ts';
-import { OVERLAY, stamp } from '../stores.ts';
+import { addressIn, chunkAt, OVERLAY, stamp } from '../stores.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'svcnet-broken-'));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -260,6 +263,33 @@ test('a damaged sector before the first slot does not make the store a foreign o
   const store = await open(path);
   expect(reserved.filter(isReserved(store))).toHaveLength(300);
   await store.close();
+});
+
+test('a bin of the reserve whose entries are all lost is empty afterwards, and its numbers go on', async () => {
+  const path = mkdtempSync(join(root, 'bins-'));
+  const [lost, ...kept] = [9, 0, 1, 2].map((bin) => chunkAt(addressIn(bin, 1)));
+  const store = await open(path);
+  for (const [index, chunk] of [lost!, ...kept].entries()) await store.reserve.put(chunk, stamp({ index }));
+  await store.close();
+  const index = openLmdb({ path: file(path, 'index.mdb'), maxDbs: TABLES.length });
+  const table = (name: Table) =>
+    index.openDB<Uint8Array, Uint8Array>(name, { encoding: 'binary', keyEncoding: 'binary' });
+  const isLost = (key: Uint8Array) => Buffer.compare(key.subarray(33, 65), lost!.address) === 0;
+  for (const key of [...table('reserve').getKeys()].filter(isLost)) await table('reserve').remove(key);
+  await index.close();
+  const bytes = readFileSync(file(path, 'index.mdb'));
+  // The pages of table `bins`, which is derived from the others.
+  const entry = Buffer.concat([kept[0]!.address, stamp().batchId, stampHash(stamp({ index: 1 }))]);
+  for (let at = bytes.indexOf(entry); at !== -1; at = bytes.indexOf(entry, at + 1)) {
+    bytes.fill(0xff, Math.floor(at / PAGE) * PAGE, (Math.floor(at / PAGE) + 1) * PAGE);
+  }
+  writeFileSync(file(path, 'index.mdb'), bytes);
+  const rebuilt = await open(path);
+  expect(existsSync(`${file(path, 'index.mdb')}.damaged`)).toBe(true);
+  expect(rebuilt.reserve.size()).toBe(3);
+  expect(rebuilt.reserve.lastBinIds()[9]).toBe(1n);
+  await rebuilt.close();
+  expect(checkFiles(path).find(({ kind }) => kind === 'reserve')).toMatchObject({ checked: 3, names: [] });
 });
 
 test('an index rebuild that was interrupted starts again', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../../node/chunk/chunk.ts';
+import type { Stamp } from '../../../../node/chunk/stamp.ts';
 import type { LocalStore } from '../../../../node/store/ports.ts';
 import { BACKENDS, chunk, stamp } from '../stores.ts';
 
@@ -19,6 +20,17 @@ function manyChunks(count: number): Chunk[] {
     return { ...chunk(7), address, identity: address };
   });
 }
+
+async function uploadAs(store: LocalStore, chunk: Chunk, under: Stamp): Promise<number> {
+  const { uid } = await store.tags.create();
+  const session = store.uploads.openSession(uid);
+  await session.put(chunk, under);
+  await session.done();
+  return uid;
+}
+
+/** Two single-owner chunks at one address. */
+const versions = (): [Chunk, Chunk] => [chunk(1, 0, 'soc'), chunk(1, 1, 'soc')];
 
 const firstBytes = (store: LocalStore) => store.uploads.pending(0, 100).map(({ chunk }) => chunk.address[0]);
 
@@ -102,6 +114,83 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(store.tags.get(first)).toMatchObject({ split: 3, seen: 1 });
     for (const push of store.uploads.pending(0, 10)) await store.uploads.report(push, 'synced');
     expect(store.tags.get(await upload(store, [chunk(1)]))).toMatchObject({ split: 1, seen: 0 });
+  });
+
+  test('a single-owner chunk takes the place of the one that waits under the same batch, with its own stamp', async () => {
+    await using bench = await open();
+    const { store } = bench;
+    const [first, second] = versions();
+    const uid = await uploadAs(store, first, stamp({ index: 1, timestamp: 1 }));
+    const pin = store.pins.openSession();
+    await pin.put(first);
+    await pin.done(first.address);
+    const later = await uploadAs(store, second, stamp({ index: 2, timestamp: 2 }));
+    await bench.reopen();
+    const { uploads, tags, pins, chunks, chunkTotals } = bench.store;
+    expect(tags.get(later)).toMatchObject({ split: 1, seen: 1 });
+    expect(uploads.pending(0, 10)).toMatchObject([
+      { tagUid: uid, chunk: second, stamp: stamp({ index: 2, timestamp: 2 }) },
+    ]);
+    expect(chunks.get(first.address)).toEqual(second);
+    expect(pins.totals()).toEqual({ collections: 1, chunks: 1 });
+    expect(await chunkTotals()).toMatchObject({ chunks: 1, references: 2 });
+    expect(uploads.totals()).toEqual({ uploaded: 1, synced: 0, pending: 1 });
+    await uploads.report(uploads.pending(0, 1)[0]!, 'synced');
+    expect(uploads.totals()).toEqual({ uploaded: 1, synced: 1, pending: 0 });
+    expect(tags.get(uid)).toMatchObject({ split: 1, synced: 1 });
+    expect(await chunkTotals()).toMatchObject({ chunks: 1, references: 1 });
+  });
+
+  test('a push of the replaced one that ends later leaves the newer one in the queue', async () => {
+    await using bench = await open();
+    const { store } = bench;
+    const [first, second] = versions();
+    const uid = await uploadAs(store, first, stamp({ index: 1, timestamp: 1 }));
+    const [running] = store.uploads.pending(0, 1);
+    expect(running!.chunk).toEqual(first);
+    await uploadAs(store, second, stamp({ index: 2, timestamp: 2 }));
+    store.uploads.sent(running!);
+    await store.uploads.report(running!, 'synced');
+    expect(store.tags.get(uid)).toMatchObject({ sent: 0, synced: 0 });
+    const [waiting] = store.uploads.pending(0, 10);
+    expect(waiting!.chunk).toEqual(second);
+    await store.uploads.report(waiting!, 'synced');
+    expect(store.uploads.pendingCount()).toBe(0);
+    expect(store.tags.get(uid)).toMatchObject({ synced: 1 });
+    expect(store.chunks.get(first.address)).toEqual(second);
+  });
+
+  test.each([
+    ['an older stamp', stamp({ index: 2, timestamp: 1 })],
+    ['the same stamp', stamp({ index: 1, timestamp: 2 })],
+  ])('a single-owner chunk under %s does not replace the one that waits', async (_, late) => {
+    await using bench = await open();
+    const { store } = bench;
+    const [first, second] = versions();
+    await uploadAs(store, first, stamp({ index: 1, timestamp: 2 }));
+    await uploadAs(store, second, late);
+    expect(store.uploads.pending(0, 10)).toMatchObject([
+      { chunk: first, stamp: stamp({ index: 1, timestamp: 2 }) },
+    ]);
+  });
+
+  test('one that was brought by a session that is taken back waits on, and is announced when the push of the first ends', async () => {
+    await using bench = await open();
+    const { store } = bench;
+    const [first, second] = versions();
+    await uploadAs(store, first, stamp({ index: 1, timestamp: 1 }));
+    const [running] = store.uploads.pending(0, 1);
+    expect(running!.chunk).toEqual(first);
+    const session = store.uploads.openSession((await store.tags.create()).uid);
+    await session.put(second, stamp({ index: 2, timestamp: 2 }));
+    await session.cleanup();
+    let announced = 0;
+    store.uploads.onPushable(() => announced++);
+    await store.uploads.report(running!, 'synced');
+    expect(announced).toBe(1);
+    expect(store.uploads.pending(0, 10)).toMatchObject([
+      { chunk: second, stamp: stamp({ index: 2, timestamp: 2 }) },
+    ]);
   });
 
   test('a pushed chunk can still be read for a moment, but is not held', async () => {

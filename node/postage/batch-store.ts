@@ -11,14 +11,19 @@ import { hexBytes } from '../onchain/codec/hex.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { PostageSyncError } from './errors.ts';
 import type { Batch, BatchStore, ChainState } from './ports.ts';
-import { batchSize, theoreticalRadius } from './rules.ts';
+import { batchSize, settledTotal, theoreticalRadius, unsettledChanges } from './rules.ts';
 
 const BATCH = 'batch/';
+/** Batch id → its value. */
+const DOUBTFUL = 'doubtful/';
 const CHAIN_STATE = 'chainstate';
+const PRICE_CHANGES = 'pricechanges';
 /** id 32, value 32, start 8, owner 20, bucket depth, depth, immutable. */
 const RECORD_SIZE = 95;
 /** block, total amount, price, hash of the block: one word each. */
 const CHAIN_STATE_SIZE = 128;
+/** As above, without the hash. */
+const PRICE_CHANGE_SIZE = 96;
 const WORD_SIZE = 32;
 
 /** Where the records of a mirror are read from. */
@@ -45,6 +50,8 @@ interface BatchMirrorOptions {
   readonly startBlock: number;
   /** Chunks; the radius is relative to it. */
   readonly reserveCapacity: number;
+  /** Newest blocks of the chain that are not read yet. */
+  readonly tailBlocks: number;
 }
 
 export class BatchMirror implements BatchStore {
@@ -55,6 +62,10 @@ export class BatchMirror implements BatchStore {
   #commitment = 0n;
   /** No batch has a lower value. Kept so that blocks in which nothing expires cost nothing. */
   #lowestValue: bigint | undefined;
+  /** Batches (hex) that only unsettled prices have used up, and their values. */
+  readonly #doubtful = new Map<string, bigint>();
+  /** The states before the newest price changes, oldest first; some may be settled. */
+  #priceChanges: readonly ChainState[] = [];
   /** Record key → current content of records that the open page changed. */
   readonly #changed = new Map<string, KeyValueChange>();
   #chainChanged = false;
@@ -68,12 +79,17 @@ export class BatchMirror implements BatchStore {
   /** Loads the records into the mirror, as if it were new. */
   load(records: Records): void {
     this.#batches.clear();
+    this.#doubtful.clear();
     this.#changed.clear();
     this.#chainChanged = false;
     this.#expired = [];
     this.#commitment = 0n;
     this.#lowestValue = undefined;
     for (const [, record] of records.entries(BATCH)) this.#insert(decodeMirrored(record));
+    for (const [key, value] of records.entries(DOUBTFUL)) {
+      this.#doubtful.set(key.slice(DOUBTFUL.length), numberAt(value, 0));
+    }
+    this.#priceChanges = decodePriceChanges(records.get(PRICE_CHANGES));
     const chain = records.get(CHAIN_STATE);
     this.#chain =
       chain === undefined
@@ -91,6 +107,16 @@ export class BatchMirror implements BatchStore {
 
   all(): MirroredBatch[] {
     return [...this.#batches.values()];
+  }
+
+  /** Whether the batch has expired, but would live on a branch without the newest blocks. */
+  isDoubtful(id: Uint8Array): boolean {
+    return this.#doubtful.has(toHex(id));
+  }
+
+  /** Of all batches, including the doubtful ones, hex. */
+  ids(): string[] {
+    return [...this.#batches.keys(), ...this.#doubtful.keys()];
   }
 
   chainState(): ChainState {
@@ -132,7 +158,7 @@ export class BatchMirror implements BatchStore {
     this.#chainChanged = true;
   }
 
-  /** Whether batches have expired since changes were last taken. */
+  /** Whether batches have expired beyond doubt since changes were last taken. */
   hasExpired(): boolean {
     return this.#expired.length > 0;
   }
@@ -141,6 +167,8 @@ export class BatchMirror implements BatchStore {
   create(batch: MirroredBatch): boolean {
     if (batch.value <= this.#chain.totalAmount + this.#chain.currentPrice) return false;
     if (this.get(batch.id) !== undefined) throw inconsistent(`batch ${toHex(batch.id)} was created twice`);
+    // After an expiry its owner may buy a batch of the same id.
+    this.#forgetDoubtful(toHex(batch.id));
     this.#insert(batch);
     this.#changed.set(BATCH + toHex(batch.id), putBatch(batch));
     return true;
@@ -158,11 +186,14 @@ export class BatchMirror implements BatchStore {
   }
 
   setPrice(price: bigint): void {
+    const changes = [...this.#priceChanges, this.#chain];
+    this.#priceChanges = unsettledChanges(changes, this.#chain, this.#options.tailBlocks);
+    this.#changed.set(PRICE_CHANGES, putPriceChanges(this.#priceChanges));
     this.#chain = { ...this.#chain, currentPrice: price };
     this.#chainChanged = true;
   }
 
-  /** Changes since the last call, to be written as one batch, and the batches that expired (hex). */
+  /** Changes since the last call, to be written as one batch, and the batches that expired beyond doubt (hex). */
   takeChanges(): { changes: KeyValueChange[]; expired: string[] } {
     const changes = [...this.#changed.values()];
     if (this.#chainChanged) {
@@ -182,11 +213,16 @@ export class BatchMirror implements BatchStore {
     for (const [key] of records.entries(BATCH)) {
       if (!this.#batches.has(key.slice(BATCH.length))) removed.push({ remove: key });
     }
+    for (const [key] of records.entries(DOUBTFUL)) {
+      if (!this.#doubtful.has(key.slice(DOUBTFUL.length))) removed.push({ remove: key });
+    }
+    const doubtful = [...this.#doubtful].map(([id, value]) => putDoubtful(id, value));
     const chain: KeyValueChange =
       this.#anchor === undefined
         ? { remove: CHAIN_STATE }
         : { put: CHAIN_STATE, value: encodeChainState(this.#chain, this.#anchor) };
-    return [...removed, ...this.all().map(putBatch), chain];
+    const changes = putPriceChanges(this.#priceChanges);
+    return [...removed, ...this.all().map(putBatch), ...doubtful, changes, chain];
   }
 
   #known(id: Uint8Array): MirroredBatch {
@@ -214,17 +250,33 @@ export class BatchMirror implements BatchStore {
   }
 
   #expire(): void {
-    if (this.#lowestValue === undefined || this.#lowestValue > this.#chain.totalAmount) return;
+    const expires = this.#lowestValue !== undefined && this.#lowestValue <= this.#chain.totalAmount;
+    if (!expires && this.#doubtful.size === 0) return;
+    const settled = settledTotal(this.#priceChanges, this.#chain, this.#options.tailBlocks);
+    for (const [id, value] of this.#doubtful) {
+      if (value > settled) continue;
+      this.#forgetDoubtful(id);
+      this.#expired.push(id);
+    }
+    if (!expires) return;
     this.#lowestValue = undefined;
     for (const [id, batch] of this.#batches) {
       if (batch.value <= this.#chain.totalAmount) {
         this.#remove(batch);
         this.#changed.set(BATCH + id, { remove: BATCH + id });
-        this.#expired.push(id);
+        if (batch.value <= settled) this.#expired.push(id);
+        else {
+          this.#doubtful.set(id, batch.value);
+          this.#changed.set(DOUBTFUL + id, putDoubtful(id, batch.value));
+        }
       } else if (this.#lowestValue === undefined || batch.value < this.#lowestValue) {
         this.#lowestValue = batch.value;
       }
     }
+  }
+
+  #forgetDoubtful(id: string): void {
+    if (this.#doubtful.delete(id)) this.#changed.set(DOUBTFUL + id, { remove: DOUBTFUL + id });
   }
 }
 
@@ -242,6 +294,10 @@ function putBatch(batch: MirroredBatch): KeyValueChange {
 
 function decodeMirrored(record: Uint8Array): MirroredBatch {
   return { ...decodeBatch(record), amount: numberAt(record, RECORD_SIZE) };
+}
+
+function putDoubtful(id: string, value: bigint): KeyValueChange {
+  return { put: DOUBTFUL + id, value: encodeWord(value) };
 }
 
 /** 95 bytes, bucket depth before depth. */
@@ -267,6 +323,19 @@ export function decodeBatch(bytes: Uint8Array): Batch {
     depth: view.getUint8(93),
     immutable: view.getUint8(94) === 1,
   };
+}
+
+function putPriceChanges(changes: readonly ChainState[]): KeyValueChange {
+  if (changes.length === 0) return { remove: PRICE_CHANGES };
+  const words = changes.flatMap(({ block, totalAmount, currentPrice }) => [block, totalAmount, currentPrice]);
+  return { put: PRICE_CHANGES, value: new Uint8Array(Buffer.concat(words.map((word) => encodeWord(word)))) };
+}
+
+function decodePriceChanges(record: Uint8Array = new Uint8Array(0)): ChainState[] {
+  const changes: ChainState[] = [];
+  for (let at = 0; at < record.length; at += PRICE_CHANGE_SIZE)
+    changes.push(decodeChainState(record.subarray(at)));
+  return changes;
 }
 
 function encodeChainState({ block, totalAmount, currentPrice }: ChainState, { hash }: Anchor): Uint8Array {

@@ -25,6 +25,7 @@ export const VANISHED_GRACE_BLOCKS = 64;
 interface LedgerOptions {
   readonly startBlock: number;
   readonly reserveCapacity: number;
+  readonly tailBlocks: number;
 }
 
 /**
@@ -86,9 +87,9 @@ export class Ledger {
     return this.#mirror.get(id);
   }
 
-  /** Whether a recent reorganisation has removed its creation: it may come back. */
+  /** Whether a recent reorganisation has removed its creation, or the next one may undo its expiry. */
   awaited(id: Uint8Array): boolean {
-    return this.#vanished.has(toHex(id));
+    return this.#vanished.has(toHex(id)) || this.#mirror.isDoubtful(id);
   }
 
   /** Last applied block. */
@@ -107,7 +108,7 @@ export class Ledger {
     return [open.anchor(), ...saved, ...this.#history.anchors()];
   }
 
-  /** @returns batches that no longer exist, used up or waited for in vain, hex */
+  /** @returns batches that no longer exist, used up beyond doubt or waited for in vain, hex */
   async apply(events: readonly PlacedEvent[], end: PageEnd): Promise<string[]> {
     const mirror = this.#open();
     const before = mirror.anchor();
@@ -138,7 +139,7 @@ export class Ledger {
     if (this.#quiet !== undefined && end !== undefined) await this.#write({ ...end, full: false }, []);
   }
 
-  /** Everything since the last write becomes one page. @returns batches that have expired, hex */
+  /** Everything since the last write becomes one page. @returns batches that have expired beyond doubt, hex */
   async #write(end: PageEnd, also: readonly KeyValueChange[]): Promise<string[]> {
     const { changes, expired } = this.#mirror.takeChanges();
     const undo = end.full
@@ -151,17 +152,16 @@ export class Ledger {
 
   /** Undoes this many pages. */
   async revert(pages: number): Promise<void> {
-    const before = this.#mirror.all();
+    const before = this.#mirror.ids();
     const height = this.#mirror.chainState().block;
     const restored = this.#history.revert(pages - (this.#quiet === undefined ? 0 : 1));
     this.#quiet = undefined;
     this.#mirror.load(overlaid(this.#deps.state, restored));
-    const after = this.#mirror.all();
-    const missing = this.#missing({ before, after, height });
+    const missing = this.#missing({ before, after: this.#mirror.ids(), height });
     await this.#deps.state.batch([
       ...restored,
       ...missing,
-      ...this.#deps.follow(after.filter(this.#deps.isOwn)),
+      ...this.#deps.follow(this.#mirror.all().filter(this.#deps.isOwn)),
     ]);
   }
 
@@ -186,9 +186,8 @@ export class Ledger {
   /** The rebuilt mirror replaces the other one. */
   async #replace(rebuilt: BatchMirror, own: readonly MirroredBatch[]): Promise<void> {
     const { state, follow } = this.#deps;
-    const after = rebuilt.all();
     const height = this.#mirror.chainState().block;
-    const missing = this.#missing({ before: this.#mirror.all(), after, height });
+    const missing = this.#missing({ before: this.#mirror.ids(), after: rebuilt.ids(), height });
     await state.batch([...rebuilt.difference(state), ...this.#history.clear(), ...missing, ...follow(own)]);
     this.#rebuilt = undefined;
     this.#quiet = undefined;
@@ -196,12 +195,12 @@ export class Ledger {
   }
 
   #missing(states: {
-    readonly before: readonly MirroredBatch[];
-    readonly after: readonly MirroredBatch[];
+    readonly before: readonly string[];
+    readonly after: readonly string[];
     readonly height: number;
   }): KeyValueChange[] {
-    const kept = new Set(states.after.map(({ id }) => toHex(id)));
-    const gone = states.before.map(({ id }) => toHex(id)).filter((id) => !kept.has(id));
+    const kept = new Set(states.after);
+    const gone = states.before.filter((id) => !kept.has(id));
     return gone.map((id) => {
       this.#vanished.set(id, states.height);
       return { put: VANISHED + id, value: encodeWord(states.height) };

@@ -120,8 +120,9 @@ export interface Postage {
    */
   gone(issuer: Issuer): boolean;
   /**
-   * Whether the batch is missing from `batches` only because a recent reorganisation has removed its
-   * creation: its transaction may be mined again, and until then its chunks are not given up.
+   * Whether the batch is missing from `batches` only because of the newest blocks: a reorganisation has removed its
+   * creation, whose transaction may be mined again, or one may undo the price change that has used it up.
+   * Until that is decided its chunks are not given up.
    */
   awaited(batchId: Uint8Array): boolean;
   /** Counts per bucket, 2^bucketDepth entries. */

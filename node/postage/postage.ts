@@ -85,7 +85,7 @@ export interface PostageService extends Postage {
   stop(): Promise<void>;
   /** Makes the contract expire used-up batches, as far as it goes. @throws ChainError */
   expireBatches(signal: AbortSignal): Promise<void>;
-  /** Called when batches have left `batches` because they are used up. @returns ends the calls */
+  /** Called when batches that have left `batches` will not come back. @returns ends the calls */
   onExpired(listener: () => void): () => void;
 }
 

@@ -10,6 +10,11 @@ export const BUCKET_DEPTH = 16;
 export const BUCKET_DEPTH_MAX = 20;
 /** The contract counts depth in 8 bits. */
 export const DEPTH_MAX = 255;
+/**
+ * Newest blocks of the chain whose price changes may be taken back: as many as have to pass before the node gives up a
+ * transaction that another one has replaced. With more, it would keep for long what other nodes have dropped.
+ */
+export const UNSETTLED_BLOCKS = 12;
 
 /** Stamps per bucket, for mutable and immutable batches alike. */
 export function slotsPerBucket(batch: { readonly depth: number; readonly bucketDepth: number }): number {
@@ -32,4 +37,24 @@ export function theoreticalRadius(commitment: bigint, capacity: number): number 
 export function secondsLeft(batch: Pick<Batch, 'value'>, chain: ChainState, blockTimeMs: number): number {
   if (chain.currentPrice === 0n) return -1;
   return Number(((batch.value - chain.totalAmount) * BigInt(blockTimeMs)) / (1000n * chain.currentPrice));
+}
+
+/**
+ * The price changes that a reorganisation may take back. Only they let it undo an expiry: without them a batch is used
+ * up at the same height on every branch.
+ * @param changes states before them @param tailBlocks newest blocks of the chain, which are not read
+ */
+export function unsettledChanges(
+  changes: readonly ChainState[],
+  now: ChainState,
+  tailBlocks: number,
+): ChainState[] {
+  return changes.filter(({ block }) => block > now.block - UNSETTLED_BLOCKS + tailBlocks);
+}
+
+/** What is paid per chunk up to this height even when newest blocks lose their price changes. Parameters as above. */
+export function settledTotal(changes: readonly ChainState[], now: ChainState, tailBlocks: number): bigint {
+  return unsettledChanges(changes, now, tailBlocks)
+    .map((before) => before.totalAmount + BigInt(now.block - before.block) * before.currentPrice)
+    .reduce((least, without) => (without < least ? without : least), now.totalAmount);
 }

@@ -311,7 +311,7 @@ class ChunkPusher implements Pusher {
     if (!this.#batchExists(push.stamp)) {
       // No peer accepts the stamp now; the chunk stays in the queue until the batch returns or is given up.
       if (this.#deps.postage.awaited(push.stamp.batchId)) {
-        throw new PostageError('BATCH_NOT_USABLE', 'batch is waited for since the chain was reorganised');
+        throw new PostageError('BATCH_NOT_USABLE', 'batch is waited for: newer blocks may bring it back');
       }
       await uploads.report(push, 'dropped');
       return false;

@@ -15,8 +15,8 @@ const batch = (fill: number, value: bigint, depth = 17): MirroredBatch => ({
   immutable: false,
   amount: value,
 });
-const mirror = (state = new MemoryState()) =>
-  new BatchMirror({ startBlock: 1, reserveCapacity: 131_072 }, state);
+const mirror = (state = new MemoryState(), tailBlocks = 0) =>
+  new BatchMirror({ startBlock: 1, reserveCapacity: 131_072, tailBlocks }, state);
 
 /** Everything a reader can see. */
 const contents = (store: BatchMirror) => ({
@@ -105,6 +105,34 @@ describe('rules', () => {
     expect(store.all()).toEqual([]);
   });
 
+  test('what only a recent price has used up is in doubt; a batch of the same id begins anew', () => {
+    const store = mirror();
+    store.advance(10);
+    store.setPrice(100n);
+    store.create(batch(1, 10_000n));
+    store.advance(30);
+    store.setPrice(10_000n);
+    store.advance(31);
+    expect([store.all(), store.commitment(), store.isDoubtful(id32(1))]).toEqual([[], 0n, true]);
+    expect(store.hasExpired()).toBe(false);
+    expect(store.ids()).toEqual([toHex(id32(1))]);
+    store.create(batch(1, 100_000n));
+    expect([store.all().length, store.isDoubtful(id32(1))]).toEqual([1, false]);
+    store.advance(60);
+    expect(store.takeChanges().expired).toEqual([toHex(id32(1))]);
+  });
+
+  test('a lower price leaves no doubt', () => {
+    const store = mirror();
+    store.advance(10);
+    store.setPrice(100n);
+    store.advance(30);
+    store.create(batch(1, 3_000n));
+    store.setPrice(50n);
+    store.advance(50);
+    expect(store.takeChanges().expired).toEqual([toHex(id32(1))]);
+  });
+
   test('without a price nothing expires', () => {
     const store = mirror();
     store.create(batch(1, 1n));
@@ -156,6 +184,33 @@ describe('records', () => {
     expect(store.all().length).toBe(1);
   });
 
+  test('what is in doubt and why is restored, and cleared by the difference to other records', async () => {
+    const state = new MemoryState();
+    const store = mirror(state);
+    store.advance(10);
+    store.setPrice(100n);
+    store.create(batch(1, 10_000n));
+    store.advance(30);
+    store.setPrice(10_000n);
+    store.create(batch(2, 40_000n));
+    store.advance(31);
+    await state.batch(store.takeChanges().changes);
+    const reloaded = mirror(state);
+    expect([reloaded.isDoubtful(id32(1)), reloaded.isDoubtful(id32(2))]).toEqual([true, false]);
+    reloaded.advance(34);
+    expect([reloaded.all(), reloaded.isDoubtful(id32(2))]).toEqual([[], true]);
+    reloaded.advance(41);
+    expect(reloaded.hasExpired()).toBe(false);
+    reloaded.advance(42);
+    expect(reloaded.takeChanges().expired.sort()).toEqual([toHex(id32(1)), toHex(id32(2))]);
+    expect(reloaded.ids()).toEqual([]);
+    const empty = new BatchMirror({ startBlock: 1, reserveCapacity: 1, tailBlocks: 0 }, NO_RECORDS);
+    await state.batch(store.difference(NO_RECORDS));
+    expect(mirror(state).ids()).toEqual(store.ids());
+    await state.batch(empty.difference(state));
+    expect([...state.disk.keys()]).toEqual([]);
+  });
+
   test('a page ends with the block that it stands for', async () => {
     const state = new MemoryState();
     const store = mirror(state);
@@ -184,7 +239,7 @@ describe('records', () => {
     other.create(batch(2, 500n));
     other.close({ block: 9, hash: `0x${'09'.repeat(32)}` });
     await state.batch(other.takeChanges().changes);
-    const store = new BatchMirror({ startBlock: 1, reserveCapacity: 131_072 }, NO_RECORDS);
+    const store = new BatchMirror({ startBlock: 1, reserveCapacity: 131_072, tailBlocks: 0 }, NO_RECORDS);
     store.create(batch(2, 700n));
     store.create(batch(3, 500n));
     store.close({ block: 8, hash: `0x${'08'.repeat(32)}` });
@@ -193,7 +248,8 @@ describe('records', () => {
     other.load(state);
     expect(contents(other)).toEqual(contents(store));
     expect(other.anchor()).toEqual(store.anchor());
-    await state.batch(new BatchMirror({ startBlock: 1, reserveCapacity: 1 }, NO_RECORDS).difference(state));
+    const none = new BatchMirror({ startBlock: 1, reserveCapacity: 1, tailBlocks: 0 }, NO_RECORDS);
+    await state.batch(none.difference(state));
     expect([...state.disk.keys()]).toEqual([]);
   });
 

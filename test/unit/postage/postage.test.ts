@@ -3,6 +3,7 @@ import { toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import { batchIdOf } from '../../../node/onchain/contracts.ts';
 import { ChainError } from '../../../node/onchain/ports.ts';
+import { UNSETTLED_BLOCKS } from '../../../node/postage/rules.ts';
 import type { FakeChain } from './fake-chain.ts';
 import { id32, OTHER } from './fake-chain.ts';
 import { chunk, forever, type Node, node, pricedChain, request, running, signer, upToDate } from './kit.ts';
@@ -86,6 +87,8 @@ describe('buying', () => {
 
   test('reports that batches are exhausted once they are gone', async () => {
     const own = node();
+    // Until then a reorganisation might take the price back.
+    own.chain.mine(UNSETTLED_BLOCKS);
     own.chain.createBatch(OTHER, id32(1), { amount: 100_000n, depth: 17, immutable: false });
     own.chain.createBatch(OTHER, id32(2), { amount: 10_000_000n, depth: 17, immutable: false });
     const told: number[] = [];

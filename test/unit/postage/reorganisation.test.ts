@@ -5,6 +5,7 @@ import { toHex } from '../../../node/crypto/hex.ts';
 import { PostageSyncError } from '../../../node/postage/errors.ts';
 import { QUIET_PAGES, VANISHED_GRACE_BLOCKS } from '../../../node/postage/ledger.ts';
 import { UNDO_BLOCKS } from '../../../node/postage/page-history.ts';
+import { UNSETTLED_BLOCKS } from '../../../node/postage/rules.ts';
 import { CrashError } from '../onchain/memory-state.ts';
 import { FakeChain, id32, OTHER } from './fake-chain.ts';
 import { chunk, forever, type Node, node, request, running, signer, upToDate } from './kit.ts';
@@ -23,6 +24,13 @@ async function mineSlowly(own: Node, blocks: number): Promise<void> {
 async function metric({ metrics }: Node, name: string): Promise<number> {
   const lines = (await metrics.expose()).split('\n');
   return Number(lines.find((line) => line.startsWith(`svc_${name} `))?.split(' ')[1]);
+}
+
+/** @returns whether the batch was still awaited each time that batches were given up */
+function endings({ postage }: Node, id: Uint8Array): boolean[] {
+  const seen: boolean[] = [];
+  postage.onExpired(() => seen.push(postage.awaited(id)));
+  return seen;
 }
 
 /** The node has read the branch that the chain has now. */
@@ -108,21 +116,47 @@ describe('what a reorganisation removes', () => {
     });
   });
 
-  test('an expiry: the batch lives on', async () => {
-    const own = node();
+  test('an expiry: the batch lives on, and was not given up meanwhile', async () => {
+    const own = node({ usableBlocks: 0 });
     await running(own, async () => {
       const { chain, postage } = own;
-      const id = chain.createBatch(OTHER, id32(1), { ...TERMS, amount: 240_000n });
+      const id = chain.createBatch(signer.address, id32(1), { ...TERMS, amount: 240_000n });
       await upToDate(own);
+      const first = postage.stamper(id).stamp(chunk(1));
+      const ended = endings(own, id);
       const base = chain.head;
       chain.setPrice(240_000n);
       await upToDate(own);
       await mineSlowly(own, 2);
-      expect(postage.batches.get(id)).toBeUndefined();
+      expect([postage.batches.get(id), postage.awaited(id), ended]).toEqual([undefined, true, []]);
+      expect(postage.batches.commitment()).toBe(0n);
       chain.reorganise(base);
       chain.mine(4);
       await settled(own);
-      expect(postage.batches.get(id)).toBeDefined();
+      expect([postage.batches.get(id)?.id, postage.awaited(id), ended]).toEqual([id, false, []]);
+      // What was stamped is still known.
+      expect(postage.stamper(id).stamp(chunk(1)).index).toEqual(first.index);
+      await mineSlowly(own, 10);
+      expect([postage.batches.get(id), postage.awaited(id), ended]).toEqual([undefined, false, [false]]);
+    });
+  });
+
+  test('an expiry and the creation before it: the batch is awaited like any that has vanished', async () => {
+    const own = node();
+    await running(own, async () => {
+      const { chain, postage } = own;
+      await upToDate(own);
+      const base = chain.head;
+      const id = chain.createBatch(OTHER, id32(1), { ...TERMS, amount: 240_000n });
+      await upToDate(own);
+      chain.setPrice(240_000n);
+      await upToDate(own);
+      await mineSlowly(own, 2);
+      expect(postage.awaited(id)).toBe(true);
+      chain.reorganise(base);
+      chain.mine(UNSETTLED_BLOCKS);
+      await settled(own);
+      expect([postage.batches.get(id), postage.awaited(id)]).toEqual([undefined, true]);
     });
   });
 
@@ -157,6 +191,111 @@ describe('what a reorganisation removes', () => {
       own.chain.mine(2);
       await settled(own);
       expect(own.postage.issuer(id)).toMatchObject({ label: 'kept', amount: TERMS.amount });
+    });
+  });
+});
+
+describe('an expired batch', () => {
+  /** A batch for a hundred blocks, whose chain then gets a price at which it lasts one. */
+  async function dearer(own: Node): Promise<{ id: Uint8Array; changedAt: number }> {
+    own.chain.mine(UNSETTLED_BLOCKS);
+    const id = own.chain.createBatch(OTHER, id32(1), { ...TERMS, amount: 2_400_000n });
+    own.chain.setPrice(2_400_000n);
+    return { id, changedAt: own.chain.head };
+  }
+
+  test('is given up at once when no branch can have it any more', async () => {
+    const own = node();
+    own.chain.mine(UNSETTLED_BLOCKS);
+    const id = own.chain.createBatch(OTHER, id32(1), { ...TERMS, amount: 240_000n });
+    await running(own, async () => {
+      await upToDate(own);
+      const ended = endings(own, id);
+      await mineSlowly(own, 9);
+      expect([own.postage.batches.get(id)?.id, ended]).toEqual([id, []]);
+      await mineSlowly(own, 1);
+      expect([own.postage.batches.get(id), ended]).toEqual([undefined, [false]]);
+    });
+  });
+
+  test('is awaited no longer than it would have lived at the price before', async () => {
+    const own = node();
+    own.chain.mine(UNSETTLED_BLOCKS);
+    const id = own.chain.createBatch(OTHER, id32(1), { ...TERMS, amount: 240_000n });
+    own.chain.setPrice(48_000n);
+    await running(own, async () => {
+      await upToDate(own);
+      const ended = endings(own, id);
+      // One block at the first price, five at the second: it is used up in the sixth instead of the tenth.
+      await mineSlowly(own, 5);
+      expect([own.postage.batches.get(id), own.postage.awaited(id), ended]).toEqual([undefined, true, []]);
+      await mineSlowly(own, 3);
+      expect([own.postage.awaited(id), ended]).toEqual([true, []]);
+      await mineSlowly(own, 1);
+      expect([own.postage.awaited(id), ended]).toEqual([false, [false]]);
+    });
+  });
+
+  test('is awaited until its price is so many blocks old, even across a restart', async () => {
+    const own = node();
+    const { chain } = own;
+    const { id, changedAt } = await dearer(own);
+    await running(own, async () => {
+      await upToDate(own);
+      await mineSlowly(own, 2);
+      expect([own.postage.batches.get(id), own.postage.awaited(id)]).toEqual([undefined, true]);
+    });
+    const restarted = node({}, chain, own.state.disk);
+    const ended = endings(restarted, id);
+    await running(restarted, async () => {
+      chain.mine(changedAt + UNSETTLED_BLOCKS - chain.head - 1);
+      await upToDate(restarted);
+      expect([restarted.postage.awaited(id), ended]).toEqual([true, []]);
+      await mineSlowly(restarted, 1);
+      expect([restarted.postage.awaited(id), ended]).toEqual([false, [false]]);
+    });
+    expect([...own.state.disk.keys()].filter((key) => key.startsWith('doubtful/'))).toEqual([]);
+  });
+
+  test.each([
+    [4, UNSETTLED_BLOCKS - 4],
+    [UNSETTLED_BLOCKS, 1],
+    [100, 1],
+  ])('behind a tail of %i blocks, %i blocks after the price at the latest', async (tailBlocks, blocks) => {
+    const own = node({ tailBlocks });
+    const { chain, postage } = own;
+    chain.mine(tailBlocks);
+    const { id, changedAt } = await dearer(own);
+    chain.mine(tailBlocks);
+    await running(own, async () => {
+      const read = () => expect.poll(() => postage.batches.chainState().block, { interval: 1 });
+      await read().toBe(changedAt);
+      const ended = endings(own, id);
+      for (let after = 1; after <= blocks; after++) {
+        expect(ended).toEqual([]);
+        chain.mine();
+        await read().toBe(changedAt + after);
+      }
+      expect([postage.batches.get(id), ended]).toEqual([undefined, [false]]);
+    });
+  });
+
+  test('that is found so while everything is read again is awaited as well', async () => {
+    const own = node();
+    const { chain, postage } = own;
+    await running(own, async () => {
+      const base = chain.head;
+      await upToDate(own);
+      await mineSlowly(own, UNDO_BLOCKS + 10);
+      chain.reorganise(base);
+      chain.mine(UNDO_BLOCKS);
+      const { id } = await dearer(own);
+      chain.mine(2);
+      await settled(own);
+      expect(await metric(own, 'postage_listener_rebuilds')).toBe(1);
+      expect([postage.batches.get(id), postage.awaited(id)]).toEqual([undefined, true]);
+      await mineSlowly(own, UNSETTLED_BLOCKS);
+      expect(postage.awaited(id)).toBe(false);
     });
   });
 });
@@ -274,6 +413,9 @@ describe('a reorganisation deeper than what is remembered', () => {
     });
   });
 });
+
+/** A price that soon uses up every batch that there is. */
+const DEAR = 300n;
 
 /** What can happen between two moments, each done as far as the rules of the contract let it. */
 const step = fc.oneof(
@@ -398,6 +540,13 @@ function shown({ postage }: Node): unknown {
   };
 }
 
+/** Batches that may come back, but not because their creation has vanished: only what the chain has decides on these. */
+function inDoubt(of: Node, own = of): string[] {
+  return [...of.chain.batches]
+    .filter(([hex, { id }]) => of.postage.awaited(id) && !own.state.disk.has(`vanished/${hex}`))
+    .map(([hex]) => hex);
+}
+
 const turns = async (count: number) => {
   for (let i = 0; i < count; i++) await new Promise(setImmediate);
 };
@@ -415,7 +564,8 @@ test('whatever the chain does and whenever the node looks or dies, it finally sh
       fc.array(step, { minLength: 5, maxLength: 60 }),
       fc.integer({ min: 0, max: 4 }),
       fc.integer({ min: 1, max: 5 }),
-      async (steps, tailBlocks, batchFactor) => {
+      fc.boolean(),
+      async (steps, tailBlocks, batchFactor, endsDear) => {
         const options = { tailBlocks, batchFactor, usableBlocks: 3 };
         const chain = new FakeChain(signer.address);
         let own = node(options, chain);
@@ -439,12 +589,22 @@ test('whatever the chain does and whenever the node looks or dies, it finally sh
         }
         chain.onRead = () => undefined;
         if (own.fatal.length > 0) await restart();
-        chain.mine(highest - chain.head + tailBlocks + 2 * batchFactor);
+        chain.mine(highest - chain.head + tailBlocks);
+        if (endsDear) {
+          chain.setPrice(DEAR);
+          chain.mine(tailBlocks + batchFactor);
+          await turns(30);
+          await restart();
+        }
+        chain.mine(2 * batchFactor);
         const last = chain.head - tailBlocks - ((chain.head - tailBlocks) % batchFactor);
         await expect.poll(() => own.postage.batches.chainState().block, { interval: 1 }).toBe(last);
         await turns(30);
         const fresh = node(options, chain);
-        await running(fresh, async () => expect(shown(own)).toEqual(shown(fresh)));
+        await running(fresh, async () => {
+          expect(shown(own)).toEqual(shown(fresh));
+          expect(inDoubt(own)).toEqual(inDoubt(fresh, own));
+        });
         await own.postage.stop();
         expect(own.fatal).toEqual([]);
       },

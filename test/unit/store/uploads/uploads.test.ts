@@ -126,19 +126,20 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     await pin.done(first.address);
     const later = await uploadAs(store, second, stamp({ index: 2, timestamp: 2 }));
     await bench.reopen();
-    const { uploads, tags, pins, chunks, chunkTotals } = bench.store;
+    const reopened = bench.store;
+    const { uploads, tags, pins, chunks } = reopened;
     expect(tags.get(later)).toMatchObject({ split: 1, seen: 1 });
     expect(uploads.pending(0, 10)).toMatchObject([
       { tagUid: uid, chunk: second, stamp: stamp({ index: 2, timestamp: 2 }) },
     ]);
     expect(chunks.get(first.address)).toEqual(second);
     expect(pins.totals()).toEqual({ collections: 1, chunks: 1 });
-    expect(await chunkTotals()).toMatchObject({ chunks: 1, references: 2 });
+    expect(await reopened.chunkTotals()).toMatchObject({ chunks: 1, references: 2 });
     expect(uploads.totals()).toEqual({ uploaded: 1, synced: 0, pending: 1 });
     await uploads.report(uploads.pending(0, 1)[0]!, 'synced');
     expect(uploads.totals()).toEqual({ uploaded: 1, synced: 1, pending: 0 });
     expect(tags.get(uid)).toMatchObject({ split: 1, synced: 1 });
-    expect(await chunkTotals()).toMatchObject({ chunks: 1, references: 1 });
+    expect(await reopened.chunkTotals()).toMatchObject({ chunks: 1, references: 1 });
   });
 
   test('a push of the replaced one that ends later leaves the newer one in the queue', async () => {

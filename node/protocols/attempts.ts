@@ -26,8 +26,10 @@ export interface AttemptsPlan<T, R> {
   readonly skip: Set<string>;
   /** Best peer outside `skip`, undefined when there is none. */
   choose(skip: ReadonlySet<string>): Peer | undefined;
-  /** Attempts added at once, once per call, when the chunk's neighbourhood is reached. */
+  /** Attempts added once per call when the chunk's neighbourhood is reached. */
   readonly multiplex: number;
+  /** They start only if there is no result for this long; absent: at once. */
+  readonly multiplexAfterMs?: number | undefined;
   /** Whether the peer lies in the neighbourhood of the chunk. */
   isNeighbour(peer: Peer): boolean;
   /** @throws AccountingError when the peer cannot be asked now */
@@ -71,8 +73,9 @@ class Attempts<T, R> {
   readonly #clock: Clock;
   readonly #end = Promise.withResolvers<AttemptsOutcome<R>>();
   #over = false;
-  /** Both end with the call. */
+  /** These three end with the call. */
   #preemption: Disposable | undefined;
+  #multiplexing: Disposable | undefined;
   #creditPause: Disposable | undefined;
   /** Peers refused by accounting → end of their pause, monotonic. */
   readonly #overdrawn = new Map<string, number>();
@@ -105,6 +108,7 @@ class Attempts<T, R> {
   #stop(): void {
     this.#over = true;
     this.#preemption?.[Symbol.dispose]();
+    this.#multiplexing?.[Symbol.dispose]();
     this.#creditPause?.[Symbol.dispose]();
   }
 
@@ -126,9 +130,9 @@ class Attempts<T, R> {
     });
   }
 
-  /** Starts an attempt, and the plan's further ones when the neighbourhood is reached for the first time. */
-  #next(): void {
-    for (let wanted = 1; wanted > 0 && !this.#over; ) {
+  /** Starts attempts, and the plan's further ones when the neighbourhood is reached for the first time. */
+  #next(wanted = 1): void {
+    while (wanted > 0 && !this.#over) {
       const peer = this.#choose();
       if (peer === undefined) {
         this.#nobodyLeft();
@@ -137,10 +141,20 @@ class Attempts<T, R> {
       if (!this.#multiplexed && this.#plan.isNeighbour(peer)) {
         this.#multiplexed = true;
         this.#errorsLeft += NEIGHBOURHOOD_ERRORS;
-        wanted += this.#plan.multiplex;
+        wanted += this.#multiplexNow();
       }
       if (this.#start(peer)) wanted--;
     }
+  }
+
+  /** @returns further attempts to start at once; those that the plan wants later have a timer */
+  #multiplexNow(): number {
+    const { multiplex, multiplexAfterMs } = this.#plan;
+    if (multiplexAfterMs === undefined) return multiplex;
+    this.#multiplexing = this.#clock.timer(multiplexAfterMs, () =>
+      this.#guarded(() => this.#next(multiplex)),
+    );
+    return 0;
   }
 
   #choose(): Peer | undefined {

@@ -373,7 +373,8 @@ class ChunkPusher implements Pusher {
     const startedAt = clock.monotonic();
     this.#metrics.toPush.inc();
     try {
-      const { outcome } = await pushsync.push(chunk, stamp, options);
+      const keptHere = this.#belongsHere(chunk, stamp);
+      const { outcome } = await pushsync.push(chunk, stamp, { ...options, keptHere });
       if (outcome === 'want-self') {
         await store.reserve.put(chunk, stamp);
         events?.add('stored', chunk.address, { detail: 'no other node takes it' });
@@ -399,10 +400,9 @@ class ChunkPusher implements Pusher {
    * held
    */
   async #keep(chunk: Chunk, stamp: Stamp): Promise<boolean> {
-    const { events, isResponsible, onDelivered, store } = this.#deps;
+    const { events, onDelivered, store } = this.#deps;
     const { address } = chunk;
-    if (!isResponsible(address) || !store.reserve.hasRoomFor(address) || !this.#batchExists(stamp))
-      return false;
+    if (!this.#belongsHere(chunk, stamp)) return false;
     try {
       await store.reserve.put(chunk, stamp);
     } catch (error) {
@@ -413,6 +413,11 @@ class ChunkPusher implements Pusher {
     events?.add('stored', address, { detail: 'it belongs here too' });
     onDelivered(chunk);
     return true;
+  }
+
+  #belongsHere({ address }: Chunk, stamp: Stamp): boolean {
+    const { isResponsible, store } = this.#deps;
+    return isResponsible(address) && store.reserve.hasRoomFor(address) && this.#batchExists(stamp);
   }
 
   /** The indexes of an immutable batch are used once: a peer that says otherwise is wrong. */

@@ -16,8 +16,9 @@
  *
  * The origin pushes to the closest peer, one more every five seconds and after every failure, up to 32 failures; a
  * forwarder tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers at once, and
- * to none outside it; of a single-owner chunk the closest peer always gets one. A storer without room says so
- * and names its neighbourhood.
+ * to none outside it; an origin that keeps the chunk itself asks them only when there is no receipt for a
+ * second. Of a single-owner chunk the closest peer always gets one. A storer without room says so and names
+ * its neighbourhood.
  *
  * An invalid chunk counts against its sender at once. Stamps are checked by the storer, so a forwarder may
  * pass on a bad one unknowingly: that counts little. Only when a storer reports bad stamps back does a
@@ -54,6 +55,7 @@ import {
   finalRefusal,
   isShallow,
   MULTIPLEX,
+  MULTIPLEX_KEPT_MS,
   NO_ROOM_MAX,
   NoRoomError,
   ORIGIN,
@@ -109,6 +111,7 @@ export interface Pushsync {
   /**
    * Pushes an own chunk. @param options.onSent called for every peer to which the delivery was written
    * @param options.tagUid of the upload that it waited with
+   * @param options.keptHere the caller stores it for the network as well, once there is a receipt: fewer copies are pushed
    * @throws PushsyncError `NO_PEER` (light node, or cut off from all known peers), `SHALLOW_RECEIPT` (repeat: another
    * storer is asked), `NO_ROOM` (NoRoomError), `SUPERSEDED` (a newer stamp has its index), `PUSH_FAILED`; the
    * signal's reason
@@ -116,7 +119,7 @@ export interface Pushsync {
   push(
     chunk: Chunk,
     stamp: Stamp,
-    options: { signal: AbortSignal; onSent?: () => void; tagUid?: number },
+    options: { signal: AbortSignal; onSent?: () => void; tagUid?: number; keptHere?: boolean },
   ): Promise<PushResult>;
 }
 
@@ -135,6 +138,8 @@ interface Parcel {
   /** Hex of the chunk's identity: key of its failed peers. */
   readonly id: string;
   readonly onSent: (() => void) | undefined;
+  /** Whether this node will store it as well. */
+  readonly keptHere: boolean;
   /** The event that it is being sent under. */
   readonly of: number | undefined;
 }
@@ -164,11 +169,11 @@ class PushsyncProtocol implements Pushsync {
   async push(
     chunk: Chunk,
     stamp: Stamp,
-    { signal, onSent }: { signal: AbortSignal; onSent?: () => void },
+    { signal, onSent, keptHere = false }: Parameters<Pushsync['push']>[2],
   ): Promise<PushResult> {
     this.#metrics.requests.inc();
     const of = this.#deps.events?.add('pushing', chunk.address);
-    const parcel = { chunk, stamp: encodeStamp(stamp), id: toHex(chunk.identity), onSent, of };
+    const parcel = { chunk, stamp: encodeStamp(stamp), id: toHex(chunk.identity), onSent, keptHere, of };
     const way: Way<Judged> = { role: ORIGIN, originated: true, accept: (...given) => this.#judge(...given) };
     try {
       const outcome = await this.#send(parcel, way, signal);
@@ -325,7 +330,8 @@ class PushsyncProtocol implements Pushsync {
     }
 
     if (host.isSuspect(sender)) this.#checkStamp(chunk, stamp);
-    const parcel = { chunk, stamp: message.stamp, id: toHex(chunk.identity), onSent: undefined, of };
+    const id = toHex(chunk.identity);
+    const parcel = { chunk, stamp: message.stamp, id, onSent: undefined, keptHere: false, of };
     const way: Way<Receipt> = { role: FORWARDER, originated: false, accept: (receipt) => receipt };
     using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
     // A node that does not count itself would send the chunk back to the closest peer, and so in circles.
@@ -422,6 +428,8 @@ class PushsyncProtocol implements Pushsync {
           return isInside(peer) || !topology.peers().some(isInside) ? peer : undefined;
         },
         multiplex: MULTIPLEX,
+        // A single-owner chunk may be a message, which whoever listens for it must get at once.
+        multiplexAfterMs: parcel.keptHere && parcel.chunk.kind === 'cac' ? MULTIPLEX_KEPT_MS : undefined,
         isNeighbour: isInside,
         reserve: (peer) => this.#reserveCredit(peer, parcel, way.originated),
         attempt: (peer, credit) => {

@@ -89,3 +89,26 @@ test('a peer that has left is not asked whether further peers are of use; the ne
   expect(await outcome).toEqual({ outcome: 'done', result: 'chunk' });
   expect([asked, failed]).toEqual([['a', 'b'], []]);
 });
+
+test('further attempts in the neighbourhood that start later end with the call', async () => {
+  const late = Promise.withResolvers<string>();
+  const { clock, asked, outcome } = asking([a, b, c, d], () => late.promise, {
+    multiplex: 2,
+    multiplexAfterMs: 1_000,
+    isNeighbour: () => true,
+  });
+  await clock.advance(999);
+  expect(asked).toEqual(['a']);
+  await clock.advance(1);
+  expect(asked).toEqual(['a', 'b', 'c']);
+  late.resolve('chunk');
+  expect(await outcome).toEqual({ outcome: 'done', result: 'chunk' });
+  const prompt = asking([a, b], async () => 'chunk', {
+    multiplex: 2,
+    multiplexAfterMs: 1_000,
+    isNeighbour: () => true,
+  });
+  await prompt.outcome;
+  await prompt.clock.advance(2_000);
+  expect([prompt.asked, prompt.clock.running]).toEqual([['a'], 0]);
+});

@@ -32,7 +32,7 @@ const isIn = (neighbourhood: string, { address }: Chunk) =>
 type Push = (
   chunk: Chunk,
   stamp: Stamp,
-  options: { signal: AbortSignal; onSent?: () => void },
+  options: { signal: AbortSignal; onSent?: () => void; keptHere?: boolean },
 ) => Promise<PushResult>;
 
 function stamped(n: number): Stamp {
@@ -243,6 +243,21 @@ describe('waiting chunks', () => {
     expect(store.tags.get(uid)).toMatchObject({ stored: 0, synced: 3 });
     expect(store.uploads.pendingCount()).toBe(0);
     await pusher.stop();
+  });
+
+  test('are announced to pushsync as kept here when they will be', async () => {
+    const own = new Set(addresses(0, 1));
+    const said: (boolean | undefined)[] = [];
+    const { pusher } = await pusherWith(
+      async (_chunk, _stamp, { keptHere }) => {
+        said.push(keptHere);
+        return synced;
+      },
+      { isResponsible: (address) => own.has(toHex(address)) },
+    );
+    await pusher.direct(chunks[0]!, stamped(0), never);
+    await pusher.direct(chunks[1]!, stamped(1), never);
+    expect(said).toEqual([true, false]);
   });
 
   test('are not kept when there is no room for them or their batch is gone', async () => {

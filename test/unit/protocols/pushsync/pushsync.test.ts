@@ -11,7 +11,7 @@ import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
 import type { MessageStream, Peer, ProtocolHandler } from '../../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
 import { PostageError } from '../../../../node/postage/ports.ts';
-import { isShallow, NoRoomError, storerOf } from '../../../../node/protocols/pushsync/rules.ts';
+import { isShallow, MULTIPLEX_KEPT_MS, NoRoomError, storerOf } from '../../../../node/protocols/pushsync/rules.ts';
 import { Delivery, PUSHSYNC, Receipt } from '../../../../node/protocols/pushsync/wire.ts';
 import { ReserveOverwriteError } from '../../../../node/store/ports.ts';
 import { NETWORK_ID, testKey, ZERO_NONCE } from '../../p2p/memory-nodes.ts';
@@ -192,6 +192,45 @@ test('a chunk that reaches its neighbourhood is pushed to three peers at once', 
   await a!.pushsync.push(someChunk, stamp, { signal: never });
   await clock.settle();
   expect(others.map(({ store }) => store.held.size).sort((x, y) => x - y)).toEqual([0, 1, 1, 1]);
+});
+
+test('a chunk that its uploader keeps as well goes to the closest peer alone', async () => {
+  const clock = new ManualClock();
+  const nodes = await mesh(5, { clock });
+  const [, , , closest] = byDistance(nodes.slice(1), someChunk);
+  await nodes[0]!.pushsync.push(someChunk, stamp, { signal: never, keptHere: true });
+  await clock.advance(2 * MULTIPLEX_KEPT_MS);
+  expect(nodes.filter(({ store }) => store.held.size > 0)).toEqual([closest]);
+});
+
+test('a chunk that its uploader keeps as well goes to two more peers when there is no receipt for a second', async () => {
+  const clock = new ManualClock();
+  const nodes = await mesh(5, { clock });
+  const [, , , closest] = byDistance(nodes.slice(1), someChunk);
+  const late = Promise.withResolvers<void>();
+  const { put } = closest!.store.reserve;
+  closest!.store.reserve.put = async (...given) => {
+    await late.promise;
+    await put(...given);
+  };
+  const push = nodes[0]!.pushsync.push(someChunk, stamp, { signal: never, keptHere: true });
+  await clock.advance(MULTIPLEX_KEPT_MS - 1);
+  expect(nodes.filter(({ seen }) => seen.length > 0)).toEqual([closest]);
+  await clock.advance(1);
+  expect((await push).outcome).toBe('synced');
+  expect(nodes.filter(({ store }) => store.held.size > 0)).toHaveLength(2);
+  late.resolve();
+  await clock.settle();
+  expect(nodes.filter(({ store }) => store.held.size > 0)).toHaveLength(3);
+});
+
+test('a single-owner chunk goes to three peers at once, also when its uploader keeps it', async () => {
+  const clock = new ManualClock();
+  const [a, ...others] = await mesh(5, { clock });
+  const message = signSoc(new Uint8Array(32), makeCac(4n, Buffer.from('news')).data, createSigner(testKey(77)));
+  await a!.pushsync.push(message, stamp, { signal: never, keptHere: true });
+  await clock.settle();
+  expect(others.filter(({ seen }) => seen.length > 0)).toHaveLength(3);
 });
 
 test.each([

@@ -29,7 +29,7 @@ import { startInWaves } from './node-waves.ts';
 import { hasPreparation, prepareState } from './prepared.ts';
 import type { StartContext } from './start-context.ts';
 import { startDeadline } from './start-deadline.ts';
-import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-conditions.ts';
+import { awaitBatches, awaitMesh, checkReachable, stopwatch, timeoutFor } from './startup-conditions.ts';
 
 /**
  * Mined before the nodes run, on chains that never mine on demand: a real node may stamp with a batch once it
@@ -117,6 +117,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     awaitMesh(context, nodes),
     awaitBatches(context, nodes, batches),
   ]);
+  await checkReachable(nodes, signal);
   const state =
     hasPreparation(definition) && !context.continued
       ? await prepareState(context, { chain, nodes })

@@ -88,6 +88,7 @@ export function statusDocument({
       ...chainProblems(height, nodeStatuses),
       ...nodeStatuses.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
       ...lonely(nodeStatuses, isolated),
+      ...nodes.flatMap(unreachable),
       ...nodeStatuses.flatMap(({ name, backlog }) =>
         backlog?.disk?.full === true
           ? [`${name} has no space left on its disk and stores nothing; make room, then it goes on by itself`]
@@ -196,6 +197,15 @@ function lonely(nodes: readonly NodeStatus[], isolated: ReadonlyMap<string, stri
     const reason = isolated.get(name);
     return [`${name} has no peers${reason === undefined ? '' : `: ${reason}`}`];
   });
+}
+
+/** Nodes of ours are unreachable only where an option says so. */
+function unreachable({ name, flavour, mode, replies }: NodeAnswers): string[] {
+  const status = replies && valueOr(replies.status, undefined);
+  if (flavour !== 'bee' || mode !== 'full' || status?.isReachable !== false) return [];
+  return [
+    `${name} reports that it is not publicly reachable, so it passes chunks on instead of storing them; a Bee in a local network must take loopback addresses as public`,
+  ];
 }
 
 /** Neighbourhoods that accept no more chunks, and those without a node. */

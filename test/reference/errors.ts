@@ -52,7 +52,10 @@ const MEANINGS: Readonly<Record<HarnessErrorCode, readonly [cause: string, fix: 
     'name it as `chain.control`',
   ],
   CONTRACT_UNKNOWN: ['a contract of an attached network was not found', 'name it under `chain.contracts`'],
-  BINARY_INVALID: ['a program, such as a Bee, cannot be run', 'check `--bee-binary` or `SVCNET_BEE_BINARY`'],
+  BINARY_INVALID: [
+    'a program, such as a Bee, cannot be run, or does not take loopback addresses as public',
+    'check `--bee-binary` or `SVCNET_BEE_BINARY`',
+  ],
   PROGRAM_NOT_FOUND: [
     'a helper such as k6 or Prometheus is not installed',
     'install it, or name it by its flag',

@@ -66,6 +66,18 @@ test('the answers of all nodes become one row each, with the slowest link by the
   });
 });
 
+test('a full Bee that takes itself for unreachable is a problem, because it stores nothing', () => {
+  const status = (isReachable: boolean) =>
+    replies({ status: { value: { reserveSize: 0, isReachable } as never } });
+  const { problems } = documentOf([
+    node(0, { flavour: 'bee', replies: status(false) }),
+    node(1, { flavour: 'bee', replies: status(true) }),
+    node(2, { flavour: 'bee', mode: 'light', replies: status(false) }),
+    node(3, { flavour: 'svc', replies: status(false) }),
+  ]);
+  expect(problems).toEqual([expect.stringMatching(/^node-0 reports that it is not publicly reachable/)]);
+});
+
 test('a node that is not running has its state and no figures, and does not affect the other rows', () => {
   const { nodes, problems } = documentOf([node(0), down(1, 'paused'), down(2, 'crashed')]);
   expect(nodes[0]).toMatchObject({ peers: 3, block: 20 });

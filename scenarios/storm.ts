@@ -18,7 +18,7 @@ import {
   type Schedule,
   writeSchedule,
 } from 'svcnet/scenario';
-import { checkBooks, underWay } from './steps/money.ts';
+import { checkBooks, countedFromNow, underWay } from './steps/money.ts';
 import { slotsCounted } from './steps/stamps.ts';
 import { verifyLedger, workingNodes } from './steps/steps.ts';
 import { expectNone, placed, presentAtOnce, readBack, refusals, sync, whole } from './steps/storm/checks.ts';
@@ -62,7 +62,9 @@ export default defineScenario({
     await whole(context);
     await messages.conclude();
     await sync(context, load.operations);
+    const count = await countedFromNow(context);
     await readBack(context, load.operations);
+    await count();
     await slotsCounted(context);
     await placed(context);
     await balance(context, load, before);

@@ -109,6 +109,8 @@ export function linkViolations(nodes: readonly NodeBooks[]): string[] {
 
 /** Something that the ends of a link count differently. */
 export interface LinkGap {
+  /** What differs, without figures: the same for the same link at any time. */
+  readonly id: string;
   /** Names of both ends. */
   readonly ends: readonly [string, string];
   readonly what: 'balance' | 'by time' | 'by cheques';
@@ -130,7 +132,10 @@ export function linkGaps(nodes: readonly NodeBooks[]): LinkGap[] {
     ): LinkGap[] => {
       if (sent === received) return [];
       const text = `${what}: ${from.name} has sent ${sent} to ${to.name}, which has received ${received}`;
-      return [{ ends, what, gap: absolute(sent - received), total: sent > received ? sent : received, text }];
+      const id = `${what} from ${from.name} to ${to.name}`;
+      return [
+        { id, ends, what, gap: absolute(sent - received), total: sent > received ? sent : received, text },
+      ];
     };
     const [hither, thither] = [
       { from: other, to: one },
@@ -140,7 +145,18 @@ export function linkGaps(nodes: readonly NodeBooks[]): LinkGap[] {
     const total = [here.balance, there.balance].map(absolute).reduce((a, b) => (a > b ? a : b));
     const text = `${one.name} says ${here.balance} of ${other.name}, which says ${there.balance}`;
     return [
-      ...(sum === 0n ? [] : [{ ends, what: 'balance' as const, gap: absolute(sum), total, text }]),
+      ...(sum === 0n
+        ? []
+        : [
+            {
+              id: `balance of ${ends.join(' and ')}`,
+              ends,
+              what: 'balance' as const,
+              gap: absolute(sum),
+              total,
+              text,
+            },
+          ]),
       ...differ('by time', { sent: here.timeSent, received: there.timeReceived, ...thither }),
       ...differ('by time', { sent: there.timeSent, received: here.timeReceived, ...hither }),
       ...differ('by cheques', { sent: here.chequeSent, received: there.chequeReceived, ...thither }),

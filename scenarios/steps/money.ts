@@ -5,6 +5,7 @@ import {
   type Books,
   CHUNK_PAYLOAD_SIZE,
   type LinkGap,
+  linkGaps,
   type ParameterTable,
   readBooks,
   type ScenarioContext,
@@ -135,6 +136,64 @@ export function checkBooks<T extends ParameterTable>(
     progress.detail(`${supply} token units, ${chequebooks.length} chequebooks`);
     return books;
   });
+}
+
+/**
+ * Remembers what the ends of each link count differently since earlier faults; work without faults must add nothing to it.
+ * @returns a condition, once that work is done
+ */
+export async function countedFromNow<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+): Promise<() => Promise<void>> {
+  const before = await lastingGaps(context);
+  return () =>
+    context.step('count', async (progress) => {
+      let changed: string[] = [];
+      await inTime(
+        'both ends count the same of what was done without faults',
+        async (signal) => {
+          const now = await gapsNow(context, signal);
+          const ids = [...new Set([...before.keys(), ...now.keys()])];
+          changed = ids.flatMap((id) => {
+            const [was = 0n, is = 0n] = [before.get(id), now.get(id)];
+            return was === is ? [] : [`${id}: the ends differed by ${was}, now by ${is}`];
+          });
+          return changed[0];
+        },
+        { timeoutMs: SETTLED_WITHIN_MS, signal: context.signal },
+      );
+      const evidence = changed.length === 0 ? {} : { evidence: changed.slice(0, LINES_SHOWN).join('\n') };
+      context.expect('without faults, both ends of each link count the same', changed.length === 0, {
+        observed: `${changed.length} counts of links differ by more or less than before`,
+        expected: '0 counts of links differ by more or less than before',
+        ...evidence,
+      });
+      progress.detail(`${before.size} older differences`);
+    });
+}
+
+/** Once nothing is under way: two readings are equal. */
+async function lastingGaps<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+): Promise<ReadonlyMap<string, bigint>> {
+  let last = await gapsNow(context, context.signal);
+  const rest = async (signal: AbortSignal) => {
+    const now = await gapsNow(context, signal);
+    const moved =
+      [...now].find(([id, gap]) => last.get(id) !== gap) ?? [...last.keys()].find((id) => !now.has(id));
+    last = now;
+    return moved === undefined ? undefined : `${String(moved)} has changed`;
+  };
+  await inTime('the books are at rest', rest, { timeoutMs: SETTLED_WITHIN_MS, signal: context.signal });
+  return last;
+}
+
+async function gapsNow<T extends ParameterTable>(
+  { cluster }: ScenarioContext<T>,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, bigint>> {
+  const { nodes } = await readBooks(cluster, [AWAY], signal);
+  return new Map(linkGaps(nodes).map(({ id, gap }) => [id, gap]));
 }
 
 /** A transaction that is in a block. */

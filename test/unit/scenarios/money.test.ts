@@ -3,7 +3,7 @@ import type { LinkGap } from '../../../harness/books/books.ts';
 import { underWay } from '../../../scenarios/steps/money.ts';
 
 function gapOf(gap: bigint, what: LinkGap['what'] = 'balance'): LinkGap {
-  return { ends: ['node-0', 'node-1'], what, gap, total: 0n, text: `${gap} ${what}` };
+  return { id: what, ends: ['node-0', 'node-1'], what, gap, total: 0n, text: `${gap} ${what}` };
 }
 
 test('a gap may be as large as the credit of peers, in accounting units or cheques, and zero without a fault', () => {

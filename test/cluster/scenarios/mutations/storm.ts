@@ -70,6 +70,14 @@ const everLarger: Lie = () => {
     return Promise.resolve({ memoryBytes: bytes });
   });
 };
+/** Each node counts more every time it is asked. */
+const everMoreOwed: Lie = (cluster) => {
+  let more = 0n;
+  changes(NodeClient.prototype, 'balances', (rows) => {
+    more += 1n;
+    return rows.map((row) => ({ ...row, balance: row.balance + more }));
+  })(cluster);
+};
 /** What subscribers read of what has come. */
 function heard(as: (texts: string[]) => string[]): Lie {
   return changes(MessagesClient.prototype, 'listen', (subscription: Subscription) => {
@@ -138,5 +146,12 @@ export const STORMS: readonly Mutation[] = [
     /every acknowledged chunk is held by a node/,
   ],
   ['storm', CALM, refusals, /no node refuses another/],
+  [
+    'storm',
+    CALM,
+    all(everMoreOwed, waits(1000, 'steps/money.ts')),
+    /without faults, both ends of each link count the same/,
+    /nothing is lost or made: balances, cheques and tokens add up/,
+  ],
   ['storm', CALM, everLarger, /memory, handles and disk of every node stay within bounds/],
 ];

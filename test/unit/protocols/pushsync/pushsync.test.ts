@@ -11,7 +11,12 @@ import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
 import type { MessageStream, Peer, ProtocolHandler } from '../../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
 import { PostageError } from '../../../../node/postage/ports.ts';
-import { isShallow, MULTIPLEX_KEPT_MS, NoRoomError, storerOf } from '../../../../node/protocols/pushsync/rules.ts';
+import {
+  isShallow,
+  MULTIPLEX_KEPT_MS,
+  NoRoomError,
+  storerOf,
+} from '../../../../node/protocols/pushsync/rules.ts';
 import { Delivery, PUSHSYNC, Receipt } from '../../../../node/protocols/pushsync/wire.ts';
 import { ReserveOverwriteError } from '../../../../node/store/ports.ts';
 import { NETWORK_ID, testKey, ZERO_NONCE } from '../../p2p/memory-nodes.ts';
@@ -227,7 +232,11 @@ test('a chunk that its uploader keeps as well goes to two more peers when there 
 test('a single-owner chunk goes to three peers at once, also when its uploader keeps it', async () => {
   const clock = new ManualClock();
   const [a, ...others] = await mesh(5, { clock });
-  const message = signSoc(new Uint8Array(32), makeCac(4n, Buffer.from('news')).data, createSigner(testKey(77)));
+  const message = signSoc(
+    new Uint8Array(32),
+    makeCac(4n, Buffer.from('news')).data,
+    createSigner(testKey(77)),
+  );
   await a!.pushsync.push(message, stamp, { signal: never, keptHere: true });
   await clock.settle();
   expect(others.filter(({ seen }) => seen.length > 0)).toHaveLength(3);

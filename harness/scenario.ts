@@ -23,7 +23,7 @@ export { formatMs, grouped, plural } from './base/format.ts';
 export { readTree, type TreeFile, tarOf } from './base/tree.ts';
 export { type Probe, type ProbeResult, pause, until, type WaitOptions } from './base/wait.ts';
 export { type Books, type ChainBooks, type LinkGap, linkGaps, violations } from './books/books.ts';
-export type { AccountedNode } from './books/node-books.ts';
+export { type AccountedNode, readNodeBooks } from './books/node-books.ts';
 export { readBooks } from './books/read-books.ts';
 export { type BatchRequest, buyBatch } from './cluster/purchase.ts';
 export type {

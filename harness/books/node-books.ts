@@ -38,6 +38,7 @@ export async function probeLinks(
   return { missing: `${wrong.slice(0, LINKS_SHOWN).join('; ')}${more}` };
 }
 
+/** What a node counts about its peers now. @throws ClientError */
 export async function readNodeBooks(node: AccountedNode, signal?: AbortSignal): Promise<NodeBooks> {
   const { client } = node;
   const [balances, accounts, byTime, byCheques, chequebook, peers] = await Promise.all([

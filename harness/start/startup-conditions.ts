@@ -55,20 +55,20 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
 }
 
 /**
- * A Bee that takes itself for unreachable stores nothing that others push to it; if all do, chunks would be passed from
- * one to the next, and no upload would ever be synced. @throws HarnessError BINARY_INVALID
+ * A Bee that considers itself unreachable stores nothing that others push to it; if all do, chunks are passed from one to
+ * the next, and no upload is ever synced. @throws HarnessError BINARY_INVALID
  */
 export async function checkReachable(
   nodes: readonly Pick<ClusterNode, 'flavour' | 'mode' | 'client'>[],
   signal?: AbortSignal,
 ): Promise<void> {
   const storers = nodes.filter(({ mode }) => mode === 'full');
-  if (storers.length === 0 || storers.some(({ flavour }) => flavour !== 'bee')) return;
+  if (storers.length < 2 || storers.some(({ flavour }) => flavour !== 'bee')) return;
   const states = await Promise.all(storers.map(({ client }) => client.status(signal)));
   if (states.some(({ isReachable }) => isReachable)) return;
   throw new HarnessError(
     'BINARY_INVALID',
-    'every Bee of this cluster reports that it is not publicly reachable, so none stores what is pushed to it; expected a Bee that takes loopback addresses as public',
+    'every Bee of this cluster reports that it is not publicly reachable, so none stores what is pushed to it; expected a Bee that treats loopback and private addresses as public',
     { hint: 'docs/guides/real-bees.md says what the program must be like.' },
   );
 }

@@ -204,7 +204,7 @@ function unreachable({ name, flavour, mode, replies }: NodeAnswers): string[] {
   const status = replies && valueOr(replies.status, undefined);
   if (flavour !== 'bee' || mode !== 'full' || status?.isReachable !== false) return [];
   return [
-    `${name} reports that it is not publicly reachable, so it passes chunks on instead of storing them; a Bee in a local network must take loopback addresses as public`,
+    `${name} reports that it is not publicly reachable, so it passes chunks on instead of storing them; a Bee in a local network must treat loopback and private addresses as public`,
   ];
 }
 

@@ -28,7 +28,7 @@ export interface AttemptsPlan<T, R> {
   choose(skip: ReadonlySet<string>): Peer | undefined;
   /** Attempts added once per call when the chunk's neighbourhood is reached. */
   readonly multiplex: number;
-  /** They start only if there is no result for this long; absent: at once. */
+  /** They start only if there is no result for this long after a peer of it was asked; absent: at once. */
   readonly multiplexAfterMs?: number | undefined;
   /** Whether the peer lies in the neighbourhood of the chunk. */
   isNeighbour(peer: Peer): boolean;
@@ -141,20 +141,19 @@ class Attempts<T, R> {
       if (!this.#multiplexed && this.#plan.isNeighbour(peer)) {
         this.#multiplexed = true;
         this.#errorsLeft += NEIGHBOURHOOD_ERRORS;
-        wanted += this.#multiplexNow();
+        if (this.#plan.multiplexAfterMs === undefined) wanted += this.#plan.multiplex;
       }
-      if (this.#start(peer)) wanted--;
+      if (!this.#start(peer)) continue;
+      wanted--;
+      if (this.#multiplexed) this.#multiplexLater();
     }
   }
 
-  /** @returns further attempts to start at once; those that the plan wants later have a timer */
-  #multiplexNow(): number {
+  #multiplexLater(): void {
     const { multiplex, multiplexAfterMs } = this.#plan;
-    if (multiplexAfterMs === undefined) return multiplex;
-    this.#multiplexing = this.#clock.timer(multiplexAfterMs, () =>
-      this.#guarded(() => this.#next(multiplex)),
-    );
-    return 0;
+    if (multiplexAfterMs === undefined || this.#multiplexing !== undefined) return;
+    const start = () => this.#guarded(() => this.#next(multiplex));
+    this.#multiplexing = this.#clock.timer(multiplexAfterMs, start);
   }
 
   #choose(): Peer | undefined {

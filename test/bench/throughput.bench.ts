@@ -10,8 +10,6 @@ export const name = 'A file of 32 MiB through five nodes';
 
 const SIZE = 32 * 2 ** 20;
 const CHUNKS = Math.ceil(SIZE / 4096) * (129 / 128);
-/** Every push goes to the closest peer and two more of the neighbourhood. */
-const LINKS_PER_PUSH = 3;
 /** Four of five nodes hold a chunk or ask one that does. */
 const LINKS_PER_FETCH = 1;
 
@@ -32,7 +30,6 @@ export async function run(): Promise<BenchResult[]> {
     results.push({ name: 'chunks pushed', value: CHUNKS / (pushMs / 1000), unit: '/s' });
     const perPush = (accepted.cpu + synced.cpu) / CHUNKS;
     results.push({ name: 'CPU per chunk uploaded and pushed', value: perPush, unit: 'µs' });
-    results.push({ name: 'CPU per chunk and link of a push', value: perPush / LINKS_PER_PUSH, unit: 'µs' });
     for (const reader of cluster.nodes.slice(1)) {
       const read = await timed(cluster, () =>
         reader.bytes.download(accepted.result.reference, { cache: false }),

@@ -53,8 +53,8 @@ const MEANINGS: Readonly<Record<HarnessErrorCode, readonly [cause: string, fix: 
   ],
   CONTRACT_UNKNOWN: ['a contract of an attached network was not found', 'name it under `chain.contracts`'],
   BINARY_INVALID: [
-    'a program, such as a Bee, cannot be run, or does not take loopback addresses as public',
-    'check `--bee-binary` or `SVCNET_BEE_BINARY`',
+    'a program, such as a Bee, cannot be run, or does not treat local addresses as public',
+    'check `--bee-binary`, `SVCNET_BEE_BINARY` or the `image` of its group',
   ],
   PROGRAM_NOT_FOUND: [
     'a helper such as k6 or Prometheus is not installed',

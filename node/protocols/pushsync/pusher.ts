@@ -382,7 +382,11 @@ class ChunkPusher implements Pusher {
       this.#pauses.arrived(chunk.address);
       this.#metrics.syncTime.observe((clock.monotonic() - startedAt) / 1000);
       if (outcome === 'want-self') return 'stored';
-      return (await this.#keep(chunk, stamp)) ? 'kept' : 'synced';
+      if (await this.#keep(chunk, stamp)) return 'kept';
+      // The radius or the reserve has grown meanwhile: the copies that were not pushed because of ours are needed.
+      if (keptHere && !this.#belongsHere(chunk, stamp) && this.#batchExists(stamp))
+        await pushsync.push(chunk, stamp, { signal: options.signal });
+      return 'synced';
     } catch (error) {
       if (error instanceof NoRoomError) this.#failed(chunk, error.message, error.neighbourhood);
       else if (isRefused(error)) this.#failed(chunk, reasonOf(error));

@@ -16,9 +16,9 @@
  *
  * The origin pushes to the closest peer, one more every five seconds and after every failure, up to 32 failures; a
  * forwarder tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers at once, and
- * to none outside it; an origin that keeps the chunk itself asks them only when there is no receipt for a
- * second. Of a single-owner chunk the closest peer always gets one. A storer without room says so and names
- * its neighbourhood.
+ * to none outside it; an origin that keeps a content-addressed chunk itself asks them only when there is no
+ * receipt for a second. Of a single-owner chunk the closest peer always gets one. A storer without room says
+ * so and names its neighbourhood.
  *
  * An invalid chunk counts against its sender at once. Stamps are checked by the storer, so a forwarder may
  * pass on a bad one unknowingly: that counts little. Only when a storer reports bad stamps back does a
@@ -174,7 +174,11 @@ class PushsyncProtocol implements Pushsync {
     this.#metrics.requests.inc();
     const of = this.#deps.events?.add('pushing', chunk.address);
     const parcel = { chunk, stamp: encodeStamp(stamp), id: toHex(chunk.identity), onSent, keptHere, of };
-    const way: Way<Judged> = { role: ORIGIN, originated: true, accept: (...given) => this.#judge(...given) };
+    const way: Way<Judged> = {
+      role: ORIGIN,
+      originated: true,
+      accept: (...given) => this.#judge(parcel, ...given),
+    };
     try {
       const outcome = await this.#send(parcel, way, signal);
       const result =
@@ -188,9 +192,12 @@ class PushsyncProtocol implements Pushsync {
     }
   }
 
-  /** @throws SignatureError, which makes the push a failed one */
-  #judge(receipt: Receipt, peer: Peer): Judged {
+  /** @throws SignatureError, PushsyncError `RECEIPT_INVALID`: the peer has failed then */
+  #judge({ keptHere }: Parcel, receipt: Receipt, peer: Peer): Judged {
     const storer = storerOf(receipt, this.#options.networkId);
+    // Passed back by a peer that knows no closer one: it would be the only copy.
+    if (keptHere && equalBytes(storer, this.#deps.host.overlay))
+      throw new PushsyncError('RECEIPT_INVALID', 'the receipt is our own');
     return { receipt, peer, storer, storerPO: proximityOrder(storer, receipt.address) };
   }
 
@@ -428,7 +435,7 @@ class PushsyncProtocol implements Pushsync {
           return isInside(peer) || !topology.peers().some(isInside) ? peer : undefined;
         },
         multiplex: MULTIPLEX,
-        // A single-owner chunk may be a message, which whoever listens for it must get at once.
+        // A single-owner chunk may be a message: the node that listens for it must get it at once.
         multiplexAfterMs: parcel.keptHere && parcel.chunk.kind === 'cac' ? MULTIPLEX_KEPT_MS : undefined,
         isNeighbour: isInside,
         reserve: (peer) => this.#reserveCredit(peer, parcel, way.originated),

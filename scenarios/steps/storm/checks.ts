@@ -15,6 +15,8 @@ import type { StormContext } from './parameters.ts';
 const WHOLE_WITHIN_MS = 90_000;
 /** Uploads without progress for this long are stuck: it is longer than any retry pause of a node. */
 const STUCK_AFTER_MS = 90_000;
+/** They have so much longer for each chunk that waits after the storm: ten a second, where a healthy network takes hundreds. */
+const PER_CHUNK_MS = 100;
 /** Every node must deliver within this time after the last upload is settled. */
 const DELIVERED_WITHIN_MS = 60_000;
 /** After that time and so many failures the rest is not read: each failure may take a minute. */
@@ -84,10 +86,15 @@ export function sync(context: StormContext, operations: Operations): Promise<voi
     const { cluster, signal } = context;
     const waiting = new Set([...operations.uploaded.values()].filter(({ tag }) => tag !== undefined));
     const total = waiting.size;
-    let movedAt = performance.now();
+    const startedAt = performance.now();
+    let movedAt = startedAt;
+    let patienceMs: number | undefined;
     let before = '';
-    while (waiting.size > 0 && performance.now() - movedAt < STUCK_AFTER_MS) {
+    const isOver = (now: number) =>
+      now > movedAt + STUCK_AFTER_MS || (patienceMs !== undefined && now > startedAt + patienceMs);
+    while (waiting.size > 0 && !isOver(performance.now())) {
       const left: string[] = [];
+      let chunks = 0;
       for (const [node, uploads] of Map.groupBy(waiting, (upload) => upload.node)) {
         const tags = new Map((await node.tags.list(signal)).map((tag) => [tag.uid, tag]));
         for (const upload of uploads) {
@@ -96,12 +103,16 @@ export function sync(context: StormContext, operations: Operations): Promise<voi
           if (tag !== undefined && tag.split > 0 && missing <= 0) {
             waiting.delete(upload);
             await operations.acknowledge(upload, 'synced');
-          } else left.push(`${upload.reference}: ${missing}`);
+          } else {
+            left.push(`${upload.reference}: ${missing}`);
+            chunks += missing;
+          }
         }
       }
       const now = left.join();
       if (now !== before) movedAt = performance.now();
       before = now;
+      patienceMs ??= STUCK_AFTER_MS + chunks * PER_CHUNK_MS;
       progress.progress(total - waiting.size, total, 'uploads');
       if (waiting.size > 0) await sleep(POLL_MS, undefined, { signal });
     }

@@ -142,9 +142,10 @@ describe('limits', () => {
       'One more peer while waiting': loopOf(pushRules)['One more peer asked while waiting'],
       'One attempt': twice(`${pushRules.ATTEMPT_TIMEOUT_MS / 1000} s`),
       [skipped]: twice(`${pushRules.FAILED_SKIP_MS / 60_000} min`),
-      'Parallel pushes once the neighbourhood is reached': [
-        `${pushRules.MULTIPLEX} more; see below`,
-        `${pushRules.MULTIPLEX} more`,
+      'Parallel pushes once the neighbourhood is reached': twice(`${pushRules.MULTIPLEX} more`),
+      'They wait for a receipt when the node keeps the chunk itself': [
+        `${pushRules.MULTIPLEX_KEPT_MS / 1000} s`,
+        'never',
       ],
     });
   });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Credit } from '../../../node/accounting/ports.ts';
+import { AccountingError, type Credit } from '../../../node/accounting/ports.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
 import { type AttemptsPlan, attemptPeers } from '../../../node/protocols/attempts.ts';
 import { fakePeer } from '../topology/fake-peer.ts';
@@ -111,4 +111,24 @@ test('further attempts in the neighbourhood that start later end with the call',
   await prompt.outcome;
   await prompt.clock.advance(2_000);
   expect([prompt.asked, prompt.clock.running]).toEqual([['a'], 0]);
+});
+
+test('the wait for further attempts begins with the first peer that accounting lets be asked', async () => {
+  let hasCredit = false;
+  const { clock, asked } = asking([a, b, c], () => new Promise(() => undefined), {
+    multiplex: 2,
+    multiplexAfterMs: 1_000,
+    isNeighbour: () => true,
+    reserve() {
+      if (!hasCredit) throw new AccountingError('OVERDRAFT', 'no credit');
+      return credit;
+    },
+  });
+  hasCredit = true;
+  await clock.advance(600);
+  expect(asked).toEqual(['a']);
+  await clock.advance(999);
+  expect(asked).toEqual(['a']);
+  await clock.advance(1);
+  expect(asked).toEqual(['a', 'b', 'c']);
 });

@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest';
-import type { LinkGap } from '../../../harness/books/books.ts';
-import { underWay } from '../../../scenarios/steps/money.ts';
+import { describe, expect, test } from 'vitest';
+import type { Link, LinkGap, NodeBooks } from '../../../harness/books/books.ts';
+import { grown, underWay } from '../../../scenarios/steps/money.ts';
 
 function gapOf(gap: bigint, what: LinkGap['what'] = 'balance'): LinkGap {
   return { id: what, ends: ['node-0', 'node-1'], what, gap, total: 0n, text: `${gap} ${what}` };
@@ -21,4 +21,44 @@ test('many faults explain a tenth of what has passed over a link and twice the c
   const after = (gap: bigint) => often({ ...gapOf(gap, 'by time'), total: 254_000_000n });
   expect(after(52_400_000n)).toBe(true);
   expect(after(52_400_001n)).toBe(false);
+});
+
+describe('differences that grow', () => {
+  const NONE = {
+    balance: 0n,
+    limit: undefined,
+    timeSent: 0n,
+    timeReceived: 0n,
+    chequeSent: 0n,
+    chequeReceived: 0n,
+  };
+  const node = (name: string, peer: string, counts: Partial<Link>): NodeBooks => ({
+    name,
+    overlay: name,
+    account: name,
+    chequebook: undefined,
+    links: [{ ...NONE, peer, ...counts }],
+  });
+  const pair = (a: Partial<Link>, b: Partial<Link>) => [node('a', 'b', a), node('b', 'a', b)];
+
+  test('a cheque that is credited twice is one, on a link with an older difference too', () => {
+    const earlier = pair({ balance: -8n }, { balance: 10n });
+    const paid = pair({ balance: -3n, chequeSent: 5n }, { balance: 0n, chequeReceived: 5n });
+    expect(grown(earlier, paid)).toEqual([
+      'balance of a and b differed by 2, now by 3: a says -3 of b, which says 0',
+    ]);
+  });
+
+  test('one that ends, or stays, is none', () => {
+    const earlier = pair({ timeSent: 7n }, { timeReceived: 4n });
+    expect(grown(earlier, pair({ timeSent: 9n }, { timeReceived: 9n }))).toEqual([]);
+    expect(grown(earlier, pair({ timeSent: 10n }, { timeReceived: 7n }))).toEqual([]);
+  });
+
+  test('the directions of a link are told apart', () => {
+    const earlier = pair({ chequeSent: 3n }, {});
+    expect(grown(earlier, pair({ chequeSent: 3n }, { chequeSent: 3n }))).toEqual([
+      'by cheques from b to a differed by 0, now by 3: by cheques: b has sent 3 to a, which has received 0',
+    ]);
+  });
 });

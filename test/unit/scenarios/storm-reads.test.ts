@@ -1,6 +1,6 @@
 import { ClientError } from 'svcnet';
 import { afterEach, expect, test, vi } from 'vitest';
-import { readBack } from '../../../scenarios/steps/storm/checks.ts';
+import { readBack, sync } from '../../../scenarios/steps/storm/checks.ts';
 import type { Operations } from '../../../scenarios/steps/storm/operations.ts';
 import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';
 
@@ -39,6 +39,11 @@ function stormWith(read: () => Promise<undefined>) {
     expected,
     reads,
     run: () => readBack(context as unknown as StormContext, operations as unknown as Operations),
+    sync: (upload: object) =>
+      sync(
+        { ...context, cluster: { nodes: [] } } as unknown as StormContext,
+        { uploaded: new Map([[0, upload]]), acknowledge: async () => undefined } as unknown as Operations,
+      ),
   };
 }
 
@@ -71,4 +76,18 @@ test('a network that is slow is asked for every upload', async () => {
     '0 of 300 uploads',
     '0 of 300 uploads',
   ]);
+});
+
+test.each([
+  ['arrives is waited for', 400, true],
+  ['goes far slower than in a healthy network is not waited for', 1, false],
+] as const)('a deferred upload that %s', async (_about, perLook, arrives) => {
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += LOOK_MS));
+  const storm = stormWith(() => Promise.resolve(undefined));
+  let synced = 0;
+  const tags = { list: async () => [{ uid: 1, split: 1000, seen: 0, synced: (synced += perLook) }] };
+  await storm.sync({ node: { tags }, tag: 1, operation: { n: 0 }, reference: 'ab'.repeat(32) });
+  const [[name, passed] = []] = storm.expected;
+  expect([name, passed]).toEqual(['every deferred upload reaches the network', arrives]);
 });

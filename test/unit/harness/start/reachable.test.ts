@@ -10,18 +10,18 @@ function node(flavour: ClusterNode['flavour'], isReachable: boolean, mode: Clust
   return { flavour, mode, client };
 }
 
-test('Bees alone that all take themselves for unreachable are refused', async () => {
+test('Bees alone that all consider themselves unreachable are refused', async () => {
   const nodes = [node('bee', false), node('bee', false), node('bee', true, 'light')];
   await expect(checkReachable(nodes, never)).rejects.toMatchObject({
     code: 'BINARY_INVALID',
-    message: expect.stringContaining('expected a Bee that takes loopback addresses as public'),
+    message: expect.stringContaining('expected a Bee that treats loopback and private addresses as public'),
   });
 });
 
 test.each([
   ['a Bee that is reachable', [node('bee', false), node('bee', true)]],
   ['a node of ours', [node('bee', false), node('svc', false)]],
-  ['light Bees alone', [node('bee', false, 'light')]],
+  ['one full Bee, to which no other pushes', [node('bee', false), node('bee', false, 'light')]],
 ] as const)('a network with %s is not refused', async (_about, nodes) => {
   await expect(checkReachable(nodes, never)).resolves.toBeUndefined();
 });

@@ -66,7 +66,7 @@ test('the answers of all nodes become one row each, with the slowest link by the
   });
 });
 
-test('a full Bee that takes itself for unreachable is a problem, because it stores nothing', () => {
+test('a full Bee that considers itself unreachable is a problem, because it stores nothing', () => {
   const status = (isReachable: boolean) =>
     replies({ status: { value: { reserveSize: 0, isReachable } as never } });
   const { problems } = documentOf([

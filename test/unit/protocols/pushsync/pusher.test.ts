@@ -260,6 +260,22 @@ describe('waiting chunks', () => {
     expect(said).toEqual([true, false]);
   });
 
+  test('that this node is no longer responsible for by then are pushed to more nodes', async () => {
+    let responsible = true;
+    const said: (boolean | undefined)[] = [];
+    const { pusher, store } = await pusherWith(
+      async (_chunk, _stamp, { keptHere }) => {
+        said.push(keptHere);
+        responsible = false;
+        return synced;
+      },
+      { isResponsible: () => responsible },
+    );
+    await pusher.direct(chunks[0]!, stamped(0), never);
+    expect(said).toEqual([true, undefined]);
+    expect(store.reserve.size()).toBe(0);
+  });
+
   test('are not kept when there is no room for them or their batch is gone', async () => {
     const clock = new ManualClock();
     const full = await createMemoryStore(

@@ -191,6 +191,16 @@ test('a forwarder does not exclude the sender: the chunk goes back when the send
   expect([a!.store.held.size, b!.store.held.size]).toEqual([1, 0]);
 });
 
+test('a receipt of its own tells an uploader that keeps the chunk that no other node has it', async () => {
+  const clock = new ManualClock();
+  const [a, b] = await line(2, { clock });
+  const shared = proximityOrder(a!.overlay, b!.overlay);
+  const chunk = chunkWhere((address) => proximityOrder(a!.overlay, address) > shared);
+  for (const node of [a!, b!]) node.radius = shared + 1;
+  const result = await a!.pushsync.push(chunk, stamp, { signal: never, keptHere: true });
+  expect(result.outcome).toBe('want-self');
+});
+
 test('a chunk that reaches its neighbourhood is pushed to three peers at once', async () => {
   const clock = new ManualClock();
   const [a, ...others] = await mesh(5, { clock });

@@ -37,6 +37,12 @@ export interface Mesh {
   readonly expected: number;
 }
 
+/** A link that is missing: the node whose peers were asked for, and the one that is not among them. */
+export interface Apart {
+  readonly node: ClusterNode;
+  readonly other: ClusterNode;
+}
+
 /**
  * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to
  * saturation (a light node: to those that tell it about each other), and none of them lacks anything it needs
@@ -46,7 +52,7 @@ export interface Mesh {
 export async function probeMesh(
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<ProbeResult<Mesh> & { readonly mesh: Mesh; readonly lacking?: string }> {
+): Promise<ProbeResult<Mesh> & { readonly mesh: Mesh; readonly lacking?: string; readonly apart?: Apart }> {
   // Nodes that break the rules are refused sooner or later.
   const running = nodes.filter((node) => node.running && isHonest(node));
   const full = nodes.filter(({ mode }) => mode !== 'light').length;
@@ -56,9 +62,11 @@ export async function probeMesh(
     links: counts.reduce((sum, count) => sum + count.links, 0),
     expected: counts.reduce((sum, count) => sum + count.expected, 0),
   };
-  const missing = counts.find((count) => count.missing !== undefined)?.missing;
-  if (missing !== undefined) {
-    return { missing: `${mesh.links} of ${plural(mesh.expected, 'link')}, ${missing}`, mesh };
+  const first = counts.find((count) => count.missing !== undefined);
+  if (first?.missing !== undefined) {
+    const { missing, apart } = first;
+    const text = `${mesh.links} of ${plural(mesh.expected, 'link')}, ${missing}`;
+    return { missing: text, mesh, ...(apart === undefined ? {} : { apart }) };
   }
   const lacking = await firstLacking(running, signal);
   return lacking === undefined ? { done: mesh, mesh } : { missing: lacking, lacking, mesh };
@@ -112,7 +120,7 @@ async function linksOf(
   node: ClusterNode,
   { running, wanted }: { readonly running: readonly ClusterNode[]; readonly wanted: number },
   signal: AbortSignal,
-): Promise<{ links: number; expected: number; missing?: string }> {
+): Promise<{ links: number; expected: number; missing?: string; apart?: Apart }> {
   const seen = await orMissing(node.name, async () => ({ done: await node.client.peers(signal) }));
   const peers = new Set('missing' in seen ? [] : seen.done.map((peer) => peer.address));
   if (node.peers !== undefined) {
@@ -131,9 +139,10 @@ async function linksOf(
     const absent = bin.filter((other) => !peers.has(other.overlay));
     return bin.length - absent.length < Math.min(bin.length, wanted) ? absent : [];
   });
-  return lacking.length === 0
-    ? { links, expected }
-    : { links, expected, missing: `${node.name} is not connected to ${someNames(lacking)}` };
+  const [other] = lacking;
+  if (other === undefined) return { links, expected };
+  const missing = `${node.name} is not connected to ${someNames(lacking)}`;
+  return { links, expected, missing, apart: { node, other } };
 }
 
 /**

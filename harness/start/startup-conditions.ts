@@ -3,11 +3,12 @@
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
 import { type ProbeResult, until } from '../base/wait.ts';
+import { ClientError } from '../client/errors.ts';
 import { isHonest } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { probeBatches, probeMesh } from '../nodes/conditions.ts';
-import { introduce } from '../nodes/introductions.ts';
+import { type Acquaintance, introduce } from '../nodes/introductions.ts';
 import type { BatchRecord } from '../state/state.ts';
 import type { StartContext } from './start-context.ts';
 
@@ -19,6 +20,8 @@ const TIMEOUT_PER_NODE_MS = 1500;
  */
 const PAUSE_PER_NODE_MS = 10;
 const PAUSE_MS = 100;
+/** Nodes that start together have found each other by then; also the time between two reminders. */
+const REMIND_MS = 10_000;
 /** A batch is usable after a number of blocks set by the profile, never more than this. */
 const USABLE_BLOCKS_MAX = 20;
 
@@ -26,11 +29,16 @@ type WaitContext = Pick<StartContext, 'definition' | 'signal' | 'timeoutMs' | 'o
 
 export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNode[]): Promise<number> {
   const clock = stopwatch();
+  let remindAt = REMIND_MS;
   const mesh = await until(
     'the nodes are not meshed',
     async (signal) => {
       const introduced = await introduceAll(nodes, signal);
       const seen = await probeMesh(nodes, signal);
+      if (seen.apart !== undefined && clock.total() > remindAt) {
+        await remind(seen.apart, signal);
+        remindAt = clock.total() + REMIND_MS;
+      }
       context.onProgress({
         step: 'mesh',
         done: false,
@@ -71,6 +79,22 @@ export async function checkReachable(
     'every Bee of this cluster reports that it is not publicly reachable, so none stores what is pushed to it; expected a Bee that treats loopback and private addresses as public',
     { hint: 'docs/guides/real-bees.md says what the program must be like.' },
   );
+}
+
+/**
+ * Tells a Bee to connect to a node that it has not reached by itself: after a dial in vain, such as one that was crossed by
+ * the other's, it may not dial again for minutes. What it answers does not matter, because its peers are asked for again.
+ */
+export async function remind(
+  { node, other }: { readonly node: Acquaintance; readonly other: Acquaintance },
+  signal: AbortSignal,
+): Promise<void> {
+  if (FLAVOURS[node.flavour].bootstraps) return;
+  try {
+    await node.client.connect(other.underlay, signal);
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error;
+  }
 }
 
 /** One at a time: a node that has been introduced may introduce the next. */

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { messageOf } from '../../harness/base/errors.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { seededRandom } from '../../harness/run/scenario.ts';
 import { anonymousMib, cpuMicroseconds } from './processes.ts';
@@ -32,8 +33,8 @@ type Figures = Readonly<Record<string, { readonly value: number; readonly unit: 
  */
 export async function run(): Promise<BenchResult[]> {
   const binary = process.env.SVCNET_BEE_BINARY?.split(',')[0];
-  const bee = binary === undefined || binary === '' ? undefined : await measure('bee', { binary });
   const svc = await measure('svc', {});
+  const bee = binary === undefined || binary === '' ? undefined : await measureBees(binary);
   return Object.entries(svc).flatMap(([figure, ours]) => {
     const theirs = bee?.[figure];
     if (theirs === undefined) return [{ name: `ours: ${figure}`, ...ours }];
@@ -42,6 +43,17 @@ export async function run(): Promise<BenchResult[]> {
       { name: `ours: ${figure}`, ...ours, baseline: 'Bee', ratio: ours.value / theirs.value },
     ];
   });
+}
+
+/** Undefined when they do not get to the end: our own figures stand without theirs. */
+async function measureBees(binary: string): Promise<Figures | undefined> {
+  try {
+    return await measure('bee', { binary });
+  } catch (error) {
+    process.stderr.write(`no figures of Bees: ${messageOf(error)}\n`);
+    process.exitCode = 1;
+    return undefined;
+  }
 }
 
 async function measure(flavour: Kind, binary: { readonly binary?: string }): Promise<Figures> {

@@ -63,8 +63,8 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
 }
 
 /**
- * A Bee that considers itself unreachable stores nothing that others push to it; if all do, chunks are passed from one to
- * the next, and no upload is ever synced. @throws HarnessError BINARY_INVALID
+ * A Bee that considers itself unreachable stores nothing that others push to it; if all do, chunks are passed from
+ * one to the next, and no upload is ever synced. @throws HarnessError BINARY_INVALID
  */
 export async function checkReachable(
   nodes: readonly Pick<ClusterNode, 'flavour' | 'mode' | 'client'>[],
@@ -82,8 +82,9 @@ export async function checkReachable(
 }
 
 /**
- * Tells a Bee to connect to a node that it has not reached by itself: after a dial in vain, such as one that was crossed by
- * the other's, it may not dial again for minutes. What it answers does not matter, because its peers are asked for again.
+ * Tells a Bee to connect to a node that it has not reached by itself: after a dial in vain, such as one that
+ * crossed the other's, it may not dial again for minutes. Its answer does not matter, because its peers are asked
+ * for again.
  */
 export async function remind(
   { node, other }: { readonly node: Acquaintance; readonly other: Acquaintance },

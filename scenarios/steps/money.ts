@@ -144,7 +144,8 @@ export function checkBooks<T extends ParameterTable>(
 }
 
 /**
- * Remembers what the ends of each link count differently since earlier faults; work without faults must add nothing to it.
+ * Remembers what the ends of each link count differently since earlier faults; work without faults must add nothing
+ * to it.
  * @returns a condition, once that work is done
  */
 export async function countedFromNow<T extends ParameterTable>(
@@ -181,7 +182,10 @@ export async function countedFromNow<T extends ParameterTable>(
     });
 }
 
-/** Differences between the ends of links that are larger than in earlier books; the next payment may end an older one. */
+/**
+ * Differences between the ends of links that are larger than in earlier books; the next payment may end an older
+ * one.
+ */
 export function grown(earlier: readonly NodeBooks[], now: readonly NodeBooks[]): string[] {
   const before = new Map(linkGaps(earlier).map(({ id, gap }) => [id, gap]));
   return linkGaps(now).flatMap(({ id, gap, text }) => {

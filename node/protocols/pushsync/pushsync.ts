@@ -111,7 +111,8 @@ export interface Pushsync {
   /**
    * Pushes an own chunk. @param options.onSent called for every peer to which the delivery was written
    * @param options.tagUid of the upload that it waited with
-   * @param options.keptHere the caller stores it for the network as well, once there is a receipt: fewer copies are pushed
+   * @param options.keptHere the caller stores it for the network as well, once there is a receipt: fewer copies
+   * are pushed
    * @throws PushsyncError `NO_PEER` (light node, or cut off from all known peers), `SHALLOW_RECEIPT` (repeat: another
    * storer is asked), `NO_ROOM` (NoRoomError), `SUPERSEDED` (a newer stamp has its index), `PUSH_FAILED`; the
    * signal's reason

@@ -15,7 +15,10 @@ import type { StormContext } from './parameters.ts';
 const WHOLE_WITHIN_MS = 90_000;
 /** Uploads without progress for this long are stuck: it is longer than any retry pause of a node. */
 const STUCK_AFTER_MS = 90_000;
-/** They have so much longer for each chunk that waits after the storm: ten a second, where a healthy network takes hundreds. */
+/**
+ * They have so much longer for each chunk that waits after the storm: ten a second, where a healthy network takes
+ * hundreds.
+ */
 const PER_CHUNK_MS = 100;
 /** Every node must deliver within this time after the last upload is settled. */
 const DELIVERED_WITHIN_MS = 60_000;

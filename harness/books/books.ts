@@ -144,19 +144,10 @@ export function linkGaps(nodes: readonly NodeBooks[]): LinkGap[] {
     const sum = here.balance + there.balance;
     const total = [here.balance, there.balance].map(absolute).reduce((a, b) => (a > b ? a : b));
     const text = `${one.name} says ${here.balance} of ${other.name}, which says ${there.balance}`;
+    const id = `balance of ${ends.join(' and ')}`;
+    const balance: LinkGap = { id, ends, what: 'balance', gap: absolute(sum), total, text };
     return [
-      ...(sum === 0n
-        ? []
-        : [
-            {
-              id: `balance of ${ends.join(' and ')}`,
-              ends,
-              what: 'balance' as const,
-              gap: absolute(sum),
-              total,
-              text,
-            },
-          ]),
+      ...(sum === 0n ? [] : [balance]),
       ...differ('by time', { sent: here.timeSent, received: there.timeReceived, ...thither }),
       ...differ('by time', { sent: there.timeSent, received: here.timeReceived, ...hither }),
       ...differ('by cheques', { sent: here.chequeSent, received: there.chequeReceived, ...thither }),

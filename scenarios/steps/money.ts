@@ -194,7 +194,7 @@ export function grown(earlier: readonly NodeBooks[], now: readonly NodeBooks[]):
   });
 }
 
-/** The books once they have not changed for a while; undefined when they go on changing. */
+/** The books once no difference in them has changed for a while; undefined when they go on changing. */
 async function booksAtRest<T extends ParameterTable>(
   context: ScenarioContext<T>,
 ): Promise<readonly NodeBooks[] | undefined> {

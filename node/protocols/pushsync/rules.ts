@@ -53,8 +53,8 @@ export const NO_ROOM_MAX = 3;
 /** Parallel pushes in the neighbourhood: they place the copies that pull syncing would bring later. */
 export const MULTIPLEX = 2;
 /**
- * How long they wait for a receipt when this node keeps the chunk as well, milliseconds. Two nodes hold it then, and the
- * others pull it, at a fraction of the cost of a push; one that is slow must not hold up the upload.
+ * How long they wait for a receipt when this node keeps the chunk as well, milliseconds. With the receipt two nodes
+ * hold it, and the others pull it, for less than a push costs; a storer that is slow must not hold up the upload.
  */
 export const MULTIPLEX_KEPT_MS = 1_000;
 /** Failures tolerated, and pause before another peer is asked, by role. */

@@ -62,6 +62,21 @@ const whole = (
   },
 });
 
+const wholeOr = <W extends string>(
+  help: string,
+  fallback: W,
+  range: { min: number; max: number },
+  unit: string,
+): OptionSpec<number | W> => {
+  const numbers = whole(help, range.min, range, unit);
+  return {
+    ...numbers,
+    default: fallback,
+    expected: `${fallback} or ${numbers.expected}`,
+    parse: (value) => (value === fallback ? fallback : numbers.parse(value)),
+  };
+};
+
 /** Seconds, as other nodes of the network write them, and parts of a second: a test's chain may be that fast. */
 const seconds = (
   help: string,
@@ -404,6 +419,12 @@ export const OPTIONS = {
     'what confirmed writes survive: the end of the process, or a power cut, too, which is slower',
     'process',
     ['process', 'disk'] as const,
+  ),
+  workers: wholeOr(
+    'threads that hash and sign uploads beside the main thread; auto: up to two while an upload is fast and cores are idle',
+    'auto',
+    { min: 0, max: 64 },
+    '',
   ),
   'chunk-events': whole(
     'number of latest chunk events kept for GET /chunk-events on the debug API, about 200 bytes each; 0: none',

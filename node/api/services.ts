@@ -5,6 +5,7 @@
 
 import type { Accounting } from '../accounting/ports.ts';
 import type { AccessControl } from '../act/access-control.ts';
+import type { Workers } from '../crypto/workers.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger, RootLogger } from '../env/logger.ts';
@@ -41,6 +42,8 @@ export interface NodeServices {
   >;
   readonly postage: Postage;
   readonly uploader: Uploader;
+  /** Undefined: the node's own thread hashes everything. */
+  readonly workers: Workers | undefined;
   readonly netstore: Netstore;
   readonly stewardship: Stewardship;
   readonly accessControl: AccessControl;

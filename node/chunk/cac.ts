@@ -21,7 +21,11 @@ export function makeCac(span: bigint, payload: Uint8Array): Chunk {
  * 8..4104
  */
 export function cacFromData(data: Uint8Array): Chunk {
-  const address = cacAddress(data);
+  return cacWithAddress(data, cacAddress(data));
+}
+
+/** For data that has been hashed already. @param data kept without copying @param address of the data, not checked */
+export function cacWithAddress(data: Uint8Array, address: Uint8Array): Chunk {
   const chunk: Chunk = { address, data, kind: 'cac', identity: address };
   shareChunk(chunk);
   return chunk;

@@ -5,6 +5,7 @@ import { dialectOf } from '../api/dialect.ts';
 import { toHex } from '../crypto/hex.ts';
 import { overlayAddress } from '../crypto/overlay.ts';
 import { createSigner, type Signer } from '../crypto/signer.ts';
+import type { Workers } from '../crypto/workers.ts';
 import { ChunkEvents } from '../env/chunk-events.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger, RootLogger } from '../env/logger.ts';
@@ -16,7 +17,7 @@ import type { NodeOptions } from '../options.ts';
 import type { NodeKeys, Platform } from '../platform/platform.ts';
 import type { LocalStore } from '../store/ports.ts';
 import { VERSION } from '../version.ts';
-import { LOG_METRICS, NODE_METRICS } from './metrics.ts';
+import { LOG_METRICS, NODE_METRICS, WORKER_METRICS } from './metrics.ts';
 
 /** Default overlay nonce: none is mined. */
 const OVERLAY_NONCE = new Uint8Array(32);
@@ -45,6 +46,8 @@ export interface Foundation extends Start {
   readonly keys: NodeKeys;
   /** Key of the chain account and of the overlay. */
   readonly signer: Signer;
+  /** Undefined: the node's own thread hashes and signs everything. */
+  readonly workers: Workers | undefined;
   readonly networkId: bigint;
   readonly nonce: Uint8Array;
   readonly overlay: Uint8Array;
@@ -72,6 +75,13 @@ export async function layFoundation(options: NodeOptions, start: Start): Promise
   const networkId = BigInt(options['network-id']);
   const overlay = overlayOf(signer, networkId);
   const module = (name: string) => log.child({ module: name });
+  const { threads, operations } = metrics.register(WORKER_METRICS);
+  const workers = platform.workers?.(
+    { threads: options.workers, privateKey: keys.swarm },
+    { clock, log: module('workers'), onWork: (count) => operations.inc(count) },
+  );
+  threads.from(() => workers?.running ?? 0);
+  if (workers !== undefined) parts.defer(() => workers.stop());
   const tracing = await openTracing(options, { platform, overlay, log: module('tracing') });
   if (tracing !== undefined) parts.defer(() => tracing.stop());
   const serving = options['full-node'] && !options['bootnode-mode'];
@@ -103,6 +113,7 @@ export async function layFoundation(options: NodeOptions, start: Start): Promise
     module,
     keys,
     signer,
+    workers,
     networkId,
     nonce: OVERLAY_NONCE,
     overlay,

@@ -25,6 +25,20 @@ export const NODE_METRICS = {
   },
 } as const satisfies MetricTable;
 
+/** Threads that compute beside the node's own. */
+export const WORKER_METRICS = {
+  threads: {
+    kind: 'gauge',
+    name: 'workers_threads',
+    help: 'Worker threads that hash and sign uploads now.',
+  },
+  operations: {
+    kind: 'counter',
+    name: 'workers_operations_count',
+    help: 'Hashes and signatures computed by worker threads.',
+  },
+} as const satisfies MetricTable;
+
 /** Log lines by level, excluding those below the verbosity. */
 export const LOG_METRICS = {
   error: {

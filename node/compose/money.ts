@@ -26,7 +26,7 @@ export interface Money {
 }
 
 export function openMoney(options: NodeOptions, foundation: Foundation): Money {
-  const { platform, clock, signer, store, metrics, module, parts } = foundation;
+  const { platform, clock, signer, workers, store, metrics, module, parts } = foundation;
   const endpoint = platform.chainEndpoint(options['swap-endpoint']);
   const chain = createRpc(endpoint, { clock, log: module('onchain'), metrics });
   parts.defer(() => chain.close());
@@ -60,6 +60,7 @@ export function openMoney(options: NodeOptions, foundation: Foundation): Money {
       transactions: contractTransactions,
       state: (subsystem) => store.state(subsystem),
       signer,
+      workers,
       clock,
       log: module('postage'),
       metrics,

@@ -51,6 +51,7 @@ export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServ
     store,
     postage,
     uploader,
+    workers: deps.workers,
     netstore: createNetstore({ store, retrieval }),
     stewardship: createStewardship({
       network: { get: (address, ending = deps.signal) => retrieval.retrieve(address, { signal: ending }) },

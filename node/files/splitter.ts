@@ -3,7 +3,7 @@
  * (with redundancy, the chunks of one run per level) plus the chunks that the putter has not yet taken,
  * whatever the length of the stream. Specification: `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
  */
-import { cacFromData } from '../chunk/cac.ts';
+import { cacFromData, cacWithAddress } from '../chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../chunk/chunk.ts';
 import { encodeSpan } from '../chunk/span.ts';
 import { encodeParities } from '../crypto/erasure/erasure.ts';
@@ -25,6 +25,8 @@ import { makeReplicas } from './redundancy/replicas.ts';
  * level. As many as a node pushes at once; half a megabyte.
  */
 const IN_FLIGHT_CHUNKS = 128;
+/** Leaves hashed by workers at once, while as many are being cut: half a megabyte more. */
+const HASHED_AT_ONCE = 64;
 
 /** How content is stored. */
 export interface SplitOptions {
@@ -37,6 +39,16 @@ export interface SplitOptions {
    */
   readonly pace?: (() => Promise<void> | undefined) | undefined;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Hash the leaves of content that is not encrypted, when `takes` says so. Absent: the caller's thread hashes
+   * everything.
+   */
+  readonly workers?:
+    | {
+        takes(operations: number): boolean;
+        addresses(chunks: readonly Uint8Array[]): Promise<readonly Uint8Array[]>;
+      }
+    | undefined;
 }
 
 /** Reference: 32 bytes, 64 when encrypted. `length`: bytes of content. */
@@ -62,6 +74,11 @@ export async function split(
   const { parts, interrupt } = interruptible(source);
   const inFlight = new InFlight(IN_FLIGHT_CHUNKS, interrupt);
   const tree = new Tree((chunk) => inFlight.add(putter.put(chunk, signal)), options);
+  const leaves = new Leaves();
+  const hashed = leavesHashedAhead(options, async (leaf, address) => {
+    if (!inFlight.hasRoom) await inFlight.room();
+    tree.add(leaf, address);
+  });
   const onAbort = () => inFlight.fail(signal?.reason);
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
@@ -69,9 +86,14 @@ export async function split(
     for await (const part of parts) {
       for (let offset = 0; offset < part.length; ) {
         if (!inFlight.hasRoom) await inFlight.room();
-        offset += tree.write(part, offset);
+        offset += leaves.write(part, offset);
+        if (!leaves.isFull) continue;
+        if (hashed?.takesNext() === true) await hashed.add(leaves.take());
+        else tree.add(leaves.take());
       }
     }
+    await hashed?.flush();
+    if (!leaves.isEmpty || tree.isEmpty) tree.add(leaves.take());
     const root = tree.finish();
     await inFlight.done();
     return { reference: root.reference, length: root.span, chunks: tree.chunks };
@@ -86,6 +108,95 @@ export async function split(
 /** Content that is already in memory, in the form that `split` reads. */
 export async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   yield bytes;
+}
+
+/** Cuts the stream into the data of leaves: span ‖ payload. */
+class Leaves {
+  #leaf = new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE);
+  #filled = 0;
+
+  get isEmpty(): boolean {
+    return this.#filled === 0;
+  }
+
+  get isFull(): boolean {
+    return this.#filled === CHUNK_PAYLOAD_SIZE;
+  }
+
+  /** Takes bytes of `part` from `offset` up to the end of the current leaf; returns how many. */
+  write(part: Uint8Array, offset: number): number {
+    const taken = Math.min(part.length - offset, CHUNK_PAYLOAD_SIZE - this.#filled);
+    this.#leaf.set(part.subarray(offset, offset + taken), SPAN_SIZE + this.#filled);
+    this.#filled += taken;
+    return taken;
+  }
+
+  /** The current leaf, filled or not; the next one begins. */
+  take(): Uint8Array {
+    const leaf = this.#leaf.subarray(0, SPAN_SIZE + this.#filled);
+    leaf.set(encodeSpan(BigInt(this.#filled)));
+    this.#leaf = new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE);
+    this.#filled = 0;
+    return leaf;
+  }
+}
+
+type AddLeaf = (leaf: Uint8Array, address: Uint8Array) => Promise<void>;
+
+/** Encrypted leaves are another chunk, which the tree makes. */
+function leavesHashedAhead(
+  { workers, encryption }: SplitOptions,
+  add: AddLeaf,
+): LeavesHashedAhead | undefined {
+  return workers === undefined || encryption !== undefined ? undefined : new LeavesHashedAhead(workers, add);
+}
+
+/** Leaves on their way to the tree, in order: some are being hashed by workers while the next ones are cut. */
+class LeavesHashedAhead {
+  readonly #workers: NonNullable<SplitOptions['workers']>;
+  readonly #add: AddLeaf;
+  #cut: Uint8Array[] = [];
+  #hashing: { readonly leaves: Uint8Array[]; readonly addresses: Promise<readonly Uint8Array[]> } | undefined;
+  #isTaken = false;
+
+  constructor(workers: NonNullable<SplitOptions['workers']>, add: AddLeaf) {
+    this.#workers = workers;
+    this.#add = add;
+  }
+
+  /** Whether the next leaf goes this way: workers take it, or have taken leaves before it. */
+  takesNext(): boolean {
+    this.#isTaken = this.#workers.takes(1);
+    return this.#isTaken || this.#cut.length > 0 || this.#hashing !== undefined;
+  }
+
+  async add(leaf: Uint8Array): Promise<void> {
+    this.#cut.push(leaf);
+    if (!this.#isTaken) await this.flush();
+    else if (this.#cut.length === HASHED_AT_ONCE) await this.#hash();
+  }
+
+  /** Adds everything that is on its way. */
+  async flush(): Promise<void> {
+    if (this.#cut.length > 0) await this.#hash();
+    await this.#addHashed();
+  }
+
+  /** Hands over what is cut, and adds what was handed over before. */
+  async #hash(): Promise<void> {
+    const leaves = this.#cut;
+    this.#cut = [];
+    const addresses = this.#workers.addresses(leaves);
+    await this.#addHashed();
+    this.#hashing = { leaves, addresses };
+  }
+
+  async #addHashed(): Promise<void> {
+    if (this.#hashing === undefined) return;
+    const { leaves, addresses } = this.#hashing;
+    this.#hashing = undefined;
+    for (const [i, address] of (await addresses).entries()) await this.#add(leaves[i] as Uint8Array, address);
+  }
 }
 
 /** A run of references being filled. */
@@ -109,8 +220,8 @@ interface Child {
 }
 
 /**
- * The tree under construction: a leaf buffer and one open run per level above it. A span is below 2^64, so there
- * are never more than the eight levels that a tree may have.
+ * The tree under construction: one open run per level above the leaves. A span is below 2^64, so there are never
+ * more than the eight levels that a tree may have.
  */
 class Tree {
   chunks = 0;
@@ -120,8 +231,6 @@ class Tree {
   readonly #shardsMax: number;
   readonly #referenceSize: number;
   readonly #levels: Level[] = [];
-  #leaf = new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE);
-  #filled = 0;
 
   constructor(emit: (chunk: Chunk) => void, { encryption, level = 0 }: SplitOptions) {
     this.#emit = emit;
@@ -131,16 +240,17 @@ class Tree {
     this.#referenceSize = referenceSize(this.#shape);
   }
 
-  /** Takes bytes of `part` from `offset` up to the end of the current leaf; returns how many. */
-  write(part: Uint8Array, offset: number): number {
-    const taken = Math.min(part.length - offset, CHUNK_PAYLOAD_SIZE - this.#filled);
-    this.#leaf.set(part.subarray(offset, offset + taken), SPAN_SIZE + this.#filled);
-    this.#filled += taken;
-    if (this.#filled === CHUNK_PAYLOAD_SIZE) {
-      this.#closeLeaf();
-      this.#leaf = new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE);
-    }
-    return taken;
+  get isEmpty(): boolean {
+    return this.#levels.length === 0;
+  }
+
+  /** @param leaf span and payload; kept unless it is encrypted @param address of the leaf, if it is known */
+  add(leaf: Uint8Array, address?: Uint8Array): void {
+    const span = BigInt(leaf.length - SPAN_SIZE);
+    this.#add(
+      0,
+      address === undefined ? this.#close(leaf, span) : this.#child(cacWithAddress(leaf, address), span),
+    );
   }
 
   /** Closes the tree. @returns the root, whose replicas have also been emitted */
@@ -154,7 +264,6 @@ class Tree {
    * Wraps the open runs, level by level. A run of a single reference is not wrapped: it moves up as it is.
    */
   #wrapUp(): Child {
-    if (this.#filled > 0 || this.#levels.length === 0) this.#closeLeaf();
     for (let height = 0; ; height++) {
       const level = this.#levels[height] as Level;
       const isTop = height === this.#levels.length - 1;
@@ -163,14 +272,6 @@ class Tree {
         this.#add(height + 1, level.last as Child);
       } else if (level.count > 1) this.#wrap(height);
     }
-  }
-
-  #closeLeaf(): void {
-    const span = BigInt(this.#filled);
-    const plain = this.#leaf.subarray(0, SPAN_SIZE + this.#filled);
-    plain.set(encodeSpan(span));
-    this.#filled = 0;
-    this.#add(0, this.#close(plain, span));
   }
 
   #add(height: number, child: Child): void {
@@ -203,13 +304,15 @@ class Tree {
 
   /** Makes and emits a chunk. @param plain span and payload; kept unless it is encrypted */
   #close(plain: Uint8Array, span: bigint): Child {
-    if (this.#encryption === undefined) {
-      const stored = this.#take(cacFromData(plain));
-      return { reference: stored.address, span, stored };
-    }
+    if (this.#encryption === undefined) return this.#child(cacFromData(plain), span);
     const { data, key } = encryptChunk(plain, this.#encryption);
     const stored = this.#take(cacFromData(data));
     return { reference: Buffer.concat([stored.address, key]), span, stored };
+  }
+
+  #child(chunk: Chunk, span: bigint): Child {
+    const stored = this.#take(chunk);
+    return { reference: stored.address, span, stored };
   }
 
   #take(chunk: Chunk): Chunk {

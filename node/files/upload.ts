@@ -9,7 +9,7 @@ import type { Stamp } from '../chunk/stamp.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
 import { InFlight } from '../env/turns/in-flight.ts';
 import { Slots } from '../env/turns/slots.ts';
-import { type Postage, PostageError, type Stamper } from '../postage/ports.ts';
+import { type Postage, PostageError, type Stampable, type UploadStamper } from '../postage/ports.ts';
 import type { Pusher } from '../protocols/pushsync/pusher.ts';
 import type { LocalStore, PinSession, UploadSession } from '../store/ports.ts';
 
@@ -115,23 +115,25 @@ function acknowledged(upload: Upload, saved: () => Promise<void>): Upload {
   };
 }
 
-function readyStamper(stamp: Stamp, postage: UploaderDeps['postage']): Stamper {
+function readyStamper(stamp: Stamp, postage: UploaderDeps['postage']): UploadStamper {
   if (postage.batches.get(stamp.batchId) === undefined)
     throw new PostageError('BATCH_NOT_FOUND', 'the stamp belongs to no live batch');
-  return {
-    batchId: stamp.batchId,
-    stamp(chunk) {
-      postage.validate(chunk, stamp);
-      return stamp;
-    },
+  const ready = (chunk: Stampable) => {
+    postage.validate(chunk, stamp);
+    return stamp;
   };
+  return { batchId: stamp.batchId, stamp: ready, stampBeside: async (chunk) => ready(chunk) };
 }
 
-function deferredUpload(stamper: Stamper, session: UploadSession, events: ChunkEvents | undefined): Upload {
+function deferredUpload(
+  stamper: UploadStamper,
+  session: UploadSession,
+  events: ChunkEvents | undefined,
+): Upload {
   return {
     tagUid: session.tagUid,
     async put(chunk) {
-      const stamp = stamper.stamp(chunk);
+      const stamp = await stamper.stampBeside(chunk);
       const of = events?.add('uploaded', chunk.address, DEFERRED);
       await session.put(chunk, stamp);
       events?.add('queued', chunk.address, { of });
@@ -163,7 +165,7 @@ function pinned(upload: Upload, session: PinSession): Upload {
 
 /** `put` resolves as soon as the chunk is being pushed; the first failed push ends the others. */
 function directUpload(
-  options: { stamper: Stamper; signal: AbortSignal },
+  options: { stamper: UploadStamper; signal: AbortSignal },
   { pusher, events }: Pick<UploaderDeps, 'pusher' | 'events'>,
 ): Upload {
   const controller = new AbortController();
@@ -181,7 +183,7 @@ function directUpload(
   return {
     tagUid: undefined,
     async put(chunk) {
-      const stamp = options.stamper.stamp(chunk);
+      const stamp = await options.stamper.stampBeside(chunk);
       events?.add('uploaded', chunk.address, DIRECT);
       await slots.acquire(signal);
       pushes.add(push(chunk, stamp));

@@ -11,6 +11,7 @@ import { createLibp2pHost } from '../p2p/libp2p-host.ts';
 import { loadOrCreateKey } from '../store/key-store.ts';
 import { openLmdbStore } from '../store/lmdb-store.ts';
 import type { NodeKeys, Platform } from './platform.ts';
+import { createWorkerThreads } from './workers/worker-threads.ts';
 
 export interface MachineOptions {
   /** Folder of everything that the node keeps. */
@@ -25,6 +26,7 @@ export function machinePlatform({ dataDir, password }: MachineOptions): Platform
     clock: systemClock(),
     random: systemRandom(),
     processMetrics: createProcessMetrics(),
+    workers: createWorkerThreads,
     logger: createLogger,
     keys: ({ random }) => loadKeys({ directory: join(dataDir, 'keys'), password }, random),
     store: (options, deps) => openLmdbStore({ ...options, path }, deps),

@@ -8,8 +8,9 @@
  */
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Listener, Listening } from '../api/listen.ts';
+import type { WorkerOptions, Workers } from '../crypto/workers.ts';
 import type { Clock } from '../env/clock.ts';
-import type { RootLogger } from '../env/logger.ts';
+import type { Logger, RootLogger } from '../env/logger.ts';
 import type { Random } from '../env/random.ts';
 import type { Verbosity } from '../env/verbosity.ts';
 import type { ChainEndpoint } from '../onchain/rpc.ts';
@@ -39,6 +40,11 @@ export interface Platform {
   readonly random: Random;
   /** Lines of the exposition that describe the process; absent where several nodes share a process. */
   readonly processMetrics?: () => Promise<string[]>;
+  /** Absent where the node's own thread does everything. */
+  readonly workers?: (
+    options: WorkerOptions,
+    deps: { readonly clock: Clock; readonly log: Logger; readonly onWork: (operations: number) => void },
+  ) => Workers;
   readonly logger: (settings: LogSettings, deps: { readonly clock: Clock }) => RootLogger;
   /** The same keys at every start. @throws KeystoreError, StoreError */
   readonly keys: (deps: { readonly random: Random }) => Promise<NodeKeys>;

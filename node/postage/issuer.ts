@@ -7,11 +7,12 @@
 import { bucketOf, type Stamp, stampDigest, stampIndex } from '../chunk/stamp.ts';
 import { toHex } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
+import type { Workers } from '../crypto/workers.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { isDiskFailure } from '../store/errors.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
-import { type Issuer, PostageError, type Stampable, type Stamper } from './ports.ts';
+import { type Issuer, PostageError, type Stampable, type UploadStamper } from './ports.ts';
 import { slotsPerBucket } from './rules.ts';
 
 const INDEX_SIZE = 8;
@@ -27,11 +28,13 @@ export type IssuerRecord = Omit<Issuer, 'utilization'>;
 export interface IssuerDeps {
   readonly state: KeyValueStore;
   readonly signer: Pick<Signer, 'sign'>;
+  /** Absent: the node's own thread signs. */
+  readonly workers?: Pick<Workers, 'takes' | 'sign'> | undefined;
   readonly clock: Pick<Clock, 'nowNs'>;
   readonly log: Logger;
 }
 
-export class BatchIssuer implements Issuer, Stamper {
+export class BatchIssuer implements Issuer, UploadStamper {
   readonly #deps: IssuerDeps;
   #record: IssuerRecord;
   readonly #keys: { readonly item: string; readonly count: string; readonly utilization: string };
@@ -95,6 +98,19 @@ export class BatchIssuer implements Issuer, Stamper {
   }
 
   stamp(chunk: Stampable): Stamp {
+    const unsigned = this.#unsigned(chunk);
+    return { ...unsigned, signature: this.#deps.signer.sign(digestOf(chunk, unsigned)) };
+  }
+
+  async stampBeside(chunk: Stampable): Promise<Stamp> {
+    const { workers } = this.#deps;
+    if (workers?.takes(1) !== true) return this.stamp(chunk);
+    const unsigned = this.#unsigned(chunk);
+    return { ...unsigned, signature: await workers.sign(digestOf(chunk, unsigned)) };
+  }
+
+  /** Takes the chunk's slot. */
+  #unsigned(chunk: Stampable): Omit<Stamp, 'signature'> {
     if (this.#failure !== undefined) {
       if (isDiskFailure(this.#failure)) void this.#retry();
       throw this.#failure;
@@ -108,11 +124,9 @@ export class BatchIssuer implements Issuer, Stamper {
     const slot = new Uint8Array(INDEX_SIZE + TIMESTAMP_SIZE);
     slot.set(index);
     new DataView(slot.buffer).setBigUint64(INDEX_SIZE, this.#timestampAfter(used));
-    const timestamp = slot.subarray(INDEX_SIZE);
     changes.push({ put: item, value: slot });
     this.#write(item, slot, changes);
-    const signature = this.#deps.signer.sign(stampDigest(chunk.address, batchId, index, timestamp));
-    return { batchId, index, timestamp, signature };
+    return { batchId, index, timestamp: slot.subarray(INDEX_SIZE) };
   }
 
   /** When the chunk of this identity was last stamped, nanoseconds since 1970. */
@@ -244,6 +258,13 @@ export class BatchIssuer implements Issuer, Stamper {
   #countKey(bucket: number): string {
     return this.#keys.count + bucket.toString(16).padStart(BUCKET_DIGITS, '0');
   }
+}
+
+function digestOf(
+  { address }: Stampable,
+  { batchId, index, timestamp }: Omit<Stamp, 'signature'>,
+): Uint8Array {
+  return stampDigest(address, batchId, index, timestamp);
 }
 
 function uint32(value: number): Uint8Array {

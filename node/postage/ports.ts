@@ -82,6 +82,14 @@ export interface Stamper {
   stamp(chunk: Stampable): Stamp;
 }
 
+/** For many chunks one after another. */
+export interface UploadStamper extends Stamper {
+  /**
+   * As `stamp`, but workers may sign: the slot is taken when it is called, so stamps have the order of the calls.
+   */
+  stampBeside(chunk: Stampable): Promise<Stamp>;
+}
+
 /** What a user wants to pay for gas; absent: the chain's suggestion. */
 export interface GasTerms {
   readonly gasPrice?: bigint;
@@ -128,7 +136,7 @@ export interface Postage {
   /** Counts per bucket, 2^bucketDepth entries. */
   buckets(batchId: Uint8Array): Uint32Array | undefined;
   /** @throws PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE` */
-  stamper(batchId: Uint8Array): Stamper;
+  stamper(batchId: Uint8Array): UploadStamper;
   /** Own batch from which the chunk of this identity got its newest stamp. */
   lastBatch(identity: Uint8Array): Uint8Array | undefined;
   /**

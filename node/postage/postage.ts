@@ -17,7 +17,7 @@ import { deferredState } from '../store/disk/deferred-state.ts';
 import { isDiskFailure } from '../store/errors.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Intents } from './intents.ts';
-import type { BatchIssuer } from './issuer.ts';
+import type { BatchIssuer, IssuerDeps } from './issuer.ts';
 import { Issuers } from './issuers.ts';
 import { Ledger, type PageEnd } from './ledger.ts';
 import { type FollowedEvent, followPostage, type PlacedEvent } from './listener.ts';
@@ -32,8 +32,8 @@ import {
   PostageError,
   type PurchaseRequest,
   type Stampable,
-  type Stamper,
   type TopUpRequest,
+  type UploadStamper,
 } from './ports.ts';
 import { createPurchases, type Purchases } from './purchase.ts';
 import { BUCKET_DEPTH, secondsLeft } from './rules.ts';
@@ -69,6 +69,7 @@ interface PostageDeps {
   readonly transactions: Pick<Transactions, 'execute' | 'pending' | 'wait' | 'find'>;
   readonly state: (subsystem: string) => KeyValueStore;
   readonly signer: Signer;
+  readonly workers?: IssuerDeps['workers'];
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -176,7 +177,7 @@ class ContractPostage implements PostageService {
     return this.#issuers.get(batchId)?.buckets();
   }
 
-  stamper(batchId: Uint8Array): Stamper {
+  stamper(batchId: Uint8Array): UploadStamper {
     const issuer = this.#issuers.get(batchId);
     if (issuer === undefined) throw new PostageError('BATCH_NOT_FOUND', 'batch with id not found');
     if (!this.usable(issuer)) {

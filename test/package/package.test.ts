@@ -48,6 +48,18 @@ test('a program in an empty folder starts a cluster, and reads on one node what 
   });
 }, 120_000);
 
+test('its nodes find the program of their worker threads', () => {
+  writeFileSync(
+    join(folder, 'workers.js'),
+    `import { Cluster } from 'svcnet';
+     await using net = await Cluster.start({ nodes: [{ count: 1, options: { workers: 1 } }], seed: 7 });
+     await net.node(0).bytes.upload(new Uint8Array(8 * 2 ** 20).fill(7));
+     const metrics = await (await fetch(net.node(0).api + '/metrics')).text();
+     console.log(/^svc_workers_operations_count (\\d+)$/m.exec(metrics)[1]);`,
+  );
+  expect(Number(run(process.execPath, ['workers.js']))).toBeGreaterThan(1000);
+}, 120_000);
+
 test('the installed command runs a scenario from its own folder', () => {
   writeFileSync(
     join(folder, 'hello.ts'),

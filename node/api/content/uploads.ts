@@ -59,6 +59,7 @@ function splitOptions({ headers, services, signal, uploadTurns }: UploadCall): S
   return {
     signal,
     pace: () => uploadTurns.spend(1),
+    workers: services.workers,
     encryption: headers.encrypt ? randomEncryption(services.random) : undefined,
     level: headers.redundancyLevel,
   };

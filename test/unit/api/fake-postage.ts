@@ -1,7 +1,13 @@
 /** Batches and stamps of the simulated node: three issuers, two of them with a batch on the chain. */
 import { encodeStamp } from '../../../node/chunk/stamp.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { type Batch, type Issuer, type Postage, PostageError } from '../../../node/postage/ports.ts';
+import {
+  type Batch,
+  type Issuer,
+  type Postage,
+  PostageError,
+  type Stampable,
+} from '../../../node/postage/ports.ts';
 import { type Failing, failIf } from './failing.ts';
 
 export const BATCH_ID = new Uint8Array(32).fill(0xba);
@@ -75,19 +81,17 @@ export function fakePostage(turn: PostageKnobs): Postage {
       const own = issuers.find(same(batchId));
       if (own === undefined) throw new PostageError('BATCH_NOT_FOUND', 'no issuer');
       if (!postage.usable(own)) throw new PostageError('BATCH_NOT_USABLE', 'too young or expired');
-      return {
-        batchId,
-        stamp({ identity }) {
-          if (turn.stampsLeft-- <= 0) throw new PostageError('BATCH_OVERISSUED', 'bucket full');
-          stampedBy.set(toHex(identity), batchId);
-          return {
-            batchId,
-            index: new Uint8Array(8),
-            timestamp: new Uint8Array(8),
-            signature: new Uint8Array(65),
-          };
-        },
+      const stamp = ({ identity }: Stampable) => {
+        if (turn.stampsLeft-- <= 0) throw new PostageError('BATCH_OVERISSUED', 'bucket full');
+        stampedBy.set(toHex(identity), batchId);
+        return {
+          batchId,
+          index: new Uint8Array(8),
+          timestamp: new Uint8Array(8),
+          signature: new Uint8Array(65),
+        };
       };
+      return { batchId, stamp, stampBeside: async (chunk) => stamp(chunk) };
     },
     renewed: () => undefined,
     lastBatch: (identity) => stampedBy.get(toHex(identity)),

@@ -197,6 +197,7 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
       pssPublicKey: new Uint8Array(33).fill(3),
     },
     accessControl: createAccessControl(PRIVATE_KEY, { clock, random: systemRandom() }),
+    workers: undefined,
     readiness: { state: () => turn.state },
     store,
     postage,

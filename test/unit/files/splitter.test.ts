@@ -3,8 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { cacFromData } from '../../../node/chunk/cac.ts';
 import type { Chunk, ChunkPutter } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
+import { systemRandom } from '../../../node/env/random.ts';
+import { randomEncryption } from '../../../node/files/encryption.ts';
 import { openFile } from '../../../node/files/joiner.ts';
-import { split } from '../../../node/files/splitter.ts';
+import { type SplitOptions, split } from '../../../node/files/splitter.ts';
 import { ChunkMap, collect, generate, inParts } from './chunk-map.ts';
 import { settle } from './settle.ts';
 
@@ -52,6 +54,94 @@ describe('splitting and joining', () => {
       ),
       { numRuns: 60 },
     );
+  });
+});
+
+/** Takes work, or not, as it is told for each leaf in turn; results come later, hashed one batch at a time. */
+class FakeWorkers {
+  readonly batches: number[] = [];
+  readonly #takes: (asked: number) => boolean;
+  #asked = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(takes: (asked: number) => boolean) {
+    this.#takes = takes;
+  }
+
+  takes(): boolean {
+    return this.#takes(this.#asked++);
+  }
+
+  addresses(chunks: readonly Uint8Array[]): Promise<Uint8Array[]> {
+    this.batches.push(chunks.length);
+    const hashed = this.#last.then(async () => {
+      await new Promise(setImmediate);
+      return chunks.map((data) => cacFromData(data).address);
+    });
+    this.#last = hashed;
+    return hashed;
+  }
+}
+
+describe('with workers', () => {
+  test('the chunks and their order are the same, whichever leaves are handed over', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: 300 * LEAF }),
+        fc.array(fc.boolean(), { minLength: 1, maxLength: 20 }),
+        fc.integer({ min: 1, max: 90 }),
+        fc.constantFrom(0, 1, 4),
+        async (length, pattern, run, level) => {
+          const content = generate('i mod 255', length);
+          const outcome = async (options: SplitOptions) => {
+            const order: string[] = [];
+            const put = async ({ address, data }: Chunk) =>
+              void order.push(`${toHex(address)} ${data.length}`);
+            const { reference, chunks } = await split(inParts(content, 50_000), { put }, options);
+            return { reference: toHex(reference), chunks, order };
+          };
+          const workers = new FakeWorkers((asked) => pattern[Math.floor(asked / run) % pattern.length]!);
+          expect(await outcome({ level, workers })).toEqual(await outcome({ level }));
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  test('leaves are handed over 64 at a time, and the rest at the end of the stream', async () => {
+    const workers = new FakeWorkers(() => true);
+    await split(inParts(new Uint8Array(150 * LEAF + 7), 1_000_000), new ChunkMap(), { workers });
+    expect(workers.batches).toEqual([64, 64, 22]);
+  });
+
+  test('no more chunks are pending than without', async () => {
+    const putter = new SlowPutter();
+    const workers = new FakeWorkers(() => true);
+    const done = split(inParts(new Uint8Array(400 * LEAF), 10 * LEAF), putter, { workers });
+    for (let i = 0; i < 10; i++) await settle();
+    expect(putter.open).toHaveLength(129);
+    expect(workers.batches).toEqual([64, 64, 64]);
+    for (let i = 0; i < putter.open.length; i++) {
+      putter.open[i]!.resolve();
+      await settle();
+    }
+    expect((await done).chunks).toBe(405);
+  });
+
+  test('a putter that fails ends the split', async () => {
+    const workers = new FakeWorkers(() => true);
+    const put = async () => {
+      throw new Error('refused');
+    };
+    const source = inParts(new Uint8Array(1000 * LEAF), 10 * LEAF);
+    await expect(split(source, { put }, { workers })).rejects.toThrow('refused');
+  });
+
+  test('encrypted leaves are not handed over', async () => {
+    const workers = new FakeWorkers(() => true);
+    const encryption = randomEncryption(systemRandom());
+    await split(inParts(new Uint8Array(100 * LEAF), 10 * LEAF), new ChunkMap(), { workers, encryption });
+    expect(workers.batches).toEqual([]);
   });
 });
 

@@ -46,15 +46,13 @@ class World {
       stamper: (batchId) => {
         this.events.push('batch');
         if (batchId !== BATCH) throw new PostageError('BATCH_NOT_FOUND', 'no such batch');
-        return {
-          batchId,
-          stamp: () => {
-            if (this.issued === this.room) throw new PostageError('BATCH_OVERISSUED', 'full');
-            this.issued += 1;
-            this.events.push(`stamp ${this.issued}`);
-            return stampOf(batchId, this.issued);
-          },
+        const stamp = () => {
+          if (this.issued === this.room) throw new PostageError('BATCH_OVERISSUED', 'full');
+          this.issued += 1;
+          this.events.push(`stamp ${this.issued}`);
+          return stampOf(batchId, this.issued);
         };
+        return { batchId, stamp, stampBeside: async () => stamp() };
       },
       saved: () => this.saved,
       validate: (chunk) => {
@@ -173,7 +171,7 @@ describe('a deferred upload', () => {
     const upload = await world.begin({ tagUid: 7, deferred: true });
     await Promise.all([upload.put(chunkOf(1)), upload.put(chunkOf(2))]);
     await upload.done(new Uint8Array(32));
-    expect(world.events).toEqual(['tag', 'batch', 'stamp 1', 'put 1', 'stamp 2', 'put 2', 'done 32']);
+    expect(world.events).toEqual(['tag', 'batch', 'stamp 1', 'stamp 2', 'put 1', 'put 2', 'done 32']);
   });
 
   test('a full batch fails the put, and cleanup removes the rest', async () => {

@@ -5,7 +5,7 @@ import { encodeStamp, type Stamp } from '../../../node/chunk/stamp.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
-import { BatchIssuer, type IssuerRecord } from '../../../node/postage/issuer.ts';
+import { BatchIssuer, type IssuerDeps, type IssuerRecord } from '../../../node/postage/issuer.ts';
 import { validateStamp } from '../../../node/postage/validation.ts';
 import postage from '../../vectors/postage.json' with { type: 'json' };
 import { CrashError, MemoryState } from '../onchain/memory-state.ts';
@@ -14,7 +14,11 @@ import { id32 } from './fake-chain.ts';
 
 const signer = createSigner(fromHex('634fb5a872396d9693e5c9f9d7233cfa93f395c093371017ff44aa9ae6564cdd'));
 
-function issuer(terms: Partial<IssuerRecord> = {}, state = new MemoryState()) {
+function issuer(
+  terms: Partial<IssuerRecord> = {},
+  state = new MemoryState(),
+  workers?: IssuerDeps['workers'],
+) {
   const record = {
     batchId: id32(0xba),
     label: '',
@@ -26,7 +30,11 @@ function issuer(terms: Partial<IssuerRecord> = {}, state = new MemoryState()) {
     ...terms,
   };
   const clock = new VirtualClock();
-  return { state, clock, issuer: new BatchIssuer(record, { state, signer, clock, log: silentLogger() }) };
+  return {
+    state,
+    clock,
+    issuer: new BatchIssuer(record, { state, signer, workers, clock, log: silentLogger() }),
+  };
 }
 
 /** A chunk of bucket 0x2387 unless told. */
@@ -39,6 +47,41 @@ function chunk(distinction: number, bucket = 0x2387): Chunk {
 
 const place = (stamp: Stamp): string => toHex(stamp.index);
 const settled = () => new Promise(setImmediate);
+
+describe('signed by workers', () => {
+  const workers = (takes: () => boolean) => ({
+    takes,
+    async sign(digest: Uint8Array) {
+      await settled();
+      return signer.sign(digest);
+    },
+  });
+
+  test('stamps are those of the own thread, in the order of the calls', async () => {
+    let asked = 0;
+    const beside = issuer(
+      { depth: 20 },
+      new MemoryState(),
+      workers(() => asked++ % 3 > 0),
+    ).issuer;
+    const here = issuer({ depth: 20 }).issuer;
+    const chunks = Array.from({ length: 9 }, (_, n) => chunk(n));
+    const stamps = await Promise.all(chunks.map((one) => beside.stampBeside(one)));
+    expect(asked).toBe(9);
+    expect(stamps.map(encodeStamp)).toEqual(chunks.map((one) => encodeStamp(here.stamp(one))));
+  });
+
+  test('a full bucket refuses at once', async () => {
+    const own = issuer(
+      { depth: 17 },
+      new MemoryState(),
+      workers(() => true),
+    ).issuer;
+    const both = [own.stampBeside(chunk(1)), own.stampBeside(chunk(2))];
+    await expect(own.stampBeside(chunk(3))).rejects.toMatchObject({ code: 'BATCH_OVERISSUED' });
+    expect((await Promise.all(both)).map(place)).toEqual(['0000238700000000', '0000238700000001']);
+  });
+});
 
 describe('slots', () => {
   test('are issued in order, per bucket', () => {

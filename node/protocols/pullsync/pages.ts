@@ -1,6 +1,6 @@
 /**
- * What is offered to peers: the entries of a bin from an id on, collected until there are enough of them, the bin has
- * been quiet for a moment, or the first of them has waited long enough. If a bin has no such entries, we wait
+ * What is offered to peers: the entries of a bin from an id on, collected until there are enough of them, the reserve
+ * has been quiet for a moment, or the first of them has waited long enough. If a bin has no such entries, we wait
  * for them as long as a peer asks; all requests for the same page share one collection.
  */
 
@@ -23,13 +23,13 @@ export class Pages {
   readonly #collections = new SingleFlight<Page>();
   /** Bin → waiters for its next entries. */
   readonly #watched = new Map<number, Set<BinNews>>();
-  /** Bin → monotonic time of its last entry, if it has got one since the start. */
-  readonly #lastPut = new Map<number, number>();
+  /** Monotonic time of the last entry of any bin. */
+  #lastPut = Number.NEGATIVE_INFINITY;
 
   constructor(deps: PagesDeps) {
     this.#deps = deps;
     deps.reserve.onPut((bin) => {
-      this.#lastPut.set(bin, deps.clock.monotonic());
+      this.#lastPut = deps.clock.monotonic();
       for (const news of this.#watched.get(bin) ?? []) news.arrived();
     });
   }
@@ -55,15 +55,10 @@ export class Pages {
     }
     if (items.length < PAGE_SIZE) {
       const endsAt = clock.monotonic() + PAGE_MAX_MS;
-      await news.reach(PAGE_SIZE - items.length, signal, () => this.#closesAt(bin, endsAt));
+      await news.reach(PAGE_SIZE - items.length, signal, () => Math.min(endsAt, this.#lastPut + PAGE_IDLE_MS));
       read();
     }
     return items;
-  }
-
-  /** Monotonic time at which a page of the bin is closed if no further entry comes. */
-  #closesAt(bin: number, endsAt: number): number {
-    return Math.min(endsAt, (this.#lastPut.get(bin) ?? Number.NEGATIVE_INFINITY) + PAGE_IDLE_MS);
   }
 
   #watch(bin: number): BinNews & Disposable {

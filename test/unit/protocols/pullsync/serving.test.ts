@@ -279,6 +279,21 @@ test('a page whose bin keeps getting entries is closed half a second after its f
   expect(offer.value?.topmost).toBe(10n);
 });
 
+test('a page stays open while other bins get entries, for an upload fills all of them', async () => {
+  const { clock, node, ask } = await served();
+  const offer = outcome((await ask(1n)).read(Offer));
+  const [first] = chunksInBin(node.overlay, 0, 1);
+  await fill(node, [first!]);
+  for (const chunk of chunksInBin(node.overlay, 1, 3)) {
+    await clock.advance(99);
+    await fill(node, [chunk]);
+  }
+  await clock.advance(99);
+  expect(offer).toEqual({});
+  await clock.advance(1);
+  expect(offer.value?.chunks).toEqual([offered(first!)]);
+});
+
 test('entries of a bin that has been quiet are offered at once', async () => {
   const { clock, node, ask } = await served({ filled: 3 });
   await clock.advance(100);

@@ -421,7 +421,7 @@ export const OPTIONS = {
     ['process', 'disk'] as const,
   ),
   workers: wholeOr(
-    'threads that hash and sign uploads beside the main thread; auto: up to two while an upload is fast and cores are idle',
+    'threads that hash and sign beside the main thread while uploads are fast; auto: one, if a core is idle',
     'auto',
     { min: 0, max: 64 },
     '',

@@ -29,7 +29,11 @@ export async function bundleProgram(source: string, folder: string): Promise<Bun
   const { build } = await import('esbuild');
   const startedAt = Date.now();
   const { metafile, outputFiles } = await build({
-    entryPoints: [{ in: source, out: 'main' }],
+    // The program of a node's worker threads, which is looked for beside the code that starts it.
+    entryPoints: [
+      { in: source, out: 'main' },
+      { in: programPath('node/platform/workers/thread'), out: 'thread' },
+    ],
     inject: [programPath('harness/machine/source-positions')],
     // At the same depth as its final place: source maps hold relative paths.
     outdir: join(folder, 'bundle'),

@@ -30,7 +30,7 @@ export const WORKER_METRICS = {
   threads: {
     kind: 'gauge',
     name: 'workers_threads',
-    help: 'Worker threads that hash and sign uploads now.',
+    help: 'Worker threads ready to hash and sign uploads.',
   },
   operations: {
     kind: 'counter',

@@ -1,10 +1,12 @@
 /**
- * Hashes and signatures computed beside the node's own thread. A platform offers them where it can; whoever asks
- * is told each time whether they are worth it now, and otherwise computes by itself.
+ * Hashes and signatures computed beside the node's own thread. `offer` says whether handing work over pays now; if not,
+ * the caller computes by itself.
  */
 
 export interface WorkerOptions {
-  /** `auto`: as many as there are idle cores, at most two, while there is enough to do. Otherwise always so many. */
+  /**
+   * A number: so many threads while uploads are fast. `auto`: one, and only while the machine also has a core to spare.
+   */
   readonly threads: number | 'auto';
   /** secp256k1 scalar of the node, 32 bytes. */
   readonly privateKey: Uint8Array;
@@ -15,10 +17,10 @@ export interface Workers {
   /** Threads that take work now. */
   readonly running: number;
   /**
-   * Counts work that is about to be done. @param operations hashes of chunks, or signatures @returns whether it
-   * should be handed over
+   * Counts work that is about to be done, and starts threads when there is much of it.
+   * @param operations hashes of chunks, or signatures @returns whether to hand them over
    */
-  takes(operations: number): boolean;
+  offer(operations: number): boolean;
   /** Addresses of content-addressed chunks, 32 bytes each, in order. @param chunks span ‖ payload, unchanged until then */
   addresses(chunks: readonly Uint8Array[]): Promise<readonly Uint8Array[]>;
   /** EIP-191 signature by the node's key, 65 bytes. @param digest 32 bytes */

@@ -1,7 +1,7 @@
 /**
  * Cuts a byte stream into a tree of content-addressed chunks. Uses memory for one chunk buffer per level
- * (with redundancy, the chunks of one run per level) plus the chunks that the putter has not yet taken,
- * whatever the length of the stream. Specification: `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
+ * (with redundancy, the chunks of one run per level) plus the leaves that workers hash and the chunks that the putter has
+ * not yet taken, whatever the length of the stream. Specification: `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
  */
 import { cacFromData, cacWithAddress } from '../chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../chunk/chunk.ts';
@@ -25,7 +25,10 @@ import { makeReplicas } from './redundancy/replicas.ts';
  * level. As many as a node pushes at once; half a megabyte.
  */
 const IN_FLIGHT_CHUNKS = 128;
-/** Leaves hashed by workers at once, while as many are being cut: half a megabyte more. */
+/**
+ * Leaves hashed by workers at once, while as many are being cut: three quarters of a megabyte more, with the copies for
+ * the workers. Only while leaves come fast, so that none waits long for the others.
+ */
 const HASHED_AT_ONCE = 64;
 
 /** How content is stored. */
@@ -40,12 +43,12 @@ export interface SplitOptions {
   readonly pace?: (() => Promise<void> | undefined) | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
-   * Hash the leaves of content that is not encrypted, when `takes` says so. Absent: the caller's thread hashes
+   * Hash the leaves of content that is not encrypted, when `offer` says so. Absent: the caller's thread hashes
    * everything.
    */
   readonly workers?:
     | {
-        takes(operations: number): boolean;
+        offer(operations: number): boolean;
         addresses(chunks: readonly Uint8Array[]): Promise<readonly Uint8Array[]>;
       }
     | undefined;
@@ -75,10 +78,14 @@ export async function split(
   const inFlight = new InFlight(IN_FLIGHT_CHUNKS, interrupt);
   const tree = new Tree((chunk) => inFlight.add(putter.put(chunk, signal)), options);
   const leaves = new Leaves();
-  const hashed = leavesHashedAhead(options, async (leaf, address) => {
+  const { workers, encryption } = options;
+  const add = async (leaf: Uint8Array, address: Uint8Array) => {
     if (!inFlight.hasRoom) await inFlight.room();
     tree.add(leaf, address);
-  });
+  };
+  // The tree makes another chunk of a leaf that is encrypted.
+  const hashed =
+    workers === undefined || encryption !== undefined ? undefined : new LeavesHashedAhead(workers, add);
   const onAbort = () => inFlight.fail(signal?.reason);
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
@@ -88,7 +95,8 @@ export async function split(
         if (!inFlight.hasRoom) await inFlight.room();
         offset += leaves.write(part, offset);
         if (!leaves.isFull) continue;
-        if (hashed?.takesNext() === true) await hashed.add(leaves.take());
+        const isTaken = hashed !== undefined && workers?.offer(1) === true;
+        if (hashed !== undefined && (isTaken || hashed.isBusy)) await hashed.add(leaves.take(), isTaken);
         else tree.add(leaves.take());
       }
     }
@@ -141,60 +149,60 @@ class Leaves {
   }
 }
 
-type AddLeaf = (leaf: Uint8Array, address: Uint8Array) => Promise<void>;
-
-/** Encrypted leaves are another chunk, which the tree makes. */
-function leavesHashedAhead(
-  { workers, encryption }: SplitOptions,
-  add: AddLeaf,
-): LeavesHashedAhead | undefined {
-  return workers === undefined || encryption !== undefined ? undefined : new LeavesHashedAhead(workers, add);
+interface Hashing {
+  readonly leaves: readonly Uint8Array[];
+  readonly addresses: Promise<readonly Uint8Array[]>;
 }
+
+type AddLeaf = (leaf: Uint8Array, address: Uint8Array) => Promise<void>;
 
 /** Leaves on their way to the tree, in order: some are being hashed by workers while the next ones are cut. */
 class LeavesHashedAhead {
   readonly #workers: NonNullable<SplitOptions['workers']>;
   readonly #add: AddLeaf;
   #cut: Uint8Array[] = [];
-  #hashing: { readonly leaves: Uint8Array[]; readonly addresses: Promise<readonly Uint8Array[]> } | undefined;
-  #isTaken = false;
+  #hashing: Hashing | undefined;
 
   constructor(workers: NonNullable<SplitOptions['workers']>, add: AddLeaf) {
     this.#workers = workers;
     this.#add = add;
   }
 
-  /** Whether the next leaf goes this way: workers take it, or have taken leaves before it. */
-  takesNext(): boolean {
-    this.#isTaken = this.#workers.takes(1);
-    return this.#isTaken || this.#cut.length > 0 || this.#hashing !== undefined;
+  /** Whether leaves are on their way. */
+  get isBusy(): boolean {
+    return this.#cut.length > 0 || this.#hashing !== undefined;
   }
 
-  async add(leaf: Uint8Array): Promise<void> {
+  /** @param isTaken by the workers; if not, it only waits for those before it */
+  async add(leaf: Uint8Array, isTaken: boolean): Promise<void> {
     this.#cut.push(leaf);
-    if (!this.#isTaken) await this.flush();
+    if (!isTaken) await this.flush();
     else if (this.#cut.length === HASHED_AT_ONCE) await this.#hash();
   }
 
   /** Adds everything that is on its way. */
   async flush(): Promise<void> {
     if (this.#cut.length > 0) await this.#hash();
-    await this.#addHashed();
+    const last = this.#hashing;
+    this.#hashing = undefined;
+    await this.#addHashed(last);
   }
 
   /** Hands over what is cut, and adds what was handed over before. */
   async #hash(): Promise<void> {
+    const before = this.#hashing;
     const leaves = this.#cut;
     this.#cut = [];
     const addresses = this.#workers.addresses(leaves);
-    await this.#addHashed();
+    // Read later, or never if the split fails before.
+    addresses.catch(() => undefined);
     this.#hashing = { leaves, addresses };
+    await this.#addHashed(before);
   }
 
-  async #addHashed(): Promise<void> {
-    if (this.#hashing === undefined) return;
-    const { leaves, addresses } = this.#hashing;
-    this.#hashing = undefined;
+  async #addHashed(hashing: Hashing | undefined): Promise<void> {
+    if (hashing === undefined) return;
+    const { leaves, addresses } = hashing;
     for (const [i, address] of (await addresses).entries()) await this.#add(leaves[i] as Uint8Array, address);
   }
 }

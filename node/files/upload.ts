@@ -122,7 +122,7 @@ function readyStamper(stamp: Stamp, postage: UploaderDeps['postage']): UploadSta
     postage.validate(chunk, stamp);
     return stamp;
   };
-  return { batchId: stamp.batchId, stamp: ready, stampBeside: async (chunk) => ready(chunk) };
+  return { batchId: stamp.batchId, stamp: ready, stampAsync: async (chunk) => ready(chunk) };
 }
 
 function deferredUpload(
@@ -133,7 +133,7 @@ function deferredUpload(
   return {
     tagUid: session.tagUid,
     async put(chunk) {
-      const stamp = await stamper.stampBeside(chunk);
+      const stamp = await stamper.stampAsync(chunk);
       const of = events?.add('uploaded', chunk.address, DEFERRED);
       await session.put(chunk, stamp);
       events?.add('queued', chunk.address, { of });
@@ -183,7 +183,7 @@ function directUpload(
   return {
     tagUid: undefined,
     async put(chunk) {
-      const stamp = await options.stamper.stampBeside(chunk);
+      const stamp = await options.stamper.stampAsync(chunk);
       events?.add('uploaded', chunk.address, DIRECT);
       await slots.acquire(signal);
       pushes.add(push(chunk, stamp));

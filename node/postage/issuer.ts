@@ -29,7 +29,7 @@ export interface IssuerDeps {
   readonly state: KeyValueStore;
   readonly signer: Pick<Signer, 'sign'>;
   /** Absent: the node's own thread signs. */
-  readonly workers?: Pick<Workers, 'takes' | 'sign'> | undefined;
+  readonly workers?: Pick<Workers, 'offer' | 'sign'> | undefined;
   readonly clock: Pick<Clock, 'nowNs'>;
   readonly log: Logger;
 }
@@ -102,9 +102,9 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return { ...unsigned, signature: this.#deps.signer.sign(digestOf(chunk, unsigned)) };
   }
 
-  async stampBeside(chunk: Stampable): Promise<Stamp> {
+  async stampAsync(chunk: Stampable): Promise<Stamp> {
     const { workers } = this.#deps;
-    if (workers?.takes(1) !== true) return this.stamp(chunk);
+    if (workers?.offer(1) !== true) return this.stamp(chunk);
     const unsigned = this.#unsigned(chunk);
     return { ...unsigned, signature: await workers.sign(digestOf(chunk, unsigned)) };
   }

@@ -87,7 +87,7 @@ export interface UploadStamper extends Stamper {
   /**
    * As `stamp`, but workers may sign: the slot is taken when it is called, so stamps have the order of the calls.
    */
-  stampBeside(chunk: Stampable): Promise<Stamp>;
+  stampAsync(chunk: Stampable): Promise<Stamp>;
 }
 
 /** What a user wants to pay for gas; absent: the chain's suggestion. */

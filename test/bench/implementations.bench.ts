@@ -24,7 +24,7 @@ const PAUSE_MS = 3000;
 /** What a start leaves behind is not what an idle node needs. */
 const RESTED_MS = 30_000;
 const LIMIT_MS = 120_000;
-/** Short beside what is measured: a file of ours is taken within a fifth of a second, and held within half a one. */
+/** Short beside what is measured: a file of ours is taken within a fifth of a second, and held within half a second. */
 const TAKEN_POLL_MS = 10;
 const HELD_POLL_MS = 40;
 
@@ -142,7 +142,7 @@ async function polled(missing: string, pollMs: number, isReached: () => Promise<
 
 async function isTaken(node: ClusterNode, uid: number): Promise<boolean> {
   const { split, seen, synced } = await node.tags.get(uid);
-  return synced + seen >= split;
+  return split > 0 && synced + seen >= split;
 }
 
 async function smallestReserve(cluster: Cluster): Promise<number> {

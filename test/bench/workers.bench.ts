@@ -10,7 +10,7 @@ import type { BenchResult } from './result.ts';
 export const name = 'Uploads with and without worker threads';
 
 const PIECE = 2 ** 20;
-/** The first two are compared; a cluster at a time, because what waits to be pushed takes a core, too. */
+/** Compared with the first, one cluster at a time: what waits to be pushed takes a core, too. */
 const WORKERS = [0, 'auto', 1] as const;
 const SIZES = [
   { nodes: 1, size: 128 * PIECE, rounds: 3 },

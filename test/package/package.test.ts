@@ -53,7 +53,7 @@ test('its nodes find the program of their worker threads', () => {
     join(folder, 'workers.js'),
     `import { Cluster } from 'svcnet';
      await using net = await Cluster.start({ nodes: [{ count: 1, options: { workers: 1 } }], seed: 7 });
-     await net.node(0).bytes.upload(new Uint8Array(8 * 2 ** 20).fill(7));
+     await net.node(0).bytes.upload(new Uint8Array(64 * 2 ** 20).fill(7));
      const metrics = await (await fetch(net.node(0).api + '/metrics')).text();
      console.log(/^svc_workers_operations_count (\\d+)$/m.exec(metrics)[1]);`,
   );

@@ -4,15 +4,15 @@
 export interface ThreadData {
   /** secp256k1 scalar, 32 bytes. */
   readonly privateKey: Uint8Array;
-  /** Two of `GATE`, shared. */
+  /** As long as `GATE` has fields, shared. */
   readonly gate: Int32Array<SharedArrayBuffer>;
 }
 
 /**
- * A thread that is ended inside the native signature code takes the whole process with it. So it says when it is
- * inside, and does not enter any more once it is closed.
+ * A thread that is ended inside native code takes the whole process with it. The thread therefore sets `inside` around
+ * native calls, and makes none once `closed` is set. `cpuMs`: what it has used so far.
  */
-export const GATE = { inside: 0, closed: 1 } as const;
+export const GATE = { inside: 0, closed: 1, cpuMs: 2 } as const;
 
 export type ThreadRequest =
   /** @property lengths of the chunks in `bytes` */

@@ -1,16 +1,23 @@
 /** Program of a worker thread: hashes and signs, one request after another. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { cacAddress } from '../../chunk/cac.ts';
-import { createSigner } from '../../crypto/signer.ts';
 import { DIGEST_SIZE, endToEnd, GATE, inPieces, type ThreadData, type ThreadRequest } from './messages.ts';
+
+const MICROSECONDS_PER_MS = 1000;
 
 const port = parentPort as MessagePort;
 const { privateKey, gate } = workerData as ThreadData;
-const signer = inside(() => createSigner(privateKey));
+
+enter();
+// Loads native code, so not before the gate.
+const { createSigner } = await import('../../crypto/signer.ts');
+const signer = createSigner(privateKey);
+leave();
 
 port.on('message', (request: ThreadRequest) => {
-  const results = request.kind === 'addresses' ? addresses(request) : signatures(request);
-  const response = endToEnd(results);
+  const response = endToEnd(request.kind === 'addresses' ? addresses(request) : signatures(request));
+  const { user, system } = process.threadCpuUsage();
+  Atomics.store(gate, GATE.cpuMs, (user + system) / MICROSECONDS_PER_MS);
   port.postMessage(response, [response.buffer]);
 });
 // The listener is there: nothing sent from now on waits for modules to load.
@@ -22,21 +29,22 @@ function addresses({ bytes, lengths }: Extract<ThreadRequest, { kind: 'addresses
 }
 
 function signatures({ bytes }: Extract<ThreadRequest, { kind: 'sign' }>): Uint8Array[] {
-  return inPieces(bytes, DIGEST_SIZE).map((digest) => inside(() => signer.sign(digest)));
+  return inPieces(bytes, DIGEST_SIZE).map((digest) => {
+    enter();
+    try {
+      return signer.sign(digest);
+    } finally {
+      leave();
+    }
+  });
 }
 
-/** Waits for the end when the gate is closed. */
-function inside<T>(work: () => T): T {
+/** Waits for its end when the gate is closed. */
+function enter(): void {
   Atomics.store(gate, GATE.inside, 1);
-  if (Atomics.load(gate, GATE.closed) === 1) {
-    leave();
-    Atomics.wait(gate, GATE.closed, 1);
-  }
-  try {
-    return work();
-  } finally {
-    leave();
-  }
+  if (Atomics.load(gate, GATE.closed) === 0) return;
+  leave();
+  Atomics.wait(gate, GATE.closed, 1);
 }
 
 function leave(): void {

@@ -1,9 +1,9 @@
 /**
- * The workers of a node that has a process of its own: threads that start when there is enough to do and a core is
- * idle, and end when there is not. A thread that fails is not replaced for a while, and its work is done by the
- * node's own thread.
+ * The workers of a node that has a process of its own: threads that start when an upload is fast enough to need them,
+ * and end when there is nothing to do. After a thread has failed, the node computes alone for a while.
  */
 import { availableParallelism } from 'node:os';
+import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { cacAddress } from '../../chunk/cac.ts';
 import { createSigner } from '../../crypto/signer.ts';
@@ -22,28 +22,26 @@ import {
   type ThreadResponse,
 } from './messages.ts';
 
-/** The package holds compiled sources. */
-const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? 'thread.ts' : 'thread.js', import.meta.url);
+/** Beside this file, in the sources, the package and the bundle of a node alike. */
+export const THREAD_PROGRAM = join(import.meta.dirname, `thread${extname(import.meta.filename)}`);
 
-/** How often it is looked at whether threads are worth it. */
-const LOOK_MS = 500;
-/** Operations per second from which they are: a tenth of what the node's own thread can do. */
+/** Interval between decisions whether threads pay, milliseconds. */
+const REVIEW_MS = 500;
+/** Operations per second from which they pay: a tenth of what the node's own thread can do. */
 const BUSY_RATE = 1000;
-/** Cores that must be idle, or busy with our threads. */
+/** Cores that must be idle, or used by the threads. */
 const IDLE_CORES_MIN = 0.5;
-/** One thread hashes and signs about as fast as the rest of an upload goes. */
-const AUTO_THREADS_MAX = 2;
-/** Without work for so long, threads end and their memory is given back. */
+/** Threads end after this time without work, and their memory is given back. */
 const REST_MS = 5000;
-/** After a failure the node computes alone for so long. */
+/** Time without threads after one has failed. */
 const FAILED_MS = 60_000;
-/** Waits for the thread to leave native code take no longer, whatever it does: a signature takes 50 µs. */
-const GATE_MS = 100;
 /** A thread keeps no chunks. */
 const MEMORY = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 };
+/** How long an end waits for a thread to leave native code. A signature takes 50 µs, the first load of its code longer. */
+const LEAVE_MS = 1000;
 
 export interface WorkerDeps {
-  readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
+  readonly clock: Pick<Clock, 'monotonic' | 'timer' | 'turn'>;
   readonly log: Logger;
   /** Called with the number of hashes or signatures that a thread has computed. */
   readonly onWork?: (operations: number) => void;
@@ -51,10 +49,18 @@ export interface WorkerDeps {
   readonly idleCores?: Pick<IdleCores, 'since'>;
   /** Default: the machine's. */
   readonly parallelism?: number;
+  /** Default: `THREAD_PROGRAM`. */
+  readonly program?: string;
 }
 
 export function createWorkerThreads(options: WorkerOptions, deps: WorkerDeps): WorkerThreads {
   return new WorkerThreads(options, deps);
+}
+
+interface Waiting {
+  readonly digest: Uint8Array;
+  readonly resolve: (signature: Uint8Array) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 export class WorkerThreads implements Workers {
@@ -65,29 +71,28 @@ export class WorkerThreads implements Workers {
   readonly #sign: (digest: Uint8Array) => Uint8Array;
   #threads: Thread[] = [];
   #idleCores: Pick<IdleCores, 'since'> | undefined;
-  #lookedAt: number;
+  #reviewedAt: number;
   #operations = 0;
-  /** As of the last look. */
-  #worthIt: boolean;
+  /** As of the last review. */
+  #isWorthwhile = false;
   #workedAt = 0;
   #failedUntil = 0;
   #rest: Disposable | undefined;
   #stopped = false;
-  /** The end of the process ends its threads. */
+  /** Digests of this turn, sent together. */
+  #waiting: Waiting[] = [];
+  /** The runtime ends threads with the process. */
   readonly #onExit = () => {
     for (const thread of this.#threads) thread.closeGate();
   };
-  /** Digests of this turn, sent together. */
-  #digests: { readonly digest: Uint8Array; readonly signed: (signature: Uint8Array) => void }[] = [];
 
   constructor({ threads, privateKey }: WorkerOptions, deps: WorkerDeps) {
     this.#privateKey = privateKey;
     this.#deps = deps;
     this.#auto = threads === 'auto';
-    const others = (deps.parallelism ?? availableParallelism()) - 1;
-    this.#max = threads === 'auto' ? Math.min(others, AUTO_THREADS_MAX) : threads;
-    this.#worthIt = !this.#auto;
-    this.#lookedAt = deps.clock.monotonic();
+    // One thread keeps up with the rest of an upload.
+    this.#max = threads === 'auto' ? Math.min(1, (deps.parallelism ?? availableParallelism()) - 1) : threads;
+    this.#reviewedAt = deps.clock.monotonic();
     const signer = createSigner(privateKey);
     this.#sign = (digest) => signer.sign(digest);
   }
@@ -96,12 +101,12 @@ export class WorkerThreads implements Workers {
     return this.#ready().length;
   }
 
-  takes(operations: number): boolean {
+  offer(operations: number): boolean {
     if (this.#max === 0 || this.#stopped) return false;
     const now = this.#deps.clock.monotonic();
     this.#operations += operations;
-    if (this.#auto && now - this.#lookedAt >= LOOK_MS) this.#look(now);
-    if (!this.#worthIt || now < this.#failedUntil) return false;
+    if (now - this.#reviewedAt >= REVIEW_MS) this.#review(now);
+    if (!this.#isWorthwhile || now < this.#failedUntil) return false;
     this.#workedAt = now;
     if (this.#threads.length === 0) this.#start();
     return this.running > 0;
@@ -109,14 +114,20 @@ export class WorkerThreads implements Workers {
 
   async addresses(chunks: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
     const lengths = chunks.map(({ length }) => length);
-    const bytes = await this.#compute({ kind: 'addresses', bytes: endToEnd(chunks), lengths }, chunks.length);
-    return bytes === undefined ? chunks.map((data) => cacAddress(data)) : inPieces(bytes, ADDRESS_SIZE);
+    const bytes = await this.#compute(
+      { kind: 'addresses', bytes: endToEnd(chunks), lengths },
+      chunks.length * ADDRESS_SIZE,
+    );
+    if (bytes === undefined) return chunks.map((data) => cacAddress(data));
+    this.#deps.onWork?.(chunks.length);
+    return inPieces(bytes, ADDRESS_SIZE);
   }
 
   sign(digest: Uint8Array): Promise<Uint8Array> {
-    return new Promise((signed) => {
-      this.#digests.push({ digest, signed });
-      if (this.#digests.length === 1) process.nextTick(() => void this.#signAll());
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ digest, resolve, reject });
+      // After all that the turn resolves: chunks of one batch come one microtask after another.
+      if (this.#waiting.length === 1) process.nextTick(() => void this.#signAll());
     });
   }
 
@@ -126,31 +137,53 @@ export class WorkerThreads implements Workers {
   }
 
   async #signAll(): Promise<void> {
-    const waiting = this.#digests;
-    this.#digests = [];
-    const digests = waiting.map(({ digest }) => digest);
-    const bytes = await this.#compute({ kind: 'sign', bytes: endToEnd(digests) }, digests.length);
-    const signatures =
-      bytes === undefined ? digests.map((digest) => this.#sign(digest)) : inPieces(bytes, SIGNATURE_SIZE);
-    for (const [i, { signed }] of waiting.entries()) signed(signatures[i] as Uint8Array);
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    try {
+      const signatures = await this.#signatures(waiting.map(({ digest }) => digest));
+      for (const [i, { resolve }] of waiting.entries()) resolve(signatures[i] as Uint8Array);
+    } catch (error) {
+      for (const { reject } of waiting) reject(error);
+    }
   }
 
-  /** The first look only begins to measure. */
-  #look(now: number): void {
-    const seconds = (now - this.#lookedAt) / 1000;
-    const idle = this.#idleCores?.since() ?? 0;
-    this.#idleCores ??= this.#deps.idleCores ?? new IdleCores();
-    const own = this.#threads.reduce((sum, thread) => sum + thread.busyShare(), 0);
-    this.#worthIt = this.#operations / seconds >= BUSY_RATE && idle + own >= IDLE_CORES_MIN;
-    this.#lookedAt = now;
+  async #signatures(digests: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
+    // One alone would wait for its way there and back.
+    const bytes =
+      digests.length < 2
+        ? undefined
+        : await this.#compute({ kind: 'sign', bytes: endToEnd(digests) }, digests.length * SIGNATURE_SIZE);
+    if (bytes === undefined) return digests.map((digest) => this.#sign(digest));
+    this.#deps.onWork?.(digests.length);
+    return inPieces(bytes, SIGNATURE_SIZE);
+  }
+
+  /** The first review only begins to measure. */
+  #review(now: number): void {
+    const ms = now - this.#reviewedAt;
+    const rate = (this.#operations * 1000) / ms;
+    this.#isWorthwhile = rate >= BUSY_RATE && (!this.#auto || this.#freeCores(ms) >= IDLE_CORES_MIN);
+    this.#reviewedAt = now;
     this.#operations = 0;
   }
 
+  /** Cores that were idle in the last `ms`, and what threads had of the others. */
+  #freeCores(ms: number): number {
+    const idle = this.#idleCores?.since() ?? 0;
+    this.#idleCores ??= this.#deps.idleCores ?? new IdleCores();
+    return this.#threads.reduce((sum, thread) => sum + thread.takeCpuMs() / ms, idle);
+  }
+
   #start(): void {
-    for (let i = 0; i < this.#max; i++)
-      this.#threads.push(new Thread(this.#privateKey, (err) => this.#failed(err)));
     process.once('exit', this.#onExit);
     this.#restLater(REST_MS);
+    const program = this.#deps.program ?? THREAD_PROGRAM;
+    try {
+      for (let i = 0; i < this.#max; i++)
+        this.#threads.push(new Thread(program, this.#privateKey, (err) => this.#failed(err)));
+    } catch (err) {
+      this.#failed(err);
+    }
   }
 
   #restLater(ms: number): void {
@@ -163,26 +196,30 @@ export class WorkerThreads implements Workers {
 
   #failed(err: unknown): void {
     this.#failedUntil = this.#deps.clock.monotonic() + FAILED_MS;
-    this.#deps.log.warn({ err }, 'worker thread failed: the node hashes and signs without it for a minute');
+    this.#deps.log.warn(
+      { err },
+      'worker thread failed: the node hashes and signs without threads for a minute',
+    );
     void this.#end();
   }
 
   async #end(): Promise<void> {
-    process.off('exit', this.#onExit);
     this.#rest?.[Symbol.dispose]();
     this.#rest = undefined;
     const threads = this.#threads;
     this.#threads = [];
-    await Promise.all(threads.map((thread) => thread.end()));
+    await Promise.all(threads.map((thread) => thread.end(this.#deps.clock)));
+    if (this.#threads.length === 0) process.off('exit', this.#onExit);
   }
 
-  /** @returns undefined when there is no thread, or it has ended before */
-  async #compute(request: ThreadRequest, operations: number): Promise<ThreadResponse | undefined> {
+  /** @param size of the response @returns undefined when there is no thread, or it has ended before */
+  async #compute(request: ThreadRequest, size: number): Promise<ThreadResponse | undefined> {
     const [thread] = this.#ready().sort((a, b) => a.waiting - b.waiting);
     this.#workedAt = this.#deps.clock.monotonic();
     const response = await thread?.compute(request);
-    if (response !== undefined) this.#deps.onWork?.(operations);
-    return response;
+    if (response === undefined || response.length === size) return response;
+    this.#failed(new Error(`the thread has sent ${response.length} bytes, expected ${size}`));
+    return undefined;
   }
 
   #ready(): Thread[] {
@@ -194,42 +231,44 @@ export class WorkerThreads implements Workers {
 class Thread {
   isReady = false;
   readonly #worker: Worker;
-  readonly #gate = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
+  readonly #gate = new Int32Array(
+    new SharedArrayBuffer(Object.keys(GATE).length * Int32Array.BYTES_PER_ELEMENT),
+  );
   #waiting: ((response: ThreadResponse | undefined) => void)[] = [];
-  #utilization: ReturnType<Worker['performance']['eventLoopUtilization']> | undefined;
+  #cpuMs = 0;
   #isEnding = false;
+  #hasExited = false;
 
-  constructor(privateKey: Uint8Array, onFailure: (error: unknown) => void) {
+  constructor(program: string, privateKey: Uint8Array, onFailure: (error: unknown) => void) {
     const workerData: ThreadData = { privateKey, gate: this.#gate };
-    this.#worker = new Worker(PROGRAM, { workerData, resourceLimits: MEMORY, execArgv: [] });
-    // A node that stops does not wait for it.
+    this.#worker = new Worker(program, { workerData, resourceLimits: MEMORY, execArgv: [] });
+    // It does not keep the process alive.
     this.#worker.unref();
     this.#worker.on('message', (message: ThreadResponse | 'ready') => {
-      if (message === 'ready') this.isReady = true;
+      if (message === 'ready') this.isReady = !this.#isEnding;
       else this.#waiting.shift()?.(message);
     });
     const fail = (error: unknown) => {
       this.#release();
       if (!this.#isEnding) onFailure(error);
-      this.#isEnding = true;
     };
     this.#worker.on('error', fail);
-    this.#worker.on('exit', (code) => fail(new Error(`the thread has ended with code ${code}`)));
+    this.#worker.on('messageerror', fail);
+    this.#worker.on('exit', (code) => {
+      this.#hasExited = true;
+      fail(new Error(`the thread has ended with code ${code}`));
+    });
   }
 
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Of the time since the last call. */
-  busyShare(): number {
-    const { eventLoopUtilization } = this.#worker.performance;
-    const now = eventLoopUtilization();
-    const { utilization } =
-      this.#utilization === undefined ? now : eventLoopUtilization(now, this.#utilization);
-    this.#utilization = now;
-    // Not a number when its loop has not turned since, and less than nothing for a moment of no length.
-    return utilization > 0 ? utilization : 0;
+  /** Processor time since the last call. */
+  takeCpuMs(): number {
+    const before = this.#cpuMs;
+    this.#cpuMs = Atomics.load(this.#gate, GATE.cpuMs);
+    return this.#cpuMs - before;
   }
 
   /** @returns undefined when the thread has ended before */
@@ -240,18 +279,21 @@ class Thread {
     });
   }
 
-  async end(): Promise<void> {
+  async end(clock: Pick<Clock, 'monotonic' | 'turn'>): Promise<void> {
     this.#isEnding = true;
     this.isReady = false;
-    this.closeGate();
+    Atomics.store(this.#gate, GATE.closed, 1);
+    const until = clock.monotonic() + LEAVE_MS;
+    const isInside = () => !this.#hasExited && Atomics.load(this.#gate, GATE.inside) === 1;
+    while (isInside() && clock.monotonic() < until) await clock.turn();
     await this.#worker.terminate();
     this.#release();
   }
 
-  /** Returns when the thread is outside of native code, and will stay there. */
+  /** Returns when the thread is outside of native code and will stay there, or has had a second for that. */
   closeGate(): void {
     Atomics.store(this.#gate, GATE.closed, 1);
-    Atomics.wait(this.#gate, GATE.inside, 1, GATE_MS);
+    Atomics.wait(this.#gate, GATE.inside, 1, LEAVE_MS);
   }
 
   #release(): void {

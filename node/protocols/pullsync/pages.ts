@@ -55,7 +55,9 @@ export class Pages {
     }
     if (items.length < PAGE_SIZE) {
       const endsAt = clock.monotonic() + PAGE_MAX_MS;
-      await news.reach(PAGE_SIZE - items.length, signal, () => Math.min(endsAt, this.#lastPut + PAGE_IDLE_MS));
+      await news.reach(PAGE_SIZE - items.length, signal, () =>
+        Math.min(endsAt, this.#lastPut + PAGE_IDLE_MS),
+      );
       read();
     }
     return items;

@@ -9,7 +9,7 @@ export const PAGE_SIZE = 250;
 /**
  * An offer goes out when the reserve has had no new entry for this long, milliseconds: several nodes receive a
  * chunk at the same moment, and a node need not pull what a push is about to bring. An upload fills all bins at
- * once, so a bin that has been quiet for longer than the others is no sign of its end.
+ * once, so one quiet bin does not mean that it has ended.
  */
 export const PAGE_IDLE_MS = 100;
 /**

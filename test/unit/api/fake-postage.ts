@@ -91,7 +91,7 @@ export function fakePostage(turn: PostageKnobs): Postage {
           signature: new Uint8Array(65),
         };
       };
-      return { batchId, stamp, stampBeside: async (chunk) => stamp(chunk) };
+      return { batchId, stamp, stampAsync: async (chunk) => stamp(chunk) };
     },
     renewed: () => undefined,
     lastBatch: (identity) => stampedBy.get(toHex(identity)),

@@ -68,7 +68,7 @@ class FakeWorkers {
     this.#takes = takes;
   }
 
-  takes(): boolean {
+  offer(): boolean {
     return this.#takes(this.#asked++);
   }
 

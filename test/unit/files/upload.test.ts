@@ -52,7 +52,7 @@ class World {
           this.events.push(`stamp ${this.issued}`);
           return stampOf(batchId, this.issued);
         };
-        return { batchId, stamp, stampBeside: async () => stamp() };
+        return { batchId, stamp, stampAsync: async () => stamp() };
       },
       saved: () => this.saved,
       validate: (chunk) => {

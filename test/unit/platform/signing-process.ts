@@ -1,4 +1,4 @@
-/** A process that ends in the way that its argument names while its worker threads sign. */
+/** A process that ends in the way that its argument names while its worker threads sign, or load their code. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
@@ -7,17 +7,22 @@ import { createWorkerThreads } from '../../../node/platform/workers/worker-threa
 /** Half a second of work for two threads. */
 const SIGNATURES = 20_000;
 
+const [, , how = ''] = process.argv;
 const workers = createWorkerThreads(
   { threads: 2, privateKey: new Uint8Array(32).fill(5) },
   { clock: systemClock(), log: silentLogger() },
 );
-while (!workers.takes(1)) await pause(5);
-for (let i = 0; i < SIGNATURES; i++) {
-  void workers.sign(new Uint8Array(32).fill(i));
-  if (i % 500 === 0) await Promise.resolve();
+// The end of this pause decides that threads pay, and starts them.
+await pause(600);
+workers.offer(100_000);
+if (how.endsWith('loading')) await pause(20 + Math.random() * 40);
+else {
+  while (!workers.offer(1000)) await pause(5);
+  for (let i = 0; i < SIGNATURES; i++) {
+    void workers.sign(new Uint8Array(32).fill(i));
+    if (i % 500 === 0) await pause(0);
+  }
 }
-await pause(30);
-if (process.argv[2] === 'stop') await workers.stop();
-else if (process.argv[2] === 'throw') throw new Error('the test ends the process');
-// A worker thread does not keep a process alive.
+if (how.startsWith('stop')) await workers.stop();
+else if (how === 'throw') throw new Error('the test ends the process');
 else process.exit(3);

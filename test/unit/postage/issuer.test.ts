@@ -49,8 +49,8 @@ const place = (stamp: Stamp): string => toHex(stamp.index);
 const settled = () => new Promise(setImmediate);
 
 describe('signed by workers', () => {
-  const workers = (takes: () => boolean) => ({
-    takes,
+  const workers = (offer: () => boolean) => ({
+    offer,
     async sign(digest: Uint8Array) {
       await settled();
       return signer.sign(digest);
@@ -66,7 +66,7 @@ describe('signed by workers', () => {
     ).issuer;
     const here = issuer({ depth: 20 }).issuer;
     const chunks = Array.from({ length: 9 }, (_, n) => chunk(n));
-    const stamps = await Promise.all(chunks.map((one) => beside.stampBeside(one)));
+    const stamps = await Promise.all(chunks.map((one) => beside.stampAsync(one)));
     expect(asked).toBe(9);
     expect(stamps.map(encodeStamp)).toEqual(chunks.map((one) => encodeStamp(here.stamp(one))));
   });
@@ -77,8 +77,8 @@ describe('signed by workers', () => {
       new MemoryState(),
       workers(() => true),
     ).issuer;
-    const both = [own.stampBeside(chunk(1)), own.stampBeside(chunk(2))];
-    await expect(own.stampBeside(chunk(3))).rejects.toMatchObject({ code: 'BATCH_OVERISSUED' });
+    const both = [own.stampAsync(chunk(1)), own.stampAsync(chunk(2))];
+    await expect(own.stampAsync(chunk(3))).rejects.toMatchObject({ code: 'BATCH_OVERISSUED' });
     expect((await Promise.all(both)).map(place)).toEqual(['0000238700000000', '0000238700000001']);
   });
 });

@@ -294,7 +294,21 @@ test('a page stays open while other bins get entries, for an upload fills all of
   expect(offer.value?.chunks).toEqual([offered(first!)]);
 });
 
-test('entries of a bin that has been quiet are offered at once', async () => {
+test('a page is closed half a second after it began, whatever other bins get', async () => {
+  const { clock, node, ask } = await served({ filled: 3 });
+  const offer = outcome((await ask(1n)).read(Offer));
+  for (const chunk of chunksInBin(node.overlay, 1, 5)) {
+    expect(offer).toEqual({});
+    await fill(node, [chunk]);
+    await clock.advance(99);
+  }
+  expect(offer).toEqual({});
+  await fill(node, chunksInBin(node.overlay, 2, 1));
+  await clock.advance(5);
+  expect(offer.value?.topmost).toBe(3n);
+});
+
+test('entries are offered at once when the reserve has been quiet', async () => {
   const { clock, node, ask } = await served({ filled: 3 });
   await clock.advance(100);
   const offer = outcome((await ask(1n)).read(Offer));

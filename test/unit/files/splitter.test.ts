@@ -108,10 +108,10 @@ describe('with workers', () => {
     );
   });
 
-  test('leaves are handed over 64 at a time, and the rest at the end of the stream', async () => {
+  test('leaves are handed over 32 at a time, and the rest at the end of the stream', async () => {
     const workers = new FakeWorkers(() => true);
     await split(inParts(new Uint8Array(150 * LEAF + 7), 1_000_000), new ChunkMap(), { workers });
-    expect(workers.batches).toEqual([64, 64, 22]);
+    expect(workers.batches).toEqual([32, 32, 32, 32, 22]);
   });
 
   test('no more chunks are pending than without', async () => {
@@ -120,7 +120,7 @@ describe('with workers', () => {
     const done = split(inParts(new Uint8Array(400 * LEAF), 10 * LEAF), putter, { workers });
     for (let i = 0; i < 10; i++) await settle();
     expect(putter.open).toHaveLength(129);
-    expect(workers.batches).toEqual([64, 64, 64]);
+    expect(workers.batches).toEqual([32, 32, 32, 32, 32]);
     for (let i = 0; i < putter.open.length; i++) {
       putter.open[i]!.resolve();
       await settle();

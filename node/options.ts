@@ -421,7 +421,7 @@ export const OPTIONS = {
     ['process', 'disk'] as const,
   ),
   workers: wholeOr(
-    'threads that hash and sign beside the main thread while uploads are fast; auto: one, if a core is idle',
+    'threads that hash and sign beside the main thread while uploads are fast; auto: one, while half a core is idle',
     'auto',
     { min: 0, max: 64 },
     '',

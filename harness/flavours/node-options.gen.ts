@@ -85,7 +85,7 @@ export interface NodeOptionsInput {
   readonly 'cache-capacity'?: number | string;
   /** What confirmed writes survive: the end of the process, or a power cut, too, which is slower. One of process, disk; default: process. */
   readonly 'durability'?: 'process' | 'disk';
-  /** Threads that hash and sign beside the main thread while uploads are fast; auto: one, if a core is idle. Auto or a whole number from 0 to 64; default: auto. */
+  /** Threads that hash and sign beside the main thread while uploads are fast; auto: one, while half a core is idle. Auto or a whole number from 0 to 64; default: auto. */
   readonly 'workers'?: number | string;
   /** Number of latest chunk events kept for GET /chunk-events on the debug API, about 200 bytes each; 0: none. A whole number from 0 to 1000000 (events); default: 0. */
   readonly 'chunk-events'?: number | string;

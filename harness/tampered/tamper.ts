@@ -26,6 +26,7 @@ export async function tamper(
   const platform: Platform = {
     random: base.random,
     ...(base.processMetrics === undefined ? {} : { processMetrics: base.processMetrics }),
+    ...(base.workers === undefined ? {} : { workers: base.workers }),
     logger: (...how) => base.logger(...how),
     keys: (deps) => base.keys(deps),
     readText: (path) => base.readText(path),

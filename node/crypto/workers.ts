@@ -21,7 +21,7 @@ export interface Workers {
    * @param operations hashes of chunks, or signatures @returns whether to hand them over
    */
   offer(operations: number): boolean;
-  /** Addresses of content-addressed chunks, 32 bytes each, in order. @param chunks span ‖ payload, unchanged until then */
+  /** Addresses of content-addressed chunks, 32 bytes each, in order. @param chunks span ‖ payload, not changed until the result is there */
   addresses(chunks: readonly Uint8Array[]): Promise<readonly Uint8Array[]>;
   /** EIP-191 signature by the node's key, 65 bytes. @param digest 32 bytes */
   sign(digest: Uint8Array): Promise<Uint8Array>;

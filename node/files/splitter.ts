@@ -152,7 +152,7 @@ class Leaves {
 
 interface Hashing {
   readonly leaves: readonly Uint8Array[];
-  readonly addresses: Promise<readonly Uint8Array[]>;
+  readonly hashed: Promise<readonly [PromiseSettledResult<readonly Uint8Array[]>]>;
 }
 
 type AddLeaf = (leaf: Uint8Array, address: Uint8Array) => Promise<void>;
@@ -174,7 +174,7 @@ class LeavesHashedAhead {
     return this.#cut.length > 0 || this.#hashing !== undefined;
   }
 
-  /** @param isTaken by the workers; if not, it only waits for those before it */
+  /** @param isTaken by the workers; if not, it goes with those before it, and all are awaited */
   async add(leaf: Uint8Array, isTaken: boolean): Promise<void> {
     this.#cut.push(leaf);
     if (!isTaken) await this.flush();
@@ -194,17 +194,18 @@ class LeavesHashedAhead {
     const before = this.#hashing;
     const leaves = this.#cut;
     this.#cut = [];
-    const addresses = this.#workers.addresses(leaves);
     // Read later, or never if the split fails before.
-    addresses.catch(() => undefined);
-    this.#hashing = { leaves, addresses };
+    const hashed = Promise.allSettled([this.#workers.addresses(leaves)]);
+    this.#hashing = { leaves, hashed };
     await this.#addHashed(before);
   }
 
   async #addHashed(hashing: Hashing | undefined): Promise<void> {
     if (hashing === undefined) return;
-    const { leaves, addresses } = hashing;
-    for (const [i, address] of (await addresses).entries()) await this.#add(leaves[i] as Uint8Array, address);
+    const { leaves, hashed } = hashing;
+    const [outcome] = await hashed;
+    if (outcome.status === 'rejected') throw outcome.reason;
+    for (const [i, address] of outcome.value.entries()) await this.#add(leaves[i] as Uint8Array, address);
   }
 }
 

@@ -8,9 +8,12 @@ const MICROSECONDS_PER_MS = 1000;
 const port = parentPort as MessagePort;
 const { privateKey, gate } = workerData as ThreadData;
 
+// Native code, so not before the gate.
 enter();
-// Loads native code, so not before the gate.
+await import('secp256k1');
+leave();
 const { createSigner } = await import('../../crypto/signer.ts');
+enter();
 const signer = createSigner(privateKey);
 leave();
 

@@ -37,8 +37,12 @@ const REST_MS = 5000;
 const FAILED_MS = 60_000;
 /** A thread keeps no chunks. */
 const MEMORY = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 };
-/** How long an end waits for a thread to leave native code. A signature takes 50 µs, the first load of its code longer. */
-const LEAVE_MS = 1000;
+/** How long an end waits for a thread to leave native code. A signature takes 50 µs, the load of its code longer. */
+const LEAVE_MS = 10_000;
+/** The same at the end of the process, which nothing else may hold up. */
+const EXIT_LEAVE_MS = 1000;
+/** Fewer hashes are done sooner than a thread has heard of them. */
+const ADDRESSES_MIN = 8;
 
 export interface WorkerDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer' | 'turn'>;
@@ -46,7 +50,7 @@ export interface WorkerDeps {
   /** Called with the number of hashes or signatures that a thread has computed. */
   readonly onWork?: (operations: number) => void;
   /** Default: the machine's. */
-  readonly idleCores?: Pick<IdleCores, 'since'>;
+  readonly idleCores?: Pick<IdleCores, 'takeMs'>;
   /** Default: the machine's. */
   readonly parallelism?: number;
   /** Default: `THREAD_PROGRAM`. */
@@ -70,7 +74,7 @@ export class WorkerThreads implements Workers {
   readonly #deps: WorkerDeps;
   readonly #sign: (digest: Uint8Array) => Uint8Array;
   #threads: Thread[] = [];
-  #idleCores: Pick<IdleCores, 'since'> | undefined;
+  #idleCores: Pick<IdleCores, 'takeMs'> | undefined;
   #reviewedAt: number;
   #operations = 0;
   /** As of the last review. */
@@ -81,9 +85,13 @@ export class WorkerThreads implements Workers {
   #stopped = false;
   /** Digests of this turn, sent together. */
   #waiting: Waiting[] = [];
+  /** Those that have not ended yet, whether they take work or not. */
+  readonly #living = new Set<Thread>();
   /** The runtime ends threads with the process. */
   readonly #onExit = () => {
-    for (const thread of this.#threads) thread.closeGate();
+    for (const thread of this.#living) thread.closeGate();
+    const until = performance.now() + EXIT_LEAVE_MS;
+    for (const thread of this.#living) thread.waitOutside(until - performance.now());
   };
 
   constructor({ threads, privateKey }: WorkerOptions, deps: WorkerDeps) {
@@ -114,10 +122,13 @@ export class WorkerThreads implements Workers {
 
   async addresses(chunks: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
     const lengths = chunks.map(({ length }) => length);
-    const bytes = await this.#compute(
-      { kind: 'addresses', bytes: endToEnd(chunks), lengths },
-      chunks.length * ADDRESS_SIZE,
-    );
+    const bytes =
+      chunks.length < ADDRESSES_MIN
+        ? undefined
+        : await this.#compute(
+            { kind: 'addresses', bytes: endToEnd(chunks), lengths },
+            chunks.length * ADDRESS_SIZE,
+          );
     if (bytes === undefined) return chunks.map((data) => cacAddress(data));
     this.#deps.onWork?.(chunks.length);
     return inPieces(bytes, ADDRESS_SIZE);
@@ -162,25 +173,30 @@ export class WorkerThreads implements Workers {
   #review(now: number): void {
     const ms = now - this.#reviewedAt;
     const rate = (this.#operations * 1000) / ms;
-    this.#isWorthwhile = rate >= BUSY_RATE && (!this.#auto || this.#freeCores(ms) >= IDLE_CORES_MIN);
+    // Measured in every review: it is of the time since the last one.
+    const isFree = !this.#auto || this.#freeCores(ms) >= IDLE_CORES_MIN;
+    this.#isWorthwhile = rate >= BUSY_RATE && isFree;
     this.#reviewedAt = now;
     this.#operations = 0;
   }
 
   /** Cores that were idle in the last `ms`, and what threads had of the others. */
   #freeCores(ms: number): number {
-    const idle = this.#idleCores?.since() ?? 0;
+    const idleMs = this.#idleCores?.takeMs() ?? 0;
     this.#idleCores ??= this.#deps.idleCores ?? new IdleCores();
-    return this.#threads.reduce((sum, thread) => sum + thread.takeCpuMs() / ms, idle);
+    return this.#threads.reduce((sum, thread) => sum + thread.takeCpuMs(), idleMs) / ms;
   }
 
   #start(): void {
-    process.once('exit', this.#onExit);
     this.#restLater(REST_MS);
     const program = this.#deps.program ?? THREAD_PROGRAM;
     try {
-      for (let i = 0; i < this.#max; i++)
-        this.#threads.push(new Thread(program, this.#privateKey, (err) => this.#failed(err)));
+      for (let i = 0; i < this.#max; i++) {
+        const thread = new Thread(program, this.#privateKey, (err) => this.#failed(err));
+        this.#threads.push(thread);
+        if (this.#living.size === 0) process.on('exit', this.#onExit);
+        this.#living.add(thread);
+      }
     } catch (err) {
       this.#failed(err);
     }
@@ -206,10 +222,14 @@ export class WorkerThreads implements Workers {
   async #end(): Promise<void> {
     this.#rest?.[Symbol.dispose]();
     this.#rest = undefined;
-    const threads = this.#threads;
     this.#threads = [];
-    await Promise.all(threads.map((thread) => thread.end(this.#deps.clock)));
-    if (this.#threads.length === 0) process.off('exit', this.#onExit);
+    await Promise.all(
+      Array.from(this.#living, async (thread) => {
+        await thread.end(this.#deps.clock);
+        this.#living.delete(thread);
+        if (this.#living.size === 0) process.off('exit', this.#onExit);
+      }),
+    );
   }
 
   /** @param size of the response @returns undefined when there is no thread, or it has ended before */
@@ -236,7 +256,7 @@ class Thread {
   );
   #waiting: ((response: ThreadResponse | undefined) => void)[] = [];
   #cpuMs = 0;
-  #isEnding = false;
+  #ending: Promise<void> | undefined;
   #hasExited = false;
 
   constructor(program: string, privateKey: Uint8Array, onFailure: (error: unknown) => void) {
@@ -245,12 +265,12 @@ class Thread {
     // It does not keep the process alive.
     this.#worker.unref();
     this.#worker.on('message', (message: ThreadResponse | 'ready') => {
-      if (message === 'ready') this.isReady = !this.#isEnding;
+      if (message === 'ready') this.isReady = this.#ending === undefined;
       else this.#waiting.shift()?.(message);
     });
     const fail = (error: unknown) => {
       this.#release();
-      if (!this.#isEnding) onFailure(error);
+      if (this.#ending === undefined) onFailure(error);
     };
     this.#worker.on('error', fail);
     this.#worker.on('messageerror', fail);
@@ -279,21 +299,28 @@ class Thread {
     });
   }
 
-  async end(clock: Pick<Clock, 'monotonic' | 'turn'>): Promise<void> {
-    this.#isEnding = true;
-    this.isReady = false;
+  end(clock: Pick<Clock, 'monotonic' | 'turn'>): Promise<void> {
+    return (this.#ending ??= this.#end(clock));
+  }
+
+  /** From now on it enters no native code. */
+  closeGate(): void {
     Atomics.store(this.#gate, GATE.closed, 1);
+  }
+
+  /** Returns when it is outside of native code, or has had this long to leave it. */
+  waitOutside(ms: number): void {
+    Atomics.wait(this.#gate, GATE.inside, 1, Math.max(0, ms));
+  }
+
+  async #end(clock: Pick<Clock, 'monotonic' | 'turn'>): Promise<void> {
+    this.isReady = false;
+    this.closeGate();
     const until = clock.monotonic() + LEAVE_MS;
     const isInside = () => !this.#hasExited && Atomics.load(this.#gate, GATE.inside) === 1;
     while (isInside() && clock.monotonic() < until) await clock.turn();
     await this.#worker.terminate();
     this.#release();
-  }
-
-  /** Returns when the thread is outside of native code and will stay there, or has had a second for that. */
-  closeGate(): void {
-    Atomics.store(this.#gate, GATE.closed, 1);
-    Atomics.wait(this.#gate, GATE.inside, 1, LEAVE_MS);
   }
 
   #release(): void {

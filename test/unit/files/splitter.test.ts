@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { cacFromData } from '../../../node/chunk/cac.ts';
 import type { Chunk, ChunkPutter } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
@@ -135,6 +135,29 @@ describe('with workers', () => {
     };
     const source = inParts(new Uint8Array(1000 * LEAF), 10 * LEAF);
     await expect(split(source, { put }, { workers })).rejects.toThrow('refused');
+  });
+
+  test('what goes wrong in between ends the split: the source, the workers, an abort', async () => {
+    const put = vi.fn<ChunkPutter['put']>(async () => {});
+    const taken = () => new FakeWorkers(() => true);
+    async function* broken() {
+      yield new Uint8Array(10 * LEAF);
+      throw new Error('the source broke');
+    }
+    await expect(split(broken(), { put }, { workers: taken() })).rejects.toThrow('the source broke');
+    const failing = { offer: () => true, addresses: () => Promise.reject(new Error('no hash')) };
+    const source = inParts(new Uint8Array(1000 * LEAF), 10 * LEAF);
+    await expect(split(source, { put }, { workers: failing })).rejects.toThrow('no hash');
+    expect(put).not.toHaveBeenCalled();
+    const aborting = new AbortController();
+    async function* silent() {
+      yield new Uint8Array(40 * LEAF);
+      await new Promise(() => {});
+    }
+    const aborted = split(silent(), { put }, { workers: taken(), signal: aborting.signal });
+    await settle();
+    aborting.abort(new Error('enough'));
+    await expect(aborted).rejects.toThrow('enough');
   });
 
   test('encrypted leaves are not handed over', async () => {

@@ -309,7 +309,8 @@ export async function probeTag(
   }
 }
 
-function isSynced(tag: Tag): boolean {
+/** Whether the network has every chunk of the upload. */
+export function isSynced(tag: Tag): boolean {
   return tag.split > 0 && tag.synced + tag.seen >= tag.split;
 }
 

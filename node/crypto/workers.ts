@@ -5,7 +5,7 @@
 
 export interface WorkerOptions {
   /**
-   * A number: so many threads while uploads are fast. `auto`: one, and only while the machine also has a core to spare.
+   * A number: so many threads while uploads are fast. `auto`: one, and only while half a core of the machine is idle.
    */
   readonly threads: number | 'auto';
   /** secp256k1 scalar of the node, 32 bytes. */

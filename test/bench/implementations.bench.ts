@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../../harness/base/errors.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import { isSynced } from '../../harness/nodes/conditions.ts';
 import { seededRandom } from '../../harness/run/scenario.ts';
 import { anonymousMib, cpuMicroseconds } from './processes.ts';
 import type { BenchResult } from './result.ts';
@@ -96,7 +96,7 @@ function transfers(rounds: readonly Round[]): Figures {
     'upload taken by the network': speed(rounds, 'syncedMs'),
     'held by every node': speed(rounds, 'spreadMs'),
     // A reader within the neighbourhood of many chunks holds these already; `reading` measures the network alone.
-    'download by another node, of which it may hold a part': speed(rounds, 'downloadMs'),
+    'download by another node, which may hold a part of it': speed(rounds, 'downloadMs'),
     'CPU per chunk, from upload to five copies and one download': {
       value: median(rounds.map(({ cpu }) => cpu)) / CHUNKS,
       unit: 'µs',
@@ -121,7 +121,8 @@ async function round(cluster: Cluster, index: number): Promise<Round> {
   const start = performance.now();
   const { reference, tag } = await uploader.bytes.upload(data);
   const answeredMs = performance.now() - start;
-  await polled('the network did not take the file', TAKEN_POLL_MS, () => isTaken(uploader, tag as number));
+  const isTaken = async () => isSynced(await uploader.tags.get(tag as number));
+  await polled('the network did not take the file', TAKEN_POLL_MS, isTaken);
   const syncedMs = performance.now() - start;
   const read = await reader.bytes.download(reference, { cache: false });
   const downloadMs = performance.now() - start - syncedMs;
@@ -138,11 +139,6 @@ async function polled(missing: string, pollMs: number, isReached: () => Promise<
     if (performance.now() > end) throw new Error(missing);
     await pause(pollMs);
   }
-}
-
-async function isTaken(node: ClusterNode, uid: number): Promise<boolean> {
-  const { split, seen, synced } = await node.tags.get(uid);
-  return split > 0 && synced + seen >= split;
 }
 
 async function smallestReserve(cluster: Cluster): Promise<number> {

@@ -27,7 +27,6 @@ export type ThreadRequest =
 /** One result per chunk or digest, in the order of the requests. */
 export type ThreadResponse = Uint8Array<ArrayBuffer>;
 
-export const ADDRESS_SIZE = 32;
 export const DIGEST_SIZE = 32;
 export const SIGNATURE_SIZE = 65;
 

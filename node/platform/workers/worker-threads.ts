@@ -6,13 +6,13 @@ import { availableParallelism } from 'node:os';
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { cacAddress } from '../../chunk/cac.ts';
+import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
 import { createSigner } from '../../crypto/signer.ts';
 import type { WorkerOptions, Workers } from '../../crypto/workers.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import { IdleCores } from './idle-cores.ts';
 import {
-  ADDRESS_SIZE,
   endToEnd,
   GATE,
   inPieces,
@@ -90,8 +90,9 @@ export class WorkerThreads implements Workers {
   /** The runtime ends threads with the process. */
   readonly #onExit = () => {
     for (const thread of this.#living) thread.closeGate();
-    const until = performance.now() + EXIT_LEAVE_MS;
-    for (const thread of this.#living) thread.waitOutside(until - performance.now());
+    const { clock } = this.#deps;
+    const until = clock.monotonic() + EXIT_LEAVE_MS;
+    for (const thread of this.#living) thread.waitOutside(until - clock.monotonic());
   };
 
   constructor({ threads, privateKey }: WorkerOptions, deps: WorkerDeps) {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { expectBytes } from '../../../harness/ledger/content.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
-import { bytesOf, eventually, sameBytes, stateFolder } from './kit.ts';
+import { bytesOf, eventually, metric, sameBytes, stateFolder } from './kit.ts';
 
 /** Long enough for a thread to start, and to do most of the rest. */
 const SIZE = 32 * 2 ** 20;
@@ -19,11 +19,6 @@ afterAll(async () => {
   await net.stop();
 });
 
-async function metric(name: string): Promise<number> {
-  const text = await (await fetch(`${node.api}/metrics`)).text();
-  return Number(new RegExp(`^svc_${name} (\\d+)$`, 'm').exec(text)?.[1]);
-}
-
 async function* body(data: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < data.length; at += 2 ** 20) yield data.subarray(at, at + 2 ** 20);
 }
@@ -31,9 +26,12 @@ async function* body(data: Uint8Array): AsyncGenerator<Uint8Array> {
 test('what is uploaded is what it is without threads', async () => {
   const data = bytesOf('deferred', SIZE);
   const { reference } = await expectBytes(data);
-  const before = await metric('workers_operations_count');
+  const before = await metric(node, 'workers_operations_count');
   const uploaded = await node.bytes.upload(body(data));
-  const [threads, operations] = [await metric('workers_threads'), await metric('workers_operations_count')];
+  const [threads, operations] = [
+    await metric(node, 'workers_threads'),
+    await metric(node, 'workers_operations_count'),
+  ];
   expect(uploaded.reference).toBe(reference);
   expect(threads).toBe(1);
   expect(operations).toBeGreaterThan(before + 500);
@@ -43,13 +41,13 @@ test('what is uploaded is what it is without threads', async () => {
 
 test('threads end when there is nothing to do', async () => {
   await eventually('threads are running', async () =>
-    (await metric('workers_threads')) === 0 ? undefined : 'there is a thread',
+    (await metric(node, 'workers_threads')) === 0 ? undefined : 'there is a thread',
   );
 });
 
 test('a node that is stopped in the middle of an upload stops normally, and takes the next one', async () => {
   const data = bytesOf('stopped', SIZE);
-  const before = await metric('workers_operations_count');
+  const before = await metric(node, 'workers_operations_count');
   const endless = async function* () {
     for (let round = 0; ; round++)
       for await (const piece of body(data)) yield piece.map((byte, i) => (i < 8 ? round : byte));
@@ -59,7 +57,7 @@ test('a node that is stopped in the middle of an upload stops normally, and take
     () => 'failed',
   );
   await eventually('nothing is handed over', async () =>
-    (await metric('workers_operations_count')) > before + 500 ? undefined : 'few operations',
+    (await metric(node, 'workers_operations_count')) > before + 500 ? undefined : 'few operations',
   );
   expect(await node.stop()).toEqual({ forced: false });
   expect(await upload).toBe('failed');

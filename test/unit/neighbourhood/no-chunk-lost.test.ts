@@ -409,6 +409,36 @@ const FOUND: [nodes: NodePlan[], seed: number, sequence: Operation[]][] = [
       { do: 'upload', at: 6, part: 0.05, batch: 3 },
     ],
   ],
+  // A node with room keeps a chunk of a neighbourhood that is three bits away from it, and so does not pull from it.
+  [
+    [0, 1, 128, 15, 62, 155, 96].map((first, n) => ({
+      first,
+      capacity: [12, 40, 100, 12, 40, 12, 12][n]!,
+    })),
+    -1797629582,
+    [
+      { do: 'wait', ms: 20 },
+      { do: 'upload', at: 1, part: 0.2, batch: 3 },
+      { do: 'wait', ms: 60 },
+      { do: 'upload', at: 0, part: 0.2, batch: 1 },
+      { do: 'pull-all' },
+      { do: 'all-back' },
+      { do: 'half-away', bit: 0 },
+      { do: 'upload', at: 7, part: 0.2, batch: 2 },
+      { do: 'away', at: 0 },
+      { do: 'wait', ms: 5 },
+      { do: 'upload', at: 5, part: 0.4, batch: 1 },
+      { do: 'upload', at: 7, part: 0.05, batch: 3 },
+      { do: 'wait', ms: 900_000 },
+      { do: 'all-back' },
+      { do: 'upload', at: 6, part: 0.01, batch: 2 },
+      { do: 'upload', at: 7, part: 0.4, batch: 1 },
+      { do: 'pull-all' },
+      { do: 'away', at: 2 },
+      { do: 'wait', ms: 60 },
+      { do: 'pull', to: 4, from: 3 },
+    ],
+  ],
 ];
 
 test('no chunk with a receipt is lost, and each arrives where it belongs', async () => {

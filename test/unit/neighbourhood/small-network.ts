@@ -11,9 +11,10 @@ import { toHex } from '../../../node/crypto/hex.ts';
 import { abortable } from '../../../node/env/abortable.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { createHandOver } from '../../../node/neighbourhood/hand-over.ts';
+import { createHandOver, type HandOverDeps } from '../../../node/neighbourhood/below-radius/hand-over.ts';
+import { createPlacement, type PlacementDeps } from '../../../node/neighbourhood/below-radius/placement.ts';
 import { binsToPull } from '../../../node/neighbourhood/pull-rules.ts';
-import { createReserveWorker, type ReserveWorker } from '../../../node/neighbourhood/reserve-worker.ts';
+import { createReserveWorker } from '../../../node/neighbourhood/reserve-worker.ts';
 import { type Peer, StreamError } from '../../../node/p2p/host.ts';
 import type { Batch } from '../../../node/postage/ports.ts';
 import { PostageError } from '../../../node/postage/ports.ts';
@@ -67,7 +68,7 @@ export class SmallNode {
   readonly #evidence = new Map<string, Evidence>();
   /** Bin → peers in it, when one of them was asked last. */
   readonly #beside = new Map<number, number>();
-  #worker: ReserveWorker;
+  #running: { stop(): Promise<void> };
 
   constructor(overlay: Uint8Array, reserve: Reserve, network: SmallNetwork) {
     this.peer = { id: toHex(overlay), overlay } as Peer;
@@ -82,7 +83,7 @@ export class SmallNode {
       if (radius > before) this.#checkCovered(radius);
       this.topologyChanged();
     });
-    this.#worker = this.#start();
+    this.#running = this.#start();
   }
 
   /** For messages. */
@@ -116,19 +117,19 @@ export class SmallNode {
   }
 
   async restart(): Promise<void> {
-    await this.#worker.stop();
-    this.#worker = this.#start();
+    await this.#running.stop();
+    this.#running = this.#start();
   }
 
   stop(): Promise<void> {
-    return this.#worker.stop();
+    return this.#running.stop();
   }
 
   #others(): SmallNode[] {
     return this.isOnline ? this.#network.nodes.filter((node) => node !== this && node.isOnline) : [];
   }
 
-  #start(): ReserveWorker {
+  #start(): { stop(): Promise<void> } {
     const { clock } = this.#network;
     const { overlay, reserve } = this;
     const shared = {
@@ -149,7 +150,7 @@ export class SmallNode {
       get: (id: Uint8Array) =>
         this.#network.expired.has(id[0]!) ? undefined : ({ immutable: isImmutable(id) } as Batch),
     };
-    const handOver = createHandOver({
+    const below: PlacementDeps & HandOverDeps = {
       ...shared,
       topology,
       status: { request: (peer, signal) => this.#askForRadius(peer, signal) },
@@ -163,7 +164,9 @@ export class SmallNode {
       },
       pushsync: this.pushsync,
       batches,
-    });
+    };
+    const handOver = createHandOver(below);
+    const placement = createPlacement(below);
     const worker = createReserveWorker(
       { wakeUpMs: WAKE_UP_MS, minimumRadius: 0 },
       {
@@ -183,7 +186,13 @@ export class SmallNode {
       },
     );
     worker.start();
-    return worker;
+    placement.start();
+    return {
+      async stop() {
+        await placement.stop();
+        await worker.stop();
+      },
+    };
   }
 
   // ── requests ──────────────────────────────────────────────────────────────────────────────────────────────────────

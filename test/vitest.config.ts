@@ -1,8 +1,18 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Without a real node there is nothing to test against; `test/interop/run.ts` says so. */
 const withoutBee =
   process.env['SVCNET_BEE_BINARY'] === undefined ? ['test/interop/**', 'test/docker/bee*.test.ts'] : [];
+
+/** Files that run whole scenarios take minutes and say little: begun last, they would run alone at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification) => moduleId.includes('/test/cluster/scenarios/');
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 export default defineConfig({
   test: {
@@ -13,6 +23,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Texts name commands as they are typed: the same ones, however the tests were started.
     env: { npm_lifecycle_event: 'test' },
+    sequence: { sequencer: LongestFirst },
     pool: 'forks',
     maxWorkers: 2,
     coverage: { include: ['node/**', 'chain/**', 'harness/**'] },

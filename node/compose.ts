@@ -135,7 +135,7 @@ async function startAll(options: NodeOptions, api: Api, built: Built): Promise<v
   const { swap, postage } = built.money;
   const { host, topology, warmUp } = built.network;
   const { pusher } = built.delivery;
-  const { puller, reserveWorker, placement, repair, salud } = built.neighbourhood;
+  const { puller, reserveWorker, repair, salud } = built.neighbourhood;
   const { staking, player, enabled: playsGame } = built.incentives;
   const stopApi = once(() => api.stop());
   parts.defer(stopApi);
@@ -153,8 +153,6 @@ async function startAll(options: NodeOptions, api: Api, built: Built): Promise<v
   parts.defer(() => puller.stop());
   parts.defer(() => reserveWorker.stop());
   if (serving) reserveWorker.start();
-  parts.defer(() => placement.stop());
-  if (serving) placement.start();
   parts.defer(() => repair.stop());
   repair.start();
   parts.defer(() => salud.stop());

@@ -5,12 +5,15 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const withoutBee =
   process.env['SVCNET_BEE_BINARY'] === undefined ? ['test/interop/**', 'test/docker/bee*.test.ts'] : [];
 
-/** Files that run whole scenarios take minutes and say little: begun last, they would run alone at the end. */
+/**
+ * Large files begin first by default. Files that run whole lists of scenarios are the smallest and take minutes: begun
+ * last, they would run alone at the end.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const isLong = ({ moduleId }: TestSpecification) => moduleId.includes('/test/cluster/scenarios/');
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    return [...sorted.filter(isLong).reverse(), ...sorted.filter((file) => !isLong(file))];
   }
 }
 

@@ -3,8 +3,7 @@ import { createPlayer, type Player } from '../incentives/game.ts';
 import { isFullySynced } from '../incentives/rules.ts';
 import { createSampler } from '../incentives/sampler.ts';
 import { createStaking, type OwnStake } from '../incentives/staking.ts';
-import { createHandOver } from '../neighbourhood/below-radius/hand-over.ts';
-import { createPlacement, type Placement } from '../neighbourhood/below-radius/placement.ts';
+import { createHandOver } from '../neighbourhood/hand-over.ts';
 import { ownStatus } from '../neighbourhood/own-status.ts';
 import { createPuller, type Puller } from '../neighbourhood/puller.ts';
 import { createRepair, type Repair } from '../neighbourhood/repair.ts';
@@ -20,7 +19,6 @@ const NO_CONTRACT = `0x${'00'.repeat(20)}`;
 export interface Neighbourhood {
   readonly puller: Puller;
   readonly reserveWorker: ReserveWorker;
-  readonly placement: Placement;
   readonly repair: Repair;
   /** What this node says about itself. */
   readonly snapshot: () => StatusSnapshot;
@@ -73,7 +71,7 @@ export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps)
     });
   const status = createStatus({ host, clock, snapshot, log: module('status') });
   const { overlay } = host;
-  const below = {
+  const handOver = createHandOver({
     overlay,
     topology,
     status,
@@ -82,10 +80,9 @@ export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps)
     batches: postage.batches,
     reserve,
     clock,
+    log: module('handover'),
     metrics,
-  };
-  const handOver = createHandOver({ ...below, log: module('handover') });
-  const placement = createPlacement({ ...below, log: module('placement') });
+  });
   const reserveWorker = createReserveWorker(
     { wakeUpMs: options['reserve-wake-up'], minimumRadius: options['minimum-storage-radius'] },
     {
@@ -119,7 +116,7 @@ export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps)
     serving ? reserveWorker.networkRadius(radius) : topology.radiusChanged(),
   );
   const repair = createRepair({ store, retrieval: deps.delivery.retrieval, clock, log: module('repair') });
-  return { puller, reserveWorker, placement, repair, snapshot, status, salud };
+  return { puller, reserveWorker, repair, snapshot, status, salud };
 }
 
 interface IncentivesDeps extends DeliveryDeps {

@@ -59,14 +59,6 @@ export const HAND_OVER_METRICS = {
   },
 } as const satisfies MetricTable;
 
-export const PLACEMENT_METRICS = {
-  placed: {
-    kind: 'counter',
-    name: 'localstore_placed_count',
-    help: 'Chunks below the radius pushed to responsible nodes, which do not pull them from here.',
-  },
-} as const satisfies MetricTable;
-
 /** `node-behaviour.md` 12. */
 export const PULLER_METRICS = {
   fullSync: {

@@ -9,13 +9,13 @@ import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
 import type { RateLimit } from '../env/turns/rate-limit.ts';
 import { type Peer, StreamError } from '../p2p/host.ts';
-import type { BinRange, Changed, Cursors, Pullsync } from '../protocols/pullsync/pullsync.ts';
+import type { Changed, Cursors, Pullsync } from '../protocols/pullsync/pullsync.ts';
 import { BIN_ID_MAX } from '../protocols/pullsync/rules.ts';
 import type { Intervals } from './intervals.ts';
 import type { PULLER_METRICS } from './metrics.ts';
 import type { PullProgress } from './pull-progress.ts';
 import type { PullRate } from './pull-rate.ts';
-import { backOffMs } from './pull-rules.ts';
+import { backOffMs, FAR_ENTRIES_MAX, type PulledBins } from './pull-rules.ts';
 
 export interface PullPeerDeps {
   readonly pullsync: Pullsync;
@@ -58,7 +58,7 @@ export class PullPeer {
   #cursors: Cursors | undefined;
   /** False for a peer that does not announce news. */
   #announcesNews = true;
-  #wantedBins: BinRange | undefined;
+  #wantedBins: PulledBins | undefined;
 
   constructor(peer: Peer, deps: PullPeerDeps) {
     this.#peer = peer;
@@ -66,10 +66,10 @@ export class PullPeer {
   }
 
   /** From now on pulls only these bins. Bins whose workers have ended early are started again. */
-  pull(bins: BinRange | undefined): void {
+  pull(bins: PulledBins): void {
     if (this.#ending.signal.aborted) return;
     this.#setWantedBins(bins);
-    if (bins !== undefined && this.#announcesNews) this.#listening ??= this.#listen(this.#ending.signal);
+    if (this.#announcesNews) this.#listening ??= this.#listen(this.#ending.signal);
     this.#apply();
   }
 
@@ -89,7 +89,7 @@ export class PullPeer {
     await this.#listening;
   }
 
-  #setWantedBins(bins: BinRange | undefined): void {
+  #setWantedBins(bins: PulledBins | undefined): void {
     if (bins?.from !== this.#wantedBins?.from || bins?.to !== this.#wantedBins?.to) {
       this.#asking.abort(new StreamError('STREAM_RESET', 'other bins are pulled now'));
     }
@@ -132,14 +132,20 @@ export class PullPeer {
   #apply(): void {
     const met = this.#cursorsWhenMet;
     if (met === undefined) return;
-    const from = this.#wantedBins?.from ?? met.length;
-    const to = this.#wantedBins?.to ?? -1;
+    const bins = this.#wantedBins;
+    const isPulled = bins !== undefined && !(bins.isFar && this.#isTooMuch(bins));
+    const { from, to } = isPulled ? bins : { from: met.length, to: -1 };
     for (const bin of this.#bins.values()) if (bin.number < from || bin.number > to) this.#end(bin);
     for (let number = from; number <= to; number++) {
       // Most bins of a peer that announces news never get anything.
       if (this.#announcesNews && this.#top(number) === 0n) continue;
       this.#work(this.#bins.get(number) ?? this.#begin(number, met[number] ?? 0n));
     }
+  }
+
+  /** Whether reading a far peer's list is not worth what it may have for us. */
+  #isTooMuch({ from }: PulledBins): boolean {
+    return !this.#announcesNews || this.#top(from) > FAR_ENTRIES_MAX;
   }
 
   #begin(number: number, cursor: bigint): Bin {

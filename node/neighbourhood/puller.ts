@@ -1,6 +1,6 @@
 /**
  * Brings every chunk that this node is responsible for from the peers that have it: from neighbours all bins from the
- * storage radius on, from peers slightly outside one bin. What was there when the peer connected (historical)
+ * storage radius on, from peers outside one bin. What was there when the peer connected (historical)
  * and what arrives from then on (live) are pulled concurrently; progress is persisted. `p2p-protocols.md`
  * 7.3.
  */

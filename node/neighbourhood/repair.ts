@@ -6,7 +6,6 @@
 import { toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
-import { Rounds } from '../env/turns/rounds.ts';
 import type { Retrieval } from '../protocols/retrieval/retrieval.ts';
 import type { LocalStore } from '../store/ports.ts';
 
@@ -40,49 +39,66 @@ export function createRepair(deps: RepairDeps): Repair {
 
 class DamageRepair implements Repair {
   readonly #deps: RepairDeps;
-  readonly #rounds: Rounds;
+  readonly #stopping = new AbortController();
+  #next: { readonly timer: Disposable; readonly at: number } | undefined;
+  #round: Promise<void> | undefined;
   #ends: (() => void) | undefined;
 
   constructor(deps: RepairDeps) {
     this.#deps = deps;
-    // Damage found during a round is left to the next one.
-    this.#rounds = new Rounds(deps.clock, (signal) => this.#all(signal));
   }
 
   start(): void {
     const { damage } = this.#deps.store;
-    this.#ends = damage.onDamaged(() => this.#rounds.in(FIRST_PAUSE_MS));
-    if (damage.damaged(1).length > 0) this.#rounds.in(FIRST_PAUSE_MS);
+    this.#ends = damage.onDamaged(() => this.#roundIn(FIRST_PAUSE_MS));
+    if (damage.damaged(1).length > 0) this.#roundIn(FIRST_PAUSE_MS);
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort(new DOMException('the repair stops', 'AbortError'));
     this.#ends?.();
-    await this.#rounds.stop();
+    this.#next?.timer[Symbol.dispose]();
+    await this.#round;
+  }
+
+  /** Unless one starts sooner. */
+  #roundIn(pauseMs: number): void {
+    const { clock } = this.#deps;
+    const at = clock.monotonic() + pauseMs;
+    if (this.#stopping.signal.aborted || (this.#next !== undefined && this.#next.at <= at)) return;
+    this.#next?.timer[Symbol.dispose]();
+    const timer = clock.timer(pauseMs, () => {
+      this.#next = undefined;
+      // Damage found during a round is left to the next one.
+      if (this.#round !== undefined) this.#roundIn(FIRST_PAUSE_MS);
+      else this.#round = this.#all().finally(() => (this.#round = undefined));
+    });
+    this.#next = { timer, at };
   }
 
   /** Never rejects. */
-  async #all(signal: AbortSignal): Promise<void> {
+  async #all(): Promise<void> {
     const { damage } = this.#deps.store;
     let brought = 0;
     const addresses = damage.damaged(ROUND_MAX);
     for (const address of addresses) {
-      if (signal.aborted) return;
-      if (await this.#bring(address, signal)) brought++;
+      if (this.#stopping.signal.aborted) return;
+      if (await this.#bring(address)) brought++;
     }
     if (addresses.length === 0) return;
     this.#deps.log.info(
       { damaged: addresses.length, brought },
       'damaged chunks were asked for on the network',
     );
-    if (brought < addresses.length) this.#rounds.in(PAUSE_MS);
-    else if (addresses.length === ROUND_MAX) this.#rounds.in(FIRST_PAUSE_MS);
+    if (brought < addresses.length) this.#roundIn(PAUSE_MS);
+    else if (addresses.length === ROUND_MAX) this.#roundIn(FIRST_PAUSE_MS);
   }
 
-  async #bring(address: Uint8Array, signal: AbortSignal): Promise<boolean> {
+  async #bring(address: Uint8Array): Promise<boolean> {
     const { retrieval, log } = this.#deps;
     try {
       // Retrieval hands what it finds to the store.
-      await retrieval.retrieve(address, { signal });
+      await retrieval.retrieve(address, { signal: this.#stopping.signal });
       return true;
     } catch (err) {
       log.debug({ err, chunk: toHex(address) }, 'damaged chunk was not found on the network');

@@ -4,7 +4,7 @@
  *   the network's radius is known  a node without one of its own starts with it
  *   a batch has expired            every chunk of it leaves
  *   the neighbourhood is too large the radius grows by one, unless the half left out would have no node
- *   the reserve is full            chunks below the radius are handed over (`below-radius/hand-over.ts`); those that no
+ *   the reserve is full            chunks below the radius are handed over (`hand-over.ts`); those that no
  *                                  node takes stay
  *   every so often                 the radius shrinks by one if the reserve stays too empty, or if the
  *                                  sibling neighbourhood has lost its nodes and there is room for its chunks
@@ -19,7 +19,7 @@ import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { BatchStore } from '../postage/ports.ts';
 import type { Reserve } from '../store/ports.ts';
 import type { Topology } from '../topology/topology.ts';
-import type { HandOver, Leftover } from './below-radius/hand-over.ts';
+import type { HandOver, Leftover } from './hand-over.ts';
 import { RESERVE_METRICS } from './metrics.ts';
 import { coveredDepth, isTooEmpty, siblingPrefix, startRadius } from './rules.ts';
 

@@ -121,7 +121,6 @@ const MAY_REST: Readonly<Record<string, string>> = {
   'puller_(max_uint_errors|worker_errors)':
     'no reserve comes to the end of its numbers, and pages fail by chance only',
   localstore_hand_over_refused_count: 'the neighbours have room',
-  localstore_placed_count: 'every peer pulls',
   'localstore_(disk_full|damaged_count|healed_count)': 'the disk has room, and keeps what it was given',
   'api_(download_(stalled|refused)|idle_ended)_count': 'clients are few, and none stands still',
   'localstore_(expired_count|expired_batch_count|reserve_missing_batch)': 'no batch expires',

@@ -409,7 +409,7 @@ const FOUND: [nodes: NodePlan[], seed: number, sequence: Operation[]][] = [
       { do: 'upload', at: 6, part: 0.05, batch: 3 },
     ],
   ],
-  // A node with room keeps a chunk of a neighbourhood that is three bits away from it, and so does not pull from it.
+  // A node keeps a chunk whose neighbourhood lies three bits away, and once pulled nothing from that far.
   [
     [0, 1, 128, 15, 62, 155, 96].map((first, n) => ({
       first,

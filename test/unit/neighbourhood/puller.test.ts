@@ -232,12 +232,14 @@ test.each([
   expect(remote.take()).toEqual([`${bin}:1`]);
 });
 
-test('a peer farther outside, and a light one, is not even asked for cursors', async () => {
-  const { connect } = setup({ radius: 6 });
-  const [far, light] = [new Remote(3), new Remote(7)];
+test('a peer farther outside that does not announce news is asked once, and not pulled; a light one is not asked', async () => {
+  const { connect, clock } = setup({ radius: 6 });
+  const [far, light] = [new Remote(3, { 3: 5n }), new Remote(7)];
   await connect(far);
   await connect(light, { fullNode: false });
-  expect([far.cursorsAsked, light.cursorsAsked]).toEqual([0, 0]);
+  await clock.advance(10 * MINUTE_MS);
+  expect([far.cursorsAsked, light.cursorsAsked]).toEqual([1, 0]);
+  expect(far.take()).toEqual([]);
 });
 
 test('nothing is pulled before the start; peers that connected earlier are pulled then', async () => {
@@ -738,20 +740,38 @@ describe('a peer that announces news', () => {
     expect(remote.take()).toEqual(['1:7']);
   });
 
-  test('is left alone once it lies too far outside, and asked again when it no longer does', async () => {
+  test('is pulled however far outside it lies, while its bin is small', async () => {
+    const { connect, setRadius, clock } = setup({ radius: 9 });
+    const [small, large] = [telling(4, { 4: 10_000n }), telling(3, { 3: 10_001n })];
+    for (const remote of [small, large]) remote.pageSize = 10_000n;
+    for (const remote of [small, large]) await connect(remote);
+    await clock.settle();
+    expect(small.take()).toEqual(['4:1']);
+    expect(large.take()).toEqual([]);
+    small.grow(4, 10_001n);
+    large.grow(3, 10_002n);
+    await clock.settle();
+    expect([small.take(), large.take()]).toEqual([[], []]);
+    await setRadius(5);
+    await clock.settle();
+    expect(large.take()).toEqual(['3:1', '3:10002']);
+  });
+
+  test('is left alone once it lies far outside and has much, and asked again when it no longer does', async () => {
     const { connect, setRadius, clock } = setup({ radius: 4 });
-    const remote = telling(4, { 4: 5n });
+    const remote = telling(4, { 4: 10_001n });
+    remote.pageSize = 100_000n;
     await connect(remote);
     await clock.settle();
     await setRadius(9);
     remote.take();
-    remote.grow(4, 6n);
+    remote.grow(4, 10_002n);
     await clock.advance(10 * MINUTE_MS);
     expect(remote.take()).toEqual([]);
     await setRadius(5);
     await clock.settle();
     // Below the radius that it had before, everything is offered again.
-    expect(remote.take()).toEqual(['4:1', '4:6']);
+    expect(remote.take()).toEqual(['4:1', '4:10002']);
   });
 
   test('does not delay the stop of the puller', async () => {

@@ -8,7 +8,7 @@ import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import type { HandOver } from '../../../node/neighbourhood/below-radius/hand-over.ts';
+import type { HandOver } from '../../../node/neighbourhood/hand-over.ts';
 import { createReserveWorker, type ReserveWorker } from '../../../node/neighbourhood/reserve-worker.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
 import type { Batch } from '../../../node/postage/ports.ts';

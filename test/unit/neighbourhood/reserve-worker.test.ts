@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Logger, silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import type { HandOver, Leftover } from '../../../node/neighbourhood/below-radius/hand-over.ts';
+import type { HandOver, Leftover } from '../../../node/neighbourhood/hand-over.ts';
 import { createReserveWorker } from '../../../node/neighbourhood/reserve-worker.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
 import type { Batch } from '../../../node/postage/ports.ts';

@@ -11,10 +11,9 @@ import { toHex } from '../../../node/crypto/hex.ts';
 import { abortable } from '../../../node/env/abortable.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { createHandOver, type HandOverDeps } from '../../../node/neighbourhood/below-radius/hand-over.ts';
-import { createPlacement, type PlacementDeps } from '../../../node/neighbourhood/below-radius/placement.ts';
+import { createHandOver } from '../../../node/neighbourhood/hand-over.ts';
 import { binsToPull } from '../../../node/neighbourhood/pull-rules.ts';
-import { createReserveWorker } from '../../../node/neighbourhood/reserve-worker.ts';
+import { createReserveWorker, type ReserveWorker } from '../../../node/neighbourhood/reserve-worker.ts';
 import { type Peer, StreamError } from '../../../node/p2p/host.ts';
 import type { Batch } from '../../../node/postage/ports.ts';
 import { PostageError } from '../../../node/postage/ports.ts';
@@ -68,7 +67,7 @@ export class SmallNode {
   readonly #evidence = new Map<string, Evidence>();
   /** Bin → peers in it, when one of them was asked last. */
   readonly #beside = new Map<number, number>();
-  #running: { stop(): Promise<void> };
+  #worker: ReserveWorker;
 
   constructor(overlay: Uint8Array, reserve: Reserve, network: SmallNetwork) {
     this.peer = { id: toHex(overlay), overlay } as Peer;
@@ -83,7 +82,7 @@ export class SmallNode {
       if (radius > before) this.#checkCovered(radius);
       this.topologyChanged();
     });
-    this.#running = this.#start();
+    this.#worker = this.#start();
   }
 
   /** For messages. */
@@ -117,19 +116,19 @@ export class SmallNode {
   }
 
   async restart(): Promise<void> {
-    await this.#running.stop();
-    this.#running = this.#start();
+    await this.#worker.stop();
+    this.#worker = this.#start();
   }
 
   stop(): Promise<void> {
-    return this.#running.stop();
+    return this.#worker.stop();
   }
 
   #others(): SmallNode[] {
     return this.isOnline ? this.#network.nodes.filter((node) => node !== this && node.isOnline) : [];
   }
 
-  #start(): { stop(): Promise<void> } {
+  #start(): ReserveWorker {
     const { clock } = this.#network;
     const { overlay, reserve } = this;
     const shared = {
@@ -150,7 +149,7 @@ export class SmallNode {
       get: (id: Uint8Array) =>
         this.#network.expired.has(id[0]!) ? undefined : ({ immutable: isImmutable(id) } as Batch),
     };
-    const below: PlacementDeps & HandOverDeps = {
+    const handOver = createHandOver({
       ...shared,
       topology,
       status: { request: (peer, signal) => this.#askForRadius(peer, signal) },
@@ -164,9 +163,7 @@ export class SmallNode {
       },
       pushsync: this.pushsync,
       batches,
-    };
-    const handOver = createHandOver(below);
-    const placement = createPlacement(below);
+    });
     const worker = createReserveWorker(
       { wakeUpMs: WAKE_UP_MS, minimumRadius: 0 },
       {
@@ -186,13 +183,7 @@ export class SmallNode {
       },
     );
     worker.start();
-    placement.start();
-    return {
-      async stop() {
-        await placement.stop();
-        await worker.stop();
-      },
-    };
+    return worker;
   }
 
   // ── requests ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -359,7 +350,6 @@ export class SmallNode {
   async pull(other: SmallNode): Promise<void> {
     const po = proximityOrder(this.overlay, other.overlay);
     const bins = binsToPull({ po, radius: this.reserve.radius() });
-    if (bins === undefined) return;
     for (let bin = bins.from; bin <= bins.to; bin++) {
       for (const { address, batchId, stampHash: hash } of other.reserve.items(
         bin,

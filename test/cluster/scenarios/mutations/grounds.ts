@@ -1,4 +1,4 @@
-/** The clusters on which scenarios are lied to, each with what is done there. Two of them are alike: half of all time goes by there. */
+/** The clusters on which scenarios are lied to, each with what is done there. Two are alike: most of the time is spent on them. */
 import type { ClusterOptions } from '../../../../harness/cluster/cluster.ts';
 import redistributionRound from '../../../../scenarios/redistribution-round.ts';
 import { SILENT_CLUSTER } from '../../../../scenarios/steps/silent-neighbourhood.ts';
@@ -25,7 +25,7 @@ export interface Ground {
   readonly mutations: readonly Mutation[];
 }
 
-/** Suits most scenarios. */
+/** Most scenarios run on it. */
 const WIDE_CLUSTER = {
   nodes: [
     { count: 4, neighbourhoods: ['0', '1', '0', '1'], options: { 'minimum-storage-radius': 1 } },
@@ -112,7 +112,7 @@ export const SILENT_GROUND: Ground = {
   mutations: KNOWN,
 };
 
-export const MUTATIONS = [
+export const GROUNDS: readonly Ground[] = [
   WIDE_GROUND,
   STORM_GROUND,
   PAYING_GROUND,
@@ -120,4 +120,4 @@ export const MUTATIONS = [
   PLAYING_GROUND,
   DISHONEST_GROUND,
   SILENT_GROUND,
-].flatMap(({ mutations }) => mutations);
+];

@@ -9,14 +9,22 @@
  * A node releases only what deeper nodes hold, so no two nodes ever release because of each other. What no
  * node takes stays, and is tried again. None of this is persisted: after a crash the lists are compared anew.
  */
-import type { Metrics, MetricsOf } from '../../env/metrics.ts';
-import { atMost } from '../../env/turns/at-most.ts';
-import type { Peer } from '../../p2p/host.ts';
-import type { Reserve, ReserveEntry, ReserveItem } from '../../store/ports.ts';
-import { HAND_OVER_METRICS } from '../metrics.ts';
-import { siblingPrefix } from '../rules.ts';
-import { COMPARED_MIN, entryKey, type Pages, PeerLists, type PeerListsDeps } from './peer-lists.ts';
-import { FAILURES_MAX, PUSHES_AT_ONCE, PUSHES_MAX, PushDeeper, type PushDeeperDeps } from './push-deeper.ts';
+import { proximityOrder } from '../chunk/address.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Metrics, MetricsOf } from '../env/metrics.ts';
+import { atMost } from '../env/turns/at-most.ts';
+import type { Peer } from '../p2p/host.ts';
+import type { BatchStore } from '../postage/ports.ts';
+import type { Listed, Pullsync } from '../protocols/pullsync/pullsync.ts';
+import { PAGE_SIZE } from '../protocols/pullsync/rules.ts';
+import type { Pushsync } from '../protocols/pushsync/pushsync.ts';
+import { PushsyncError } from '../protocols/pushsync/rules.ts';
+import type { Status } from '../protocols/status/status.ts';
+import type { Reserve, ReserveEntry, ReserveItem } from '../store/ports.ts';
+import type { Topology } from '../topology/topology.ts';
+import { HAND_OVER_METRICS } from './metrics.ts';
+import { siblingPrefix } from './rules.ts';
 
 /**
  * Other holders that an entry must have before it leaves, where there are that many: one of them may leave
@@ -28,9 +36,28 @@ const HOLDERS = 2;
  * pushed.
  */
 const SEEN_MAX = 32_768;
+/** With fewer entries in a bin they are pushed at once: comparing reads the whole lists of its peers. */
+const COMPARED_MIN = 32;
+/** Longest wait for a page of a list, milliseconds: a peer that has nothing to list does not answer. */
+const PAGE_MS = 5_000;
+/** Longest comparison with the peers of one bin, milliseconds: a malicious list may have no end. */
+const COMPARED_MS = 60_000;
+/** Entries of a bin pushed at once, and in one run. */
+const PUSHES_AT_ONCE = 8;
+const PUSHES_MAX = 256;
+/** Failed pushes in a row that end a bin's turn: the next ones would fail for the same reason. */
+const FAILURES_MAX = 16;
 
-export interface HandOverDeps extends PeerListsDeps, PushDeeperDeps {
+export interface HandOverDeps {
+  readonly overlay: Uint8Array;
+  readonly topology: Pick<Topology, 'peers'>;
+  readonly status: Pick<Status, 'request'>;
+  readonly pullsync: Pick<Pullsync, 'cursors' | 'list'>;
+  readonly pushsync: Pick<Pushsync, 'push'>;
+  readonly batches: Pick<BatchStore, 'get'>;
   readonly reserve: Pick<Reserve, 'radius' | 'onRadius' | 'has' | 'load' | 'items' | 'sizeFrom' | 'release'>;
+  readonly clock: Clock;
+  readonly log: Logger;
   readonly metrics: Metrics;
 }
 
@@ -58,27 +85,46 @@ export function createHandOver(deps: HandOverDeps): HandOver {
   return new ReserveHandOver(deps);
 }
 
+/** Pages of a list to read: those that the peer can fill at once, or its end too. */
+type Pages = 'full' | 'all';
+
+interface Run {
+  readonly bin: number;
+  readonly pages: Pages;
+  /** Overlays of the peers being compared. */
+  readonly peers: ReadonlySet<string>;
+  readonly signal: AbortSignal;
+  /** Entries that may still leave; shared by all comparisons of a bin. */
+  readonly budget: { left: number };
+}
+
+/** How far the lists of a peer have been compared. */
+interface Compared {
+  readonly epoch: bigint;
+  /** Bin → the next bin id to ask for. */
+  readonly next: Map<number, bigint>;
+}
+
 class ReserveHandOver implements HandOver {
   readonly #deps: HandOverDeps;
   readonly #metrics: MetricsOf<typeof HAND_OVER_METRICS>;
-  readonly #lists: PeerLists;
-  readonly #deeper: PushDeeper;
+  /** By overlay. */
+  readonly #compared = new Map<string, Compared>();
   /** Entry → overlay of the peer that has it, for entries that need another holder. */
   readonly #seen = new Map<string, string>();
   /** Bin → bin id from which the next push is chosen, so that failing entries do not block the rest. */
   readonly #pushFrom = new Map<number, bigint>();
+  #refusal: string | undefined;
 
   constructor(deps: HandOverDeps) {
     this.#deps = deps;
-    this.#lists = new PeerLists(deps);
-    this.#deeper = new PushDeeper(deps);
     this.#metrics = deps.metrics.register(HAND_OVER_METRICS);
     // A changed radius puts other entries below it, for which these lists have not been compared.
     deps.reserve.onRadius(() => this.#forget());
   }
 
   get refusal(): string | undefined {
-    return this.#deeper.refusal;
+    return this.#refusal;
   }
 
   async release(count: number, signal: AbortSignal): Promise<number> {
@@ -128,45 +174,97 @@ class ReserveHandOver implements HandOver {
   }
 
   #forget(): void {
-    this.#lists.forget();
+    this.#compared.clear();
     this.#seen.clear();
     this.#pushFrom.clear();
   }
 
   // ── compare ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /** Peers of a bin share one bit more with its chunks than this node does, or more. */
   async #compare(
     { bin, pages, count }: { bin: number; pages: Pages; count: number },
     signal: AbortSignal,
   ): Promise<number> {
-    const peers = this.#lists.peersIn(bin);
+    const { clock, overlay, topology, log } = this.#deps;
+    const peers = topology.peers().filter((peer) => proximityOrder(overlay, peer.overlay) === bin);
     const ids = new Set(peers.map(({ id }) => id));
-    /** Entries that may still leave; shared by the lists of all peers. */
+    using deadline = clock.deadline(COMPARED_MS, signal);
     const budget = { left: count };
-    const reader = {
-      isDone: () => budget.left === 0,
-      read: (peer: Peer, entries: readonly ReserveEntry[]) =>
-        this.#releaseHeld(entries, { peerId: peer.id, peers: ids, budget }),
-    };
-    await this.#lists.read(peers, { bin, pages, reader }, signal);
+    const run = { bin, pages, peers: ids, signal: deadline.signal, budget };
+    const compared = peers.map(async (peer) => {
+      try {
+        await this.#comparePeer({ ...run, peer });
+      } catch (err) {
+        if (!signal.aborted) log.debug({ err, peer: peer.id }, 'chunk lists could not be compared');
+      }
+    });
+    await Promise.all(compared);
     const released = count - budget.left;
     this.#metrics.handedOver.inc({ how: 'held' }, released);
     return released;
   }
 
+  async #comparePeer(run: Run & { readonly peer: Peer }): Promise<void> {
+    const { status, pullsync } = this.#deps;
+    const { peer, bin, signal } = run;
+    const [{ storageRadius }, { cursors, epoch }] = await Promise.all([
+      status.request(peer, signal),
+      pullsync.cursors(peer, signal),
+    ]);
+    const known = this.#compared.get(peer.id);
+    const compared = known?.epoch === epoch ? known : { epoch, next: new Map<number, bigint>() };
+    this.#compared.set(peer.id, compared);
+    // A peer is responsible only for what lies within its own radius.
+    const from = Math.max(bin + 1, storageRadius);
+    const bins = cursors.map((cursor, number) => ({ number, cursor })).filter(({ number }) => number >= from);
+    await Promise.all(
+      bins.map(async ({ number, cursor }) => {
+        const last = run.pages === 'full' ? cursor - BigInt(PAGE_SIZE - 1) : cursor;
+        for (let start = compared.next.get(number) ?? 1n; start <= last && run.budget.left > 0; ) {
+          const page = await this.#page(peer, { number, start }, signal);
+          if (page === undefined) return;
+          // The rest of the page is left for the next time.
+          if (!(await this.#releaseHeld(page.entries, run))) return;
+          start = page.topmost + 1n;
+          compared.next.set(number, start);
+        }
+      }),
+    );
+  }
+
+  /** @returns undefined when the peer has nothing more, or is still collecting it */
+  async #page(
+    peer: Peer,
+    { number, start }: { number: number; start: bigint },
+    signal: AbortSignal,
+  ): Promise<Listed | undefined> {
+    const { clock, pullsync } = this.#deps;
+    using deadline = clock.deadline(PAGE_MS, signal);
+    try {
+      const page = await pullsync.list(peer, number, start, deadline.signal);
+      return page.entries.length === 0 ? undefined : page;
+    } catch (error) {
+      if (deadline.signal.aborted && !signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
   /** @returns false when the budget was too small for all that might have left */
   async #releaseHeld(
     entries: readonly ReserveEntry[],
-    { peerId, peers, budget }: { peerId: string; peers: ReadonlySet<string>; budget: { left: number } },
+    { peer, bin, peers, budget }: Run & { readonly peer: Peer },
   ): Promise<boolean> {
-    const { reserve } = this.#deps;
+    const { overlay, reserve } = this.#deps;
     const leaving: ReserveEntry[] = [];
     let whole = true;
     for (const entry of entries) {
-      if (!reserve.has(entry.address, entry.batchId, entry.stampHash)) continue;
+      const { address, batchId, stampHash } = entry;
+      // The bins are the peer's claim; the addresses are checked.
+      if (proximityOrder(overlay, address) !== bin || !reserve.has(address, batchId, stampHash)) continue;
       whole = budget.left > 0;
       if (!whole) break;
-      if (peers.size >= HOLDERS && !this.#hasAnother(entryKey(entry), { peerId, peers })) continue;
+      if (peers.size >= HOLDERS && !this.#hasAnother(entryKey(entry), { peerId: peer.id, peers })) continue;
       leaving.push(entry);
       budget.left -= 1;
     }
@@ -209,15 +307,11 @@ class ReserveHandOver implements HandOver {
     let failures = 0;
     const handOver = async (item: ReserveItem): Promise<void> => {
       this.#pushFrom.set(bin, item.binId + 1n);
-      const pushed = await this.#deeper.push(bin, item, signal);
-      if (pushed === 'taken') {
+      if (await this.#pushOne(bin, item, signal)) {
         const left = await reserve.release([item]);
         released += left;
         failures = 0;
-      }
-      if (pushed !== 'refused') return;
-      failures++;
-      this.#metrics.refused.inc();
+      } else failures++;
     };
     function* works() {
       for (const item of items) {
@@ -228,4 +322,37 @@ class ReserveHandOver implements HandOver {
     await atMost(PUSHES_AT_ONCE, works());
     return released;
   }
+
+  /** @returns whether it may leave: a deeper storer has it now */
+  async #pushOne(bin: number, item: ReserveItem, signal: AbortSignal): Promise<boolean> {
+    const { pushsync, reserve, log } = this.#deps;
+    const held = reserve.load(item.address, item.batchId, item.stampHash);
+    if (held === undefined) return false;
+    try {
+      const pushed = await pushsync.push(held.chunk, held.stamp, { signal });
+      if (pushed.outcome === 'synced' && pushed.storerPO > bin) {
+        this.#refusal = undefined;
+        return true;
+      }
+      this.#refusal = 'no deeper node takes it';
+    } catch (err) {
+      if (signal.aborted) return false;
+      // No node need keep a chunk that the owner of its batch has replaced.
+      if (err instanceof PushsyncError && err.code === 'SUPERSEDED' && this.#mayBeReplaced(item)) return true;
+      this.#refusal = err instanceof Error ? err.message : String(err);
+      log.debug({ err, bin }, 'chunk not handed over');
+    }
+    this.#metrics.refused.inc();
+    return false;
+  }
+
+  /** The indexes of an immutable batch are used once: a peer that says otherwise is wrong. */
+  #mayBeReplaced({ batchId }: ReserveEntry): boolean {
+    return this.#deps.batches.get(batchId)?.immutable === false;
+  }
+}
+
+/** Half of the address and part of the stamp's hash distinguish entries, and take little memory. */
+function entryKey({ address, stampHash }: ReserveEntry): string {
+  return Buffer.concat([address.subarray(0, 16), stampHash.subarray(0, 8)]).toString('latin1');
 }

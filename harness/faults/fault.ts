@@ -51,7 +51,7 @@ export interface FaultKind<R = unknown> {
   /** Kebab case, as on the command line. */
   readonly name: string;
   readonly layer: FaultLayer;
-  /** One sentence. */
+  /** What `svcnet fault` does, in the imperative. */
   readonly about: string;
   /** What the driver must be able to do. */
   readonly capability?: Capability;

@@ -1,5 +1,5 @@
 /** `svcnet replay` and `svcnet minimise` on the command line. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { MinimiseFlags, ReplayFlags } from '../replay.ts';
 import { limitFlag, type RunCommand, whole } from './values.ts';
 
@@ -14,7 +14,7 @@ export function addReplay(program: Command, run: RunCommand): void {
       'repeat a run from its folder; exits with 1 if it fails the same way, with 0 if it never does',
     )
     .argument('<run>', "folder of the run, its name, or 'last'")
-    .option('--times <count>', 'number of runs (default: 1)', whole(1, TIMES_MAX), 1)
+    .option('--times <count>', 'number of runs', whole(1, TIMES_MAX), 1)
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
       'after',
@@ -32,13 +32,12 @@ Exits with 2 when the run cannot be repeated on this machine. Example:
       'reduce a failed run to fewer nodes, faults, operations and less time that fail the same way',
     )
     .argument('<run>', "folder of a failed run, its name, or 'last'")
-    .option(
-      '--attempts <count>',
-      `total number of runs (default: ${ATTEMPTS.default})`,
-      whole(1, ATTEMPTS.max),
-      ATTEMPTS.default,
+    .option('--attempts <count>', 'total number of runs', whole(1, ATTEMPTS.max), ATTEMPTS.default)
+    .addOption(
+      new Option('--budget <duration>', 'total time')
+        .argParser(limitFlag)
+        .default(BUDGET.defaultMs, BUDGET.text),
     )
-    .option('--budget <duration>', `total time (default: ${BUDGET.text})`, limitFlag, BUDGET.defaultMs)
     .option('--out <folder>', "folder for the smallest run (default: minimised, in the run's folder)")
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(

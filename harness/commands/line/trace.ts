@@ -10,7 +10,7 @@ export function addTrace(about: ClusterCommand, run: RunCommand): void {
     .argument('<reference>', 'address of a chunk, or reference of content: 64 or 128 hex digits', reference)
     .option(
       '--chunks <count>',
-      'number of chunks whose route is shown (default: 1, the root)',
+      'number of chunks whose route is shown, from the root on',
       whole(1, CHUNKS_MAX),
       1,
     )

@@ -44,7 +44,7 @@ const none = z.strictObject({});
 export const CHAIN_STALL: FaultKind<z.infer<typeof none>> = {
   name: 'chain-stall',
   layer: 'chain',
-  about: 'stops the blocks; reads still work, transactions wait',
+  about: 'stop the blocks; reads still work, transactions wait',
   schema: none,
   fields: [],
   sets: PACE,
@@ -65,7 +65,7 @@ const slow = z.strictObject({ blockTime: duration });
 export const CHAIN_SLOW: FaultKind<z.infer<typeof slow>> = {
   name: 'chain-slow',
   layer: 'chain',
-  about: 'makes blocks come more slowly than the cluster defines',
+  about: 'make blocks come more slowly than the cluster defines',
   schema: slow,
   fields: [{ field: 'blockTime', flag: '<block-time>', about: 'time between two blocks, such as 5s' }],
   sets: PACE,
@@ -96,7 +96,7 @@ export const CHAIN_REORGANISATION: FaultKind<z.infer<typeof reorganisation>> = {
   name: 'chain-reorg',
   layer: 'chain',
   about:
-    'replaces the last blocks with empty ones: their transactions are undone and lost; with --loaded it waits until they contain some',
+    'replace the last blocks with empty ones: their transactions are undone and lost; with --loaded it waits until they contain some',
   schema: reorganisation,
   fields: [
     { field: 'blocks', flag: '<blocks>', about: `how many, at most ${REORGANISED_MAX}` },

@@ -74,7 +74,7 @@ const lag = z.strictObject({ ...somebody, blocks: whole(1, LAG_MAX, 'blocks').de
 
 export const RPC_DOWN = endpointKind<z.infer<typeof anyone>>({
   name: 'rpc-down',
-  about: "breaks connections to the chain's endpoint",
+  about: "break connections to the chain's endpoint",
   schema: anyone,
   what: () => "breaks connections to the chain's endpoint",
   fault: () => ({ kind: 'down' }),
@@ -83,7 +83,7 @@ export const RPC_DOWN = endpointKind<z.infer<typeof anyone>>({
 
 export const RPC_ERRORS = endpointKind<z.infer<typeof errors>>({
   name: 'rpc-errors',
-  about: "makes the chain's endpoint refuse a share of the calls, as one with a rate limit does",
+  about: "make the chain's endpoint refuse a share of the calls, as one with a rate limit does",
   schema: errors,
   fields: [PERCENT],
   what: ({ percent }) => `refuses ${percent} % of the calls to the chain`,
@@ -93,7 +93,7 @@ export const RPC_ERRORS = endpointKind<z.infer<typeof errors>>({
 
 export const RPC_SLOW = endpointKind<z.infer<typeof slow>>({
   name: 'rpc-slow',
-  about: "delays the answers of the chain's endpoint",
+  about: "delay the answers of the chain's endpoint",
   schema: slow,
   fields: [{ field: 'by', flag: '--by <duration>', about: 'how late they come (default: 1s)' }],
   what: ({ by }) => `delays answers of the chain by ${formatMs(by)}`,
@@ -111,7 +111,7 @@ const WRONG_TEXT = {
 export const RPC_WRONG = endpointKind<z.infer<typeof wrong>>({
   name: 'rpc-wrong',
   about:
-    "makes the chain's endpoint answer wrongly: a block number far ahead, no events, no balance, or answers to other calls",
+    "make the chain's endpoint answer wrongly: a block number far ahead, no events, no balance, or answers to other calls",
   schema: wrong,
   fields: [{ field: 'what', flag: '--what <answer>', about: `one of ${WRONG_ANSWERS.join(', ')}` }],
   what: ({ what }) => WRONG_TEXT[what],
@@ -121,7 +121,7 @@ export const RPC_WRONG = endpointKind<z.infer<typeof wrong>>({
 
 export const RPC_LAG = endpointKind<z.infer<typeof lag>>({
   name: 'rpc-lag',
-  about: "keeps the head of the chain's endpoint some blocks behind the chain",
+  about: "keep the head of the chain's endpoint some blocks behind the chain",
   schema: lag,
   fields: [{ field: 'blocks', flag: '--blocks <count>', about: 'how many (default: 10)' }],
   what: ({ blocks }) => `keeps the endpoint ${blocks} blocks behind the chain`,
@@ -131,7 +131,7 @@ export const RPC_LAG = endpointKind<z.infer<typeof lag>>({
 
 export const RPC_FROZEN = endpointKind<z.infer<typeof anyone>>({
   name: 'rpc-frozen',
-  about: "freezes the head of the chain's endpoint while the chain goes on",
+  about: "freeze the head of the chain's endpoint while the chain goes on",
   schema: anyone,
   what: () => 'stops the head of the endpoint',
   fault: () => ({ kind: 'frozen' }),

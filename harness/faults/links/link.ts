@@ -79,7 +79,7 @@ export const LINK: FaultKind<LinkRequest> = {
     conditions: conditionsOf(request),
   })),
   name: 'link',
-  about: 'makes links between nodes slow, lossy or broken',
+  about: 'make links between nodes slow, lossy or broken',
   schema,
   fields: [
     {

@@ -39,7 +39,7 @@ export const PARTITION: FaultKind<PartitionRequest> = {
     conditions: CONDITIONS[how],
   })),
   name: 'partition',
-  about: 'separates groups of nodes; a node that is in none of them reaches all',
+  about: 'separate groups of nodes; a node that is in none of them reaches all',
   schema: partition,
   fields: [
     {
@@ -75,7 +75,7 @@ export const ISOLATE: FaultKind<IsolateRequest> = {
     conditions: CONDITIONS[how],
   })),
   name: 'isolate',
-  about: 'separates a node from all others',
+  about: 'separate a node from all others',
   schema: isolate,
   fields: [NODE_FIELD, MODE_FIELD],
   text: ({ node }) => `isolates ${node}`,

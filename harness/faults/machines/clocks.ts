@@ -22,7 +22,7 @@ export const CLOCK: FaultKind<z.infer<typeof clock>> = {
   name: 'clock',
   layer: 'clock',
   about:
-    'sets the clock of a node forwards or back, makes it run too fast or too slow, or both; it is right again when healed',
+    'set the clock of a node forwards or back, make it run too fast or too slow, or both; it is right again when healed',
   capability: 'clock',
   schema: clock,
   fields: [

@@ -72,7 +72,7 @@ function diskKind<R extends OneNode>({ fault, ...row }: DiskRow<R>): FaultKind<R
 
 export const DISK_FULL = diskKind<OneNode>({
   name: 'disk-full',
-  about: 'fills the disk of a node: writes fail, reads go on',
+  about: 'fill the disk of a node: writes fail, reads go on',
   schema: oneNode,
   text: ({ node }) => `fills the disk of ${node}`,
   fault: () => ({ layer: 'disk', what: 'full' }),
@@ -80,7 +80,7 @@ export const DISK_FULL = diskKind<OneNode>({
 
 export const DISK_READ_ONLY = diskKind<OneNode>({
   name: 'disk-read-only',
-  about: 'makes the disk of a node read-only, as a filesystem becomes after an error',
+  about: 'make the disk of a node read-only, as a filesystem becomes after an error',
   schema: oneNode,
   text: ({ node }) => `makes the disk of ${node} read-only`,
   fault: () => ({ layer: 'disk', what: 'read-only' }),
@@ -90,7 +90,7 @@ const failing = z.strictObject({ node: nodeName, percent: whole(1, 100, 'percent
 
 export const DISK_FAILING = diskKind<z.infer<typeof failing>>({
   name: 'disk-failing',
-  about: "makes a share of a node's writes fail",
+  about: "make a share of a node's writes fail",
   schema: failing,
   fields: [NODE_FIELD, PERCENT],
   text: ({ node, percent }) => `lets ${percent} % of the writes of ${node} fail`,
@@ -101,7 +101,7 @@ const slow = z.strictObject({ node: nodeName, by: duration.default(SLOW_MS) });
 
 export const DISK_SLOW = diskKind<z.infer<typeof slow>>({
   name: 'disk-slow',
-  about: 'makes each write of a node take longer',
+  about: 'make each write of a node take longer',
   schema: slow,
   fields: [
     NODE_FIELD,
@@ -117,7 +117,7 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
   name: 'flip-bits',
   layer: 'disk',
   about:
-    'flips a bit in chunks that a node has stored; a running node is stopped for it and started again, and only the network repairs the chunks',
+    'flip a bit in chunks that a node has stored; a running node is stopped for it and started again, and only the network repairs the chunks',
   capability: 'data',
   schema: flip,
   fields: [NODE_FIELD, { field: 'chunks', flag: '--chunks <count>', about: 'how many (default: 10)' }],

@@ -7,7 +7,7 @@ import { isUp } from './restarts.ts';
 export const KILL: FaultKind<OneNode> = {
   name: 'kill',
   layer: 'machine',
-  about: 'kills a node, as a power cut would; it starts again on its data when healed',
+  about: 'kill a node, as a power cut would; it starts again on its data when healed',
   capability: 'kill',
   schema: oneNode,
   text: ({ node }) => `kills ${node}`,
@@ -27,7 +27,7 @@ export const KILL: FaultKind<OneNode> = {
 export const PAUSE: FaultKind<OneNode> = {
   name: 'pause',
   layer: 'machine',
-  about: 'freezes a node: its connections stay open and nothing answers, until it is healed',
+  about: 'freeze a node: its connections stay open and nothing answers, until it is healed',
   capability: 'pause',
   schema: oneNode,
   text: ({ node }) => `pauses ${node}`,

@@ -14,7 +14,7 @@ const AWAY_MS = 2_000;
 export const STOP: FaultKind<OneNode> = {
   name: 'stop',
   layer: 'machine',
-  about: 'stops a node cleanly; it starts again on its data when healed',
+  about: 'stop a node cleanly; it starts again on its data when healed',
   schema: oneNode,
   text: ({ node }) => `stops ${node}`,
   targets: ({ node }) => [node],
@@ -40,7 +40,7 @@ const restart = z.strictObject({ node: nodeName, ...away });
 export const RESTART: FaultKind<z.infer<typeof restart>> = {
   name: 'restart',
   layer: 'machine',
-  about: 'stops a node and starts it again; with --wipe it loses everything stored except its keys',
+  about: 'stop a node and start it again; with --wipe it loses everything stored except its keys',
   schema: restart,
   fields: [NODE_FIELD, ...AWAY_FIELDS],
   momentary: true,
@@ -59,7 +59,7 @@ const rolling = z.strictObject({
 export const ROLLING_RESTART: FaultKind<z.infer<typeof rolling>> = {
   name: 'rolling-restart',
   layer: 'machine',
-  about: 'restarts nodes one after the other, each when the one before is ready; without names, all that run',
+  about: 'restart nodes one after the other, each when the one before is ready; without names, all that run',
   schema: rolling,
   fields: [SOME_NODES, ...AWAY_FIELDS],
   momentary: true,
@@ -80,7 +80,7 @@ const churn = z.strictObject({
 export const CHURN: FaultKind<z.infer<typeof churn>> = {
   name: 'churn',
   layer: 'machine',
-  about: 'kills nodes and starts them again, one after the other, round after round',
+  about: 'kill nodes and start them again, one after the other, round after round',
   capability: 'kill',
   schema: churn,
   fields: [

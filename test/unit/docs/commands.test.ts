@@ -68,3 +68,28 @@ describe('pages', () => {
     expect(listed.length).toBe(bundledScenarios().length);
   });
 });
+
+/** A command and all below it. */
+function withSubcommands(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(withSubcommands)];
+}
+
+describe('help', () => {
+  const commands = withSubcommands(program);
+
+  test('an option states its default once', () => {
+    const twice = commands.flatMap((command) =>
+      command.options
+        .filter(
+          ({ defaultValue, description }) => defaultValue !== undefined && description.includes('(default'),
+        )
+        .map(({ flags }) => `${command.name()} ${flags}`),
+    );
+    expect(twice).toEqual([]);
+  });
+
+  test('a description says what to do, not what is done', () => {
+    const third = commands.map((command) => command.description()).filter((text) => /^[a-z]+s /.test(text));
+    expect(third).toEqual([]);
+  });
+});

@@ -99,8 +99,8 @@ export const CHAIN_REORGANISATION: FaultKind<z.infer<typeof reorganisation>> = {
     'replace the last blocks with empty ones: their transactions are undone and lost; with --loaded it waits until they contain some',
   schema: reorganisation,
   fields: [
-    { field: 'blocks', flag: '<blocks>', about: `how many, at most ${REORGANISED_MAX}` },
-    { field: 'loaded', flag: '--loaded', about: 'wait until there are transactions in them' },
+    { field: 'blocks', flag: '<blocks>', about: `number of blocks, at most ${REORGANISED_MAX}` },
+    { field: 'loaded', flag: '--loaded', about: 'wait until they contain transactions' },
   ],
   momentary: true,
   text: ({ blocks, loaded }) =>

@@ -15,7 +15,7 @@ const SLOW_MS = 1_000;
 const LAG_MAX = 60;
 
 const somebody = { node: nodeName.optional() };
-const WHOSE: FaultField = { field: 'node', flag: '[node]', about: 'who sees it (default: all nodes)' };
+const WHOSE: FaultField = { field: 'node', flag: '[node]', about: 'node that sees it (default: all nodes)' };
 
 interface EndpointRow<R extends { node?: string | undefined }> {
   readonly name: string;
@@ -95,7 +95,7 @@ export const RPC_SLOW = endpointKind<z.infer<typeof slow>>({
   name: 'rpc-slow',
   about: "delay the answers of the chain's endpoint",
   schema: slow,
-  fields: [{ field: 'by', flag: '--by <duration>', about: 'how late they come (default: 1s)' }],
+  fields: [{ field: 'by', flag: '--by <duration>', about: 'delay of each answer (default: 1s)' }],
   what: ({ by }) => `delays answers of the chain by ${formatMs(by)}`,
   fault: ({ by }) => ({ kind: 'slow', ms: Math.round(by) }),
   counts: 'answers delayed',
@@ -123,7 +123,7 @@ export const RPC_LAG = endpointKind<z.infer<typeof lag>>({
   name: 'rpc-lag',
   about: "keep the head of the chain's endpoint some blocks behind the chain",
   schema: lag,
-  fields: [{ field: 'blocks', flag: '--blocks <count>', about: 'how many (default: 10)' }],
+  fields: [{ field: 'blocks', flag: '--blocks <count>', about: 'number of blocks (default: 10)' }],
   what: ({ blocks }) => `keeps the endpoint ${blocks} blocks behind the chain`,
   fault: ({ blocks }) => ({ kind: 'lag', blocks }),
   counts: 'answers of the past',

@@ -31,14 +31,14 @@ export const flag = z.boolean({ error: 'true or false' }).default(false);
 /** Whether nodes lose their data, and how long they are away. */
 export const away = { wipe: flag, down: duration.default(0) };
 export const AWAY_FIELDS: readonly FaultField[] = [
-  { field: 'wipe', flag: '--wipe', about: 'they lose everything stored except their keys' },
+  { field: 'wipe', flag: '--wipe', about: 'lose everything stored except the keys' },
   { field: 'down', flag: '--down <duration>', about: 'how long each is away (default: 0s)' },
 ];
 
 export const SOME_NODES: FaultField = {
   field: 'nodes',
   flag: '[nodes]',
-  about: 'names with commas between (default: all that run)',
+  about: 'comma-separated names (default: all running nodes)',
   parse: parseNames,
 };
 

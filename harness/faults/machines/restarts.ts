@@ -84,8 +84,8 @@ export const CHURN: FaultKind<z.infer<typeof churn>> = {
   capability: 'kill',
   schema: churn,
   fields: [
-    { field: 'nodes', flag: '<nodes>', about: 'names with commas between', parse: parseNames },
-    { field: 'rounds', flag: '--rounds <count>', about: 'how often each of them leaves (default: 1)' },
+    { field: 'nodes', flag: '<nodes>', about: 'comma-separated names', parse: parseNames },
+    { field: 'rounds', flag: '--rounds <count>', about: 'number of times that each leaves (default: 1)' },
     { field: 'down', flag: '--down <duration>', about: 'how long each is away (default: 2s)' },
   ],
   momentary: true,

@@ -1,5 +1,12 @@
 import { ClientError, type ClusterNode, type LogPosition } from 'svcnet';
-import { defineScenario, messageOf, parameter, type ScenarioContext } from 'svcnet/scenario';
+import {
+  defineScenario,
+  fromHex,
+  messageOf,
+  parameter,
+  proximityOrder,
+  type ScenarioContext,
+} from 'svcnet/scenario';
 import { drawn, type FreshChunk, freshChunk, storers } from './steps/presence.ts';
 import { batchOf, difference, inTime, ledgerDirect, verifyLedger, workingNodes } from './steps/steps.ts';
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
@@ -74,10 +81,17 @@ async function upload(
   await ledgerDirect(context, node, { ...entry, requestedAtMs });
 }
 
+/** Chunks that the node is responsible for: it keeps no others, and has no peers to ask when it has just started. */
 function stored(context: Context, node: ClusterNode): Promise<readonly FreshChunk[]> {
   return context.step('store', async () => {
     const random = context.random('stored');
-    const chunks = Array.from({ length: context.parameters.chunks }, () => freshChunk(random));
+    const overlay = fromHex(node.overlay);
+    const { storageRadius } = await node.client.status(context.signal);
+    const chunks: FreshChunk[] = [];
+    while (chunks.length < context.parameters.chunks) {
+      const chunk = freshChunk(random);
+      if (proximityOrder(overlay, fromHex(chunk.address)) >= storageRadius) chunks.push(chunk);
+    }
     for (const chunk of chunks) await upload(context, node, chunk, context.signal);
     return chunks;
   });

@@ -33,8 +33,8 @@ export const BUGS: readonly Bug[] = [
     edits: [
       {
         file: 'neighbourhood/pull-rules.ts',
-        from: 'if (po >= radius) return { from: radius, to: MAX_PO };',
-        to: 'if (po >= radius) return { from: radius + 1, to: MAX_PO };',
+        from: 'if (po >= radius) return { from: radius, to: MAX_PO, isFar: false };',
+        to: 'if (po >= radius) return { from: radius + 1, to: MAX_PO, isFar: false };',
       },
     ],
   },

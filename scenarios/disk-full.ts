@@ -89,6 +89,7 @@ function stored(context: Context, node: ClusterNode): Promise<readonly FreshChun
     const { storageRadius } = await node.client.status(context.signal);
     const chunks: FreshChunk[] = [];
     while (chunks.length < context.parameters.chunks) {
+      context.signal.throwIfAborted();
       const chunk = freshChunk(random);
       if (proximityOrder(overlay, fromHex(chunk.address)) >= storageRadius) chunks.push(chunk);
     }

@@ -5,15 +5,16 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const withoutBee =
   process.env['SVCNET_BEE_BINARY'] === undefined ? ['test/interop/**', 'test/docker/bee*.test.ts'] : [];
 
-/**
- * Large files begin first by default. Files that run whole lists of scenarios are the smallest and take minutes: begun
- * last, they would run alone at the end.
- */
+/** Small files that run long lists of scenarios: begun last, as small files are, they would run alone at the end. */
+const LONGEST = ['catalogue-process', 'mutations-storms', 'catalogue-embedded', 'mutations', 'radius-growth'];
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const isLong = ({ moduleId }: TestSpecification) => moduleId.includes('/test/cluster/scenarios/');
-    return [...sorted.filter(isLong).reverse(), ...sorted.filter((file) => !isLong(file))];
+    const place = ({ moduleId }: TestSpecification): number => {
+      const found = LONGEST.findIndex((name) => moduleId.endsWith(`/cluster/scenarios/${name}.test.ts`));
+      return found === -1 ? LONGEST.length : found;
+    };
+    return (await super.sort(files)).toSorted((a, b) => place(a) - place(b));
   }
 }
 

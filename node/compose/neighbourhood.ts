@@ -40,13 +40,14 @@ interface NeighbourhoodDeps extends DeliveryDeps {
 export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps): Neighbourhood {
   const { clock, metrics, module, store, serving } = deps;
   const { postage } = deps.money;
-  const { host, topology } = deps.network;
+  const { host, topology, isGiven } = deps.network;
   const { reserve } = store;
   const puller = createPuller(
     { rateWindowMs: options['pull-rate-window'] },
     {
       host,
       topology,
+      isGiven,
       pullsync: deps.delivery.pullsync,
       reserve,
       state: store.state('puller'),

@@ -25,6 +25,8 @@ export interface Network {
   readonly pingpong: Pingpong;
   readonly topology: Kademlia;
   readonly warmUp: WarmUp;
+  /** Whether the node was started with a record of this overlay. */
+  readonly isGiven: (overlayHex: string) => boolean;
 }
 
 export interface NetworkDeps extends Foundation {
@@ -42,7 +44,8 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
     given: deps.given.filter(({ overlay }) => !equalBytes(overlay, deps.overlay)),
   });
   const given = new Map(deps.given.map(({ overlay, timestamp }) => [toHex(overlay), timestamp]));
-  const isCommon = (id: string) => given.has(id) && addressBook.get(id)?.timestamp === given.get(id);
+  const isGiven = (id: string) => given.has(id);
+  const isCommon = (id: string) => isGiven(id) && addressBook.get(id)?.timestamp === given.get(id);
   const host = openHost(options, deps, { addressBook, listensAt: whereGiven(deps.given, isCommon) });
   const { accounting, pseudosettle } = openAccounts(options, deps, host);
 
@@ -86,7 +89,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
   host.onConnected((peer) => {
     if (peer.fullNode) warmUp.connected();
   });
-  return { host, accounting, pseudosettle, pingpong, topology, warmUp };
+  return { host, accounting, pseudosettle, pingpong, topology, warmUp, isGiven };
 }
 
 function openHost(

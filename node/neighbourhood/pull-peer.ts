@@ -15,7 +15,7 @@ import type { Intervals } from './intervals.ts';
 import type { PULLER_METRICS } from './metrics.ts';
 import type { PullProgress } from './pull-progress.ts';
 import type { PullRate } from './pull-rate.ts';
-import { backOffMs, FAR_ENTRIES_MAX, type PulledBins } from './pull-rules.ts';
+import { backOffMs, FAR_UNREAD_MAX, type PulledBins } from './pull-rules.ts';
 
 export interface PullPeerDeps {
   readonly pullsync: Pullsync;
@@ -66,10 +66,10 @@ export class PullPeer {
   }
 
   /** From now on pulls only these bins. Bins whose workers have ended early are started again. */
-  pull(bins: PulledBins): void {
+  pull(bins: PulledBins | undefined): void {
     if (this.#ending.signal.aborted) return;
     this.#setWantedBins(bins);
-    if (this.#announcesNews) this.#listening ??= this.#listen(this.#ending.signal);
+    if (bins !== undefined && this.#announcesNews) this.#listening ??= this.#listen(this.#ending.signal);
     this.#apply();
   }
 
@@ -143,9 +143,12 @@ export class PullPeer {
     }
   }
 
-  /** Whether reading a far peer's list is not worth what it may have for us. */
-  #isTooMuch({ from }: PulledBins): boolean {
-    return !this.#announcesNews || this.#top(from) > FAR_ENTRIES_MAX;
+  /** Whether reading on in a far peer's list costs more than it may bring. */
+  #isTooMuch({ from: number }: PulledBins): boolean {
+    const { intervals } = this.#bins.get(number) ?? {
+      intervals: this.#deps.progress.intervals(this.#peer.id, number),
+    };
+    return this.#top(number) - intervals.next() >= FAR_UNREAD_MAX;
   }
 
   #begin(number: number, cursor: bigint): Bin {

@@ -2,14 +2,13 @@
 import { MAX_PO } from '../chunk/address.ts';
 import type { BinRange } from '../protocols/pullsync/pullsync.ts';
 
-/** Bits by which a peer may lie outside the neighbourhood and not be far. */
+/** Bits by which a peer may lie outside the neighbourhood without being far. */
 const OUTSIDE_MAX = 2;
 /**
- * Entries of a far peer's bin beyond which it is not pulled: the list has all of them, and of `d` bits outside only
- * one in 2^(d - 1) is for us. A peer has such entries when it stored them while their neighbourhood was away or
- * its own radius was small, and nobody would find them there.
+ * Bin ids of a far peer that have not been read yet, beyond which it is left alone: of the entries of a peer `d` bits
+ * outside only one in 2^(d - 1) is for us.
  */
-export const FAR_ENTRIES_MAX = 10_000n;
+export const FAR_UNREAD_MAX = 10_000n;
 /** Chunks pulled from all peers together, and how many at once. */
 export const PULLING = { perSecond: 1_000, burst: 1_000 } as const;
 /** The peers are reviewed at least this often, milliseconds. */
@@ -20,17 +19,23 @@ const BACK_OFF_MAX_MS = 60_000;
 
 /** Bins of a peer, both ends included. */
 export interface PulledBins extends BinRange {
-  /** Only from a peer that announces news, and only while its bin is small. */
+  /** Only while little of it is unread. */
   readonly isFar: boolean;
 }
 
 /**
  * Bins of a peer to pull. The bins are the peer's: a neighbour holds chunks for us in all bins from the radius on.
  * For a peer outside, with proximity order p to us, bin p holds exactly the chunks that are nearer to us than p.
+ * A far peer has such chunks when it stored them while their neighbourhood was away, or before its own radius grew;
+ * nobody would find them there.
+ * @param peer.isGiven whether it is of the same testbed: nobody else is asked from far away
+ * @returns undefined when there is nothing for us
  */
-export function binsToPull({ po, radius }: { po: number; radius: number }): PulledBins {
+export function binsToPull(peer: { po: number; radius: number; isGiven: boolean }): PulledBins | undefined {
+  const { po, radius, isGiven } = peer;
   if (po >= radius) return { from: radius, to: MAX_PO, isFar: false };
-  return { from: po, to: po, isFar: radius - po > OUTSIDE_MAX };
+  const isFar = radius - po > OUTSIDE_MAX;
+  return isFar && !isGiven ? undefined : { from: po, to: po, isFar };
 }
 
 /** @param failures in a row, at least 1 */

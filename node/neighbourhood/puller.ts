@@ -1,6 +1,6 @@
 /**
  * Brings every chunk that this node is responsible for from the peers that have it: from neighbours all bins from the
- * storage radius on, from peers outside one bin. What was there when the peer connected (historical)
+ * storage radius on, and one bin from each peer outside; far ones are pulled only within a testbed. What was there when the peer connected (historical)
  * and what arrives from then on (live) are pulled concurrently; progress is persisted. `p2p-protocols.md`
  * 7.3.
  */
@@ -27,6 +27,8 @@ export interface PullerOptions {
 export interface PullerDeps {
   readonly host: Pick<Host, 'overlay' | 'onConnected' | 'onDisconnected'>;
   readonly topology: Pick<Topology, 'peers'>;
+  /** Whether this node was started with a record of the peer: they belong to one testbed. */
+  readonly isGiven: (overlayHex: string) => boolean;
   readonly pullsync: Pullsync;
   readonly reserve: Pick<Reserve, 'radius' | 'onRadius'>;
   /** Subsystem `puller`. */
@@ -155,7 +157,7 @@ class ReservePuller implements Puller {
   }
 
   async #recalculate(): Promise<void> {
-    const { host, reserve } = this.#deps;
+    const { host, isGiven, reserve } = this.#deps;
     const radius = reserve.radius();
     if (this.#progress.isStale(radius)) {
       await Promise.all([...this.#peers.values()].map((peer) => peer.pause()));
@@ -164,7 +166,8 @@ class ReservePuller implements Puller {
     await this.#progress.adopt(radius);
     for (const [peer, pulled] of this.#peers) {
       if (this.#leaving.has(peer.id)) continue;
-      pulled.pull(binsToPull({ po: proximityOrder(host.overlay, peer.overlay), radius }));
+      const po = proximityOrder(host.overlay, peer.overlay);
+      pulled.pull(binsToPull({ po, radius, isGiven: isGiven(peer.id) }));
     }
   }
 }

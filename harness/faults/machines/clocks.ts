@@ -27,7 +27,11 @@ export const CLOCK: FaultKind<z.infer<typeof clock>> = {
   schema: clock,
   fields: [
     NODE_FIELD,
-    { field: 'offset', flag: '--offset <duration>', about: 'how far it is ahead, or behind with a minus sign: --offset=-10s' },
+    {
+      field: 'offset',
+      flag: '--offset <duration>',
+      about: 'how far it is ahead, or behind with a minus sign: --offset=-10s',
+    },
     {
       field: 'drift',
       flag: '--drift <ppm>',

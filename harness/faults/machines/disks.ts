@@ -120,7 +120,10 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
     'flip a bit in chunks that a node has stored; a running node is stopped for it and started again, and only the network repairs the chunks',
   capability: 'data',
   schema: flip,
-  fields: [NODE_FIELD, { field: 'chunks', flag: '--chunks <count>', about: 'number of chunks (default: 10)' }],
+  fields: [
+    NODE_FIELD,
+    { field: 'chunks', flag: '--chunks <count>', about: 'number of chunks (default: 10)' },
+  ],
   text: ({ node, chunks }) => `flips a bit in ${plural(chunks, 'chunk')} of ${node}`,
   targets: ({ node }) => [node],
   async begin(context, { node: name, chunks }, { signal, hold }) {

@@ -108,6 +108,8 @@ interface Setup {
   readonly clock?: ManualClock;
   readonly started?: boolean;
   readonly rateWindowMs?: number;
+  /** The node was started with records of all peers. */
+  readonly given?: boolean;
 }
 
 function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(), ...options }: Setup = {}) {
@@ -142,6 +144,7 @@ function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(),
             .flatMap(({ session }) => session?.peer ?? [])
             .filter(({ fullNode }) => fullNode),
       },
+      isGiven: () => options.given === true,
       pullsync,
       reserve: {
         radius: () => current,
@@ -232,14 +235,13 @@ test.each([
   expect(remote.take()).toEqual([`${bin}:1`]);
 });
 
-test('a peer farther outside that does not announce news is asked once, and not pulled; a light one is not asked', async () => {
+test('a peer farther outside, and a light one, is not even asked for cursors', async () => {
   const { connect, clock } = setup({ radius: 6 });
   const [far, light] = [new Remote(3, { 3: 5n }), new Remote(7)];
   await connect(far);
   await connect(light, { fullNode: false });
   await clock.advance(10 * MINUTE_MS);
-  expect([far.cursorsAsked, light.cursorsAsked]).toEqual([1, 0]);
-  expect(far.take()).toEqual([]);
+  expect([far.cursorsAsked, light.cursorsAsked]).toEqual([0, 0]);
 });
 
 test('nothing is pulled before the start; peers that connected earlier are pulled then', async () => {
@@ -740,38 +742,42 @@ describe('a peer that announces news', () => {
     expect(remote.take()).toEqual(['1:7']);
   });
 
-  test('is pulled however far outside it lies, while its bin is small', async () => {
-    const { connect, setRadius, clock } = setup({ radius: 9 });
-    const [small, large] = [telling(4, { 4: 10_000n }), telling(3, { 3: 10_001n })];
-    for (const remote of [small, large]) remote.pageSize = 10_000n;
-    for (const remote of [small, large]) await connect(remote);
-    await clock.settle();
-    expect(small.take()).toEqual(['4:1']);
-    expect(large.take()).toEqual([]);
-    small.grow(4, 10_001n);
-    large.grow(3, 10_002n);
-    await clock.settle();
-    expect([small.take(), large.take()]).toEqual([[], []]);
-    await setRadius(5);
-    await clock.settle();
-    expect(large.take()).toEqual(['3:1', '3:10002']);
-  });
-
-  test('is left alone once it lies far outside and has much, and asked again when it no longer does', async () => {
+  test('is left alone once it lies too far outside, and asked again when it no longer does', async () => {
     const { connect, setRadius, clock } = setup({ radius: 4 });
-    const remote = telling(4, { 4: 10_001n });
-    remote.pageSize = 100_000n;
+    const remote = telling(4, { 4: 5n });
     await connect(remote);
     await clock.settle();
     await setRadius(9);
     remote.take();
-    remote.grow(4, 10_002n);
+    remote.grow(4, 6n);
     await clock.advance(10 * MINUTE_MS);
     expect(remote.take()).toEqual([]);
     await setRadius(5);
     await clock.settle();
     // Below the radius that it had before, everything is offered again.
-    expect(remote.take()).toEqual(['4:1', '4:10002']);
+    expect(remote.take()).toEqual(['4:1', '4:6']);
+  });
+
+  test('of the same testbed is pulled however far outside it lies, while little of its bin is unread', async () => {
+    const { connect, setRadius, clock } = setup({ radius: 9, given: true });
+    const [small, large] = [telling(4, { 4: 10_000n }), telling(3, { 3: 10_001n })];
+    for (const remote of [small, large]) {
+      remote.pageSize = 20_000n;
+      await connect(remote);
+    }
+    // A page of so many chunks takes its time.
+    await clock.advance(20_000);
+    expect([small.take(), large.take()]).toEqual([['4:1'], []]);
+    small.grow(4, 10_001n);
+    large.grow(3, 10_002n);
+    await clock.advance(20_000);
+    expect([small.take(), large.take()]).toEqual([['4:10001'], []]);
+    small.grow(4, 20_002n);
+    await clock.advance(20_000);
+    expect(small.take()).toEqual([]);
+    await setRadius(5);
+    await clock.advance(60_000);
+    expect(large.take()).toEqual(['3:1', '3:10002']);
   });
 
   test('does not delay the stop of the puller', async () => {

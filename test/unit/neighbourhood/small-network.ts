@@ -349,7 +349,7 @@ export class SmallNode {
   /** Brings here what another node offers, as far as there is room. */
   async pull(other: SmallNode): Promise<void> {
     const po = proximityOrder(this.overlay, other.overlay);
-    const bins = binsToPull({ po, radius: this.reserve.radius() });
+    const bins = binsToPull({ po, radius: this.reserve.radius(), isGiven: true })!;
     for (let bin = bins.from; bin <= bins.to; bin++) {
       for (const { address, batchId, stampHash: hash } of other.reserve.items(
         bin,

@@ -1,4 +1,4 @@
-/** The clusters on which scenarios are lied to, each with what is done there. Two are alike: most of the time is spent on them. */
+/** The clusters on which scenarios are lied to, each with what is done there. Two are alike, so that the longest lists run side by side. */
 import type { ClusterOptions } from '../../../../harness/cluster/cluster.ts';
 import redistributionRound from '../../../../scenarios/redistribution-round.ts';
 import { SILENT_CLUSTER } from '../../../../scenarios/steps/silent-neighbourhood.ts';

@@ -1,8 +1,8 @@
 /**
  * Brings every chunk that this node is responsible for from the peers that have it: from neighbours all bins from the
- * storage radius on, and one bin from each peer outside; far ones are pulled only within a testbed. What was there when the peer connected (historical)
- * and what arrives from then on (live) are pulled concurrently; progress is persisted. `p2p-protocols.md`
- * 7.3.
+ * storage radius on, and one bin from each peer outside; far ones are pulled only within a testbed. What was there
+ * when the peer connected (historical) and what arrives from then on (live) are pulled concurrently; progress is
+ * persisted. `p2p-protocols.md` 7.3.
  */
 import { proximityOrder } from '../chunk/address.ts';
 import type { Clock } from '../env/clock.ts';

@@ -1,5 +1,70 @@
-/** The checks of scenarios that run on almost any cluster can fail. */
-import { WIDE_GROUND } from './mutations/grounds.ts';
-import { testMutations } from './mutations/on-ground.ts';
+/** The checks of scenarios can fail: each is shown something wrong, and turns red, and no other. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { loadScenario } from '../../../harness/run/catalogue.ts';
+import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
+import type { Scenario } from '../../../harness/run/scenario.ts';
+import { GROUNDS } from './mutations/grounds.ts';
 
-testMutations(WIDE_GROUND);
+/** A storm gives its mesh 90 s to be whole again after its faults. */
+const TIMEOUT_MS = 180_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-mutations-'));
+const stateDir = join(folder, 'state');
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe.each(GROUNDS)('on the $name cluster', ({ name: ground, cluster, seed, mutations }) => {
+  let net: Cluster;
+  beforeAll(async () => {
+    net = await Cluster.start({ ...cluster, name: ground, driver: 'embedded', seed: 5, stateDir });
+  });
+  afterAll(() => net.stop());
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    // A lie may have ended a scenario half-way.
+    for (const node of net.nodes) if ((await node.observe()).state !== 'running') await node.start();
+  });
+
+  test.each(mutations)(
+    '%s with %j turns red when it is lied to',
+    { timeout: TIMEOUT_MS },
+    async (name, set, lie, ...conditions) => {
+      const scenario = await loadScenario(name.startsWith('known/') ? `scenarios/${name}.ts` : name);
+      lie(net);
+      const { scenarios } = await run(scenario, { ground, set, seed });
+      const [result] = scenarios;
+      const failed = (result?.assertions ?? []).filter(({ passed }) => !passed);
+      const red = [...new Set(failed.map((assertion) => assertion.name))];
+      const why = JSON.stringify({ failed, error: result?.error, skipped: result?.skipReason });
+      for (const condition of conditions) expect(red, why).toContainEqual(expect.stringMatching(condition));
+      expect(
+        red.filter((one) => !conditions.some((condition) => condition.test(one))),
+        why,
+      ).toEqual([]);
+    },
+  );
+});
+
+let runs = 0;
+interface Where {
+  readonly ground: string;
+  readonly set: Readonly<Record<string, string>>;
+  readonly seed: bigint | undefined;
+}
+function run(scenario: Scenario, { ground, set, seed }: Where) {
+  runs++;
+  return runScenarios({
+    planned: planScenarios([scenario], new Map(Object.entries(set))),
+    attachTo: ground,
+    // What an earlier run has stored is not found again.
+    seed: seed ?? BigInt(runs),
+    stateDir,
+    report: join(folder, `run-${runs}`),
+    name: `${scenario.name}-${runs}`,
+    command: 'none',
+    signal: new AbortController().signal,
+  });
+}

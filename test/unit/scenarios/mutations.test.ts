@@ -5,13 +5,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import * as grounds from '../../cluster/scenarios/mutations/grounds.ts';
+import { MUTATIONS } from '../../cluster/scenarios/mutations/grounds.ts';
 import { WITHOUT_MUTATION } from './without-mutation.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const SCENARIOS = join(ROOT, 'scenarios');
-const CLUSTER_TESTS = join(ROOT, 'test/cluster/scenarios');
-const MUTATIONS = grounds.GROUNDS.flatMap(({ mutations }) => mutations);
 /** A name, or a variable that has it; functions that check a condition for others get it from them. */
 const CONDITION =
   /[^\w](?<check>expect|expectSuccess|expectNone|expectRefusal|rule)\(\s*(?:context,\s*)?(?:(?<quote>['`])(?<text>(?:(?!\k<quote>)[^\\]|\\.)*)\k<quote>|(?<variable>\w+)(?=,))/g;
@@ -81,16 +79,6 @@ function turnsRed({ file, name }: Condition): boolean {
 test('every condition has a mutation that turns it red, or is listed as one without', () => {
   const without = conditions.filter((condition) => !turnsRed(condition)).map(keyOf);
   expect([...new Set(without)].toSorted()).toEqual([...WITHOUT_MUTATION].toSorted());
-});
-
-test('every cluster has a file that runs its mutations', () => {
-  const sources = readdirSync(CLUSTER_TESTS).filter((name) => /^mutations.*\.test\.ts$/.test(name));
-  const run = sources
-    .map((name) => readFileSync(join(CLUSTER_TESTS, name), 'utf8'))
-    .flatMap((source) => [...source.matchAll(/^testMutations\((\w+)\);$/gm)])
-    .map(([, name = '']) => Reflect.get(grounds, name) as unknown);
-  expect(new Set(run)).toEqual(new Set(grounds.GROUNDS));
-  expect(run).toHaveLength(grounds.GROUNDS.length);
 });
 
 test('every mutation belongs to an existing scenario', () => {

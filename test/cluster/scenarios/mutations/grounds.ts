@@ -1,4 +1,4 @@
-/** The clusters on which scenarios are lied to, each with what is done there. Two are alike, so that the longest lists run side by side. */
+/** The clusters on which scenarios are lied to, each with what is done there. */
 import type { ClusterOptions } from '../../../../harness/cluster/cluster.ts';
 import redistributionRound from '../../../../scenarios/redistribution-round.ts';
 import { SILENT_CLUSTER } from '../../../../scenarios/steps/silent-neighbourhood.ts';
@@ -17,7 +17,7 @@ import { GC, GROWTH } from './storage.ts';
 import { STORMS } from './storm.ts';
 import { LAST, WIDE } from './wide.ts';
 
-export interface Ground {
+interface Ground {
   readonly name: string;
   readonly cluster: Pick<ClusterOptions, 'nodes' | 'credit' | 'chain' | 'linkFaults' | 'machineFaults'>;
   /** The same content in each run: more would not fit. */
@@ -25,99 +25,79 @@ export interface Ground {
   readonly mutations: readonly Mutation[];
 }
 
-/** Most scenarios run on it. */
-const WIDE_CLUSTER = {
-  nodes: [
-    { count: 4, neighbourhoods: ['0', '1', '0', '1'], options: { 'minimum-storage-radius': 1 } },
-    { count: 1, mode: 'light' },
-  ],
-  linkFaults: true,
-  machineFaults: true,
-} satisfies Ground['cluster'];
-
-export const WIDE_GROUND: Ground = {
-  name: 'wide',
-  cluster: WIDE_CLUSTER,
-  mutations: [...WIDE, ...CONTENT, ...GROWTH, ...LOAD, ...POSTAGE],
-};
-
-export const STORM_GROUND: Ground = {
-  name: 'stormy',
-  cluster: WIDE_CLUSTER,
-  mutations: [...STORMS, ...CHAOS, ...LAST],
-};
-
-export const PAYING_GROUND: Ground = {
-  name: 'paying',
-  cluster: {
-    nodes: [{ count: 4, options: withdraw.cluster.options ?? {} }, { mode: 'light' }],
-    credit: 'low',
-    // Most of its scenarios wait for blocks.
-    chain: { blockTime: '200ms' },
-  },
-  mutations: [...MONEY, ...MIXED],
-};
-
-export const SMALL_GROUND: Ground = {
-  name: 'small',
-  cluster: {
-    nodes: [
-      {
-        count: 4,
-        neighbourhoods: ['0', '1', '0', '1'],
-        options: { 'reserve-capacity': 100, 'cache-capacity': 10 },
-      },
-    ],
-  },
-  mutations: GC,
-};
-
-export const PLAYING_GROUND: Ground = {
-  name: 'playing',
-  cluster: { nodes: [{ count: 3, options: redistributionRound.cluster.options ?? {} }] },
-  seed: 5n,
-  mutations: GAME,
-};
-
-export const DISHONEST_GROUND: Ground = {
-  name: 'dishonest',
-  cluster: {
-    nodes: [
-      {
-        count: 4,
-        neighbourhoods: ['0', '1', '0', '1'],
-        options: { 'minimum-storage-radius': 1, 'cache-capacity': 0 },
-      },
-      {
-        flavour: 'dishonest',
-        dishonest: ['wrong-data'],
-        options: { 'minimum-storage-radius': 1, 'cache-capacity': 0 },
-      },
-    ],
-  },
-  mutations: DISHONEST,
-};
-
-export const SILENT_GROUND: Ground = {
-  name: 'silent',
-  cluster: {
-    nodes: [
-      {
-        count: SILENT_CLUSTER.nodes,
-        neighbourhoods: SILENT_CLUSTER.neighbourhoods,
-        options: SILENT_CLUSTER.options,
-      },
-    ],
-  },
-  mutations: KNOWN,
-};
-
 export const GROUNDS: readonly Ground[] = [
-  WIDE_GROUND,
-  STORM_GROUND,
-  PAYING_GROUND,
-  SMALL_GROUND,
-  PLAYING_GROUND,
-  DISHONEST_GROUND,
-  SILENT_GROUND,
+  {
+    name: 'wide',
+    cluster: {
+      nodes: [
+        { count: 4, neighbourhoods: ['0', '1', '0', '1'], options: { 'minimum-storage-radius': 1 } },
+        { count: 1, mode: 'light' },
+      ],
+      linkFaults: true,
+      machineFaults: true,
+    },
+    mutations: [...WIDE, ...CONTENT, ...GROWTH, ...LOAD, ...POSTAGE, ...STORMS, ...CHAOS, ...LAST],
+  },
+  {
+    name: 'paying',
+    cluster: {
+      nodes: [{ count: 4, options: withdraw.cluster.options ?? {} }, { mode: 'light' }],
+      credit: 'low',
+      // Most of its scenarios wait for blocks.
+      chain: { blockTime: '200ms' },
+    },
+    mutations: [...MONEY, ...MIXED],
+  },
+  {
+    name: 'small',
+    cluster: {
+      nodes: [
+        {
+          count: 4,
+          neighbourhoods: ['0', '1', '0', '1'],
+          options: { 'reserve-capacity': 100, 'cache-capacity': 10 },
+        },
+      ],
+    },
+    mutations: GC,
+  },
+  {
+    name: 'playing',
+    cluster: { nodes: [{ count: 3, options: redistributionRound.cluster.options ?? {} }] },
+    seed: 5n,
+    mutations: GAME,
+  },
+  {
+    name: 'dishonest',
+    cluster: {
+      nodes: [
+        {
+          count: 4,
+          neighbourhoods: ['0', '1', '0', '1'],
+          options: { 'minimum-storage-radius': 1, 'cache-capacity': 0 },
+        },
+        {
+          flavour: 'dishonest',
+          dishonest: ['wrong-data'],
+          options: { 'minimum-storage-radius': 1, 'cache-capacity': 0 },
+        },
+      ],
+    },
+    mutations: DISHONEST,
+  },
+  {
+    name: 'silent',
+    cluster: {
+      nodes: [
+        {
+          count: SILENT_CLUSTER.nodes,
+          neighbourhoods: SILENT_CLUSTER.neighbourhoods,
+          options: SILENT_CLUSTER.options,
+        },
+      ],
+    },
+    mutations: KNOWN,
+  },
 ];
+
+export const MUTATIONS = GROUNDS.flatMap(({ mutations }) => mutations);

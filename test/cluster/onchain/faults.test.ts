@@ -120,6 +120,8 @@ test('a cancelled transaction leaves its payee unpaid and its nonce to the repla
   const paid = expect(pay(n, patience())).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
   await expect.poll(() => transactions.pending().length, soon).toBe(1);
   const original = transactions.pending()[0]?.hash ?? '';
+  // It is written down before it is sent.
+  await expect.poll(() => rpc.call('eth_getTransactionByHash', original), soon).not.toBeNull();
   await expect(transactions.resend(original, patience())).rejects.toMatchObject({ code: 'ALREADY_IMPORTED' });
   const replacement = await transactions.cancel(original, {}, patience());
   chain.resume();

@@ -138,8 +138,19 @@ export class Dialler {
     this.#waiting.delete(id);
   }
 
+  /** A node known from the start may have been restarted, or its link healed: it is dialled soon. */
   disconnected(id: string): void {
-    this.#wait(id, RETRY_MS, this.#waiting.get(id));
+    const waited = this.#waiting.get(id);
+    // One that ends every connection at once is waited for no longer than one that cannot be reached.
+    const eagerMs = this.#isWaiting(id) ? (waited?.eagerMs ?? 0) : 0;
+    const soonMs = this.#eagerPauseMs(id, eagerMs);
+    if (soonMs === undefined) this.#wait(id, RETRY_MS, waited);
+    else this.#wait(id, soonMs, { attempts: 0, eagerMs: eagerMs + soonMs });
+  }
+
+  /** @returns undefined for a node that was not known from the start, or was waited for long enough */
+  #eagerPauseMs(id: string, waitedMs: number): number | undefined {
+    return this.#deps.isCommon(id) ? eagerPauseMs(waitedMs, this.#deps.bins.knownCount) : undefined;
   }
 
   /** Forgets how long others have to wait. */
@@ -216,7 +227,7 @@ export class Dialler {
       metrics.outbound.inc();
       if (connected.id === peer.id) {
         if (!trusted) this.#targets.reached(underlays);
-        this.#wait(peer.id, REDIAL_MS);
+        this.#wait(peer.id, REDIAL_MS, { attempts: 0, eagerMs: this.#waiting.get(peer.id)?.eagerMs ?? 0 });
       } else {
         await this.#forget(peer.id);
         // A peer that was connected before must not suffer because another one claims its address.
@@ -266,9 +277,7 @@ export class Dialler {
     this.#deps.counters.retried(peer.id);
     const waited = this.#waiting.get(peer.id);
     const eagerMs = waited?.eagerMs ?? 0;
-    const soonMs = this.#deps.isCommon(peer.id)
-      ? eagerPauseMs(eagerMs, this.#deps.bins.knownCount)
-      : undefined;
+    const soonMs = this.#eagerPauseMs(peer.id, eagerMs);
     if (soonMs !== undefined) {
       this.#wait(peer.id, soonMs, { attempts: waited?.attempts ?? 0, eagerMs: eagerMs + soonMs });
       return;

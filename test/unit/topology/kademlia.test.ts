@@ -51,6 +51,40 @@ test('a node that is known from the start but not up yet is dialled again soon, 
   await kademlia.stop();
 });
 
+test.each([
+  ['known from the start', true, 1000],
+  ['learnt by gossip', false, 20_000],
+])('a node %s that is lost is dialled again after its pause', async (_name, known, pause) => {
+  const { kademlia, clock, net, know, disconnect, dialled } = table({}, undefined, { isCommon: () => known });
+  everybodyHome(net);
+  await kademlia.start();
+  await know([id('80')]);
+  await clock.advance(10_000);
+  dialled();
+  disconnect(id('80'));
+  await clock.advance(pause - 1);
+  expect(dialled()).toHaveLength(0);
+  await clock.advance(1);
+  expect(dialled()).toHaveLength(1);
+  await kademlia.stop();
+});
+
+test('a node known from the start that ends each connection at once is dialled every second for a minute only', async () => {
+  const { kademlia, clock, net, know, disconnect, dialled } = table({}, undefined, { isCommon: () => true });
+  everybodyHome(net);
+  await kademlia.start();
+  await know([id('80')]);
+  const eager = Array.from({ length: 60 }, () => 1000);
+  for (const pause of [...eager, 20_000, 20_000]) {
+    expect(dialled()).toHaveLength(1);
+    disconnect(id('80'));
+    await clock.advance(pause - 1);
+    expect(dialled()).toHaveLength(0);
+    await clock.advance(1);
+  }
+  await kademlia.stop();
+});
+
 test('beyond the radius it is forgotten after the fourth', async () => {
   const { kademlia, clock, know, dialled } = table({ storageRadius: () => 1 });
   await kademlia.start();

@@ -16,7 +16,7 @@ const SMALL: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   retrieval: SIZES,
   cheques: {},
   pss: { prefix: '2', count: '2' },
-  'partition-and-heal': {},
+  'partition-and-heal': { hold: '15s', baseline: '2s' },
 };
 const NODES = 4;
 

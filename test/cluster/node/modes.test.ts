@@ -61,6 +61,20 @@ test('a light node uploads and downloads through full nodes', async () => {
   await expectNobodyBlocked(net.nodes);
 });
 
+test('a light node finds a restarted node at once, though no node dials a light one', async () => {
+  await using net = await Cluster.start({ nodes: [{ count: 2 }, { mode: 'light' }], seed: 34, stateDir });
+  const [full, , light] = net.nodes as [ClusterNode, ClusterNode, ClusterNode];
+  expect(await net.meshed()).toEqual({ links: 4, expected: 4 });
+  await full.kill();
+  await full.start();
+  // One that was not given the other's record would try again only after 20 s.
+  await eventually(
+    'the light node is not connected to the restarted one',
+    async () => ((await light.client.topology()).connected === 2 ? undefined : 'one peer'),
+    12_000,
+  );
+});
+
 test('a boot node introduces peers and takes part in nothing else', async () => {
   await using net = await Cluster.start({
     nodes: [{ mode: 'boot' }, { count: 3 }, { mode: 'light' }],

@@ -2,7 +2,7 @@
 /** `svcnet`: commands and options. Each command is a file in `commands/`, loaded only when it is used. */
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import { VERSION } from '../node/version.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { asTyped } from './base/typed.ts';
@@ -71,6 +71,13 @@ export function commandLine(): Command {
     .version(VERSION, '-v, --version', 'print the version')
     .showSuggestionAfterError(true)
     .showHelpAfterError('(--help lists all options)')
+    .configureHelp({
+      // What an option means without its value is part of its description; the parser would add it in its own words.
+      optionDescription: (option) =>
+        Help.prototype.optionDescription(
+          Object.create(option, { presetArg: { value: undefined } }) as Option,
+        ),
+    })
     .exitOverride();
   const about = clusterCommands(program);
 

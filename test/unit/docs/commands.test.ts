@@ -88,6 +88,12 @@ describe('help', () => {
     expect(twice).toEqual([]);
   });
 
+  test('what an option means without its value is not told a second time', () => {
+    const texts = commands.map((command) => command.helpInformation());
+    expect(texts.filter((text) => text.includes('default interval:')).length).toBeGreaterThan(1);
+    expect(texts.filter((text) => text.includes('preset:'))).toEqual([]);
+  });
+
   test('a description says what to do, not what is done', () => {
     const third = commands.map((command) => command.description()).filter((text) => /^[a-z]+s /.test(text));
     expect(third).toEqual([]);

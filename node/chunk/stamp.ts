@@ -2,6 +2,7 @@
  * Postage stamps: 113 bytes attached to one chunk. `data-formats.md` 6. Vectors: test/vectors/postage.json.
  */
 import { keccak256 } from '../crypto/keccak.ts';
+import { pooled } from '../env/pooled.ts';
 import { ChunkError } from './errors.ts';
 
 const BATCH_ID_SIZE = 32;
@@ -32,7 +33,7 @@ export function encodeStamp(stamp: Stamp): Uint8Array {
   checkLength(stamp.index, INDEX_SIZE, 'invalid batch index');
   checkLength(stamp.timestamp, TIMESTAMP_SIZE, 'invalid batch timestamp');
   checkLength(stamp.signature, SIGNATURE_SIZE, 'invalid batch signature');
-  const bytes = new Uint8Array(STAMP_SIZE);
+  const bytes = pooled(STAMP_SIZE);
   bytes.set(stamp.batchId);
   bytes.set(stamp.index, INDEX_OFFSET);
   bytes.set(stamp.timestamp, TIMESTAMP_OFFSET);

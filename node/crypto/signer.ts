@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import secp256k1 from 'secp256k1';
+import { pooled } from '../env/pooled.ts';
 import { SharedResults } from '../env/shared-results.ts';
 import { fromHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
@@ -54,7 +55,7 @@ export function createSigner(privateKey: Uint8Array): Signer {
     const { signature, recid } = secp256k1.ecdsaSign(digest, key);
     // Ids 2 and 3 need an r above the group order: a chance of 2^-127.
     assert(recid < 2);
-    const out = new Uint8Array(SIGNATURE_SIZE);
+    const out = pooled(SIGNATURE_SIZE);
     out.set(signature);
     out[V_OFFSET] = V_BASE + recid;
     SharedResults.current()?.signers.put(out, digest, address);
@@ -91,7 +92,7 @@ export function recoverDigestSigner(digest: Uint8Array, signature: Uint8Array): 
   if (known !== undefined) return known;
   try {
     const id = (v - V_BASE) % 4;
-    const publicKey = secp256k1.ecdsaRecover(signature.subarray(0, V_OFFSET), id, digest, false);
+    const publicKey = secp256k1.ecdsaRecover(signature.subarray(0, V_OFFSET), id, digest, false, pooled);
     const signer = addressOfPoint(publicKey);
     shared?.put(signature, digest, signer);
     return signer;

@@ -30,6 +30,7 @@ import {
 import { dirname, join } from 'node:path';
 import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import type { Logger } from '../env/logger.ts';
+import { pooled } from '../env/pooled.ts';
 import type { Power } from '../env/power.ts';
 import {
   type Backend,
@@ -324,7 +325,7 @@ class LmdbBackend implements ShrinkingBackend {
     this.#sync = files.sync;
     this.#unlock = files.unlock;
     this.slots = fileSlots(files.slots);
-    const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
+    const binary = { encoding: 'binary', encoder: COPIED, keyEncoding: 'binary' } as const;
     this.#tables = new Map(TABLES.map((name) => [name, environment.openDB(name, binary)]));
     this.#reader = tableReader(this.#tables);
   }
@@ -466,17 +467,24 @@ function runIn(tx: CountingTransaction, change: Change): Settle {
   }
 }
 
+/** Values as they are. LMDB reads each into one buffer of its own, whose `length` says where it ends. */
+const COPIED = {
+  encode: (value: Uint8Array) => value,
+  decode({ buffer, byteOffset, length }: Buffer): Uint8Array {
+    const copy = pooled(length);
+    copy.set(new Uint8Array(buffer, byteOffset, length));
+    return copy;
+  },
+};
+
 /** Within a transaction, reads see what it has written. */
 function tableReader(tables: Tables): TableReader {
   return {
-    get(table, key) {
-      const value = tables.get(table)!.getBinary(key);
-      return value && plain(value);
-    },
+    get: (table, key) => tables.get(table)!.get(key),
     has: (table, key) => tables.get(table)!.doesExist(key),
     scan(table, from, to, limit) {
       const range = tables.get(table)!.getRange({ start: from, end: to, limit });
-      return Array.from(range, ({ key, value }) => [plain(key), plain(value)] as const);
+      return Array.from(range, ({ key, value }) => [plain(key), value] as const);
     },
     last(table, from, to) {
       // Backwards, the start is part of the range and the end is not.

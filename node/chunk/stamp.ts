@@ -2,7 +2,7 @@
  * Postage stamps: 113 bytes attached to one chunk. `data-formats.md` 6. Vectors: test/vectors/postage.json.
  */
 import { keccak256 } from '../crypto/keccak.ts';
-import { pooled } from '../env/pooled.ts';
+import { pooled } from '../crypto/pooled.ts';
 import { ChunkError } from './errors.ts';
 
 const BATCH_ID_SIZE = 32;

@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import secp256k1 from 'secp256k1';
-import { pooled } from '../env/pooled.ts';
 import { SharedResults } from '../env/shared-results.ts';
 import { fromHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
+import { pooled } from './pooled.ts';
 
 const SIGNATURE_SIZE = 65;
 /** Offset of `v`, and its value for recovery id 0. */

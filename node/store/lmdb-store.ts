@@ -29,8 +29,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
+import { pooledCopy } from '../crypto/pooled.ts';
 import type { Logger } from '../env/logger.ts';
-import { pooled } from '../env/pooled.ts';
 import type { Power } from '../env/power.ts';
 import {
   type Backend,
@@ -450,6 +450,7 @@ class LmdbBackend implements ShrinkingBackend {
     const tx = transaction(this.#tables, this.#reader, this.#transactions);
     return this.#environment.transactionSync(() => {
       const settles = changes.map((change) => runIn(tx, change));
+      tx.finish();
       if (tx.written > 0) this.#sync?.(this.#slotFile);
       return settles;
     });
@@ -457,7 +458,7 @@ class LmdbBackend implements ShrinkingBackend {
 }
 
 /** A change that throws before it writes fails alone; one that throws later takes the transaction with it. */
-function runIn(tx: CountingTransaction, change: Change): Settle {
+function runIn(tx: LmdbTransaction, change: Change): Settle {
   const written = tx.written;
   try {
     return change.run(tx);
@@ -470,11 +471,7 @@ function runIn(tx: CountingTransaction, change: Change): Settle {
 /** Values as they are. LMDB reads each into one buffer of its own, whose `length` says where it ends. */
 const COPIED = {
   encode: (value: Uint8Array) => value,
-  decode({ buffer, byteOffset, length }: Buffer): Uint8Array {
-    const copy = pooled(length);
-    copy.set(new Uint8Array(buffer, byteOffset, length));
-    return copy;
-  },
+  decode: ({ buffer, byteOffset, length }: Buffer) => pooledCopy(new Uint8Array(buffer, byteOffset, length)),
 };
 
 /** Within a transaction, reads see what it has written. */
@@ -500,27 +497,55 @@ function plain(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-interface CountingTransaction extends Transaction {
+interface LmdbTransaction extends Transaction {
   /** Writes so far. */
   readonly written: number;
+  /** Hands over what is not written yet. */
+  finish(): void;
 }
 
-function transaction(tables: Tables, reader: TableReader, id: number): CountingTransaction {
+/** Tables with records that nearly every change rewrites: each is written once per transaction, with its last value. */
+const REWRITTEN: ReadonlySet<Table> = new Set(['meta', 'tags']);
+
+function transaction(tables: Tables, reader: TableReader, id: number): LmdbTransaction {
   let written = 0;
+  const kept = new Map<
+    string,
+    { readonly table: Table; readonly key: Uint8Array; readonly value: Uint8Array }
+  >();
+  const nameOf = (table: Table, key: Uint8Array) => table + Buffer.from(key).toString('latin1');
+  const finish = () => {
+    for (const { table, key, value } of kept.values()) tables.get(table)!.putSync(key, value);
+    kept.clear();
+  };
+  /** For all but reading and writing a single record. */
+  const whole = (table: Table): Table => {
+    if (REWRITTEN.has(table)) finish();
+    return table;
+  };
   return {
-    ...reader,
     id,
     get written() {
       return written;
     },
+    get(table, key) {
+      const value = REWRITTEN.has(table) ? kept.get(nameOf(table, key))?.value : undefined;
+      return value ?? reader.get(table, key);
+    },
+    has: (table, key) => reader.has(whole(table), key),
+    scan: (table, from, to, limit) => reader.scan(whole(table), from, to, limit),
+    last: (table, from, to) => reader.last(whole(table), from, to),
     put(table, key, value) {
       written += 1;
-      tables.get(table)!.putSync(key, value);
+      if (REWRITTEN.has(table))
+        kept.set(nameOf(table, key), { table, key: pooledCopy(key), value: pooledCopy(value) });
+      else tables.get(table)!.putSync(key, value);
     },
     remove(table, key) {
       written += 1;
-      tables.get(table)!.removeSync(key);
+      tables.get(whole(table))!.removeSync(key);
     },
+    finish,
   };
 }
 

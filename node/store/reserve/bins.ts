@@ -1,6 +1,7 @@
 /**
  * The bins of the reserve: how many entries each one has and the last number assigned, as records that change
- * with the entries. Committed counts are kept in memory, because every put asks for the size.
+ * with the entries. What is committed is kept in memory, because every put asks for the size, and every peer for the
+ * last numbers.
  */
 import { BINS } from '../../chunk/address.ts';
 import type { Backend, TableReader, Transaction } from '../backend.ts';
@@ -9,51 +10,50 @@ import { decodeNumber, encodeNumber, encodeNumbers, join, NUMBER_SIZE } from '..
 /** Highest number that a record can hold. */
 const LAST_ID = 2 ** (8 * NUMBER_SIZE) - 1;
 
-interface Bin {
+export interface Bin {
+  /** Last number assigned in it. */
   readonly lastId: number;
+  /** Its entries. */
   readonly count: number;
 }
 
-/** Entries per bin that a transaction has changed, to be passed to `committed`. */
-export type BinCounts = ReadonlyMap<number, number>;
+/** Bins that a transaction has changed, to be passed to `committed`. */
+export type BinChanges = ReadonlyMap<number, Bin>;
 
 export class ReserveBins {
-  readonly #backend: Backend;
-  readonly #counts: number[];
+  readonly #bins: Bin[];
 
   constructor(backend: Backend) {
-    this.#backend = backend;
-    this.#counts = Array.from({ length: BINS }, (_, bin) => readBin(backend, bin).count);
+    this.#bins = Array.from({ length: BINS }, (_, bin) => readBin(backend, bin));
   }
 
   /** Committed entries in the bins from `first` on. */
   count(first: number): number {
     let total = 0;
-    for (let bin = first; bin < BINS; bin++) total += this.#counts[bin]!;
+    for (let bin = first; bin < BINS; bin++) total += this.#bins[bin]!.count;
     return total;
   }
 
   lastIds(): bigint[] {
-    return Array.from({ length: BINS }, (_, bin) => BigInt(readBin(this.#backend, bin).lastId));
+    return this.#bins.map(({ lastId }) => BigInt(lastId));
   }
 
-  /** Takes the next number of a bin for a new entry. */
-  enter(tx: Transaction, bin: number): { id: number; count: number } {
+  /** @returns the number of a new entry in the bin */
+  enter(tx: Transaction, bin: number, changes: Map<number, Bin>): number {
     const { lastId, count } = readBin(tx, bin);
-    writeBin(tx, bin, { lastId: lastId + 1, count: count + 1 });
-    return { id: lastId + 1, count: count + 1 };
+    change(tx, { bin, changes }, { lastId: lastId + 1, count: count + 1 });
+    return lastId + 1;
   }
 
-  /** @returns entries left in the bin */
-  leave(tx: Transaction, bin: number, entries: number): number {
+  /** @param entries how many leave the bin */
+  leave(tx: Transaction, bin: number, entries: number, changes: Map<number, Bin>): void {
     const { lastId, count } = readBin(tx, bin);
-    writeBin(tx, bin, { lastId, count: count - entries });
-    return count - entries;
+    change(tx, { bin, changes }, { lastId, count: count - entries });
   }
 
   /** Called in the order of the commits. */
-  committed(counts: BinCounts): void {
-    for (const [bin, count] of counts) this.#counts[bin] = count;
+  committed(changes: BinChanges): void {
+    for (const [bin, state] of changes) this.#bins[bin] = state;
   }
 }
 
@@ -79,8 +79,13 @@ function readBin(reader: TableReader, bin: number): Bin {
   return { lastId: decodeNumber(record), count: decodeNumber(record, NUMBER_SIZE) };
 }
 
-function writeBin(tx: Transaction, bin: number, { lastId, count }: Bin): void {
-  tx.put('meta', binName(bin), encodeNumbers([lastId, count]));
+function change(
+  tx: Transaction,
+  { bin, changes }: { bin: number; changes: Map<number, Bin> },
+  state: Bin,
+): void {
+  tx.put('meta', binName(bin), encodeNumbers([state.lastId, state.count]));
+  changes.set(bin, state);
 }
 
 function binName(bin: number): Uint8Array {

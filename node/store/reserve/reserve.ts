@@ -17,7 +17,7 @@ import {
   ReserveOverwriteError,
 } from '../ports.ts';
 import { behind, decodeNumber, END, encodeNumber, join, NUMBER_SIZE, START } from '../records.ts';
-import { type BinCounts, binIdOf, binKey, binRange, ReserveBins } from './bins.ts';
+import { type Bin, type BinChanges, binIdOf, binKey, binRange, ReserveBins } from './bins.ts';
 
 const EPOCH = Buffer.from('reserveEpoch');
 const RADIUS = Buffer.from('reserveRadius');
@@ -121,16 +121,16 @@ class StoredReserve implements Reserve {
       landed();
       this.#disk.expect();
     }
-    let counts: BinCounts | undefined;
+    let changes: BinChanges | undefined;
     try {
       if (landed !== undefined && this.#isOverflowing())
         for (const listener of this.#overflowListeners) listener();
-      counts = await this.#backend.change((tx) => this.#put(tx, holding, { chunk, stamp }));
+      changes = await this.#backend.change((tx) => this.#put(tx, holding, { chunk, stamp }));
     } finally {
       landed?.();
     }
-    if (counts === undefined) return;
-    this.#bins.committed(counts);
+    if (changes === undefined) return;
+    this.#bins.committed(changes);
     const bin = this.#binOf(chunk.address);
     for (const listener of this.#putListeners) listener(bin);
   }
@@ -264,12 +264,12 @@ class StoredReserve implements Reserve {
     return this.#capacity;
   }
 
-  /** @returns the new bin counts, undefined when the stamp was already there */
+  /** @returns the changed bins, undefined when the stamp was already there */
   #put(
     tx: Transaction,
     holding: ReserveEntry,
     { chunk, stamp }: { chunk: Chunk; stamp: Stamp },
-  ): BinCounts | undefined {
+  ): BinChanges | undefined {
     if (tx.has('reserve', this.#key(holding))) {
       this.#chunks.restore(tx, chunk);
       return undefined;
@@ -277,53 +277,52 @@ class StoredReserve implements Reserve {
     const held = { by: 'reserve', stamp } as const;
     const indexKey = join(stamp.batchId, stamp.index);
     const used = tx.get('stampIndex', indexKey);
-    const counts = new Map<number, number>();
+    const changes = new Map<number, Bin>();
     if (used === undefined) {
       this.#chunks.retainNewest(tx, chunk, held);
     } else {
       const old = overwritten(used, stamp);
-      this.#leave(tx, old, counts);
+      this.#leave(tx, old, changes);
       if (Buffer.compare(old.address, chunk.address) !== 0) this.#events?.add('replaced', old.address);
       // In this order a chunk that keeps its address never loses its last reference.
       this.#chunks.retainNewest(tx, chunk, held);
       this.#chunks.release(tx, old.address);
     }
-    this.#enter(tx, { holding, stamp, counts });
+    this.#enter(tx, { holding, stamp, changes });
     tx.put('stampIndex', indexKey, join(stamp.timestamp, chunk.address, holding.stampHash));
-    return counts;
+    return changes;
   }
 
   #enter(
     tx: Transaction,
-    { holding, stamp, counts }: { holding: ReserveEntry; stamp: Stamp; counts: Map<number, number> },
+    { holding, stamp, changes }: { holding: ReserveEntry; stamp: Stamp; changes: Map<number, Bin> },
   ): void {
     const bin = this.#binOf(holding.address);
-    const { id, count } = this.#bins.enter(tx, bin);
-    counts.set(bin, count);
+    const id = this.#bins.enter(tx, bin, changes);
     tx.put('reserve', this.#key(holding), join(encodeNumber(id), encodeStamp(stamp)));
     tx.put('bins', binKey(bin, id), join(holding.address, holding.batchId, holding.stampHash));
   }
 
-  #leave(tx: Transaction, holding: ReserveEntry, counts: Map<number, number>): void {
+  #leave(tx: Transaction, holding: ReserveEntry, changes: Map<number, Bin>): void {
     const key = this.#key(holding);
     const record = tx.get('reserve', key);
     if (record === undefined) {
       throw new StoreError('STORE_CORRUPT', `the reserve lacks chunk ${toHex(holding.address)} of its index`);
     }
     const bin = this.#binOf(holding.address);
-    counts.set(bin, this.#bins.leave(tx, bin, 1));
+    this.#bins.leave(tx, bin, 1, changes);
     tx.remove('reserve', key);
     tx.remove('bins', binKey(bin, decodeNumber(record)));
   }
 
   /** @param choose records of table `reserve` @returns how many were removed */
   async #takeOut(why: string, choose: (tx: Transaction) => readonly Entry[]): Promise<number> {
-    const { taken, counts } = await this.#backend.change((tx) => this.#remove(tx, choose(tx), why));
-    this.#bins.committed(counts);
+    const { taken, changes } = await this.#backend.change((tx) => this.#remove(tx, choose(tx), why));
+    this.#bins.committed(changes);
     return taken;
   }
 
-  #remove(tx: Transaction, entries: readonly Entry[], why: string): { taken: number; counts: BinCounts } {
+  #remove(tx: Transaction, entries: readonly Entry[], why: string): { taken: number; changes: BinChanges } {
     const leaving = new Map<number, number>();
     for (const [key, record] of entries) {
       const bin = key[BIN_OFFSET]!;
@@ -336,9 +335,9 @@ class StoredReserve implements Reserve {
       this.#events?.add('evicted', address, { detail: why });
       this.#chunks.release(tx, address);
     }
-    const counts = new Map<number, number>();
-    for (const [bin, count] of leaving) counts.set(bin, this.#bins.leave(tx, bin, count));
-    return { taken: entries.length, counts };
+    const changes = new Map<number, Bin>();
+    for (const [bin, count] of leaving) this.#bins.leave(tx, bin, count, changes);
+    return { taken: entries.length, changes };
   }
 
   /** Counts a new entry until its put is committed. @returns ends that; undefined for one already counted */

@@ -7,3 +7,10 @@ export function pooled(size: number): Uint8Array {
   const { buffer, byteOffset } = Buffer.allocUnsafe(size);
   return new Uint8Array(buffer, byteOffset, size);
 }
+
+/** A copy in such memory. */
+export function pooledCopy(bytes: Uint8Array): Uint8Array {
+  const copy = pooled(bytes.length);
+  copy.set(bytes);
+  return copy;
+}

@@ -22,7 +22,7 @@ export function decodeNumber(bytes: Uint8Array, offset = 0): number {
 
 export function encodeNumbers(values: readonly number[]): Uint8Array {
   const bytes = Buffer.allocUnsafe(values.length * NUMBER_SIZE);
-  for (const [i, value] of values.entries()) bytes.writeUIntBE(value, i * NUMBER_SIZE, NUMBER_SIZE);
+  values.forEach((value, i) => bytes.writeUIntBE(value, i * NUMBER_SIZE, NUMBER_SIZE));
   return bytes;
 }
 

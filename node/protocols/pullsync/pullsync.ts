@@ -270,7 +270,8 @@ class PullsyncProtocol implements Pullsync {
     const { host, reserve } = this.#deps;
     const radius = reserve.radius();
     const selection = { wanted: [] as number[], claims: new Map<string, Claim>(), shared: [] as Shared[] };
-    for (const [index, { address, batchId, stampHash }] of chunks.entries()) {
+    for (let index = 0; index < chunks.length; index++) {
+      const { address, batchId, stampHash } = chunks[index]!;
       if (proximityOrder(host.overlay, address) < radius) continue;
       if (reserve.has(address, batchId, stampHash)) continue;
       const key = keyOf(address, batchId, stampHash);

@@ -10,7 +10,9 @@ const ADDRESS_SIZE = 32;
 const FIELDS = ['split', 'seen', 'stored', 'sent', 'synced', 'startedAt'] as const;
 const ADDRESS_OFFSET = FIELDS.length * NUMBER_SIZE;
 
-export type TagCounts = Partial<Record<Exclude<(typeof FIELDS)[number], 'startedAt'>, number>>;
+type Field = (typeof FIELDS)[number];
+
+export type TagCounts = Partial<Record<Exclude<Field, 'startedAt'>, number>> & { readonly startedAt?: never };
 
 export interface Tags extends TagStore {
   /** Adds to the counters of a tag and, when `reference` is given, sets its address; does nothing when it is deleted. */
@@ -48,19 +50,13 @@ export function createTags({ backend, clock, disk }: TagsDeps): Tags {
     },
     remove: (uid) => backend.change((tx) => tx.remove('tags', encodeNumber(uid))),
     count(tx, uid, counts, reference) {
-      const record = tx.get('tags', encodeNumber(uid));
+      const key = encodeNumber(uid);
+      const record = tx.get('tags', key);
       if (record === undefined) return;
-      const tag = decode(uid, record);
-      put(tx, {
-        ...tag,
-        split: tag.split + (counts.split ?? 0),
-        seen: tag.seen + (counts.seen ?? 0),
-        stored: tag.stored + (counts.stored ?? 0),
-        sent: tag.sent + (counts.sent ?? 0),
-        synced: tag.synced + (counts.synced ?? 0),
-        // For an encrypted reference only the address is shown.
-        address: reference?.slice(0, ADDRESS_SIZE) ?? tag.address,
-      });
+      const numbers = FIELDS.map((field) => numberIn(record, field) + (counts[field] ?? 0));
+      // For an encrypted reference only the address is shown.
+      const address = reference?.subarray(0, ADDRESS_SIZE) ?? record.subarray(ADDRESS_OFFSET);
+      tx.put('tags', key, join(encodeNumbers(numbers), address));
     },
   };
 }
@@ -70,8 +66,7 @@ function put(tx: Transaction, tag: Tag): void {
 }
 
 function decode(uid: number, record: Uint8Array): Tag {
-  const number = (field: (typeof FIELDS)[number]) =>
-    decodeNumber(record, FIELDS.indexOf(field) * NUMBER_SIZE);
+  const number = (field: Field) => numberIn(record, field);
   return {
     uid,
     split: number('split'),
@@ -82,4 +77,8 @@ function decode(uid: number, record: Uint8Array): Tag {
     startedAt: number('startedAt'),
     address: record.slice(ADDRESS_OFFSET),
   };
+}
+
+function numberIn(record: Uint8Array, field: Field): number {
+  return decodeNumber(record, FIELDS.indexOf(field) * NUMBER_SIZE);
 }

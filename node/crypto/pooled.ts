@@ -1,6 +1,6 @@
 /**
- * A small array in memory shared with others: V8 takes more than 64 bytes from the operating system each time, which
- * costs several times as much. Not for arrays that live long, since one keeps all 8 KiB.
+ * A small array in memory shared with others: V8 allocates more than 64 bytes outside its heap, which costs several
+ * times as much. Not for arrays that live long, since one keeps all 8 KiB.
  * @returns uninitialised, to be filled completely; not a Buffer, whose `slice` copies nothing
  */
 export function pooled(size: number): Uint8Array {

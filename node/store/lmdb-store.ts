@@ -504,7 +504,7 @@ interface LmdbTransaction extends Transaction {
   finish(): void;
 }
 
-/** Tables with records that nearly every change rewrites: each is written once per transaction, with its last value. */
+/** Tables whose records nearly every change rewrites: a record is written once per transaction, with its last value. */
 const REWRITTEN: ReadonlySet<Table> = new Set(['meta', 'tags']);
 
 function transaction(tables: Tables, reader: TableReader, id: number): LmdbTransaction {

@@ -99,13 +99,8 @@ const GIVEN: Readonly<Record<string, string>> = {
 
 /** Pages one after the other, because they use the same ports or install packages; lanes run side by side. */
 const LANES: readonly (readonly string[])[] = [
-  [
-    'guides/in-tests.md',
-    'guides/attach.md',
-    'guides/preset-factory.md',
-    'guides/writing-a-scenario.md',
-    'guides/ci.md',
-  ],
+  ['guides/in-tests.md', 'guides/writing-a-scenario.md', 'guides/ci.md'],
+  ['guides/attach.md', 'guides/preset-factory.md'],
   [
     'guides/conformance.md',
     'comparing.md',

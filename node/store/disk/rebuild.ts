@@ -12,7 +12,7 @@ import { ADDRESS_SIZE, type Chunk } from '../../chunk/chunk.ts';
 import { ChunkError } from '../../chunk/errors.ts';
 import { decodeStamp, encodeStamp, stampHash } from '../../chunk/stamp.ts';
 import { chunkFrom } from '../../chunk/validate.ts';
-import type { Backend, Entry, Table, Transaction } from '../backend.ts';
+import type { Backend, Entry, Table, TableReader, Transaction } from '../backend.ts';
 import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from '../records.ts';
 import { decodeSlot, type Held, SLOT_SIZE } from './slot.ts';
 
@@ -190,7 +190,7 @@ class Rebuild {
     await backend.change((tx) => {
       for (let bin = 0; bin < BINS; bin++) {
         // A bin without entries goes on from its last id, too.
-        const lastId = lastIds.get(bin) ?? binCounter(backend, bin);
+        const lastId = lastIds.get(bin) ?? binCounter(tx, bin);
         if (lastId > 0) tx.put('meta', binName(bin), encodeNumbers([lastId, counts.get(bin) ?? 0]));
       }
     });
@@ -344,7 +344,7 @@ function binKey(bin: number, id: number): Uint8Array {
   return join(Uint8Array.of(bin), encodeNumber(id));
 }
 
-function binCounter(backend: Backend, bin: number): number {
-  const record = backend.get('meta', binName(bin));
+function binCounter(reader: TableReader, bin: number): number {
+  const record = reader.get('meta', binName(bin));
   return record === undefined ? 0 : decodeNumber(record);
 }

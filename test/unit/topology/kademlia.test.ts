@@ -69,21 +69,34 @@ test.each([
   await kademlia.stop();
 });
 
-test('a node known from the start that ends each connection at once is dialled every second for a minute only', async () => {
-  const { kademlia, clock, net, know, disconnect, dialled } = table({}, undefined, { isCommon: () => true });
-  everybodyHome(net);
-  await kademlia.start();
-  await know([id('80')]);
-  const eager = Array.from({ length: 60 }, () => 1000);
-  for (const pause of [...eager, 20_000, 20_000]) {
-    expect(dialled()).toHaveLength(1);
-    disconnect(id('80'));
-    await clock.advance(pause - 1);
-    expect(dialled()).toHaveLength(0);
-    await clock.advance(1);
-  }
-  await kademlia.stop();
-});
+test.each([
+  ['outbound only', false],
+  ['inbound as well', true],
+])(
+  'a node that ends each connection at once, %s, is dialled every second for a minute only',
+  async (_name, calls) => {
+    const { kademlia, clock, net, know, connect, disconnect, dialled } = table({}, undefined, {
+      isCommon: () => true,
+    });
+    everybodyHome(net);
+    await kademlia.start();
+    await know([id('80')]);
+    // Each end of a connection counts.
+    const eager = Array.from({ length: calls ? 30 : 60 }, () => 1000);
+    for (const pause of [...eager, 20_000, 20_000]) {
+      expect(dialled()).toHaveLength(1);
+      disconnect(id('80'));
+      if (calls) {
+        connect(id('80'));
+        disconnect(id('80'));
+      }
+      await clock.advance(pause - 1);
+      expect(dialled()).toHaveLength(0);
+      await clock.advance(1);
+    }
+    await kademlia.stop();
+  },
+);
 
 test('beyond the radius it is forgotten after the fourth', async () => {
   const { kademlia, clock, know, dialled } = table({ storageRadius: () => 1 });

@@ -33,18 +33,25 @@ const namesOf = (entries: readonly (readonly [Uint8Array, Uint8Array])[]) =>
 test.each(['meta', 'tags', 'pins'] as const)(
   'a transaction sees what it has written to %s',
   async (table) => {
-    const [a, b] = [key('~a'), key('~b')];
+    const name = key('~a');
     const seen = await backend.change((tx) => {
-      tx.put(table, a, value(1));
-      tx.put(table, a, value(2));
-      tx.put(table, b, value(3));
-      const read = [tx.get(table, a), tx.has(table, a), tx.last(table, key('~'), END)];
-      const scanned = namesOf(tx.scan(table, key('~'), END, 10));
-      tx.remove(table, a);
-      return [...read, scanned, tx.get(table, a), tx.has(table, a)];
+      const after = <T>(read: () => T): T => {
+        tx.put(table, name, value(1));
+        tx.put(table, name, value(2));
+        const result = read();
+        tx.remove(table, name);
+        return result;
+      };
+      return [
+        after(() => tx.get(table, name)),
+        after(() => tx.has(table, name)),
+        after(() => tx.last(table, key('~'), END)),
+        after(() => namesOf(tx.scan(table, key('~'), END, 10))),
+        tx.get(table, name),
+      ];
     });
-    expect(seen).toEqual([value(2), true, value(...b), ['~a', '~b'], undefined, false]);
-    expect(namesOf(backend.scan(table, key('~'), END, 10))).toEqual(['~b']);
+    expect(seen).toEqual([value(2), true, value(...name), ['~a'], undefined]);
+    expect(backend.scan(table, key('~'), END, 10)).toEqual([]);
   },
 );
 

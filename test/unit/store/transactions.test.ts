@@ -43,14 +43,14 @@ test.each(['meta', 'tags', 'pins'] as const)(
         return result;
       };
       return [
-        after(() => tx.get(table, name)),
-        after(() => tx.has(table, name)),
-        after(() => tx.last(table, key('~'), END)),
         after(() => namesOf(tx.scan(table, key('~'), END, 10))),
+        after(() => tx.last(table, key('~'), END)),
+        after(() => tx.has(table, name)),
+        after(() => tx.get(table, name)),
         tx.get(table, name),
       ];
     });
-    expect(seen).toEqual([value(2), true, value(...name), ['~a'], undefined]);
+    expect(seen).toEqual([['~a'], value(...name), true, value(2), undefined]);
     expect(backend.scan(table, key('~'), END, 10)).toEqual([]);
   },
 );

@@ -71,7 +71,7 @@ async function churn(): Promise<void> {
       .filter((item) => toHex(item.batchId) === toHex(batchId));
     await Promise.all([
       store.reserve.release(outermost),
-      store.reserve.setRadius((batch / CHUNKS_PER_BATCH) % 5),
+      store.reserve.setRadius(Math.floor(batch / CHUNKS_PER_BATCH) % 5),
       put(CHUNKS_PER_BATCH),
     ]);
     while ((await store.reserve.evictBatch(batchId)) > 0);

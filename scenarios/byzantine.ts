@@ -19,7 +19,14 @@ const parameters = {
     oneOf: BEHAVIOUR_NAMES,
   }),
   share: parameter('number', 0.125, 'share of dishonest nodes in a fresh cluster, above 0 and below 1'),
-  rounds: parameter('integer', 4, 'uploads, each on another honest node', { min: 1 }),
+  rounds: parameter(
+    'integer',
+    4,
+    'uploads, each on another honest node; more until the dishonest ones have acted',
+    {
+      min: 1,
+    },
+  ),
   size: parameter('size', 2 ** 18, 'size of each of them', { min: 1 }),
   'min-success': parameter(
     'number',
@@ -75,17 +82,19 @@ export default defineScenario({
     const dishonest = context.cluster.nodes.filter((node) => node.running && !isHonest(node));
     const before = await memoryOf(honest);
     const operations: Operations = { done: 0, failed: [] };
-    for (let round = 0; round < context.parameters.rounds; round++) {
-      await exchange(context, { round, honest, dishonest, operations });
+    const exchange = (round: number) => exchanged(context, { round, honest, dishonest, operations });
+    const { rounds } = context.parameters;
+    for (let round = 0; round < rounds; round++) {
+      await context.step(`round ${round + 1}`, (progress) => {
+        progress.detail(formatBytes(context.parameters.size));
+        return exchange(round);
+      });
     }
-    const { done, failed } = operations;
-    const least = context.parameters['min-success'];
-    context.expect('honest nodes serve each other', failed.length <= done * (1 - least), {
-      observed: `${done - failed.length} of ${done}`,
-      expected: `at least ${least * 100} %`,
-      ...(failed.length === 0 ? {} : { evidence: failed.join('\n') }),
-    });
-    await acted(context, dishonest);
+    try {
+      await acted(context, { dishonest, exchange, from: rounds });
+    } finally {
+      serve(context, operations);
+    }
     await stayedWell(context, honest, before);
     await verifyLedger(context);
   },
@@ -97,6 +106,15 @@ interface Operations {
   readonly failed: string[];
 }
 
+function serve(context: Context, { done, failed }: Operations): void {
+  const least = context.parameters['min-success'];
+  context.expect('honest nodes serve each other', failed.length <= done * (1 - least), {
+    observed: `${done - failed.length} of ${done}`,
+    expected: `at least ${least * 100} %`,
+    ...(failed.length === 0 ? {} : { evidence: failed.join('\n') }),
+  });
+}
+
 interface Round {
   readonly round: number;
   readonly honest: readonly ClusterNode[];
@@ -104,21 +122,17 @@ interface Round {
   readonly operations: Operations;
 }
 
-function exchange(context: Context, { round, honest, dishonest, operations }: Round): Promise<void> {
-  return context.step(`round ${round + 1}`, async (progress) => {
-    const { size } = context.parameters;
-    const uploader = honest[round % honest.length] as ClusterNode;
-    const data = context.random(`round ${round}`).bytes(size);
-    progress.detail(`${formatBytes(size)} on ${uploader.name}`);
-    const reference = await attempt(operations, `upload on ${uploader.name}`, () =>
-      upload(context, uploader, data),
-    );
-    if (reference === undefined) return;
-    const readers = honest.filter((node) => node !== uploader);
-    await Promise.all(readers.map((reader) => read(context, { reader, reference, data, operations })));
-    // A peer that owes nothing cannot refuse to pay. The outcome of the download does not matter.
-    await Promise.allSettled(dishonest.map((node) => download(context, node, reference)));
-  });
+async function exchanged(context: Context, { round, honest, dishonest, operations }: Round): Promise<void> {
+  const uploader = honest[round % honest.length] as ClusterNode;
+  const data = context.random(`round ${round}`).bytes(context.parameters.size);
+  const reference = await attempt(operations, `upload on ${uploader.name}`, () =>
+    upload(context, uploader, data),
+  );
+  if (reference === undefined) return;
+  const readers = honest.filter((node) => node !== uploader);
+  await Promise.all(readers.map((reader) => read(context, { reader, reference, data, operations })));
+  // A peer that owes nothing cannot refuse to pay. The outcome of the download does not matter.
+  await Promise.allSettled(dishonest.map((node) => download(context, node, reference)));
 }
 
 /** @returns undefined when it failed, which is counted */
@@ -184,9 +198,17 @@ async function read(
   });
 }
 
+interface Acting {
+  readonly dishonest: readonly ClusterNode[];
+  /** One more round. A node that has only just started is asked for nothing in the first ones: others are known to be well. */
+  readonly exchange: (round: number) => Promise<void>;
+  readonly from: number;
+}
+
 /** If the node behaved, every other condition would hold. @throws HarnessError `NODE_STATE` */
-function acted(context: Context, dishonest: readonly ClusterNode[]): Promise<void> {
+function acted(context: Context, { dishonest, exchange, from }: Acting): Promise<void> {
   return context.step('behaviours', async (progress) => {
+    let round = from;
     for (const node of dishonest) {
       for (const behaviour of tamperedOf(node.dataDir)?.behaviours ?? []) {
         let counts = await nodeCounts(node.dataDir, behaviour);
@@ -194,7 +216,9 @@ function acted(context: Context, dishonest: readonly ClusterNode[]): Promise<voi
           `${node.name} does ${behaviour}`,
           async () => {
             counts = await nodeCounts(node.dataDir, behaviour);
-            return Object.values(counts).some((count) => count > 0) ? undefined : 'nothing';
+            if (Object.values(counts).some((count) => count > 0)) return undefined;
+            await exchange(round++);
+            return 'nothing';
           },
           { timeoutMs: ACTED_WITHIN_MS, signal: context.signal },
         );

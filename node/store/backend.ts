@@ -84,8 +84,8 @@ export interface Backend extends TableReader {
   readonly slots: Slots;
   /**
    * Runs `change` in a transaction and resolves with its result when that is committed. Changes run in the order of the
-   * calls. A change reads through its transaction. It may run a second time when its first transaction could not be committed, so it must leave
-   * nothing in memory; it must throw, if at all, before it writes.
+   * calls. A change reads through its transaction. It may run a second time when its first transaction could not be
+   * committed, so it must leave nothing in memory; it must throw, if at all, before it writes.
    */
   change<T>(change: (tx: Transaction) => T): Promise<T>;
   /** Bytes that there is still room for; undefined where that is unknown. */

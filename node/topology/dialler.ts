@@ -133,9 +133,9 @@ export class Dialler {
     return connected > 0;
   }
 
-  /** An inbound peer has connected. */
-  accepted(id: string): void {
-    this.#connected(id);
+  /** Its failures are forgotten, but not how long it has been waited for: its connection may end at once. */
+  connected(id: string): void {
+    this.#wait(id, REDIAL_MS, { eagerMs: this.#waiting.get(id)?.eagerMs ?? 0 });
   }
 
   /** A node known from the start may have been restarted, or its link healed: it is dialled soon. */
@@ -227,7 +227,7 @@ export class Dialler {
       metrics.outbound.inc();
       if (connected.id === peer.id) {
         if (!trusted) this.#targets.reached(underlays);
-        this.#connected(peer.id);
+        this.connected(peer.id);
       } else {
         await this.#forget(peer.id);
         // A peer that was connected before must not suffer because another one claims its address.
@@ -253,7 +253,7 @@ export class Dialler {
     this.#deps.log.debug({ err: error, peer: peer.id }, 'dial failed');
     const code = error instanceof HostError ? error.code : 'DIAL_FAILED';
     if (code === 'ALREADY_CONNECTED') {
-      this.#connected(peer.id);
+      this.connected(peer.id);
       return;
     }
     if (code === 'PEER_IS_LIGHT' || code === 'SELF_DIAL') {
@@ -287,11 +287,6 @@ export class Dialler {
     if (isGivenUp(attempts, { own, overlay: peer.overlay, radius: this.#options.storageRadius() })) {
       await this.#forget(peer.id);
     } else this.#wait(peer.id, RETRY_MS, { attempts, eagerMs });
-  }
-
-  /** Its failures are forgotten, but not how long it has been waited for: its connection may end at once. */
-  #connected(id: string): void {
-    this.#wait(id, REDIAL_MS, { eagerMs: this.#waiting.get(id)?.eagerMs ?? 0 });
   }
 
   /** This says nothing about the peer: it is considered again in the next regular round. */

@@ -284,7 +284,7 @@ class KademliaTable implements Kademlia {
     this.#counters.connected(peer);
     if (peer.direction === 'inbound') {
       this.#metrics.inbound.inc();
-      this.#dialler.accepted(peer.id);
+      this.#dialler.connected(peer.id);
     }
     this.#arrange();
     this.#introductions.introduce(peer, audience);

@@ -71,6 +71,8 @@ const ROOT_NAME = 'node';
 /** The network nodes' names for the finest level, and for standard output, the only sink. */
 const FINEST = 0;
 const SINK = 1;
+/** Characters kept while standard output takes none; also the longest line. */
+const UNWRITTEN_MAX = 1_048_576;
 
 export interface LogDestination {
   write(line: string): void;
@@ -119,9 +121,13 @@ export function createLogger(
   });
 }
 
-/** Written at once: the last lines of a node that is killed say what it was doing, and readers see each in order. */
+/**
+ * Written at once: the last lines of a node that is killed say what it was doing, and readers see each in order.
+ * Lines that a full or failing disk does not take are written once it does, the first ones, up to the limit: without
+ * a listener, the error would be thrown at whoever writes a line.
+ */
 function standardOutput(): LogDestination {
-  return pino.destination({ dest: SINK, sync: true });
+  return pino.destination({ dest: SINK, sync: true, maxLength: UNWRITTEN_MAX }).on('error', () => undefined);
 }
 
 function registration(name: string, logger: Pino): RegisteredLogger {

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { createLogger, type RootLogger } from '../../../node/env/logger.ts';
 import { VERBOSITIES, type Verbosity } from '../../../node/env/verbosity.ts';
@@ -41,6 +42,32 @@ describe('a logger', () => {
       encoding: 'utf8',
     });
     expect(stdout).toContain('"msg":"last words"');
+  });
+
+  test('on a full disk ends no node, and keeps little of what it could not write', () => {
+    const module = new URL('../../../node/env/logger.ts', import.meta.url).href;
+    const logging = `const { createLogger } = await import(${JSON.stringify(module)});
+      const log = createLogger({ verbosity: 'info' });
+      gc();
+      const { heapUsed } = process.memoryUsage();
+      for (let i = 0; i < 400; i++) log.error({ i, text: String(i % 10).repeat(100_000) }, 'disk is full');
+      gc();
+      const kept = process.memoryUsage().heapUsed - heapUsed;
+      setTimeout(() => {
+        log.error('disk is full');
+        process.stderr.write(kept < 10_000_000 ? 'goes on' : 'keeps ' + kept);
+      }, 1);`;
+    const full = openSync('/dev/full', 'w');
+    try {
+      const { stderr, status } = spawnSync(
+        process.execPath,
+        ['--expose-gc', '--input-type=module', '-e', logging],
+        { encoding: 'utf8', stdio: ['ignore', full, 'pipe'] },
+      );
+      expect({ stderr, status }).toEqual({ stderr: 'goes on', status: 0 });
+    } finally {
+      closeSync(full);
+    }
   });
 
   test('writes the level, the time, the node, its module, the fields and the message', () => {

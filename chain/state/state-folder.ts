@@ -84,23 +84,40 @@ export interface BlockFile {
   close(): void;
 }
 
-/** Makes a dump the valid one and removes the previous one. @param dump compressed, as Anvil gives it */
+/**
+ * Makes a dump the valid one and removes the previous one, or leaves the folder as it was: on a full disk there is a
+ * new attempt at every block. @param dump compressed, as Anvil gives it
+ */
 export function writeState(
   folder: string,
   { identity, deployment, dump }: Omit<SavedState, 'blocks'>,
 ): BlockFile {
   const id = randomUUID();
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, `${id}.dump`), dump, { mode: 0o600 });
-  const file = openSync(join(folder, `${id}.blocks`), 'ax', 0o600);
-  const document: StateDocument = { identity, deployment, id };
-  const aside = join(folder, `${id}.tmp`);
-  writeFileSync(aside, `${JSON.stringify(document, undefined, 2)}\n`, { mode: 0o600 });
-  renameSync(aside, join(folder, 'state.json'));
-  for (const name of readdirSync(folder)) {
-    if (/\.(dump|blocks|tmp)$/.test(name) && !name.startsWith(id))
-      rmSync(join(folder, name), { force: true });
+  let file: number | undefined;
+  try {
+    writeFileSync(join(folder, `${id}.dump`), dump, { mode: 0o600 });
+    file = openSync(join(folder, `${id}.blocks`), 'ax', 0o600);
+    const document: StateDocument = { identity, deployment, id };
+    const aside = join(folder, `${id}.tmp`);
+    writeFileSync(aside, `${JSON.stringify(document, undefined, 2)}\n`, { mode: 0o600 });
+    renameSync(aside, join(folder, 'state.json'));
+  } catch (error) {
+    if (file !== undefined) closeSync(file);
+    removeStates(folder, (name) => name.startsWith(id));
+    throw error;
   }
+  removeStates(folder, (name) => !name.startsWith(id));
+  return blockFile(file);
+}
+
+function removeStates(folder: string, isMeant: (name: string) => boolean): void {
+  for (const name of readdirSync(folder)) {
+    if (/\.(dump|blocks|tmp)$/.test(name) && isMeant(name)) rmSync(join(folder, name), { force: true });
+  }
+}
+
+function blockFile(file: number): BlockFile {
   return {
     append(lines) {
       const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');

@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
+import type { Deployment } from '../../../../chain/deployment/deploy.ts';
+import { writeState } from '../../../../chain/state/state-folder.ts';
 
 const MODULE = pathToFileURL(join(import.meta.dirname, '../../../../chain/state/state-folder.ts')).href;
 /** A limit of the file's size stands in for a full disk: the system stores what fits and says how much that was. */
@@ -36,6 +38,24 @@ test('half a block line is an error, not half a line that the next one follows',
     );
     expect(stderr).toBe('');
     expect(stdout.trim()).toBe('EFBIG');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('a state that cannot be written leaves neither files nor open ones', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svcnet-chain-state-'));
+  const state = { identity: {}, deployment: {} as Deployment, dump: Buffer.from('x') };
+  try {
+    writeState(folder, state).close();
+    rmSync(join(folder, 'state.json'));
+    // The last step fails.
+    mkdirSync(join(folder, 'state.json/x'), { recursive: true });
+    const before = readdirSync(folder);
+    const opened = readdirSync('/dev/fd').length;
+    for (let blocks = 0; blocks < 3; blocks++) expect(() => writeState(folder, state)).toThrow('EISDIR');
+    expect(readdirSync(folder)).toEqual(before);
+    expect(readdirSync('/dev/fd')).toHaveLength(opened);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

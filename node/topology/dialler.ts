@@ -295,10 +295,16 @@ export class Dialler {
   }
 
   async #forget(id: string): Promise<void> {
+    const { addressBook, bins, counters, log } = this.#deps;
     this.#waiting.delete(id);
-    this.#deps.bins.forget(id);
-    this.#deps.counters.forget(id);
-    await this.#deps.addressBook.remove(id);
+    bins.forget(id);
+    counters.forget(id);
+    try {
+      await addressBook.remove(id);
+    } catch (error) {
+      // The address book in memory has forgotten it: it comes back with the next start only.
+      log.warn({ err: error, peer: id }, 'the record of a forgotten peer could not be removed');
+    }
   }
 
   /** @param failed record kept of earlier failures; default: none */

@@ -155,10 +155,7 @@ class KademliaTable implements Kademlia {
     this.#loops = Promise.all([
       this.#manage(),
       this.#every(PRUNE_MS, () => this.#prune()),
-      this.#every(FLUSH_MS, () => {
-        this.#forgetStrangers();
-        return this.#counters.flush();
-      }),
+      this.#every(FLUSH_MS, () => this.#flush()),
       this.#every(NEIGHBOUR_GOSSIP_MS, () => this.#introductions.remind(this.neighbours())),
     ]);
   }
@@ -404,6 +401,15 @@ class KademliaTable implements Kademlia {
       await this.#pause(ms, signal);
       if (signal.aborted) return;
       await work();
+    }
+  }
+
+  async #flush(): Promise<void> {
+    this.#forgetStrangers();
+    try {
+      await this.#counters.flush();
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'what is remembered of peers could not be written');
     }
   }
 

@@ -133,19 +133,29 @@ export class PeerCounters {
     };
   }
 
-  /** Writes what has changed, as one transaction. */
+  /** Writes what has changed, as one transaction. What fails is due again. @throws what the store throws */
   async flush(): Promise<void> {
     // Removed first: a peer may have come back since.
-    const changes: KeyValueChange[] = Array.from(this.#forgotten, (id) => ({ remove: PREFIX + id }));
+    const forgotten = [...this.#forgotten];
+    const changes: KeyValueChange[] = forgotten.map((id) => ({ remove: PREFIX + id }));
     this.#forgotten.clear();
+    const changed: Counters[] = [];
     for (const [id, counters] of this.#peers) {
       if (!counters.changed && counters.since === undefined) continue;
       counters.changed = false;
+      changed.push(counters);
       const totalMs = BigInt(Math.round(counters.totalMs + this.#session(counters)));
       const value = encodeMessage(Stored, { lastSeenMs: BigInt(Math.floor(counters.lastSeenMs)), totalMs });
       changes.push({ put: PREFIX + id, value });
     }
-    if (changes.length > 0) await this.#state.batch(changes);
+    if (changes.length === 0) return;
+    try {
+      await this.#state.batch(changes);
+    } catch (error) {
+      for (const id of forgotten) this.#forgotten.add(id);
+      for (const counters of changed) counters.changed = true;
+      throw error;
+    }
   }
 
   #session({ since }: Counters): number {

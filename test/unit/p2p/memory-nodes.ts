@@ -34,6 +34,19 @@ export function testKey(n: number): Uint8Array {
   return new Uint8Array(32).fill(n);
 }
 
+/** Records that change only while `disk` has room. */
+export function fillableRecords(disk: { full: boolean }): KeyValueStore {
+  const records = memoryRecords();
+  const written = (write: () => Promise<void>) =>
+    disk.full ? Promise.reject(new Error('no space left on device')) : write();
+  return {
+    ...records,
+    put: (key, value) => written(() => records.put(key, value)),
+    remove: (key) => written(() => records.remove(key)),
+    batch: (changes) => written(() => records.batch(changes)),
+  };
+}
+
 export interface MemoryNode {
   readonly host: Host;
   readonly addressBook: AddressBook;

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { fromHex } from '../../../node/crypto/hex.ts';
+import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import { HostError } from '../../../node/p2p/host.ts';
 import { TARGET_DIALS } from '../../../node/topology/dial-targets.ts';
-import { memoryRecords } from '../p2p/memory-nodes.ts';
+import { fillableRecords, memoryRecords } from '../p2p/memory-nodes.ts';
 import { everybodyHome, id, otherPeerId, peerId, table, underlayOf } from './table.ts';
 
 test('peers learnt by gossip are dialled at once and become connected', async () => {
@@ -124,6 +125,45 @@ test.each([
   expect(addressBook.overlays()).toHaveLength(stored);
   await kademlia.stop();
 });
+
+test('a disk that takes no writes for a while ends no loop of the table', async () => {
+  const disk = { full: false };
+  const state = fillableRecords(disk);
+  const { kademlia, clock, connect, announced } = table({}, state);
+  await kademlia.start();
+  for (const prefix of ['80', '40']) connect(id(prefix));
+  disk.full = true;
+  await clock.advance(300_000);
+  expect([...state.entries('peer-')]).toEqual([]);
+  disk.full = false;
+  announced.length = 0;
+  await clock.advance(600_000);
+  expect([...state.entries('peer-')]).toHaveLength(2);
+  expect(announced).toHaveLength(2);
+  await kademlia.stop();
+});
+
+test.each([
+  ['a light node', { code: 'PEER_IS_LIGHT', dials: 1 }],
+  ['nowhere', { code: 'DIAL_FAILED', dials: 6 }],
+] as const)(
+  'a peer found to be %s is forgotten even if the disk keeps its record',
+  async (_name, { code, dials }) => {
+    const disk = { full: false };
+    const addressBook = createAddressBook(fillableRecords(disk));
+    const { kademlia, clock, net, know, dialled } = table({}, undefined, { addressBook });
+    net.dial = () => {
+      throw new HostError(code, code);
+    };
+    await know([id('80')]);
+    disk.full = true;
+    await kademlia.start();
+    await clock.advance(600_000);
+    expect(dialled()).toHaveLength(dials);
+    expect(kademlia.snapshot().population).toBe(0);
+    await kademlia.stop();
+  },
+);
 
 test('a machine without a network draws no conclusions about its peers', async () => {
   const { kademlia, net, know, clock } = table();

@@ -10,6 +10,7 @@ import { batchesOf } from '../plan/facts.ts';
 import { withPreset } from '../plan/presets/presets.ts';
 import type { Definition } from '../plan/schema.ts';
 import { paint } from '../report/console.ts';
+import { openSnapshot } from '../snapshots/load.ts';
 import { hasPreparation } from '../start/prepared.ts';
 import type { StartStep } from '../start/start-context.ts';
 import { lineProgress, liveProgress } from '../terminal/progress.ts';
@@ -46,7 +47,6 @@ export interface UpFlags extends NodesFlags {
   readonly wide?: boolean;
 }
 
-const SNAPSHOT_STEPS: readonly StartStep[] = ['chain', 'nodes', 'mesh', 'postage'];
 /** Options that may be combined with `--snapshot`. */
 const BESIDE_SNAPSHOT = new Set(['snapshot', 'name', 'port', 'timeout', 'wide', 'json']);
 
@@ -74,8 +74,7 @@ function fromSnapshot(flags: UpFlags): ClusterOptions {
 /** Options override the file, which overrides its preset. A snapshot has its own definition. */
 export async function up(flags: UpFlags, context: CommandContext): Promise<void> {
   const input = flags.snapshot === undefined ? await inputOf(flags) : fromSnapshot(flags);
-  const steps =
-    flags.snapshot === undefined ? stepsOf(parseDefinition(input, flags.file ?? 'options')) : SNAPSHOT_STEPS;
+  const steps = stepsOf(input, flags.file ?? 'options', context.stateDir);
   const live = context.style.live && !context.json;
   const view = live ? await liveProgress(steps) : lineProgress(context.json ? context.note : context.out);
   let cluster: Cluster;
@@ -130,15 +129,34 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
   return { ...input, nodes: nodesWith(flags, input.nodes, DEFAULT_NODES) };
 }
 
-function stepsOf(definition: Definition): StartStep[] {
-  const buys = definition.nodes.some((group) => batchesOf(definition, group).length > 0);
+/**
+ * The steps that a start reports, in their order: the list of a terminal waits for each of them.
+ * @param source of the input, for messages @throws HarnessError as `Cluster.start`
+ */
+export function stepsOf(
+  { snapshot, ...input }: DefinitionInput & Pick<ClusterOptions, 'snapshot'>,
+  source: string,
+  stateDir: string,
+): StartStep[] {
+  if (snapshot !== undefined) {
+    const saved = openSnapshot(stateDir, snapshot, { beside: input, source });
+    const { batches } = saved.snapshot.record;
+    // What is prepared once the batches are usable came with the snapshot.
+    return stepsFor(saved.definition, { postage: batches.length > 0, state: false });
+  }
+  const definition = parseDefinition(input, source);
+  const postage = definition.nodes.some((group) => batchesOf(definition, group).length > 0);
+  return stepsFor(definition, { postage, state: hasPreparation(definition) });
+}
+
+function stepsFor({ driver }: Definition, also: { postage: boolean; state: boolean }): StartStep[] {
   return [
-    ...(definition.driver === 'docker' ? (['image'] as const) : []),
+    ...(driver === 'docker' ? (['image'] as const) : []),
     'chain',
     'nodes',
     'mesh',
-    ...(buys ? (['postage'] as const) : []),
-    ...(hasPreparation(definition) ? (['state'] as const) : []),
+    ...(also.postage ? (['postage'] as const) : []),
+    ...(also.state ? (['state'] as const) : []),
   ];
 }
 

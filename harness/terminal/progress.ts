@@ -56,6 +56,8 @@ export function lineProgress(write: (text: string) => void): ProgressView {
 export async function liveProgress(steps: readonly string[]): Promise<ProgressView> {
   const { Listr } = await import('listr2');
   const finished = new Map(steps.map((step) => [step, Promise.withResolvers<void>()]));
+  // The list awaits the steps one after the other: nobody else does when it ends before it has reached one.
+  for (const { promise } of finished.values()) void promise.catch(() => 'told elsewhere');
   const shown = new Map<string, { title: string }>();
   const latest = new Map<string, StepNews>();
   const list = new Listr(

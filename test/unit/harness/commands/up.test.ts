@@ -1,6 +1,13 @@
-/** What cannot be chosen for a network that continues from a snapshot. */
-import { expect, test } from 'vitest';
-import { type UpFlags, up } from '../../../../harness/commands/up.ts';
+/** What cannot be chosen for a network that continues from a snapshot, and what starts report. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { writeJson } from '../../../../harness/base/json-file.ts';
+import { stepsOf, type UpFlags, up } from '../../../../harness/commands/up.ts';
+import { parseDefinition } from '../../../../harness/plan/definition.ts';
+import { writtenDefinition } from '../../../../harness/plan/written.ts';
+import { currentHead, inside, type SnapshotRecord } from '../../../../harness/snapshots/snapshot.ts';
 import { contextOf } from './kit.ts';
 
 const NOTHING: UpFlags = { with: [], cors: [], batches: true };
@@ -24,4 +31,18 @@ test.each<[string, Partial<UpFlags>]>([
     code: 'USAGE',
     message: `${flag}: cannot be combined with --snapshot, which has its own definition`,
   });
+});
+
+const BATCH = { id: 'ab'.repeat(32), owner: 'node-0' } as unknown as SnapshotRecord['batches'][number];
+
+test.each<[string, SnapshotRecord['batches'], readonly string[]]>([
+  ['without batches', [], ['chain', 'nodes', 'mesh']],
+  ['with a batch', [BATCH], ['chain', 'nodes', 'mesh', 'postage']],
+])('a snapshot %s is started in the steps that report an end', (_what, batches, steps) => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-up-'));
+  onTestFinished(() => rmSync(stateDir, { recursive: true }));
+  const definition = writtenDefinition(parseDefinition({ nodes: 1 }, 'options'));
+  const record = { ...currentHead(), name: 'base', seed: '1', driver: 'process', definition, batches };
+  writeJson(inside.record(join(stateDir, 'snapshots', 'base')), record);
+  expect(stepsOf({ snapshot: 'base', name: 'second' }, 'options', stateDir)).toEqual(steps);
 });

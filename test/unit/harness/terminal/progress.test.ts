@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { paceText } from '../../../../harness/terminal/pace.ts';
-import { lineProgress } from '../../../../harness/terminal/progress.ts';
+import { lineProgress, liveProgress } from '../../../../harness/terminal/progress.ts';
 
 test('without a terminal a start prints a line per finished step, and every five seconds what is under way', async () => {
   vi.useFakeTimers();
@@ -21,6 +21,29 @@ test('without a terminal a start prints a line per finished step, and every five
   } finally {
     vi.useRealTimers();
   }
+});
+
+test('on a terminal a start that fails ends its list and nothing else', async () => {
+  const written: string[] = [];
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => void unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  const spies = [process.stdout, process.stderr].map((stream) =>
+    vi.spyOn(stream, 'write').mockImplementation((text) => written.push(String(text)) > 0),
+  );
+  try {
+    const view = await liveProgress(['chain', 'nodes', 'mesh']);
+    view.update({ step: 'chain', done: true, detail: '7 contracts', ms: 600 });
+    view.update({ step: 'nodes', done: false, detail: '0 of 5 ready' });
+    await view.end();
+    // Node reports rejections that nobody handles when the promises that are due have run.
+    await new Promise((resolve) => setImmediate(resolve));
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+    process.off('unhandledRejection', note);
+  }
+  expect(unhandled).toEqual([]);
+  expect(written.join('')).toMatch(/✔ chain +7 contracts[^]*✖ nodes +0 of 5 ready/);
 });
 
 test.each([

@@ -61,8 +61,9 @@ export const RECORDING_RULES: readonly RecordingRule[] = [
 
 /** Faults are done on purpose: what follows from them is no news. */
 const noFault = 'unless on (run) (max by (run) (testbed_fault_active) > 0)';
+/** Bad links do not take a node down. */
 const notDoneOnPurpose =
-  'unless on (run, node) label_replace(testbed_fault_active, "node", "$1", "target", "(.*)")';
+  'unless on (run, node) label_replace(testbed_fault_active{kind!~"link|partition|isolate"}, "node", "$1", "target", "(.*)")';
 
 export const ALERT_RULES: readonly AlertRule[] = [
   {

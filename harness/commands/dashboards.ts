@@ -202,7 +202,7 @@ class Watch implements AsyncDisposable {
     const announced = announceTestbed(cluster.folder, NO_RUN, endpoint.url);
     const options = { testbed, signal, intervalMs: WATCH_INTERVAL_MS };
     const scraper = new Scraper({ ...options, onScrape: () => undefined });
-    scraper.watch(cluster.nodes);
+    scraper.watch(cluster);
     return new Watch(scraper, async () => {
       announced.withdraw();
       await endpoint[Symbol.asyncDispose]();

@@ -9,7 +9,7 @@ import { processUsage } from '../machine/usage.ts';
 import { NetworkTotals } from './network-totals.ts';
 import { type Scrape, SeriesNumbers } from './scrape.ts';
 import type { SeriesId } from './series.ts';
-import type { NodeFigures, TestbedMetrics } from './testbed.ts';
+import type { FaultMoment, NodeFigures, TestbedMetrics } from './testbed.ts';
 
 const INTERVAL_PER_NODE_MS = 100;
 const INTERVAL_MIN_MS = 1000;
@@ -20,8 +20,10 @@ const AT_ONCE = 8;
 const ANSWER_LIMIT_MS = 5000;
 /** Name of a process on this machine that holds several nodes. */
 const SHARED = { node: 'all', group: 'embedded' } as const;
-/** Node states caused on purpose, and the fault behind each. */
-const FAULTS: Readonly<Record<string, string>> = { killed: 'kill', paused: 'pause', stopped: 'stop' };
+/** Target of a fault that is not aimed at nodes by name, such as bad links between all. */
+const WHOLE_CLUSTER = 'cluster';
+/** Node states caused on purpose, also without a fault that can be healed, and the kind of fault they are. */
+const STATE_FAULTS: Readonly<Record<string, string>> = { killed: 'kill', paused: 'pause', stopped: 'stop' };
 
 /** A node as a scraper sees it; `ClusterNode` is one. */
 export interface ScrapedNode {
@@ -34,6 +36,15 @@ export interface ScrapedNode {
   readonly pid: number | undefined;
   readonly client: { metrics(signal?: AbortSignal): Promise<string> };
   stats(): Promise<{ readonly cpuMs?: number; readonly memoryBytes?: number }>;
+}
+
+/** A cluster as a scraper sees it; `Cluster` is one. */
+export interface ScrapedCluster {
+  readonly nodes: readonly ScrapedNode[];
+  readonly faults: {
+    /** Faults that last, of any process. */
+    readonly active: readonly { readonly kind: string; readonly targets: readonly string[] }[];
+  };
 }
 
 export interface ScraperOptions {
@@ -69,10 +80,10 @@ export class Scraper implements AsyncDisposable {
   }
 
   /** Starts reading a cluster. Series numbers continue from a cluster read before. */
-  watch(nodes: readonly ScrapedNode[]): void {
+  watch(cluster: ScrapedCluster): void {
     if (this.#watch !== undefined) throw new TypeError('a cluster is watched already');
     const closing = new AbortController();
-    const ended = this.#run(nodes, closing.signal);
+    const ended = this.#run(cluster, closing.signal);
     this.#watch = { closing, ended };
   }
 
@@ -91,25 +102,25 @@ export class Scraper implements AsyncDisposable {
 
   /** @returns the error that ended it early */
   async #run(
-    nodes: readonly ScrapedNode[],
+    cluster: ScrapedCluster,
     closing: AbortSignal,
   ): Promise<{ readonly error: unknown } | undefined> {
-    const intervalMs = this.#options.intervalMs ?? scrapeIntervalMs(nodes.length);
+    const intervalMs = this.#options.intervalMs ?? scrapeIntervalMs(cluster.nodes.length);
     try {
       while (!closing.aborted) {
         const startMs = performance.now();
-        await this.#scrape(nodes);
+        await this.#scrape(cluster);
         const tookMs = performance.now() - startMs;
         await rest(Math.max(intervalMs - tookMs, REST_FACTOR * tookMs), closing);
       }
-      if (this.#options.signal?.aborted !== true) await this.#scrape(nodes);
+      if (this.#options.signal?.aborted !== true) await this.#scrape(cluster);
       return undefined;
     } catch (error) {
       return { error };
     }
   }
 
-  async #scrape(nodes: readonly ScrapedNode[]): Promise<void> {
+  async #scrape({ nodes, faults }: ScrapedCluster): Promise<void> {
     const { testbed, onScrape } = this.#options;
     const at = Date.now();
     const values = new Map<number, number>();
@@ -125,9 +136,9 @@ export class Scraper implements AsyncDisposable {
         node: node.name,
         group: groupOf(node),
         up: answered[i] as boolean,
-        fault: FAULTS[node.state],
       })),
     );
+    testbed.faults([...faults.active.flatMap(targetsOf), ...nodes.flatMap(stateFault)]);
     this.#numbers.read(undefined, await testbed.expose(), values);
     await onScrape({ at, values }, this.#numbers.ids);
   }
@@ -158,6 +169,15 @@ async function rest(ms: number, closing: AbortSignal): Promise<void> {
   await promise;
   clearTimeout(timer);
   closing.removeEventListener('abort', wake);
+}
+
+function targetsOf({ kind, targets }: ScrapedCluster['faults']['active'][number]): FaultMoment[] {
+  return (targets.length === 0 ? [WHOLE_CLUSTER] : targets).map((target) => ({ kind, target }));
+}
+
+function stateFault({ name, state }: ScrapedNode): FaultMoment[] {
+  const kind = STATE_FAULTS[state];
+  return kind === undefined ? [] : [{ kind, target: name }];
 }
 
 async function usageOf(nodes: readonly ScrapedNode[]): Promise<NodeFigures[]> {

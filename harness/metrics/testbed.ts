@@ -42,8 +42,14 @@ export interface NodeMoment {
   readonly node: string;
   readonly group: string;
   readonly up: boolean;
-  /** An injected fault that still lasts, such as `kill`; undefined: none. */
-  readonly fault: string | undefined;
+}
+
+/** Something done on purpose that lasts. */
+export interface FaultMoment {
+  /** Such as `kill` or `partition`. */
+  readonly kind: string;
+  /** Name of a node, `chain` or `cluster`. */
+  readonly target: string;
 }
 
 /** The counts of a ledger. */
@@ -116,11 +122,13 @@ export class TestbedMetrics {
   /** All nodes of the cluster, including those not running. */
   nodes(moments: readonly NodeMoment[]): void {
     this.#m.up.reset();
+    for (const { node, group, up } of moments) this.#m.up.set({ node, group }, up ? 1 : 0);
+  }
+
+  /** All that last now. */
+  faults(moments: readonly FaultMoment[]): void {
     this.#m.faults.reset();
-    for (const { node, group, up, fault } of moments) {
-      this.#m.up.set({ node, group }, up ? 1 : 0);
-      if (fault !== undefined) this.#m.faults.set({ kind: fault, target: node }, 1);
-    }
+    for (const { kind, target } of moments) this.#m.faults.set({ kind, target }, 1);
   }
 
   /** Everything known about their processes. */
@@ -178,10 +186,11 @@ function declare(registry: Registry) {
     bytes: counter('op_bytes_total', 'Payload of operations that succeeded, bytes.', ['op']),
     acknowledged: counter('ledger_acked_total', 'Distinct chunks whose upload was acknowledged.'),
     missing: gauge('ledger_missing_total', 'Acknowledged chunks that the last verification did not find.'),
-    faults: gauge('fault_active', 'What was done to a node on purpose and still lasts: 1.', [
-      'kind',
-      'target',
-    ]),
+    faults: gauge(
+      'fault_active',
+      'What was done to a node, the chain or the cluster on purpose and still lasts: 1.',
+      ['kind', 'target'],
+    ),
     cpu: counter(
       'node_cpu_seconds_total',
       'Processor time of a node since it started; node="all": of the one process that holds all nodes, and of what else it does.',

@@ -56,7 +56,7 @@ export class RunMetrics implements AsyncDisposable {
     const { totalMs } = cluster.timings;
     // Zero for a cluster started by something else.
     if (totalMs > 0) this.testbed.clusterReady(totalMs / 1000);
-    this.#scraper.watch(cluster.nodes);
+    this.#scraper.watch(cluster);
     this.#watched = true;
     this.#announced?.withdraw();
     this.#announced = undefined;

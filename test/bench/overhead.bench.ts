@@ -97,7 +97,7 @@ function scraping(cluster: Cluster, folder: string): AsyncDisposable {
     testbed: new TestbedMetrics('overhead'),
     onScrape: (scrape, ids) => file.append(scrape, ids),
   });
-  scraper.watch(cluster.nodes);
+  scraper.watch(cluster);
   return scraper;
 }
 

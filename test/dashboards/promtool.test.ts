@@ -92,6 +92,7 @@ const CASES: readonly AlertCase[] = [
       'testbed_node_up{run="r",node="node-1",group="g"}': '1 0 0 0',
       'testbed_node_up{run="r",node="node-2",group="g"}': '1 0 0 0',
       'testbed_fault_active{run="r",kind="kill",target="node-2"}': '_ 1 1 1',
+      'testbed_fault_active{run="r",kind="partition",target="node-1"}': '1 1 1 1',
     },
     at: '30s',
     fires: [{ ...RUN, node: 'node-1', group: 'g' }],

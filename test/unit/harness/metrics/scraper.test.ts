@@ -1,5 +1,10 @@
 import { expect, test, vi } from 'vitest';
-import { type ScrapedNode, Scraper, scrapeIntervalMs } from '../../../../harness/metrics/scraper.ts';
+import {
+  type ScrapedCluster,
+  type ScrapedNode,
+  Scraper,
+  scrapeIntervalMs,
+} from '../../../../harness/metrics/scraper.ts';
 import type { SeriesColumns } from '../../../../harness/metrics/series.ts';
 import { SeriesRing } from '../../../../harness/metrics/series-ring.ts';
 import { TestbedMetrics } from '../../../../harness/metrics/testbed.ts';
@@ -37,7 +42,7 @@ const counter = (name: string, value: number, labels = '') =>
   `# TYPE ${name} counter\n${name}${labels} ${value}\n`;
 
 /** A scraper, what it has read, and a way to wait for readings. */
-function watching(nodes: readonly ScrapedNode[]) {
+function watching(nodes: readonly ScrapedNode[], faults: ScrapedCluster['faults'] = { active: [] }) {
   const ring = new SeriesRing(1000);
   let readings = 0;
   const testbed = new TestbedMetrics('test');
@@ -49,7 +54,7 @@ function watching(nodes: readonly ScrapedNode[]) {
       readings++;
     },
   });
-  scraper.watch(nodes);
+  scraper.watch({ nodes, faults });
   return {
     scraper,
     testbed,
@@ -122,6 +127,32 @@ test('a node stopped on purpose shows as a fault and is not asked', async () => 
   expect(scraper.failures.size).toBe(0);
 });
 
+test('faults show while they last, those of the links and of the chain as well', async () => {
+  const partition = { kind: 'partition', targets: ['node-0', 'node-1'] };
+  const faults = {
+    active: [partition, { kind: 'link', targets: [] }, { kind: 'chain-stall', targets: ['chain'] }],
+  };
+  const { scraper, read, testbed } = watching([fakeNode('node-0', ''), fakeNode('node-1', '')], faults);
+  const shown = async () => {
+    await read();
+    const text = await testbed.expose();
+    return [...text.matchAll(/^testbed_fault_active\{kind="(.*)",target="(.*)",run="test"\} 1$/gm)].map(
+      ([, kind, target]) => `${kind} ${target}`,
+    );
+  };
+  expect(await shown()).toEqual([
+    'partition node-0',
+    'partition node-1',
+    'link cluster',
+    'chain-stall chain',
+  ]);
+  faults.active = [partition];
+  expect(await shown()).toEqual(['partition node-0', 'partition node-1']);
+  faults.active = [];
+  expect(await shown()).toEqual([]);
+  await scraper.release();
+});
+
 test('cluster sums of node counters never fall when a node is restarted', async () => {
   const bytes = (value: number) =>
     counter('svc_libp2p_protocol_bytes_total', value, '{protocol="pushsync",direction="sent"}');
@@ -179,15 +210,15 @@ test('a failure of the receiver ends the watch, and release throws it', async ()
     intervalMs: INTERVAL_MS,
     onScrape: () => Promise.reject(new Error('disk full')),
   });
-  scraper.watch([fakeNode('node-0', '')]);
+  scraper.watch({ nodes: [fakeNode('node-0', '')], faults: { active: [] } });
   await expect(scraper.release()).rejects.toThrow('disk full');
 });
 
 test('two clusters are watched one after another, never at once', async () => {
   const { scraper } = watching([fakeNode('node-0', '')]);
-  expect(() => scraper.watch([])).toThrow('watched already');
+  expect(() => scraper.watch({ nodes: [], faults: { active: [] } })).toThrow('watched already');
   await scraper.release();
-  scraper.watch([]);
+  scraper.watch({ nodes: [], faults: { active: [] } });
   await scraper.release();
 });
 

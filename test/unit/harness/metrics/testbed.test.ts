@@ -66,7 +66,8 @@ test('ledgers are counted together, with their values at the time of the scrape'
 test('nodes and their processes are shown as of the last look', async () => {
   const testbed = new TestbedMetrics('run-1');
   const node = { node: 'node-0', group: 'svc-full' };
-  testbed.nodes([{ ...node, up: false, fault: 'kill' }]);
+  testbed.nodes([{ ...node, up: false }]);
+  testbed.faults([{ kind: 'kill', target: 'node-0' }]);
   testbed.usage([{ ...node, cpuSeconds: 4, residentBytes: 1000 }]);
   expect(await samplesOf(testbed)).toMatchObject({
     'testbed_node_up{group="svc-full",node="node-0"}': 0,
@@ -74,7 +75,8 @@ test('nodes and their processes are shown as of the last look', async () => {
     'testbed_node_cpu_seconds_total{group="svc-full",node="node-0"}': 4,
     'testbed_node_rss_bytes{group="svc-full",node="node-0"}': 1000,
   });
-  testbed.nodes([{ ...node, up: true, fault: undefined }]);
+  testbed.nodes([{ ...node, up: true }]);
+  testbed.faults([]);
   testbed.usage([{ ...node, cpuSeconds: 1 }]);
   const later = await samplesOf(testbed);
   expect(later).toMatchObject({

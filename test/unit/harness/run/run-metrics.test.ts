@@ -26,7 +26,7 @@ function clusterOf(metrics: () => Promise<string>, names: readonly string[]): Cl
     client: { metrics },
     stats: () => Promise.resolve({}),
   }));
-  return { nodes, folder, timings: { totalMs: 0 } } as unknown as Cluster;
+  return { nodes, faults: { active: [] }, folder, timings: { totalMs: 0 } } as unknown as Cluster;
 }
 
 function open(report: string): Promise<RunMetrics> {

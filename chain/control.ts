@@ -124,13 +124,14 @@ async function answer(
   target: string,
   response: ServerResponse,
 ): Promise<void> {
-  const { pathname, searchParams } = new URL(target, 'http://control');
-  const command = COMMANDS[`${method} ${pathname}`];
-  if (command === undefined) {
-    return send(response, 404, { code: 'NOT_FOUND', message: `no command ${method} ${pathname}` });
+  const url = URL.parse(target, 'http://control');
+  const path = url?.pathname ?? target;
+  const command = COMMANDS[`${method} ${path}`];
+  if (url === null || command === undefined) {
+    return send(response, 404, { code: 'NOT_FOUND', message: `no command ${method} ${path}` });
   }
   try {
-    const more = await command(controlled, searchParams);
+    const more = await command(controlled, url.searchParams);
     const { chain, gate } = controlled;
     const { blockTimeMs, paused } = chain;
     const state = { head: await chain.head(), blockTimeMs, paused };

@@ -1,7 +1,7 @@
 /** The chain as a separate process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,10 +34,14 @@ interface Ready {
   [field: string]: unknown;
 }
 
-function launch(args: string[], environment: Record<string, string> = {}): ChildProcess {
+function launch(
+  args: string[],
+  environment: Record<string, string> = {},
+  errors: 'pipe' | number = 'pipe',
+): ChildProcess {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: { ...process.env, HOME: home, TMPDIR: home, ...environment },
-    stdio: ['pipe', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', errors],
   });
   children.push(child);
   return child;
@@ -45,8 +49,9 @@ function launch(args: string[], environment: Record<string, string> = {}): Child
 
 async function startWith(
   options: Record<string, unknown> = {},
+  errors: 'pipe' | number = 'pipe',
 ): Promise<{ child: ChildProcess; ready: Ready }> {
-  const child = launch([], { SVC_CHAIN_OPTIONS: JSON.stringify({ ...minimal, ...options }) });
+  const child = launch([], { SVC_CHAIN_OPTIONS: JSON.stringify({ ...minimal, ...options }) }, errors);
   if (child.stdout === null) throw new Error('no output');
   const [line] = await once(createInterface(child.stdout), 'line');
   const ready: Ready = JSON.parse(String(line));
@@ -213,6 +218,7 @@ describe('the control endpoint', () => {
     ['reorg?blocks=0', 400, 'cannot replace 0 blocks'],
     ['rpc-fault?kind=down', 400, 'the chain was started without gate'],
     ['reorganise', 404, 'no command POST /reorganise'],
+    ['/', 404, 'no command POST //'],
   ])('answers POST /%s with %i', async (command, status, message) => {
     const { ready } = await startWith();
     expect(await post(ready, command)).toMatchObject({
@@ -297,6 +303,23 @@ describe('the process does not start', () => {
     expect([code, text]).toEqual([1, `port ${port} of 127.0.0.1 is already in use\n`]);
     server.close();
   });
+});
+
+test('a full disk below the state and the log does not end the process', async () => {
+  const stateFolder = join(home, 'state');
+  await using full = await open('/dev/full', 'w');
+  const { ready } = await startWith({ stateFolder, blockTimeMs: 20 }, full.fd);
+  await rm(stateFolder, { recursive: true });
+  await writeFile(stateFolder, '');
+  const { status, body } = await post(ready, `fund?address=${player.address}&native=1`);
+  expect([status, body['message']]).toEqual([500, expect.stringContaining(stateFolder)]);
+  const rpc = createRpcClient(ready.rpc);
+  const head = async () => Number(await rpc.call('eth_blockNumber'));
+  // Every block is one that could not be written down, and a line about it.
+  const then = await head();
+  while ((await head()) < then + 5) await new Promise((resolve) => setTimeout(resolve, 10));
+  rpc.close();
+  expect(await post(ready, 'state')).toMatchObject({ status: 200 });
 });
 
 test('a killed process leaves a state from which the next one continues with the same ready line', async () => {

@@ -37,6 +37,7 @@ const parameters = {
     'size',
     96 * 2 ** 20,
     'most memory that an honest node may gain, beside a fifth of what it had',
+    { allowance: true },
   ),
 };
 type Context = ScenarioContext<typeof parameters>;

@@ -6,8 +6,14 @@ import { chosenNode, otherNodes } from './steps/steps.ts';
 const parameters = {
   size: parameter('size', 2 ** 20, 'size of the upload that has to be paid for', { min: 1 }),
   node: parameter('node', '', 'node that uploads and pays; the first one when empty'),
-  'first-within': parameter('integer', 3000, 'milliseconds until the first cheque', { min: 1 }),
-  'cash-within': parameter('integer', 30, 'seconds until a cashing is confirmed', { min: 1 }),
+  'first-within': parameter('integer', 3000, 'milliseconds until the first cheque', {
+    min: 1,
+    allowance: true,
+  }),
+  'cash-within': parameter('integer', 30, 'seconds until a cashing is confirmed', {
+    min: 1,
+    allowance: true,
+  }),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -19,8 +19,12 @@ const parameters = {
   level: parameter('text', '2', 'redundancy level of the files', { oneOf: ['0', '1', '2', '3', '4'] }),
   downloads: parameter('integer', 5, 'nodes that read each file after each change', { min: 1 }),
   'min-retrieved': parameter('number', 1, 'least share of the reads that must succeed'),
-  'join-within': parameter('duration', 30_000, 'time until a node that has come is connected'),
-  'sync-within': parameter('duration', 120_000, 'time until it has the chunks of its neighbourhood'),
+  'join-within': parameter('duration', 30_000, 'time until a node that has come is connected', {
+    allowance: true,
+  }),
+  'sync-within': parameter('duration', 120_000, 'time until it has the chunks of its neighbourhood', {
+    allowance: true,
+  }),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -21,6 +21,7 @@ const parameters = {
     'duration',
     120_000,
     'time until a node uploads again once its clock is right: others that refused it have looked again',
+    { allowance: true },
   ),
   'min-success': parameter('number', 0.99, 'least share of uploads and reads that must succeed'),
   ...TRAFFIC,

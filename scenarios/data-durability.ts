@@ -20,7 +20,7 @@ const parameters = {
   ),
   size: parameter('size', 2 ** 20, 'size of its own content', { min: 1 }),
   concurrency: parameter('integer', 10, 'chunks asked for at once', { min: 1 }),
-  'max-attempts': parameter('integer', 10, 'attempts for each chunk', { min: 1 }),
+  'max-attempts': parameter('integer', 10, 'attempts for each chunk', { min: 1, allowance: true }),
   'min-rate': parameter('number', 1, 'least share of the chunks that must come'),
 };
 type Context = ScenarioContext<typeof parameters>;

@@ -14,7 +14,9 @@ import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 const parameters = {
   chunks: parameter('integer', 20, 'chunks that the node has before, and is asked for meanwhile', { min: 1 }),
   attempts: parameter('integer', 10, 'uploads that the node refuses', { min: 1 }),
-  'resumes-within': parameter('duration', 30_000, 'time until the node stores again once there is space'),
+  'resumes-within': parameter('duration', 30_000, 'time until the node stores again once there is space', {
+    allowance: true,
+  }),
   'min-success': parameter('number', 0.99, 'least share of the requests to other nodes that must succeed'),
   node: parameter('node', '', 'full node whose disk is full; drawn from the seed when empty'),
   ...TRAFFIC,

@@ -14,7 +14,9 @@ const parameters = {
   chunks: parameter('integer', 300, 'chunks uploaded: more than one reserve holds, fewer than two', {
     min: 1,
   }),
-  within: parameter('duration', 60_000, 'time until the nodes have let go of what is not theirs'),
+  within: parameter('duration', 60_000, 'time until the nodes have let go of what is not theirs', {
+    allowance: true,
+  }),
 };
 type Context = ScenarioContext<typeof parameters>;
 

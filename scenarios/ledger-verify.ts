@@ -17,7 +17,7 @@ const parameters = {
     0.99,
     'least share of them that two of their neighbourhood must have',
   ),
-  within: parameter('duration', 60_000, 'time for pull syncing'),
+  within: parameter('duration', 60_000, 'time for pull syncing', { allowance: true }),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -7,8 +7,11 @@ import { chosenNode, verifyLedger, workingNodes } from './steps/steps.ts';
 const parameters = {
   refs: parameter('list', [], 'references to look for; none: uploads its own'),
   size: parameter('size', 2 ** 20, 'size of its own content', { min: 1 }),
-  'retry-count': parameter('integer', 3, 'attempts for each reference in a round', { min: 1 }),
-  'retry-wait': parameter('duration', 1000, 'pause before the next attempt'),
+  'retry-count': parameter('integer', 3, 'attempts for each reference in a round', {
+    min: 1,
+    allowance: true,
+  }),
+  'retry-wait': parameter('duration', 1000, 'pause before the next attempt', { allowance: true }),
   'next-iter-wait': parameter('duration', 0, 'pause before the next round, such as 6h'),
   rounds: parameter('integer', 3, 'rounds over all references', { min: 1 }),
   'min-availability': parameter('number', 1, 'least share of the downloads that must succeed'),

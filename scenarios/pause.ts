@@ -11,6 +11,7 @@ const parameters = {
     'duration',
     10_000,
     'longest time of uploads meanwhile, but for the slowest hundredth',
+    { allowance: true },
   ),
   node: parameter('node', '', 'full node that is paused; drawn from the seed when empty'),
   ...TRAFFIC,

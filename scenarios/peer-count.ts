@@ -14,6 +14,7 @@ export default defineScenario({
       'integer',
       0,
       `fewest peers of a full node; 0: all others, at most ${PEERS_MAX}. Others need one`,
+      { allowance: true },
     ),
     ...WITHIN,
   },

@@ -10,8 +10,8 @@ const parameters = {
   }),
   'chunks-per-node': parameter('integer', 1, 'chunks that each node uploads', { min: 1 }),
   'upload-node-count': parameter('integer', 1, 'nodes that upload', { min: 1 }),
-  retries: parameter('integer', 5, 'looks for a chunk on the closest node', { min: 1 }),
-  'retry-delay': parameter('duration', 1000, 'pause between two looks'),
+  retries: parameter('integer', 5, 'looks for a chunk on the closest node', { min: 1, allowance: true }),
+  'retry-delay': parameter('duration', 1000, 'pause between two looks', { allowance: true }),
 };
 type Context = ScenarioContext<typeof parameters>;
 

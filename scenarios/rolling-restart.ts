@@ -7,7 +7,9 @@ import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 
 const parameters = {
   gap: parameter('duration', 0, 'pause between a node that is ready again and the next one'),
-  'shutdown-within': parameter('duration', 10_000, 'longest time that a node takes to stop'),
+  'shutdown-within': parameter('duration', 10_000, 'longest time that a node takes to stop', {
+    allowance: true,
+  }),
   ...TRAFFIC,
 };
 type Context = ScenarioContext<typeof parameters>;

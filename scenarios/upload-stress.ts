@@ -19,8 +19,8 @@ const parameters = {
   'max-file-size': parameter('size', 2 ** 20, 'size of the largest upload', { min: 1 }),
   'file-count': parameter('integer', 8, 'uploads of each node; 0: as many as fit into the time'),
   timeout: parameter('duration', 60_000, 'time for all uploads when their number is 0'),
-  retries: parameter('integer', 5, 'attempts after a failed one'),
-  'retry-delay': parameter('duration', 1000, 'pause before the next attempt'),
+  retries: parameter('integer', 5, 'attempts after a failed one', { allowance: true }),
+  'retry-delay': parameter('duration', 1000, 'pause before the next attempt', { allowance: true }),
   'sync-upload': parameter('boolean', false, 'wait for the chunks of each upload before the next one'),
   concurrency: parameter('integer', 10, 'uploads under way at once on each node', { min: 1 }),
 };

@@ -67,16 +67,18 @@ function isOwn({ flavour = 'svc' }: GroupInput): boolean {
   return flavour === 'svc';
 }
 
-/** Fewer nodes in one group; another node takes the place of each missing one that is asked or broken. */
-export function withCount(given: Case, scenario: Scenario, index: number, count: number): Case {
+/**
+ * Fewer nodes in one group; another node takes the place of each missing one that is asked or broken.
+ * @returns undefined when that leaves nothing of what nodes were asked
+ */
+export function withCount(given: Case, scenario: Scenario, index: number, count: number): Case | undefined {
   const groups = groupsOf(given.recipe, scenario)
     .map((group, n) => (n === index ? resized(group, count) : group))
     .filter((group) => group.count !== 0);
   const total = groups.reduce((sum, group) => sum + (group.count ?? 1), 0);
-  return {
-    recipe: { ...given.recipe, nodes: groups, ownCounts: false, exactNodes: true },
-    schedule: given.schedule && onNodes(given.schedule, total),
-  };
+  const schedule = given.schedule && onNodes(given.schedule, total);
+  if (isEmptied(given, schedule)) return undefined;
+  return { recipe: { ...given.recipe, nodes: groups, ownCounts: false, exactNodes: true }, schedule };
 }
 
 /** Lists with an item per node keep those of the remaining nodes. */
@@ -121,12 +123,21 @@ export function withFaults(given: Case, faults: readonly Schedule['faults'][numb
   return { ...given, schedule: given.schedule && { ...given.schedule, faults: [...faults] } };
 }
 
-/** Fewer operations; downloads of dropped uploads go too, and faults that wait for uploads wait for fewer. */
-export function withOperations(given: Case, kept: readonly Operation[]): Case {
+/** With a schedule that has none, the scenario does a load of its own: more than what was left out. */
+function isEmptied({ schedule: before }: Case, after: Pick<Schedule, 'operations'> | undefined): boolean {
+  return after?.operations.length === 0 && before?.operations.length !== 0;
+}
+
+/**
+ * Fewer operations; downloads of dropped uploads go too, and faults that wait for uploads wait for fewer.
+ * @returns undefined when that leaves none
+ */
+export function withOperations(given: Case, kept: readonly Operation[]): Case | undefined {
   const { schedule } = given;
   if (schedule === undefined) return given;
   const uploads = new Set(kept.flatMap((operation) => (operation.do === 'upload' ? [operation.n] : [])));
   const operations = kept.filter((operation) => operation.do !== 'download' || uploads.has(operation.upload));
+  if (isEmptied(given, { operations })) return undefined;
   const share = bytesOf(operations) / Math.max(1, bytesOf(schedule.operations));
   const faults = schedule.faults.map((fault) => ({
     ...fault,
@@ -170,9 +181,9 @@ const AMOUNTS: readonly ParameterSpec['kind'][] = ['integer', 'size', 'duration'
 
 export function amountsOf({ recipe }: Case, { parameters }: Scenario): Amount[] {
   const given = recipe.scenarios[0]?.parameters ?? {};
-  return Object.entries(parameters).flatMap(([name, { kind, min = 0 }]) => {
+  return Object.entries(parameters).flatMap(([name, { kind, min = 0, allowance = false }]) => {
     const value = given[name];
-    return AMOUNTS.includes(kind) && typeof value === 'number' && value > min
+    return AMOUNTS.includes(kind) && !allowance && typeof value === 'number' && value > min
       ? [{ name, value, least: min }]
       : [];
   });

@@ -224,9 +224,7 @@ class Minimiser {
     );
     const operations = this.#best.schedule?.operations ?? [];
     await shortened(operations, (rest) =>
-      rest.length === 0
-        ? Promise.resolve(false)
-        : this.#try(withOperations(this.#best, rest), plural(rest.length, 'operation')),
+      this.#try(withOperations(this.#best, rest), plural(rest.length, 'operation')),
     );
     for (;;) {
       const shorter = sooner(this.#best, SHARE);
@@ -250,8 +248,12 @@ class Minimiser {
     }
   }
 
-  /** Whether it fails the same way in any of its tries; if so, it is the best one so far. */
-  async #try(candidate: Case, what: string): Promise<boolean> {
+  /**
+   * Whether it fails the same way in any of its tries; if so, it is the best one so far.
+   * @param candidate undefined: there is none
+   */
+  async #try(candidate: Case | undefined, what: string): Promise<boolean> {
+    if (candidate === undefined) return false;
     const key = JSON.stringify(candidate);
     if (this.#refused.has(key)) return false;
     this.#refused.add(key);

@@ -57,6 +57,11 @@ export interface ParameterSpec<K extends ParameterKind = ParameterKind> {
   readonly max?: number;
   /** The only texts allowed, of a list each. */
   readonly oneOf?: readonly string[];
+  /**
+   * It says what nodes are allowed, such as time or attempts. With less a run fails for another reason, so `minimise`
+   * does not lower it.
+   */
+  readonly allowance?: true;
 }
 
 /** Parameters of a scenario by name. */
@@ -71,7 +76,7 @@ export function parameter<K extends ParameterKind>(
   kind: K,
   fallback: ParameterValue[K],
   help: string,
-  limits: Pick<ParameterSpec, 'min' | 'max' | 'oneOf'> = {},
+  limits: Pick<ParameterSpec, 'min' | 'max' | 'oneOf' | 'allowance'> = {},
 ): ParameterSpec<K> {
   return { kind, default: fallback, help, ...limits };
 }

@@ -22,6 +22,7 @@ export const SILENT_PARAMETERS = {
   chunks: parameter('integer', 6, 'chunks to upload, all at once', { min: 1 }),
   synced: parameter('integer', 60, 'seconds that deferred uploads have while the node does not answer', {
     min: 1,
+    allowance: true,
   }),
   arrive: parameter(
     'integer',
@@ -29,6 +30,7 @@ export const SILENT_PARAMETERS = {
     'seconds in which they must be where they belong, once its node answers again',
     {
       min: 1,
+      allowance: true,
     },
   ),
 };

@@ -22,6 +22,7 @@ const scenario = defineScenario({
     count: parameter('integer', 8, 'how many', { min: 2 }),
     what: parameter('list', ['a', 'b'], 'of what'),
     name: parameter('text', 'x', 'called'),
+    within: parameter('duration', 30_000, 'time for it', { allowance: true }),
   },
   needs: { nodes: 2 },
   cluster: { nodes: 6, light: 1 },
@@ -35,7 +36,13 @@ const given: Case = {
       { count: 4, neighbourhoods: ['00', '01', '10', '11'] },
       { flavour: 'bee', count: 2 },
     ],
-    scenarios: [{ name: 'example', from: 'program', parameters: { count: 8, what: ['a', 'b'], name: 'x' } }],
+    scenarios: [
+      {
+        name: 'example',
+        from: 'program',
+        parameters: { count: 8, what: ['a', 'b'], name: 'x', within: 30_000 },
+      },
+    ],
   } as unknown as Recipe,
   schedule: parseSchedule(
     {
@@ -85,7 +92,7 @@ test('its size counts every group and the light nodes that the scenario adds', (
 });
 
 test('a node that is left out is replaced by another one wherever it was named', () => {
-  const smaller = withCount(given, scenario, 0, 2);
+  const smaller = withCount(given, scenario, 0, 2)!;
   expect(smaller.recipe.nodes).toEqual([
     { count: 2, neighbourhoods: ['00', '01'] },
     { flavour: 'bee', count: 2 },
@@ -105,19 +112,31 @@ test('the scenario decides the number of our own nodes where the run left it to 
   const nodes: Recipe['nodes'] = [{ count: 9 }, { flavour: 'bee', count: 2 }];
   const recipe: Recipe = { ...given.recipe, nodes, ownCounts: true };
   expect(sizeOf({ ...given, recipe }, scenario).nodes).toBe(6 + 2 + 1);
-  const { recipe: smaller } = withCount({ ...given, recipe }, scenario, 0, 3);
+  const { recipe: smaller } = withCount({ ...given, recipe }, scenario, 0, 3)!;
   expect(smaller).toMatchObject({ ownCounts: false, exactNodes: true });
   expect(smaller.nodes).toEqual([{ count: 3 }, { flavour: 'bee', count: 2 }, { mode: 'light', count: 1 }]);
 });
 
 test('a group without nodes is no group', () => {
-  expect(withCount(given, scenario, 1, 0).recipe.nodes).toHaveLength(2);
+  expect(withCount(given, scenario, 1, 0)?.recipe.nodes).toHaveLength(2);
 });
 
 test('without an upload there is no download of it, and what waits for uploads waits for fewer', () => {
-  const { operations, faults } = withOperations(given, given.schedule!.operations.slice(1)).schedule!;
+  const { operations, faults } = withOperations(given, given.schedule!.operations.slice(1))!.schedule!;
   expect(operations.map(({ n }) => n)).toEqual([2, 3]);
   expect(faults[1]?.when).toMatchObject({ after: 25 });
+});
+
+test('a schedule that has operations is never left without any: the scenario would draw a load of its own', () => {
+  const [, download, , message] = given.schedule!.operations;
+  expect(withOperations(given, [download!])).toBeUndefined();
+  const talking = withOperations(given, [message!])!;
+  expect(withCount(talking, scenario, 0, 3)?.schedule?.operations).toHaveLength(1);
+  const { recipe, schedule } = talking;
+  const alone = { recipe: { ...recipe, nodes: [{ count: 2 }], exactNodes: true }, schedule };
+  expect(withCount(alone, scenario, 0, 1)).toBeUndefined();
+  const faults = { ...given, schedule: { ...given.schedule!, operations: [] } };
+  expect(withCount(faults, scenario, 0, 3)?.schedule?.operations).toEqual([]);
 });
 
 test('everything comes sooner by the same factor', () => {
@@ -127,10 +146,15 @@ test('everything comes sooner by the same factor', () => {
   expect(operations.map(({ atMs }) => atMs)).toEqual([0, 5000, 10_000, 15_000]);
 });
 
-test('amounts can be lowered to the minimum of the scenario; words stay', () => {
+test('amounts can be lowered to the minimum of the scenario; words and what nodes are allowed stay', () => {
   expect(amountsOf(given, scenario)).toEqual([{ name: 'count', value: 8, least: 2 }]);
   expect(listsOf(given)).toEqual([{ name: 'what', items: ['a', 'b'] }]);
   const lower = withParameter(given, 'count', 2);
   expect(amountsOf(lower, scenario)).toEqual([]);
-  expect(lower.recipe.scenarios[0]?.parameters).toEqual({ count: 2, what: ['a', 'b'], name: 'x' });
+  expect(lower.recipe.scenarios[0]?.parameters).toEqual({
+    count: 2,
+    what: ['a', 'b'],
+    name: 'x',
+    within: 30_000,
+  });
 });

@@ -15,7 +15,7 @@ const PROPOSAL_SIZE_MAX = 1024;
 /** Proposals that one opener may make before we give up on it. */
 const PROPOSALS_MAX = 10;
 
-/** Header and proposal as they go out, one entry per protocol id of this program. */
+/** Header and proposal as they go out, one entry per protocol id that this program proposes. */
 const proposals = new Map<string, Uint8Array>();
 
 function encodeLine(text: string): Uint8Array {
@@ -28,13 +28,22 @@ const HEADER_LINE = encodeLine(PROTOCOL);
 const REFUSED = 'na';
 const REFUSED_LINE = encodeLine(REFUSED);
 
-/** Header and `protocolId`, both as sent by the opener and as confirmed by the acceptor. */
+/** Header and `protocolId` as the opener sends them. Kept: for ids of this program only. */
 export function proposalOf(protocolId: string): Uint8Array {
   const known = proposals.get(protocolId);
   if (known !== undefined) return known;
-  const bytes = Buffer.concat([HEADER_LINE, encodeLine(protocolId)]);
+  const bytes = encodeProposal(protocolId);
   proposals.set(protocolId, bytes);
   return bytes;
+}
+
+/** The same bytes as the acceptor sends them. Not kept: the other side may make up any number of ids. */
+function confirmationOf(protocolId: string): Uint8Array {
+  return proposals.get(protocolId) ?? encodeProposal(protocolId);
+}
+
+function encodeProposal(protocolId: string): Uint8Array {
+  return Buffer.concat([HEADER_LINE, encodeLine(protocolId)]);
 }
 
 /** Reads the lines of one negotiation and keeps what follows them. */
@@ -218,7 +227,7 @@ export async function acceptProtocol(
       headerDue = true;
       count++;
     } else if (supports(line)) {
-      raw.write(headerDue ? proposalOf(line) : encodeLine(line));
+      raw.write(headerDue ? confirmationOf(line) : encodeLine(line));
       return { protocolId: line, stream: resumed(raw, lines.rest()) };
     } else {
       if (headerDue) raw.write(HEADER_LINE);
@@ -241,7 +250,7 @@ function acceptFirst(
   if (end - start >= 0x80 || bytes[end - 1] !== LINE_END || !startsWith(bytes, HEADER_LINE)) return undefined;
   const protocolId = textOf(bytes.subarray(start, end - 1));
   if (!supports(protocolId)) return undefined;
-  raw.write(proposalOf(protocolId));
+  raw.write(confirmationOf(protocolId));
   const stream = bytes.length === end ? raw : new ResumedStream(raw, bytes.subarray(end));
   return { protocolId, stream };
 }

@@ -62,6 +62,20 @@ test('header, proposal and first bytes in one packet are answered at once, and n
   expect(Buffer.from(stream.take() ?? []).toString()).toBe('early');
 });
 
+test('the answer to an id that others have made up is not kept', async () => {
+  const answers: Uint8Array[] = [];
+  const proposal = `${HEADER}\x05/any\n`;
+  for (const arrivals of [[proposal], [proposal.slice(0, 9), proposal.slice(9)]]) {
+    for (let time = 0; time < 2; time++) {
+      const { raw } = scripted(...arrivals);
+      const answering = { ...raw, write: (bytes: Uint8Array) => void answers.push(bytes) };
+      await acceptProtocol(answering, () => true, patient);
+    }
+  }
+  expect(answers).toHaveLength(4);
+  expect(new Set(answers).size).toBe(4);
+});
+
 test('an opener that waits for our header gets it', async () => {
   const { raw, inbox, written } = scripted(HEADER);
   const accepted = acceptProtocol(raw, supports, patient);

@@ -1,5 +1,6 @@
 /** A run as something that can be made smaller: its nodes, what is done to them, what is asked of them, and when. */
 import type { GroupInput } from '../plan/definition-input.ts';
+import { ownResized } from '../run/kinds.ts';
 import type { Recipe } from '../run/recipe.ts';
 import type { PlannedScenario } from '../run/run-options.ts';
 import type { ParameterSpec, Scenario } from '../run/scenario.ts';
@@ -57,14 +58,6 @@ export function withOwnCount(recipe: Recipe, count: number): Recipe {
   if (!ownCounts) return recipe;
   const given = typeof nodes === 'object' ? nodes : [{ count }];
   return { ...recipe, nodes: ownResized(given, count), ownCounts: false };
-}
-
-function ownResized(groups: readonly GroupInput[], count: number): GroupInput[] {
-  return groups.map((group) => (isOwn(group) ? { ...group, count } : group));
-}
-
-function isOwn({ flavour = 'svc' }: GroupInput): boolean {
-  return flavour === 'svc';
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { GroupInput } from '../plan/definition-input.ts';
 import type { PlannedScenario } from './run-options.ts';
 import type { ParametersOf, ParameterTable, Scenario } from './scenario.ts';
 
@@ -48,4 +49,12 @@ export function nodesWanted(
   const kind = kindWanted(scenario, parameters);
   const sharing = planned.filter((other) => kindWanted(other.scenario, other.parameters) === kind);
   return Math.max(...sharing.map((other) => other.scenario.cluster.nodes));
+}
+
+/**
+ * Groups with as many of our own nodes as scenarios want. A group that names its flavour is beside these: the
+ * two nodes of `--with svc=2` stay two.
+ */
+export function ownResized(groups: readonly GroupInput[], count: number): GroupInput[] {
+  return groups.map((group) => (group.flavour === undefined ? { ...group, count } : group));
 }

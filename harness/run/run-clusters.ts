@@ -18,7 +18,7 @@ import type { PlannedNode } from '../plan/planned-node.ts';
 import { seedToJson } from '../plan/seed.ts';
 import type { StartProgress } from '../start/start-context.ts';
 import { findCluster } from '../state/state.ts';
-import { linksFail, machinesFail, nodesWanted } from './kinds.ts';
+import { linksFail, machinesFail, nodesWanted, ownResized } from './kinds.ts';
 import { type Present, unmetNeed } from './needs.ts';
 import type { RunMetrics } from './run-metrics.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
@@ -109,9 +109,7 @@ function kindOf(
   const wanted = nodesWanted({ scenario, parameters }, planned);
   const base = nodes ?? wanted;
   const given: readonly GroupInput[] = typeof base === 'number' ? [{ count: base }] : base;
-  const groups = ownCounts
-    ? given.map((group) => (flavourOf(group) === 'svc' ? { ...group, count: wanted } : group))
-    : given;
+  const groups = ownCounts ? ownResized(given, wanted) : given;
   const { light = 0, neighbourhoods } = cluster;
   const credit = cluster.creditFor?.(parameters) ?? cluster.credit;
   const options = { ...cluster.options, ...cluster.optionsFor?.(parameters) };

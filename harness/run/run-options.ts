@@ -22,7 +22,10 @@ export interface RunOptions {
   readonly seed: bigint;
   /** Nodes of a fresh cluster; default: the largest number that a scenario of its kind asks for. */
   readonly nodes?: NodesInput;
-  /** Each kind of cluster has as many of our own nodes as its scenarios ask for, whatever `nodes` says. */
+  /**
+   * Each kind of cluster has as many of our own nodes as its scenarios ask for, whatever `nodes` says of a group
+   * that names no flavour.
+   */
   readonly ownCounts?: boolean;
   /** These nodes and no others; otherwise a scenario adds the light nodes that it asks for. */
   readonly exactNodes?: boolean;

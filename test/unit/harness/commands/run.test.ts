@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
 import { run } from '../../../../harness/commands/run.ts';
-import { type RunFlags, repeatCommand } from '../../../../harness/commands/run-flags.ts';
+import { chooseClusters, type RunFlags, repeatCommand } from '../../../../harness/commands/run-flags.ts';
+import { loadScenario } from '../../../../harness/run/catalogue.ts';
+import { plannedFor } from '../../../../harness/run/run-clusters.ts';
+import type { RunOptions } from '../../../../harness/run/run-options.ts';
+import { planScenarios } from '../../../../harness/run/runner.ts';
 import { contextOf } from './kit.ts';
 
 const NOTHING: RunFlags = { with: [], set: [] };
@@ -23,4 +27,15 @@ test('the command that repeats a run can be pasted into a shell', () => {
   expect(repeatCommand(['my scenarios/x.ts'], flags, 7n)).toMatch(
     / run 'my scenarios\/x.ts' --seed 7 --file 'my net.yaml' --bee-binary '\/opt\/my bee\/bee' --set 'name=a b'$/,
   );
+});
+
+test('nodes of --with svc=2 are added to those that the scenarios ask for, as the header says', async () => {
+  const scenario = await loadScenario('upload');
+  const flags: RunFlags = { ...NOTHING, with: [{ flavour: 'svc', count: 2 }] };
+  const { options, where } = await chooseClusters(flags, [scenario]);
+  const planned = planScenarios([scenario], new Map());
+  const [asking] = planned;
+  const { nodes } = plannedFor(asking!, { ...options, planned } as unknown as RunOptions);
+  expect(where).toBe('7 nodes');
+  expect(nodes).toHaveLength(7);
 });

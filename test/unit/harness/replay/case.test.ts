@@ -109,12 +109,15 @@ test('a node that is left out is replaced by another one wherever it was named',
 });
 
 test('the scenario decides the number of our own nodes where the run left it to the scenarios', () => {
-  const nodes: Recipe['nodes'] = [{ count: 9 }, { flavour: 'bee', count: 2 }];
-  const recipe: Recipe = { ...given.recipe, nodes, ownCounts: true };
-  expect(sizeOf({ ...given, recipe }, scenario).nodes).toBe(6 + 2 + 1);
+  const beside = [
+    { flavour: 'svc' as const, count: 1 },
+    { flavour: 'bee' as const, count: 2 },
+  ];
+  const recipe: Recipe = { ...given.recipe, nodes: [{ count: 9 }, ...beside], ownCounts: true };
+  expect(sizeOf({ ...given, recipe }, scenario).nodes).toBe(6 + 1 + 2 + 1);
   const { recipe: smaller } = withCount({ ...given, recipe }, scenario, 0, 3)!;
   expect(smaller).toMatchObject({ ownCounts: false, exactNodes: true });
-  expect(smaller.nodes).toEqual([{ count: 3 }, { flavour: 'bee', count: 2 }, { mode: 'light', count: 1 }]);
+  expect(smaller.nodes).toEqual([{ count: 3 }, ...beside, { mode: 'light', count: 1 }]);
 });
 
 test('a group without nodes is no group', () => {

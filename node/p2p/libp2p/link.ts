@@ -87,7 +87,7 @@ export class Libp2pLink implements Link {
     const { connection } = this.#channel;
     connection.onDrain(() => this.#session.drained());
     void this.#receive();
-    connection.onClosed((error) => this.#end(error ?? closedByOther()));
+    connection.onClosed((error) => void this.#hangUp(error ?? closedByOther()));
   }
 
   open(protocolId: string): RawStream {
@@ -161,6 +161,15 @@ export class Libp2pLink implements Link {
   async shutDown(reason: Error): Promise<void> {
     if (this.#ended) return;
     this.#session.goAway();
+    await this.#hangUp(reason);
+  }
+
+  /**
+   * Sends what is queued and closes the socket. It does not wait long: the other side may have closed its half and
+   * read nothing of ours.
+   */
+  async #hangUp(reason: Error): Promise<void> {
+    if (this.#ended) return;
     this.#end(reason);
     const { connection } = this.#channel;
     using deadline = this.#deps.clock.deadline(CLOSE_TIMEOUT_MS);
@@ -207,7 +216,7 @@ export class Libp2pLink implements Link {
       return !connection.isFull();
     } catch (error) {
       this.#deps.log.debug({ err: error, remote: this.remoteId }, 'connection lost while writing');
-      this.#end(error as Error);
+      this.#breakOff(error as Error);
       return false;
     }
   }

@@ -49,6 +49,9 @@ function linked() {
   };
   /** Every time that the node has stopped or resumed reading. */
   const paused: boolean[] = [];
+  /** Why the node has cut the connection. */
+  const aborted: Error[] = [];
+  let hungUp: (error?: Error) => void = () => undefined;
   const connection: TcpConnection = {
     remoteAddress: REMOTE_ADDRESS,
     raw: stream,
@@ -57,9 +60,14 @@ function linked() {
     resume: () => void paused.push(false),
     corked: (work) => work(),
     onDrain: () => undefined,
-    onClosed: () => undefined,
+    onClosed: (listener) => {
+      hungUp = listener;
+    },
     close: async () => inbox.end(),
-    abort: () => inbox.end(),
+    abort: (error) => {
+      aborted.push(error);
+      inbox.end();
+    },
   };
   const ended: Libp2pLink[] = [];
   const link = new Libp2pLink(
@@ -92,7 +100,20 @@ function linked() {
       await clock.settle();
     }
   };
-  return { link, clock, other, opened, accepted, ended, paused, settle };
+  return {
+    link,
+    clock,
+    connection,
+    stream,
+    other,
+    opened,
+    accepted,
+    ended,
+    aborted,
+    paused,
+    hungUp: () => hungUp(),
+    settle,
+  };
 }
 
 async function readAll(stream: YamuxStream): Promise<string> {
@@ -261,4 +282,28 @@ test('a link on which too many streams are opened is not read for a while, and t
   await clock.advance(2_000);
   expect(paused.at(-1)).toBe(false);
   expect(accepted).toHaveLength(STREAMS.perSecond);
+});
+
+test('the socket of a peer that hangs up and does not read what is queued is cut after a second', async () => {
+  const { clock, connection, ended, aborted, hungUp, settle } = linked();
+  connection.close = (signal) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error));
+    });
+  hungUp();
+  await settle();
+  expect([ended.length, aborted.length]).toEqual([1, 0]);
+  await clock.advance(1_000);
+  expect(aborted).toEqual([expect.objectContaining({ code: 'TIMEOUT' })]);
+});
+
+test('a connection to which nothing can be written is cut', async () => {
+  const { stream, link, ended, aborted, settle } = linked();
+  const gone = new Error('the connection is closed');
+  stream.write = () => {
+    throw gone;
+  };
+  link.keepAlive();
+  await settle();
+  expect([ended, aborted]).toEqual([[link], [gone]]);
 });

@@ -12,7 +12,7 @@ import type { SampleItem } from './sample.ts';
 
 const GAME = 'game';
 const SAMPLE = 'sample/';
-/** Older rounds are forgotten. */
+/** Latest rounds that are never forgotten; also the age, in rounds, from which others are. */
 const ROUNDS_KEPT = 10;
 
 export type Step = 'commit' | 'reveal' | 'claim';
@@ -114,16 +114,20 @@ export class GameStore {
     ]);
   }
 
-  async forgetBefore(current: number): Promise<void> {
-    const isOld = (round: string) => Number(round) < current - ROUNDS_KEPT;
-    const rounds = Object.entries(this.#game.rounds).filter(([round]) => !isOld(round));
-    const samples = Array.from(this.#state.entries(SAMPLE), ([key]) => key).filter((key) =>
-      isOld(key.slice(SAMPLE.length)),
-    );
-    if (samples.length === 0 && rounds.length === Object.keys(this.#game.rounds).length) return;
+  /**
+   * Forgets rounds long before the current one, but never the latest ones: a number that is wrong once, far ahead,
+   * must not cost the key of a commit.
+   */
+  async forgetOld(current: number): Promise<void> {
+    const { rounds } = this.#game;
+    const samples = Array.from(this.#state.entries(SAMPLE), ([key]) => Number(key.slice(SAMPLE.length)));
+    const oldRounds = oldOf(Object.keys(rounds).map(Number), current);
+    const oldSamples = oldOf(samples, current);
+    if (oldRounds.size + oldSamples.size === 0) return;
+    const kept = Object.entries(rounds).filter(([round]) => !oldRounds.has(Number(round)));
     await this.#write(
-      { ...this.#game, rounds: Object.fromEntries(rounds) },
-      samples.map((key) => ({ remove: key })),
+      { ...this.#game, rounds: Object.fromEntries(kept) },
+      Array.from(oldSamples, (round) => ({ remove: SAMPLE + round })),
     );
   }
 
@@ -131,6 +135,11 @@ export class GameStore {
     this.#game = game;
     return this.#state.batch([{ put: GAME, value: Buffer.from(JSON.stringify(game)) }, ...changes]);
   }
+}
+
+function oldOf(rounds: readonly number[], current: number): ReadonlySet<number> {
+  const beyondLatest = rounds.toSorted((a, b) => b - a).slice(ROUNDS_KEPT);
+  return new Set(beyondLatest.filter((round) => round < current - ROUNDS_KEPT));
 }
 
 interface SampleJson {

@@ -35,7 +35,7 @@ import { GAME_METRICS } from './metrics.ts';
 import { samplesOnDemand } from './on-demand.ts';
 import type { GameState, Phase, ProvenSample, Redistribution, Staking } from './ports.ts';
 import { inclusionProofs } from './proofs.ts';
-import { comesInTime, obfuscated, type Place, placeOf } from './rules.ts';
+import { comesInTime, isFinalRefusal, obfuscated, type Place, placeOf } from './rules.ts';
 import { SAMPLE_SIZE } from './sample.ts';
 import type { Sampler } from './sampler.ts';
 
@@ -248,7 +248,7 @@ class ContractPlayer implements Player {
           : running.round === round && work === phase;
       if (!goesOn) running.controller.abort(new Error(`${phase} phase of round ${round} has begun`));
     }
-    await this.#store.forgetBefore(round);
+    await this.#store.forgetOld(round);
   }
 
   async #checkStake(block: number, round: number, signal: AbortSignal): Promise<void> {
@@ -286,7 +286,7 @@ class ContractPlayer implements Player {
         return;
       }
       if (work !== 'sample') this.#metrics[`${work}Errors`].inc();
-      const refused = err instanceof ChainError && err.code === 'REVERTED';
+      const refused = isFinalRefusal(err);
       // The contract's refusal stands for this round; any other error may pass.
       if (refused) this.#over.set(work, round);
       log.warn(
@@ -334,7 +334,7 @@ class ContractPlayer implements Player {
       return await isParticipating(chain, this.#options.game, question, signal);
     } catch (err) {
       this.#metrics.playingErrors.inc();
-      if (!(err instanceof ChainError) || err.code !== 'REVERTED') throw err;
+      if (!isFinalRefusal(err)) throw err;
       // No stake, or one that is too recent, as on most nodes.
       log.debug({ reason: err.revert?.reason }, 'not eligible for the next round');
       return false;
@@ -350,10 +350,18 @@ class ContractPlayer implements Player {
   async #commit(round: number, signal: AbortSignal): Promise<Progress> {
     const sample = this.#store.sample(round - 1);
     if (sample === undefined) return this.#running.has('sample') ? 'again' : 'over';
+    if (this.#store.round(round).commit === undefined && !(await this.#isCurrent(sample, signal)))
+      return this.#skip('a reorganisation changed the anchor of the sample', 'again');
     const key = await this.#keyOf(round);
     const hash = obfuscated({ ...sample, overlay: this.#options.overlay, key });
     const call = { data: encodeCommit(hash, round), description: 'commit transaction' };
     return (await this.#play('commit', round, call, signal)) === undefined ? 'again' : 'over';
+  }
+
+  /** Who reveals the sample of another anchor is frozen; who stays away loses only the round. */
+  async #isCurrent({ anchor }: RoundSample, signal: AbortSignal): Promise<boolean> {
+    const current = await currentRoundAnchor(this.#deps.chain, this.#options.game, signal);
+    return toHex(current) === toHex(anchor);
   }
 
   async #reveal(round: number, signal: AbortSignal): Promise<Progress> {

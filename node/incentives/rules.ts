@@ -3,6 +3,7 @@
  * 7.
  */
 import { keccak256 } from '../crypto/keccak.ts';
+import { ChainError } from '../onchain/ports.ts';
 import type { ChainState } from '../postage/ports.ts';
 import type { Phase } from './ports.ts';
 
@@ -11,6 +12,21 @@ const PHASES_PER_ROUND = 4;
 /** Fraction of the capacity at which a reserve is worth sampling. */
 const FILLED_MIN = 0.5;
 const NS_PER_SECOND = 1_000_000_000n;
+/**
+ * Refusals of a block before the player's phase, its commit or its reveal. Calls may reach another server of the
+ * endpoint than the height came from, one that is a block behind, and a reorganisation takes blocks back.
+ */
+const TOO_EARLY: ReadonlySet<string> = new Set([
+  'CommitRoundNotStarted()',
+  'NotCommitPhase()',
+  'NotRevealPhase()',
+  'NoCommitsReceived()',
+  'NoMatchingCommit()',
+  'NotClaimPhase()',
+  'NoReveals()',
+  'WrongPhase()',
+  'FirstRevealDone()',
+]);
 
 /** A block's place in the game. */
 export interface Place {
@@ -37,6 +53,13 @@ export function comesInTime(head: number, roundLength: number): boolean {
   const next = placeOf(head + 1, roundLength);
   if (next.round !== now.round || next.phase !== now.phase) return false;
   return next.phase !== 'commit' || placeOf(head + 2, roundLength).phase === 'commit';
+}
+
+/** Whether the contract's answer to a call stands for the round. */
+export function isFinalRefusal(error: unknown): error is ChainError {
+  return (
+    error instanceof ChainError && error.code === 'REVERTED' && !TOO_EARLY.has(error.revert?.reason ?? '')
+  );
 }
 
 /** The block whose time all players have known long enough; chunks stamped later do not count in a round. */

@@ -42,6 +42,10 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
   head = 0;
   /** Until it is taken away everything that asks the endpoint fails. */
   down = false;
+  /** Blocks by which calls are answered behind the height, as by another server of the same endpoint. */
+  behind = 0;
+  /** Changes every anchor, as a reorganisation that reaches the first reveal of a round. */
+  fork = 0;
   /** What another player makes of the round. */
   winner: 'me' | 'other' = 'me';
   participating = true;
@@ -60,7 +64,7 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
   }
 
   anchorOf(round: number): Uint8Array {
-    return keccak256(encodeWord(round));
+    return keccak256(encodeWord(round + this.fork));
   }
 
   /** Anchor that draws the elements to prove: it is known when a round is revealed. */
@@ -91,21 +95,23 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
   async call({ data }: { data: string }): Promise<string> {
     this.#reach();
     const answer = (value: boolean | Uint8Array) => `0x${toHex(encodeWord(value))}`;
-    const { round, phase } = placeOf(this.head, ROUND_LENGTH);
+    const block = this.head - this.behind;
+    const { round, phase } = placeOf(block, ROUND_LENGTH);
     switch (data.slice(0, 10)) {
       case selector.participating:
+        if (phase === 'reveal') throw refusal('WrongPhase()');
         if (!this.staked) throw refusal('NotStaked()');
         return answer(this.participating);
-      case selector.anchor:
-        if (phase !== 'claim') return answer(this.anchorOf(round));
-        return answer(
-          this.reveals.some((r) => r.round === round) ? this.seedOf(round) : this.anchorOf(round + 1),
-        );
+      case selector.anchor: {
+        const playing = phase === 'claim' ? round + 1 : round;
+        const isMoved = this.reveals.some((r) => r.round === playing - 1);
+        return answer(isMoved ? this.seedOf(playing - 1) : this.anchorOf(playing));
+      }
       case selector.winner:
-        this.#mayClaim();
+        this.#mayClaim(block);
         return answer(this.winner === 'me');
       default:
-        this.#apply(data, { change: false });
+        this.#apply(data, { change: false, block });
         return '0x';
     }
   }
@@ -145,7 +151,7 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
     let status: Receipt['status'] = 'success';
     let logs: Receipt['logs'] = [];
     try {
-      logs = this.#apply(data, { change: true });
+      logs = this.#apply(data, { change: true, block: this.head });
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
       status = 'reverted';
@@ -153,12 +159,13 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
     this.#book.mine(hash, { status, blockNumber: this.head, logs });
   }
 
-  #apply(data: string, { change }: { change: boolean }): Receipt['logs'] {
-    const { round, phase, offset } = placeOf(this.head, ROUND_LENGTH);
+  #apply(data: string, { change, block }: { change: boolean; block: number }): Receipt['logs'] {
+    const { round, phase, offset } = placeOf(block, ROUND_LENGTH);
     const words = readWords(`0x${data.slice(10)}`, 'call');
     switch (data.slice(0, 10)) {
       case selector.commit: {
-        if (words.small(1) !== round) throw refusal('CommitRoundOver()');
+        if (round > words.small(1)) throw refusal('CommitRoundOver()');
+        if (round < words.small(1)) throw refusal('CommitRoundNotStarted()');
         if (phase !== 'commit') throw refusal('NotCommitPhase()');
         if (offset === ROUND_LENGTH / 4 - 1) throw refusal('PhaseLastBlock()');
         if (this.commits.some((one) => one.round === round)) throw refusal('AlreadyCommitted()');
@@ -178,7 +185,7 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
         return [];
       }
       case selector.claim: {
-        this.#mayClaim();
+        this.#mayClaim(block);
         if (!change) return [];
         this.claims.push({ round, data });
         const topics = [topicOf('Transfer(address,address,uint256)'), new Uint8Array(32), ACCOUNT];
@@ -191,8 +198,8 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
     }
   }
 
-  #mayClaim(): void {
-    const { round, phase } = placeOf(this.head, ROUND_LENGTH);
+  #mayClaim(block: number): void {
+    const { round, phase } = placeOf(block, ROUND_LENGTH);
     if (phase !== 'claim') throw refusal('NotClaimPhase()');
     if (!this.reveals.some((one) => one.round === round)) throw refusal('NoReveals()');
     if (this.claims.some((one) => one.round === round)) throw refusal('AlreadyClaimed()');

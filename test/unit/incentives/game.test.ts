@@ -426,6 +426,13 @@ describe('an endpoint that is unavailable', () => {
     expectWon(bench, ROUND + 1);
   });
 
+  test('at the height of every phase, as its calls are answered a block behind, costs no round', async () => {
+    const bench = new Bench(ROUND * ROUND_LENGTH + CLAIM - 1);
+    bench.game.behind = 1;
+    await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
+    expectWon(bench, ROUND + 1);
+  });
+
   test('until after the claim phase does not lose what was won', async () => {
     const bench = new Bench();
     await bench.offset(ROUND + 1, 8);
@@ -437,6 +444,38 @@ describe('an endpoint that is unavailable', () => {
     await bench.offset(ROUND + 2, 1);
     expect(bench.player.state()).toMatchObject({ reward: POT, lastWonRound: ROUND + 1 });
   });
+});
+
+describe('a sample whose anchor was undone by a reorganisation', () => {
+  test('is not committed to', async () => {
+    const bench = new Bench();
+    await bench.offset(ROUND, ROUND_LENGTH - 1);
+    bench.game.fork = 1e6;
+    await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
+    expect(bench.game.sent).toEqual([]);
+  });
+
+  test('is committed to once the anchor is the same again', async () => {
+    const bench = new Bench();
+    await bench.offset(ROUND, ROUND_LENGTH - 1);
+    bench.game.fork = 1e6;
+    await bench.offset(ROUND + 1, 0);
+    bench.game.fork = 0;
+    await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
+    expectWon(bench, ROUND + 1);
+  });
+});
+
+test('a height that is wrong once, far ahead, makes no round forgotten', async () => {
+  const bench = new Bench();
+  await bench.offset(ROUND + 1, 2);
+  expect(bench.game.commits).toHaveLength(1);
+  const { head } = bench.game;
+  bench.game.head = head + 100_000;
+  await bench.clock.advance(2 * POLL_MS);
+  bench.game.head = head;
+  await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
+  expectWon(bench, ROUND + 1);
 });
 
 test('a transaction that was cancelled is sent again', async () => {

@@ -27,7 +27,7 @@ export const TABLES = [
   'blocks',
   /** sequence → address, tag, stamp */
   'pushes',
-  /** address ‖ batch → sequence */
+  /** address ‖ batch → sequences; of several, all but one belong to sessions that were open together */
   'uploads',
   /** collection → empty, while it is being filled or given up */
   'openPins',

@@ -3,6 +3,14 @@
 /** Unsigned integers up to 2^48 in big-endian bytes, so that they sort as keys. */
 export const NUMBER_SIZE = 6;
 
+/** Numbers in a block of pushes: 16 MiB of chunks, so that even a terabyte has only some sixty thousand blocks. */
+export const BLOCK_SIZE = 4096;
+
+/** The block that a push lies in. */
+export function blockOf(sequence: number): number {
+  return Math.floor(sequence / BLOCK_SIZE);
+}
+
 /** Sorts after every key that starts with a byte below 255. */
 export const END = new Uint8Array(65).fill(0xff);
 export const START = new Uint8Array(1);
@@ -24,6 +32,12 @@ export function encodeNumbers(values: readonly number[]): Uint8Array {
   const bytes = Buffer.allocUnsafe(values.length * NUMBER_SIZE);
   values.forEach((value, i) => bytes.writeUIntBE(value, i * NUMBER_SIZE, NUMBER_SIZE));
   return bytes;
+}
+
+/** @param record undefined: none */
+export function decodeNumbers(record: Uint8Array | undefined): number[] {
+  const count = (record?.length ?? 0) / NUMBER_SIZE;
+  return Array.from({ length: count }, (_, i) => decodeNumber(record!, i * NUMBER_SIZE));
 }
 
 export function join(...parts: Uint8Array[]): Uint8Array {

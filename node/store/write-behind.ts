@@ -1,6 +1,6 @@
 /**
- * Writes of one caller that does not wait for each commit: a bounded number of them is open, and after a
- * failed one nothing is written.
+ * Writes of one caller that does not wait for each commit: a bounded number of them is open, and once one is known to
+ * have failed nothing more is written. Those that share its turn may still be: each stands on its own.
  */
 import type { Backend, Transaction } from './backend.ts';
 

@@ -11,7 +11,7 @@ import { decodeStamp, STAMP_SIZE, stampHash } from '../../chunk/stamp.ts';
 import { chunkFrom } from '../../chunk/validate.ts';
 import { equalBytes, toHex } from '../../crypto/hex.ts';
 import type { Entry, Table } from '../backend.ts';
-import { decodeNumber, join, NUMBER_SIZE } from '../records.ts';
+import { blockOf, decodeNumber, decodeNumbers, encodeNumber, join, NUMBER_SIZE } from '../records.ts';
 import { decodeSlot, isHeldWhole } from './slot.ts';
 
 /** Names of faulty items kept per kind. */
@@ -83,12 +83,15 @@ interface RecordedChunk {
   readonly references: number;
 }
 
+/** By key as Latin-1 text. */
+type Records = ReadonlyMap<string, Uint8Array>;
+
 class Check {
   readonly #store: CheckedStore;
   /** By address as Latin-1 text, which takes the least memory. */
   readonly #chunks = new Map<string, RecordedChunk>();
   readonly #references = new Map<string, number>();
-  readonly #keys = new Map<Table, ReadonlyMap<string, Uint8Array>>();
+  readonly #keys = new Map<Table, Records>();
 
   constructor(store: CheckedStore) {
     this.#store = store;
@@ -253,7 +256,7 @@ class Check {
 
   #pushes(): Finding {
     const tally = new Tally('push queue');
-    const [uploads, pushes] = [this.#byKey('uploads'), this.#byKey('pushes')];
+    const [uploads, pushes, blocks] = [this.#byKey('uploads'), this.#byKey('pushes'), this.#byKey('blocks')];
     for (const [sequence, record] of this.#entries('pushes')) {
       tally.checked++;
       const number = decodeNumber(sequence);
@@ -263,12 +266,15 @@ class Check {
       }
       const address = record.subarray(0, ADDRESS_SIZE);
       const { batchId } = decodeStamp(record.subarray(ADDRESS_SIZE + NUMBER_SIZE));
-      if (!uploads.has(idOf(join(address, batchId))))
+      if (!decodeNumbers(uploads.get(idOf(join(address, batchId)))).includes(number))
         tally.wrong(`${toHex(address)}: its upload is not entered`);
+      if (!blocks.has(idOf(encodeNumber(blockOf(number)))))
+        tally.wrong(`${toHex(address)}: push ${number} is in no block, so that it never begins`);
     }
-    for (const [key, sequence] of this.#entries('uploads'))
-      if (!pushes.has(idOf(sequence)))
-        tally.wrong(`${toHex(key.subarray(0, ADDRESS_SIZE))}: push ${decodeNumber(sequence)} is not there`);
+    for (const [key, record] of this.#entries('uploads'))
+      for (const sequence of decodeNumbers(record))
+        if (!pushes.has(idOf(encodeNumber(sequence))))
+          tally.wrong(`${toHex(key.subarray(0, ADDRESS_SIZE))}: push ${sequence} is not there`);
     tally.counter('pushes that wait', { found: this.#number('uploadTotals', 2), expected: tally.checked });
     return tally.finding();
   }
@@ -302,7 +308,7 @@ class Check {
     return this.#store.tables.get(table) ?? [];
   }
 
-  #byKey(table: Table): ReadonlyMap<string, Uint8Array> {
+  #byKey(table: Table): Records {
     const known = this.#keys.get(table);
     if (known !== undefined) return known;
     const map = new Map(this.#entries(table).map(([key, value]) => [idOf(key), value]));

@@ -13,13 +13,21 @@ import { ChunkError } from '../../chunk/errors.ts';
 import { decodeStamp, encodeStamp, stampHash } from '../../chunk/stamp.ts';
 import { chunkFrom } from '../../chunk/validate.ts';
 import type { Backend, Entry, Table, TableReader, Transaction } from '../backend.ts';
-import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from '../records.ts';
+import {
+  BLOCK_SIZE,
+  blockOf,
+  decodeNumber,
+  END,
+  encodeNumber,
+  encodeNumbers,
+  join,
+  NUMBER_SIZE,
+  START,
+} from '../records.ts';
 import { decodeSlot, type Held, SLOT_SIZE } from './slot.ts';
 
 /** Entries or slots between two turns of other work, one transaction. */
 const STEP = 256;
-/** Pushes in a block, all of one session; as in `push-queue.ts`. */
-const BLOCK_SIZE = 4096;
 const NONE = new Uint8Array();
 const KINDS: readonly Chunk['kind'][] = ['cac', 'soc'];
 
@@ -97,7 +105,7 @@ class Rebuild {
     }
     const last = this.#deps.backend.last('pushes', START, END);
     // An unused block: recovered pushes form a session of their own.
-    const block = last === undefined ? 1 : Math.floor(decodeNumber(last) / BLOCK_SIZE) + 1;
+    const block = last === undefined ? 1 : blockOf(decodeNumber(last)) + 1;
     this.#nextPush = block * BLOCK_SIZE;
   }
 
@@ -221,7 +229,7 @@ class Rebuild {
         return;
       }
       tx.put('uploads', key, sequence);
-      const block = encodeNumber(Math.floor(decodeNumber(sequence) / BLOCK_SIZE));
+      const block = encodeNumber(blockOf(decodeNumber(sequence)));
       if (!tx.has('blocks', block)) tx.put('blocks', block, block);
       this.#pushes++;
     });

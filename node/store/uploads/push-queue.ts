@@ -14,10 +14,19 @@ import type { Backend, TableReader, Transaction } from '../backend.ts';
 import type { ChunkTable } from '../chunk-table.ts';
 import { StoreError } from '../errors.ts';
 import type { PendingPush, UploadStore } from '../ports.ts';
-import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from '../records.ts';
+import {
+  BLOCK_SIZE,
+  blockOf,
+  decodeNumber,
+  decodeNumbers,
+  END,
+  encodeNumber,
+  encodeNumbers,
+  join,
+  NUMBER_SIZE,
+  START,
+} from '../records.ts';
 
-/** Numbers in a block: 16 MiB of chunks, so that even a terabyte has only some sixty thousand blocks. */
-export const BLOCK_SIZE = 4096;
 /** Not 0, so that no push has the number 0 and "after 0" means all. */
 const FIRST_BLOCK = 1;
 /**
@@ -67,12 +76,15 @@ export class PushQueue {
     return this.#nextBlock - 1;
   }
 
-  /** Sequence 0 of a block opens the block, and the first block of a session opens the session. */
+  /**
+   * The first push that is written to a block opens it, and with it the session. Not the one with the lowest number: its
+   * write may have failed alone.
+   */
   open(tx: Transaction, { session, sequence }: PushPlace): void {
-    if (sequence % BLOCK_SIZE !== 0) return;
-    const block = sequence / BLOCK_SIZE;
-    if (block === session) tx.put('openSessions', encodeNumber(session), NONE);
-    tx.put('blocks', encodeNumber(block), encodeNumber(session));
+    const block = encodeNumber(blockOf(sequence));
+    if (tx.has('blocks', block)) return;
+    tx.put('openSessions', encodeNumber(session), NONE);
+    tx.put('blocks', block, encodeNumber(session));
   }
 
   /**
@@ -82,13 +94,14 @@ export class PushQueue {
   add(tx: Transaction, place: PushPlace, push: Pick<PendingPush, 'tagUid' | 'chunk' | 'stamp'>): boolean {
     const { chunk, stamp, tagUid } = push;
     const key = join(chunk.address, stamp.batchId);
-    const waiting = tx.get('uploads', key);
-    if (waiting !== undefined && !this.#mayBeUndone(tx, decodeNumber(waiting), place.session)) {
-      if (!this.#supersede(tx, waiting, push)) this.#chunks.restore(tx, chunk);
+    const waiting = decodeNumbers(tx.get('uploads', key));
+    const lasting = waiting.find((sequence) => !this.#mayBeUndone(tx, sequence, place.session));
+    if (lasting !== undefined) {
+      if (!this.#supersede(tx, encodeNumber(lasting), push)) this.#chunks.restore(tx, chunk);
       return false;
     }
     const sequence = encodeNumber(place.sequence);
-    tx.put('uploads', key, sequence);
+    tx.put('uploads', key, encodeNumbers([...waiting, place.sequence]));
     tx.put('pushes', sequence, join(chunk.address, encodeNumber(tagUid), encodeStamp(stamp)));
     this.#chunks.retainLatest(tx, chunk, { by: 'upload', stamp });
     this.#count(tx, { uploaded: 0, synced: 0, pending: 1 });
@@ -121,7 +134,7 @@ export class PushQueue {
   /** Pushes of closed sessions, ascending, with sequences above `after`. */
   pending(after: number, limit: number): PendingPush[] {
     const found: PendingPush[] = [];
-    for (const [block, session] of this.#blocksFrom(Math.floor((after + 1) / BLOCK_SIZE))) {
+    for (const [block, session] of this.#blocksFrom(blockOf(after + 1))) {
       if (this.#isOpen(this.#backend, session)) continue;
       const first = Math.max(after + 1, block * BLOCK_SIZE);
       const pushes = this.#scan(this.#backend, first, (block + 1) * BLOCK_SIZE, limit - found.length);
@@ -182,10 +195,13 @@ export class PushQueue {
     return pushes.length;
   }
 
-  /** Relying on another open session's push would lose the chunk if that session is rolled back. */
+  /**
+   * Relying on another open session's push would lose the chunk if that session is rolled back. A push outside of all
+   * blocks, as older versions may have left it on a failing disk, is never pushed at all.
+   */
   #mayBeUndone(tx: Transaction, sequence: number, ownSession: number): boolean {
-    const owner = tx.get('blocks', encodeNumber(Math.floor(sequence / BLOCK_SIZE)));
-    if (owner === undefined) return false;
+    const owner = tx.get('blocks', encodeNumber(blockOf(sequence)));
+    if (owner === undefined) return true;
     const session = decodeNumber(owner);
     return session !== ownSession && this.#isOpen(tx, session);
   }
@@ -240,8 +256,9 @@ export class PushQueue {
   #remove(tx: Transaction, sequence: number, { address, stamp }: PushRecord): void {
     tx.remove('pushes', encodeNumber(sequence));
     const key = join(address, stamp.batchId);
-    const waiting = tx.get('uploads', key);
-    if (waiting !== undefined && decodeNumber(waiting) === sequence) tx.remove('uploads', key);
+    const others = decodeNumbers(tx.get('uploads', key)).filter((other) => other !== sequence);
+    if (others.length === 0) tx.remove('uploads', key);
+    else tx.put('uploads', key, encodeNumbers(others));
     this.#chunks.release(tx, address);
   }
 

@@ -3,8 +3,9 @@ import type { Chunk } from '../../chunk/chunk.ts';
 import type { Stamp } from '../../chunk/stamp.ts';
 import type { Backend } from '../backend.ts';
 import type { Disk, UploadSession } from '../ports.ts';
+import { BLOCK_SIZE } from '../records.ts';
 import { WriteBehind } from '../write-behind.ts';
-import { BLOCK_SIZE, type PushPlace, type PushQueue } from './push-queue.ts';
+import type { PushPlace, PushQueue } from './push-queue.ts';
 import type { Tags } from './tags.ts';
 
 interface Deps {

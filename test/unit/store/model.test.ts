@@ -87,8 +87,8 @@ class Model {
   readonly #slots: (Session | undefined)[] = [];
   /** Every session that has put something and was not rolled back, in the order of its first put. */
   #sessions: Session[] = [];
-  /** Chunk and batch → the push that stands for it. */
-  readonly #waiting = new Map<string, Push>();
+  /** Chunk and batch → the pushes that wait for it. */
+  readonly #waiting = new Map<string, Push[]>();
   readonly #tags = new Map<
     number,
     { split: number; seen: number; stored: number; sent: number; synced: number }
@@ -229,16 +229,17 @@ class Model {
     await session.real.put(chunk, stamp);
     if (!this.#sessions.includes(session)) this.#sessions.push(session);
     session.split += 1;
-    const waiting = this.#waiting.get(keyOf(chunk, stamp));
-    const owner = this.#sessions.find(({ pushes }) => waiting !== undefined && pushes.includes(waiting));
-    if (owner !== undefined && (!owner.open || owner === session)) {
+    const waiting = this.#waiting.get(keyOf(chunk, stamp)) ?? [];
+    const ownerOf = (push: Push) => this.#sessions.find(({ pushes }) => pushes.includes(push))!;
+    const lasting = waiting.find((push) => !ownerOf(push).open || ownerOf(push) === session);
+    if (lasting !== undefined) {
       session.seen += 1;
-      this.#supersede(owner, waiting!, { chunk, stamp });
+      this.#supersede(ownerOf(lasting), lasting, { chunk, stamp });
       return;
     }
     const push: Push = { chunk, stamp, tag: session.tag };
     session.pushes.push(push);
-    this.#waiting.set(keyOf(chunk, stamp), push);
+    this.#waiting.set(keyOf(chunk, stamp), [...waiting, push]);
     this.#write({ chunk, stamp });
   }
 
@@ -250,7 +251,8 @@ class Model {
       return;
     const push = { ...waiting, chunk, stamp };
     pushes[pushes.indexOf(waiting)] = push;
-    this.#waiting.set(keyOf(chunk, stamp), push);
+    const all = this.#waiting.get(keyOf(chunk, stamp))!;
+    all[all.indexOf(waiting)] = push;
     this.#write({ chunk, stamp });
   }
 
@@ -298,7 +300,10 @@ class Model {
     const session = this.#sessions.find(({ pushes }) => pushes.includes(push))!;
     session.pushes.splice(session.pushes.indexOf(push), 1);
     const key = keyOf(push.chunk, push.stamp);
-    if (this.#waiting.get(key) === push) this.#waiting.delete(key);
+    this.#waiting.set(
+      key,
+      this.#waiting.get(key)!.filter((other) => other !== push),
+    );
     this.#forgetUnused();
   }
 

@@ -2,11 +2,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { badDisk } from '../../../harness/tampered/disk.ts';
+import type { DiskFault } from '../../../harness/tampered/settings.ts';
+import type { Active } from '../../../harness/tampered/surroundings.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import type { Stamp } from '../../../node/chunk/stamp.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
+import type { Backend } from '../../../node/store/backend.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import type { LocalStoreOptions } from '../../../node/store/local-store.ts';
 import { createMemoryStore } from '../../../node/store/memory-store.ts';
@@ -25,12 +29,13 @@ export interface Bench extends AsyncDisposable {
   reopen(options?: Partial<LocalStoreOptions>): Promise<void>;
 }
 
-export type Open = (options?: Partial<LocalStoreOptions>) => Promise<Bench>;
+type Through = (disk: Backend) => Backend;
+export type Open = (options?: Partial<LocalStoreOptions>, through?: Through) => Promise<Bench>;
 
-async function onDisk(options?: Partial<LocalStoreOptions>): Promise<Bench> {
+async function onDisk(options?: Partial<LocalStoreOptions>, through?: Through): Promise<Bench> {
   const path = mkdtempSync(join(tmpdir(), 'svcnet-store-'));
   const open = (changed?: Partial<LocalStoreOptions>) =>
-    openLmdbStore({ ...DEFAULTS, ...options, ...changed, path }, deps);
+    openLmdbStore({ ...DEFAULTS, ...options, ...changed, path }, { ...deps, through });
   const bench: Bench = {
     store: await open(),
     async reopen(changed) {
@@ -45,8 +50,8 @@ async function onDisk(options?: Partial<LocalStoreOptions>): Promise<Bench> {
   return bench;
 }
 
-async function inMemory(options?: Partial<LocalStoreOptions>): Promise<Bench> {
-  const store = await createMemoryStore({ ...DEFAULTS, ...options }, deps);
+async function inMemory(options?: Partial<LocalStoreOptions>, through?: Through): Promise<Bench> {
+  const store = await createMemoryStore({ ...DEFAULTS, ...options }, { ...deps, through });
   return { store, reopen: () => Promise.resolve(), [Symbol.asyncDispose]: () => store.close() };
 }
 
@@ -54,6 +59,17 @@ export const BACKENDS: readonly (readonly [name: string, open: Open])[] = [
   ['in memory', inMemory],
   ['on disk', onDisk],
 ];
+
+/** A disk that takes no writes between `fail` and `heal`: what is asked for in between fails alone. */
+export function failingDisk() {
+  const disks: Active<DiskFault>[] = [];
+  const fault: DiskFault = { layer: 'disk', what: 'read-only' };
+  return {
+    through: (disk: Backend) => badDisk(disk, { clock, surroundings: { disks } }),
+    fail: () => void disks.push({ fault, count: () => undefined }),
+    heal: () => void disks.splice(0),
+  };
+}
 
 /** Writes are committed in order, so this one is the last. */
 export async function committed(store: LocalStore): Promise<void> {

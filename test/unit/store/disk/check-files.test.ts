@@ -110,6 +110,19 @@ test('in an intact store everything is checked, nothing is wrong, and not a byte
   expect(digests(path)).toEqual(before);
 });
 
+test('nothing is wrong when two uploads brought a chunk at once and one of them was taken back', async () => {
+  const path = join(root, 'at-once');
+  const store = await open(path);
+  const session = async () => store.uploads.openSession((await store.tags.create()).uid);
+  const [first, second] = [await session(), await session()];
+  await first.put(leaf(1), stamp());
+  await second.put(leaf(1), stamp());
+  await first.done();
+  await second.cleanup();
+  await store.close();
+  expect(wrong(path)).toEqual([]);
+});
+
 test('flipped bytes are found, with their chunk and slot, and are not marked', () => {
   const path = copy();
   const { address } = reserved[7]!;
@@ -162,6 +175,7 @@ const RECORDS: readonly (readonly [
   ['pins', 'pinnedChunks', Buffer.concat([encodeNumber(1), pinned[1]!.address]), undefined],
   ['pins', 'meta', Buffer.from('pinTotals'), encodeNumbers([1, 7])],
   ['push queue', 'uploads', Buffer.concat([uploaded[0]!.address, stamp({ batch: 2 }).batchId]), undefined],
+  ['push queue', 'blocks', encodeNumber(1), undefined],
   ['push queue', 'meta', Buffer.from('uploadTotals'), encodeNumbers([2, 0, 5])],
   ['cache', 'cacheOrder', encodeNumber(0), undefined],
   ['cache', 'meta', Buffer.from('cacheSize'), encodeNumber(4)],

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../../node/chunk/chunk.ts';
 import type { Stamp } from '../../../../node/chunk/stamp.ts';
 import type { LocalStore } from '../../../../node/store/ports.ts';
-import { BACKENDS, chunk, stamp } from '../stores.ts';
+import { BACKENDS, chunk, failingDisk, stamp } from '../stores.ts';
 
 async function upload(store: LocalStore, chunks: Chunk[]): Promise<number> {
   const { uid } = await store.tags.create();
@@ -218,6 +218,21 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(store.tags.get(await upload(store, [chunk(1)]))).toMatchObject({ split: 1, seen: 1 });
   });
 
+  test('a chunk counts as seen while the push of either of two uploads that brought it at once waits', async () => {
+    await using bench = await open();
+    const { store } = bench;
+    const session = async () => store.uploads.openSession((await store.tags.create()).uid);
+    const [first, second] = [await session(), await session()];
+    await first.put(chunk(1), stamp());
+    await second.put(chunk(1), stamp());
+    await second.done();
+    await first.done();
+    const [, later] = store.uploads.pending(0, 10);
+    await store.uploads.report(later!, 'synced');
+    expect(store.tags.get(await upload(store, [chunk(1)]))).toMatchObject({ split: 1, seen: 1 });
+    expect(store.uploads.pendingCount()).toBe(1);
+  });
+
   test('reports count once and remove the chunk from the store', async () => {
     await using bench = await open();
     const { store } = bench;
@@ -271,6 +286,24 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     await store.uploads.openSession(uid).done(new Uint8Array(64).fill(9));
     await store.uploads.openSession(uid).done();
     expect(store.tags.get(uid)!.address).toEqual(new Uint8Array(32).fill(9));
+  });
+
+  test('an upload whose first chunk could not be written leaves nothing behind it', async () => {
+    const disk = failingDisk();
+    await using bench = await open({}, disk.through);
+    const { store } = bench;
+    const session = store.uploads.openSession((await store.tags.create()).uid);
+    disk.fail();
+    const first = session.put(chunk(1), stamp());
+    disk.heal();
+    await Promise.all([first, session.put(chunk(2), stamp()), session.put(chunk(3), stamp())]);
+    await expect(session.done()).rejects.toMatchObject({ code: 'EROFS' });
+    await session.cleanup();
+    expect(store.uploads.pendingCount()).toBe(0);
+    expect(await store.chunkTotals()).toMatchObject({ chunks: 0, references: 0 });
+    const uid = await upload(store, [chunk(1), chunk(2), chunk(3)]);
+    expect(store.tags.get(uid)).toMatchObject({ split: 3, seen: 0 });
+    expect(firstBytes(store)).toEqual([1, 2, 3]);
   });
 
   test('a session that was done is not rolled back', async () => {

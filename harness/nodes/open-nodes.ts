@@ -3,9 +3,11 @@
 import { HarnessError } from '../base/errors.ts';
 import type { Uploaded } from '../client/types.ts';
 import type { Driver } from '../places/driver.ts';
+import { savingProcess } from '../state/saving.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
+  clusterFolder,
   type NodeRecord,
   readRecord,
   removeCluster,
@@ -45,7 +47,7 @@ function openNode(
   },
 ): ClusterNode {
   const batch = batches.find(({ node }) => node === record.name)?.id;
-  const { owner, name, token } = context.record;
+  const { name, token } = context.record;
   return new ClusterNode(index, record, {
     driver: context.driver,
     stateDir: context.stateDir,
@@ -55,12 +57,24 @@ function openNode(
     all,
     exists: () => readRecord(context.stateDir, name)?.token === token,
     removed: () => removeCluster(context.stateDir, context.record),
-    mayStart: () =>
-      context.record.ephemeral && owner.pid !== process.pid
-        ? new HarnessError(
-            'NODE_STATE',
-            `cluster '${name}' lives and dies with process ${owner.pid}, which alone can start its nodes`,
-          )
-        : undefined,
+    mayStart: () => whyNotStarted(context),
   });
+}
+
+/** Why this process must not start nodes now, if so. */
+function whyNotStarted({ stateDir, record }: OpenContext): HarnessError | undefined {
+  const { name, owner, ephemeral } = record;
+  if (ephemeral && owner.pid !== process.pid) {
+    return new HarnessError(
+      'NODE_STATE',
+      `cluster '${name}' lives and dies with process ${owner.pid}, which alone can start its nodes`,
+    );
+  }
+  const saving = savingProcess(clusterFolder(stateDir, name).path);
+  if (saving === undefined) return undefined;
+  return new HarnessError(
+    'NODE_STATE',
+    `cluster '${name}' is being saved by process ${saving.pid}, which starts the nodes it has stopped when their data is copied`,
+    { hint: 'Try again when it has been saved.' },
+  );
 }

@@ -1,17 +1,24 @@
 import { constants, existsSync, lstatSync, readdirSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { throwIfInterrupted } from '../base/errors.ts';
 
 /** Lock files of a store in use; not part of its data. */
 const LOCKS = new Set(['lock', 'index.mdb-lock']);
 
-/** Copies a folder if it exists, sharing blocks of files if the file system can. */
-export async function copyFolder(from: string, to: string): Promise<void> {
+/**
+ * Copies a folder if it exists, sharing blocks of files if the file system can.
+ * @param signal ends it before the next file @throws HarnessError `INTERRUPTED`
+ */
+export async function copyFolder(from: string, to: string, signal?: AbortSignal): Promise<void> {
   if (!existsSync(from)) return;
   await cp(from, to, {
     recursive: true,
     mode: constants.COPYFILE_FICLONE,
-    filter: (source) => !LOCKS.has(basename(source)),
+    filter(source) {
+      throwIfInterrupted(signal);
+      return !LOCKS.has(basename(source));
+    },
   });
 }
 

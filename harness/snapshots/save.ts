@@ -6,14 +6,23 @@
 
 import { existsSync } from 'node:fs';
 import { awaitAll } from '../base/await-all.ts';
-import { HarnessError, messageOf, throwIfInterrupted } from '../base/errors.ts';
+import { HarnessError, interrupted, messageOf, throwIfInterrupted } from '../base/errors.ts';
+import { typed } from '../base/typed.ts';
 import type { Chain } from '../chain/chain.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { runProgram } from '../machine/processes.ts';
-import type { ClusterNode } from '../nodes/cluster-node.ts';
+import type { ClusterNode, NodeSight } from '../nodes/cluster-node.ts';
 import type { Driver } from '../places/driver.ts';
 import { clusterName } from '../plan/fields.ts';
-import { type ClusterRecord, compileCacheDir, readRecord, readRun, removeFolder } from '../state/state.ts';
+import { beginSaving } from '../state/saving.ts';
+import {
+  type ClusterRecord,
+  clusterFolder,
+  compileCacheDir,
+  readRecord,
+  readRun,
+  removeFolder,
+} from '../state/state.ts';
 import { copyFolder, sizeOf } from './copy.ts';
 import {
   beginSnapshot,
@@ -41,7 +50,7 @@ export interface SaveContext {
 /**
  * @param options.force replaces a snapshot of that name
  * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED` before anything is stopped; `NODE_STATE` when
- * nodes could not be restarted
+ * nodes could not be restarted, or something else started them during the copy
  */
 export async function saveSnapshot(
   context: SaveContext,
@@ -51,10 +60,11 @@ export async function saveSnapshot(
   checkName(context.stateDir, name, force);
   checkCluster(context);
   const path = beginSnapshot(context.stateDir);
+  let copying: Promise<number> | undefined;
   try {
     // Before anything stops: a chain that does not answer has nothing to save.
     await context.chain.height(context.signal);
-    const height = await whileStopped(context, () => copyAll(context, path));
+    const height = await whileStopped(context, () => (copying = copyAll(context, path)));
     const { record, stateDir } = context;
     const { seed, prepared } = record;
     if (seed === undefined) throw new TypeError('a cluster that can be copied has a seed');
@@ -77,6 +87,8 @@ export async function saveSnapshot(
     throwIfInterrupted(context.signal);
     throw error;
   } finally {
+    // After an interruption a file may still be being copied.
+    await Promise.allSettled([copying]);
     // After success nothing is left here: the folder has been renamed.
     removeFolder(path);
   }
@@ -124,23 +136,27 @@ function checkCluster({ record, nodes, driver }: SaveContext): void {
 
 /** Stops running and paused nodes, and restores their states at the end. */
 async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Promise<T> {
-  const { nodes, onProgress, signal } = context;
+  const { nodes, onProgress, signal, record, stateDir } = context;
+  using _saving = beginSaving({ folder: clusterFolder(stateDir, record.name).path, name: record.name });
   const sights = await Promise.all(nodes.map((node) => node.observe()));
   const there = nodes.filter((_, index) => sights[index]?.pid !== undefined);
   const paused = new Set(there.filter((node) => node.state === 'paused'));
   onProgress(`stopping ${namesOf(there)} during the copy`);
   const stopped: ClusterNode[] = [];
+  using _cutOff = tellAtExit(record, stopped);
   const [outcome] = await Promise.allSettled([
     (async () => {
       throwIfInterrupted(signal);
       await awaitAll(
         there.map(async (node) => {
           if (paused.has(node)) await node.resume();
-          stopped.push(node);
-          await node.stop();
+          await stopFor(stopped, node);
         }),
       );
-      return await work();
+      // The nodes run again at once after an interruption, however long the rest of the copy takes.
+      const done = await unlessInterrupted(work(), signal);
+      await expectStopped(nodes, sights);
+      return done;
     })(),
   ]);
   onProgress('restarting the nodes');
@@ -154,6 +170,55 @@ async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Pr
   if (failed.length > 0) throw notStarted(failed, failures, outcome);
   if (outcome.status === 'rejected') throw outcome.reason;
   return outcome.value;
+}
+
+/** Adds the node to those that are to be restarted, unless something else has stopped it meanwhile. */
+async function stopFor(stopped: ClusterNode[], node: ClusterNode): Promise<void> {
+  const [outcome] = await Promise.allSettled([node.stop()]);
+  if (outcome.status === 'fulfilled') return void stopped.push(node);
+  const { reason } = outcome;
+  if (!(reason instanceof HarnessError && reason.code === 'NODE_STATE')) stopped.push(node);
+  throw reason;
+}
+
+/** @param before as they were before they were stopped @throws HarnessError `NODE_STATE` */
+async function expectStopped(nodes: readonly ClusterNode[], before: readonly NodeSight[]): Promise<void> {
+  const after = await Promise.all(nodes.map((node) => node.observe()));
+  const started = nodes.filter((_, index) => {
+    const [was, is] = [before[index], after[index]];
+    return is?.pid !== undefined || JSON.stringify(is?.handle) !== JSON.stringify(was?.handle);
+  });
+  if (started.length === 0) return;
+  const was = started.length === 1 ? 'was' : 'were';
+  throw new HarnessError('NODE_STATE', `${namesOf(started)} ${was} started while the data was copied`, {
+    hint: 'The copy is of no use. Save again while nothing else starts nodes.',
+  });
+}
+
+async function unlessInterrupted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(interrupted(signal));
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** A process that is ended before it has restarted the nodes says so; those of an ephemeral cluster end with it. */
+function tellAtExit({ name, ephemeral }: ClusterRecord, stopped: readonly ClusterNode[]): Disposable {
+  const tell = () => {
+    if (ephemeral || stopped.length === 0) return;
+    const start = typed(`start NODE --name ${name}`);
+    process.stderr.write(
+      `the save was cut off: ${namesOf(stopped)} may stay stopped; start each with: ${start}\n`,
+    );
+  };
+  process.once('exit', tell);
+  return { [Symbol.dispose]: () => void process.off('exit', tell) };
 }
 
 function notStarted(
@@ -179,7 +244,7 @@ async function copyAll(context: SaveContext, path: string): Promise<number> {
   for (const node of nodes) {
     throwIfInterrupted(signal);
     const copy = inside.node(path, node.name);
-    await copyFolder(node.dataDir, copy);
+    await copyFolder(node.dataDir, copy, signal);
     const run = readRun(stateDir, record.name, node.name);
     if (run !== undefined) await driver.completeCopy?.(run.handle, copy);
   }

@@ -5,6 +5,7 @@
  *                          /run/<part>.json where a node or the chain runs, one file each
  *                          /nodes/<node>/   data directories        /logs/<part>.log
  *                          /chain/          options of the chain
+ *                          /saving-<pid>.json  processes that save it, see `saving.ts`
  *   <state>/snapshots/<name>/                networks to start from, see `snapshots/`
  *   <state>/failed/<time>-<name>-<id>/      the same for the last few failed starts
  *   <state>/cache/                           compiled code, shared by all clusters

@@ -1,0 +1,73 @@
+/** What the state of a cluster on disk allows its nodes. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { claimCluster } from '../../../../harness/lifecycle/claim.ts';
+import type { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
+import { openNodes } from '../../../../harness/nodes/open-nodes.ts';
+import type { Driver, Observed } from '../../../../harness/places/driver.ts';
+import { parseDefinition } from '../../../../harness/plan/definition.ts';
+import { beginSaving } from '../../../../harness/state/saving.ts';
+import {
+  type ClusterRecord,
+  clusterFolder,
+  type NodeRecord,
+  writeRun,
+} from '../../../../harness/state/state.ts';
+
+let stateDir = '';
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-open-'));
+});
+afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+
+function claim(): Promise<ClusterRecord> {
+  const definition = parseDefinition({}, 'test');
+  return claimCluster(stateDir, { name: 'net', seed: 1n, ephemeral: false, definition });
+}
+
+/** A running node. @param meanwhile happens while the driver changes its state */
+async function opened(meanwhile: () => unknown = () => undefined): Promise<[ClusterNode, ClusterRecord]> {
+  const record = await claim();
+  let state: Observed['state'] = 'running';
+  const become = (to: Observed['state']) => async () => {
+    await meanwhile();
+    state = to;
+    return { forced: false };
+  };
+  const driver = {
+    name: 'process',
+    capabilities: new Set(['kill', 'pause']),
+    observe: () => Promise.resolve({ state }),
+    stop: become('gone'),
+    kill: become('gone'),
+    pause: become('paused'),
+  } as unknown as Driver;
+  const node = {
+    name: 'node-0',
+    flavour: 'svc',
+    mode: 'full',
+    dialect: 'svc',
+    api: 'http://[::1]:1',
+    debug: 'http://[::1]:1',
+  };
+  const context = { stateDir, record, driver, onUploaded: () => undefined };
+  const [open] = openNodes(context, [node as NodeRecord], []);
+  writeRun(stateDir, 'net', 'node-0', { handle: {}, state: 'running' });
+  return [open as ClusterNode, record];
+}
+
+test('no node is started while its cluster is being saved', async () => {
+  const [node] = await opened();
+  const { path } = clusterFolder(stateDir, 'net');
+  {
+    using _saving = beginSaving({ folder: path, name: 'net' });
+    await expect(node.start()).rejects.toMatchObject({
+      code: 'NODE_STATE',
+      message: expect.stringContaining(`cluster 'net' is being saved by process ${process.pid}`) as string,
+    });
+    expect(node.startRefusal?.hint).toBe('Try again when it has been saved.');
+  }
+  expect(node.startRefusal).toBeUndefined();
+});

@@ -37,7 +37,7 @@ export class Line {
     return this.#lastDue;
   }
 
-  /** Everything sent so far has arrived: the line was mended. */
+  /** What was sent so far holds up nothing more: the line has changed. */
   flush(nowMs: number): void {
     this.#freeAt = Math.min(this.#freeAt, nowMs);
     this.#lastDue = Math.min(this.#lastDue, nowMs);

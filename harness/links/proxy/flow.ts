@@ -89,14 +89,18 @@ export class Flow {
     return this.#direction;
   }
 
-  /** Changes its conditions. On a mended line, data under way arrives at once. */
+  /** Changes its conditions. Data under way waits no longer than if it were sent now: on a mended line, not at all. */
   become(direction: Direction): void {
+    const isSame = direction === this.#direction;
     this.#direction = direction;
     if (this.#hasGap && !direction.shape.swallows) return this.#events.onBroken();
-    if (isFree(direction)) {
+    if (!isSame) {
       const now = performance.now();
-      for (let i = this.#head; i < this.#queue.length; i++) (this.#queue[i] as Piece).due = now;
       this.#line.flush(now);
+      for (let i = this.#head; i < this.#queue.length; i++) {
+        const piece = this.#queue[i] as Piece;
+        piece.due = Math.min(piece.due, this.#due(now, piece.kind === 'data' ? piece.bytes.length : 'end'));
+      }
     }
     this.#release();
   }
@@ -133,16 +137,16 @@ export class Flow {
       this.#pass(bytes);
       if (this.#blocked) this.#regulate();
     } else {
-      this.#enqueue(bytes, shape);
+      this.#enqueue(bytes);
     }
   }
 
-  #enqueue(bytes: Buffer, shape: Shape): void {
+  #enqueue(bytes: Buffer): void {
     const now = performance.now();
-    const size = pieceBytes(shape);
+    const size = pieceBytes(this.#direction.shape);
     for (let start = 0; start < bytes.length; start += size) {
       const piece = bytes.subarray(start, start + size);
-      this.#queue.push({ kind: 'data', bytes: piece, due: this.#line.due(now, piece.length, shape) });
+      this.#queue.push({ kind: 'data', bytes: piece, due: this.#due(now, piece.length) });
     }
     this.#queued += bytes.length;
     this.#budget.queued += bytes.length;
@@ -159,9 +163,16 @@ export class Flow {
       return;
     }
     if (shape.closeDelayMs > 0) this.#direction.countClose();
-    const due = this.#line.due(performance.now(), 0, shape) + shape.closeDelayMs;
-    this.#queue.push({ kind, due });
+    this.#queue.push({ kind, due: this.#due(performance.now(), 'end') });
     this.#release();
+  }
+
+  /** When bytes, or the end of them, have arrived if they are sent now. */
+  #due(now: number, sent: number | 'end'): number {
+    const { shape } = this.#direction;
+    return sent === 'end'
+      ? this.#line.due(now, 0, shape) + shape.closeDelayMs
+      : this.#line.due(now, sent, shape);
   }
 
   /** Passes on what has arrived. */

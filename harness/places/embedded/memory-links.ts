@@ -5,7 +5,6 @@
 import type { Clock } from '../../../node/env/clock.ts';
 import type { Carrier, MemoryPair } from '../../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
-import { FREE } from '../../links/conditions.ts';
 import { Line } from '../../links/line.ts';
 import {
   type ActiveRule,
@@ -42,7 +41,7 @@ interface DirectedLink {
   readonly to: string;
   readonly line: Line;
   direction: Direction;
-  queue: { readonly arrive: () => void; readonly size: number; due: number }[];
+  queue: { readonly frame: MemoryFrame; readonly arrive: () => void; due: number }[];
   /** Bytes in it. */
   queued: number;
   /** Resolves for writers that wait. */
@@ -71,7 +70,7 @@ export class MemoryLinks implements LinkControl, Carrier {
   carry(frame: MemoryFrame, arrive: () => void, refuse: () => void): void {
     const link = this.#link(frame.from, frame.to);
     if (isFree(link.direction) && link.queue.length === 0) return arrive();
-    const { direction, line } = link;
+    const { direction } = link;
     const { shape } = direction;
     direction.countBytes(frame.bytes.length);
     if (frame.kind === 'dial') {
@@ -86,22 +85,23 @@ export class MemoryLinks implements LinkControl, Carrier {
       return;
     }
     if (this.#isCut(frame, direction)) return this.#reset(frame.from, frame.to);
-    const back = frame.kind === 'dial' ? this.#link(frame.to, frame.from).direction.shape : FREE;
     if (frame.kind === 'close' && shape.closeDelayMs > 0) direction.countClose();
-    const now = this.#deps.clock.monotonic();
-    const due =
-      line.due(now, frame.bytes.length, shape) +
-      back.delayMs +
-      (frame.kind === 'close' ? shape.closeDelayMs : 0);
-    const size = FRAME_BYTES + frame.bytes.length;
-    if (link.queued + size > QUEUE_MAX_BYTES) return this.#overflow(link);
-    link.queued += size;
-    link.queue.push({ arrive, size, due });
+    const due = this.#due(link, frame);
+    if (link.queued + sizeOf(frame) > QUEUE_MAX_BYTES) return this.#overflow(link);
+    link.queued += sizeOf(frame);
+    link.queue.push({ frame, arrive, due });
     if (link.timer === undefined) this.#release(link);
   }
 
+  /** When a frame has arrived if it is sent now. */
+  #due({ line, direction: { shape } }: DirectedLink, { kind, from, to, bytes }: MemoryFrame): number {
+    const due = line.due(this.#deps.clock.monotonic(), bytes.length, shape);
+    if (kind === 'dial') return due + this.#link(to, from).direction.shape.delayMs;
+    return kind === 'close' ? due + shape.closeDelayMs : due;
+  }
+
   room(from: string, to: string): Promise<void> | undefined {
-    const link = this.#links.get(`${from} ${to}`);
+    const link = this.#links.get(keyOf(from, to));
     if (link === undefined || link.queued <= QUEUE_FULL_BYTES) return undefined;
     link.room ??= Promise.withResolvers();
     return link.room.promise;
@@ -140,14 +140,14 @@ export class MemoryLinks implements LinkControl, Carrier {
   }
 
   #link(from: string, to: string): DirectedLink {
-    const key = `${from} ${to}`;
+    const key = keyOf(from, to);
     let link = this.#links.get(key);
     if (link === undefined) {
       // Random draws depend only on the seeds of the rules and on what the two nodes send each other.
       const seeds = this.#rules.active.map(({ rule: { seed } }) => seed);
       const line = new Line([...seeds, ...this.#names(from), ...this.#names(to)].join(' '));
       // It counts with the way back: a rule that delays both has delayed one connection.
-      const back = this.#links.get(`${to} ${from}`);
+      const back = this.#links.get(keyOf(to, from));
       link = {
         from,
         to,
@@ -169,13 +169,19 @@ export class MemoryLinks implements LinkControl, Carrier {
   }
 
   #follow(): void {
+    const others = new Set<string>();
     for (const link of this.#links.values()) {
-      link.direction = this.#directionOf(link.from, link.to, link.direction);
-      if (isFree(link.direction)) {
-        const now = this.#deps.clock.monotonic();
-        for (const one of link.queue) one.due = now;
-        link.line.flush(now);
-      }
+      const before = link.direction;
+      link.direction = this.#directionOf(link.from, link.to, before);
+      // Opening a link takes the way back, too.
+      if (link.direction !== before) others.add(keyOf(link.from, link.to)).add(keyOf(link.to, link.from));
+    }
+    for (const key of others) {
+      const link = this.#links.get(key);
+      if (link === undefined) continue;
+      // What is under way waits no longer than if it were sent now.
+      link.line.flush(this.#deps.clock.monotonic());
+      for (const one of link.queue) one.due = Math.min(one.due, this.#due(link, one.frame));
       if (link.hasGap && !link.direction.shape.swallows) {
         link.hasGap = false;
         this.#reset(link.from, link.to);
@@ -198,7 +204,7 @@ export class MemoryLinks implements LinkControl, Carrier {
         return;
       }
       link.queue.shift();
-      this.#shrink(link, link.queued - next.size);
+      this.#shrink(link, link.queued - sizeOf(next.frame));
       next.arrive();
     }
   }
@@ -243,4 +249,13 @@ export class MemoryLinks implements LinkControl, Carrier {
       if (ends.includes(one) && ends.includes(other)) pair.reset();
     }
   }
+}
+
+/** Of traffic from one node to another. */
+function keyOf(from: string, to: string): string {
+  return `${from} ${to}`;
+}
+
+function sizeOf({ bytes }: MemoryFrame): number {
+  return FRAME_BYTES + bytes.length;
 }

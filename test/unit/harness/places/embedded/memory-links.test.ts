@@ -134,3 +134,43 @@ test('a link that holds back too much breaks and loses its data: memory stays bo
   expect(arrived).toEqual(['0 c']);
   expect(await links.effect('rule')).toMatchObject({ 'connections reset': 2 });
 });
+
+test('an ended fault delays nothing any more, even while another one meets the link', async () => {
+  const { time, arrived, links, send, begin } = pair();
+  await begin({ latencyMs: 20 });
+  const between: [string[], string[]][] = [[['node-0'], ['node-1']]];
+  const conditions: LinkConditions = { bytesPerSecond: 1000, slowCloseMs: 10_000 };
+  await links.begin('slow', { between, oneWay: false, share: 1, seed: '1', conditions });
+  send('a'.repeat(64_000));
+  send('', { kind: 'close' });
+  await time.advance(1000);
+  await links.end('slow');
+  send('b');
+  await time.advance(10);
+  expect(arrived.map((one) => one.slice(0, 6))).toEqual(['1010 a', '1010 ', '1010 b']);
+});
+
+test('a link that is being opened waits no longer once its way back is good again', async () => {
+  const { time, arrived, links, send } = pair();
+  const between: [string[], string[]][] = [[['node-1'], ['node-0']]];
+  await links.begin('slow', {
+    between,
+    oneWay: true,
+    share: 1,
+    seed: '1',
+    conditions: { latencyMs: 60_000 },
+  });
+  // The way there is met by a rule, so that it carries the link at all.
+  await links.begin('there', {
+    between: [[['node-0'], ['node-1']]],
+    oneWay: true,
+    share: 1,
+    seed: '1',
+    conditions: { latencyMs: 5 },
+  });
+  send('', { kind: 'dial' });
+  await time.advance(1000);
+  await links.end('slow');
+  await time.advance(5);
+  expect(arrived).toEqual(['1005 ']);
+});

@@ -4,6 +4,7 @@ import { defineScenario, PlacementWatch, parameter, type ScenarioContext } from 
 import { checkBooks, underWay } from './steps/money.ts';
 import { drawn, storers } from './steps/presence.ts';
 import { inTime, verifyLedger, workingNodes } from './steps/steps.ts';
+import { missingLinks } from './steps/topology.ts';
 import { beside, expectSuccess, type Sample, TRAFFIC } from './steps/traffic.ts';
 
 const SPLITS = ['halves', 'majority-minority', 'one-way', 'bridge'] as const;
@@ -110,17 +111,7 @@ function whole(context: Context): Promise<void> {
   return context.step('heal', async (progress) => {
     const { cluster, signal, parameters: given } = context;
     const startedAt = performance.now();
-    const probe = async (aborted: AbortSignal) => {
-      const nodes = storers(cluster.nodes);
-      for (const node of nodes) {
-        const peers = new Set((await node.client.peers(aborted)).map(({ address }) => address));
-        const missing = nodes.filter((other) => other !== node && !peers.has(other.overlay));
-        if (missing.length > 0)
-          return `${node.name} is not connected to ${missing.map(({ name }) => name).join(', ')}`;
-      }
-      return undefined;
-    };
-    const missing = await inTime('all links are there', probe, { timeoutMs: given['deadline-heal'], signal });
+    const missing = await missingLinks(context, given['deadline-heal']);
     context.expect('every node finds the others again', missing === undefined, {
       observed: missing ?? 'all links',
       expected: `all links within ${given['deadline-heal'] / 1000} s`,

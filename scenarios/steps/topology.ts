@@ -1,5 +1,5 @@
 /** What connection and routing scenarios share: a look at all nodes, repeated until nothing is wrong. */
-import type { ClusterNode } from 'svcnet';
+import { type ClusterNode, HarnessError } from 'svcnet';
 import { type ParameterTable, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { inTime } from './steps.ts';
 
@@ -49,6 +49,23 @@ export async function expectRules<T extends ParameterTable & typeof WITHIN>(
     context.figure({ name: 'time until all was well', value: seconds.toFixed(3), unit: 's' });
     progress.detail(`${rules.length} conditions`);
   });
+}
+
+/**
+ * Waits for the links that a cluster of this size must have: in a large one a node is not connected to all others.
+ * @returns what was still missing at the end, if anything
+ */
+export async function missingLinks(
+  { cluster, signal }: Pick<ScenarioContext, 'cluster' | 'signal'>,
+  timeoutMs: number,
+): Promise<string | undefined> {
+  try {
+    await cluster.meshed({ timeoutMs, signal });
+    return undefined;
+  } catch (error) {
+    if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
+    throw error;
+  }
 }
 
 /** Checks each running node. @returns what is wrong, in the order of the nodes */

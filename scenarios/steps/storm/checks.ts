@@ -4,10 +4,11 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
+import { ClientError, type ClusterNode } from 'svcnet';
 import { atMost, congestionOf, grouped, messageOf, PlacementWatch, plural } from 'svcnet/scenario';
 import { drawn, storers } from '../presence.ts';
 import { inTime, workingNodes } from '../steps.ts';
+import { missingLinks } from '../topology.ts';
 import type { Operations, Uploaded } from './operations.ts';
 import type { StormContext } from './parameters.ts';
 
@@ -47,25 +48,16 @@ export function expectNone(
 /** Heals active faults, starts nodes that are down, and waits for the links. */
 export function whole(context: StormContext): Promise<void> {
   return context.step('heal', async (progress) => {
-    const { cluster, signal } = context;
-    await cluster.faults.heal();
+    await context.cluster.faults.heal();
     const startedAt = performance.now();
-    const missing = await cluster.meshed({ timeoutMs: WHOLE_WITHIN_MS, signal }).then(
-      ({ links }) => {
-        progress.detail(`${links} links`);
-        return undefined;
-      },
-      (error: unknown) => {
-        if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
-        throw error;
-      },
-    );
+    const missing = await missingLinks(context, WHOLE_WITHIN_MS);
     context.expect('the mesh is whole again', missing === undefined, {
       observed: missing ?? 'all links',
       expected: `all links within ${WHOLE_WITHIN_MS / 1000} s`,
     });
     const seconds = (performance.now() - startedAt) / 1000;
     context.figure({ name: 'whole again after', value: seconds.toFixed(1), unit: 's' });
+    progress.detail(`${seconds.toFixed(1)} s`);
   });
 }
 

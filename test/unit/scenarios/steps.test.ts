@@ -1,10 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { HarnessError } from '../../../harness/base/errors.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import type { ScenarioContext } from '../../../harness/run/scenario.ts';
 import { heldByNobody } from '../../../scenarios/steps/presence.ts';
 import { shortBuckets } from '../../../scenarios/steps/stamps.ts';
 import { chosenNode, nextSecond, otherNode, otherNodes } from '../../../scenarios/steps/steps.ts';
+import { missingLinks } from '../../../scenarios/steps/topology.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -85,4 +87,16 @@ describe('chunks that are held by nobody', () => {
     Object.assign(killed, { chunks: { has } });
     expect(await heldByNobody(['a'], [killed], signal)).toBeUndefined();
   });
+});
+
+test('links are missing when the cluster says so in time, and any other error ends the scenario', async () => {
+  const meshed = vi.fn<() => Promise<unknown>>();
+  const context = { cluster: { meshed }, signal: new AbortController().signal } as unknown as ScenarioContext;
+  meshed.mockResolvedValueOnce({ links: 4, expected: 4 });
+  expect(await missingLinks(context, 7)).toBeUndefined();
+  expect(meshed).toHaveBeenCalledWith({ timeoutMs: 7, signal: context.signal });
+  meshed.mockRejectedValueOnce(new HarnessError('WAIT_TIMEOUT', 'node-0 is not connected to node-1'));
+  expect(await missingLinks(context, 7)).toBe('node-0 is not connected to node-1');
+  meshed.mockRejectedValueOnce(new HarnessError('INTERRUPTED', 'stopped'));
+  await expect(missingLinks(context, 7)).rejects.toThrow('stopped');
 });

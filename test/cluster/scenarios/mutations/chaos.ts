@@ -158,7 +158,7 @@ export const CHAOS: readonly Mutation[] = [
   [
     'pause',
     HOLD,
-    all(impatience, noChunkUp, noPeers, wholeAtOnce),
+    all(impatience, noChunkUp, noPeers),
     /the other nodes keep serving/,
     /node-\d rejoins the network/,
   ],

@@ -1,13 +1,15 @@
 import { constants, existsSync, lstatSync, readdirSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { throwIfInterrupted } from '../base/errors.ts';
+import { isOfOneRun } from '../tampered/settings.ts';
 
 /** Lock files of a store in use; not part of its data. */
 const LOCKS = new Set(['lock', 'index.mdb-lock']);
 
 /**
- * Copies a folder if it exists, sharing blocks of files if the file system can.
+ * Copies a folder if it exists, sharing blocks of files if the file system can. Faults of a node stay behind: the list
+ * of those that can be healed is the cluster's.
  * @param signal ends it before the next file @throws HarnessError `INTERRUPTED`
  */
 export async function copyFolder(from: string, to: string, signal?: AbortSignal): Promise<void> {
@@ -17,7 +19,7 @@ export async function copyFolder(from: string, to: string, signal?: AbortSignal)
     mode: constants.COPYFILE_FICLONE,
     filter(source) {
       throwIfInterrupted(signal);
-      return !LOCKS.has(basename(source));
+      return !LOCKS.has(basename(source)) && !isOfOneRun(relative(from, source));
     },
   });
 }

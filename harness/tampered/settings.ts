@@ -4,7 +4,7 @@
  * a file, written by the process that begins and ends it, so that a restarted node finds it.
  */
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { readJson, writeJson } from '../base/json-file.ts';
 import type { BehaviourName } from './names.ts';
 
@@ -58,6 +58,14 @@ export function writeTampered(dataDir: string, tampered: TamperSettings): void {
 /** @returns undefined for an untampered node */
 export function tamperedOf(dataDir: string): TamperSettings | undefined {
   return readJson(join(dataDir, TAMPERED_FILE)) as TamperSettings | undefined;
+}
+
+/**
+ * Whether a file or folder is about one run of a node, which a copy of its data does not continue.
+ * @param path in its data directory
+ */
+export function isOfOneRun(path: string): boolean {
+  return dirname(path) === FOLDER && basename(path) !== basename(TAMPERED_FILE);
 }
 
 /** By their keys. */

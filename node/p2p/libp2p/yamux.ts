@@ -21,7 +21,7 @@ const STREAM_ID_MAX = 0xff_ff_ff_ff;
 const WINDOW = 262_144;
 /** Credit is returned in halves, so that a stream of small messages sends few updates. */
 const CREDIT_MIN = WINDOW / 2;
-/** A link with more than this queued does not wait for the end of the turn. */
+/** A link with this much queued does not wait for the end of the turn; its writes are about as long. */
 const OUTBOX_MAX = 262_144;
 /** Streams that one peer may have open towards us: the system-wide limit of the public network's nodes. */
 const INBOUND_STREAMS_MAX = 5000;
@@ -265,19 +265,22 @@ export class YamuxSession {
     this.#deps.broken(reason);
   }
 
+  /** Only as much as the channel takes: what it has is no longer counted here. */
   #flush(): void {
-    if (this.#blocked !== undefined || this.#outbox.length === 0) return;
-    const size = this.#outboxSize;
-    const bytes = Buffer.concat(this.#takeOutbox(), size);
-    if (!this.#deps.send(bytes) && this.#ended === undefined) this.#blocked = Promise.withResolvers();
+    while (this.#blocked === undefined && this.#outbox.length > 0) {
+      const bytes = Buffer.concat(this.#takeOutbox(OUTBOX_MAX));
+      if (!this.#deps.send(bytes) && this.#ended === undefined) this.#blocked = Promise.withResolvers();
+    }
   }
 
-  #takeOutbox(): Uint8Array[] {
-    const outbox = this.#outbox;
-    this.#held.count -= this.#outboxSize;
-    this.#outbox = [];
-    this.#outboxSize = 0;
-    return outbox;
+  /** @param enough bytes at which it stops; absent: takes all @returns frames and bodies, oldest first */
+  #takeOutbox(enough = Number.POSITIVE_INFINITY): Uint8Array[] {
+    let count = 0;
+    let size = 0;
+    for (; count < this.#outbox.length && size < enough; count++) size += this.#outbox[count]?.length ?? 0;
+    this.#held.count -= size;
+    this.#outboxSize -= size;
+    return this.#outbox.splice(0, count);
   }
 
   /** Whether all links together hold too much, and this one more than its share. */

@@ -251,3 +251,20 @@ test('bytes for a peer that reads none break the connection, however many stream
   expect(accepted.length).toBeLessThan(300);
   expect(session.streams).toBe(0);
 });
+
+test('a channel that has room once gets one write of what waits for it, and the rest when it reads on', () => {
+  const { session, channel, turn } = listener();
+  channel.open = false;
+  for (let n = 0; n < 300; n++) session.open().write(new Uint8Array(60_000));
+  turn();
+  const all = 300 * (60_000 + 12);
+  for (let drains = 0; drains < 3; drains++) {
+    const before = channel.written;
+    session.drained();
+    expect(channel.written - before).toBeGreaterThan(0);
+    expect(channel.written - before).toBeLessThan(2 * WINDOW);
+  }
+  channel.open = true;
+  session.drained();
+  expect(channel.written).toBe(all);
+});

@@ -32,6 +32,11 @@ const OUTBOUND_STREAMS_MAX = 10_000;
  */
 const OUTBOX_PIECES_MAX = 131_072;
 const OUTBOX_BYTES_MAX = 256 * WINDOW;
+/**
+ * Unread bytes of a stream that stay readable after the other side has reset it, because they may say why: a message
+ * with a chunk. They are no longer counted, and the reader may take long.
+ */
+const UNREAD_AFTER_RESET_MAX = 8_192;
 /** Unread bytes of all streams of a link together; 256 full windows. */
 const UNREAD_MAX = 256 * WINDOW;
 
@@ -400,8 +405,9 @@ export class YamuxStream implements RawStream {
     if (this.#closed) this.#session.forget(this);
   }
 
-  /** The other side gave up. What it sent before, such as a refusal, can still be read. */
+  /** The other side gave up. What little it sent before, such as a refusal, can still be read. */
   breakOff(reason: Error): void {
+    if (this.#inbox.size > UNREAD_AFTER_RESET_MAX) return this.fail(reason);
     this.#end(reason);
     this.#inbox.breakOff(reason);
   }

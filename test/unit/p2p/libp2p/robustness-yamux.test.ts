@@ -268,3 +268,16 @@ test('a channel that has room once gets one write of what waits for it, and the 
   session.drained();
   expect(channel.written).toBe(all);
 });
+
+test('of what was sent before a reset only a few bytes are kept, for a reader that comes late', async () => {
+  const { session, accepted } = listener();
+  const reset = (id: number) => session.receive(frame({ type: TYPE.data, flags: FLAG.rst, id, length: 0 }));
+  session.receive(data(1, new Uint8Array(WINDOW), FLAG.syn));
+  session.receive(data(3, new Uint8Array(1_000).fill(7), FLAG.syn));
+  for (const id of [1, 3]) reset(id);
+  expect(session.streams).toBe(0);
+  const [long, short] = accepted as [YamuxStream, YamuxStream];
+  expect(long.take()).toBeUndefined();
+  await expect(long.read()).rejects.toMatchObject({ code: 'STREAM_RESET' });
+  expect(short.take()).toEqual(new Uint8Array(1_000).fill(7));
+});

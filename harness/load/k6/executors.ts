@@ -1,9 +1,10 @@
 /** Profiles as scenarios of k6: when iterations start, how many there will be, and how many users k6 needs for them. */
 import type { LoadPlan } from '../plan.ts';
 
-/** Name of the scenario of k6 that is measured; the other one is the warm-up. */
-export const MEASURED = 'load';
-const WARMUP = 'warmup';
+/** Name of the scenario of k6 that is measured. No script has one of its own by this name. */
+export const MEASURED = 'svcnet_load';
+/** The helper library knows it by this name (`scenarios/k6/lib/operations.js`). */
+const WARMUP = 'svcnet_warmup';
 
 /** `ramp` and `spike` begin with this part of their rate or number. */
 const BASE_SHARE = 0.1;

@@ -17,6 +17,7 @@ import {
   spawnProgram,
   usageOf,
 } from '../../machine/processes.ts';
+import { commandOf, type K6Folders } from './command.ts';
 import { AUTHORIZATION_VARIABLE, CONFIG_VARIABLE } from './config.ts';
 import type { K6 } from './find-k6.ts';
 
@@ -46,10 +47,8 @@ code=$?
 kill "$guard" 2>/dev/null
 exit "$code"`;
 
-export interface K6RunOptions {
+export interface K6RunOptions extends K6Folders {
   readonly k6: K6;
-  /** Folder of the load; k6 reads and writes nothing else. */
-  readonly folder: string;
   /** Files of the folder. */
   readonly script: string;
   readonly config: string;
@@ -116,7 +115,8 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
   }
 }
 
-function argumentsOf({ k6, folder, script, config, samples }: K6RunOptions, container: string): string[] {
+function argumentsOf(options: K6RunOptions, container: string): string[] {
+  const { k6, folder, script, config, samples } = options;
   const run = [
     'run',
     '--quiet',
@@ -133,27 +133,11 @@ function argumentsOf({ k6, folder, script, config, samples }: K6RunOptions, cont
     ...(samples === undefined ? [] : ['--out', `json=${samples}`]),
     script,
   ];
-  if (k6.kind === 'program') return [k6.where, ...run];
-  const user =
-    process.getuid === undefined ? [] : ['--user', `${process.getuid()}:${process.getgid?.() ?? 0}`];
-  const mount = ['--volume', `${folder}:${folder}`, '--workdir', folder];
-  return [
-    'docker',
-    'run',
-    '--rm',
-    '--init',
-    '--name',
-    container,
-    '--network',
-    'host',
-    // By name alone, to keep its value out of process lists.
-    '--env',
-    AUTHORIZATION_VARIABLE,
-    ...user,
-    ...mount,
-    k6.where,
-    ...run,
-  ];
+  return commandOf(k6, run, {
+    ...options,
+    // The variable by name alone, to keep its value out of process lists.
+    container: ['--name', container, '--network', 'host', '--env', AUTHORIZATION_VARIABLE],
+  });
 }
 
 async function end({ id }: Spawned, k6: ProcessId | undefined): Promise<void> {

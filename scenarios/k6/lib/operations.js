@@ -9,7 +9,7 @@ import { intendedStartMs } from './arrivals.js';
 /** @import { FailureRecord, OperationRecord, UploadRecord } from '../../../harness/load/k6/config.ts' */
 
 /** Name of the k6 scenario whose operations are in no figure. */
-export const WARMUP = 'warmup';
+export const WARMUP = 'svcnet_warmup';
 
 const latency = new Trend('svcnet_latency', true);
 const errors = new Rate('svcnet_errors');

@@ -14,7 +14,7 @@ const plan = (more: Partial<LoadPlan>): LoadPlan => ({ ...base, durationMs: 10_0
 
 test('a constant rate is one executor, with users ready for five seconds of it', () => {
   expect(scenariosOf(plan({ model: { model: 'open', rate: 20 } }))).toEqual({
-    load: {
+    svcnet_load: {
       executor: 'constant-arrival-rate',
       rate: 1200,
       timeUnit: '60s',
@@ -27,7 +27,7 @@ test('a constant rate is one executor, with users ready for five seconds of it',
 });
 
 test('a warm-up runs first, in its own scenario', () => {
-  const { warmup, load } = scenariosOf(plan({ warmupMs: 2000, profile: 'ramp' }));
+  const { svcnet_warmup: warmup, svcnet_load: load } = scenariosOf(plan({ warmupMs: 2000, profile: 'ramp' }));
   expect(warmup).toMatchObject({ executor: 'constant-arrival-rate', rate: 60, duration: '2000ms' });
   expect(load).toMatchObject({
     startTime: '2000ms',
@@ -37,7 +37,7 @@ test('a warm-up runs first, in its own scenario', () => {
 });
 
 test('a spike rises at once and falls back', () => {
-  const { load } = scenariosOf(plan({ profile: 'spike', model: { model: 'open', rate: 100 } }));
+  const { svcnet_load: load } = scenariosOf(plan({ profile: 'spike', model: { model: 'open', rate: 100 } }));
   expect(load?.['stages']).toEqual([
     { duration: '4000ms', target: 600 },
     { duration: '0ms', target: 6000 },
@@ -49,8 +49,8 @@ test('a spike rises at once and falls back', () => {
 
 test('closed models have users instead of rates', () => {
   const model = { model: 'closed', vus: 10 } as const;
-  expect(scenariosOf(plan({ model }))['load']).toMatchObject({ executor: 'constant-vus', vus: 10 });
-  expect(scenariosOf(plan({ model, profile: 'ramp' }))['load']).toMatchObject({
+  expect(scenariosOf(plan({ model }))['svcnet_load']).toMatchObject({ executor: 'constant-vus', vus: 10 });
+  expect(scenariosOf(plan({ model, profile: 'ramp' }))['svcnet_load']).toMatchObject({
     executor: 'ramping-vus',
     startVUs: 1,
     stages: [{ duration: '10000ms', target: 10 }],
@@ -61,7 +61,7 @@ test.each(['constant', 'ramp', 'spike', 'soak'] as const)(
   'as many iterations of %s are expected as k6 starts',
   (profile) => {
     const shaped = plan({ profile, model: { model: 'open', rate: 20 } });
-    const { load } = scenariosOf(shaped);
+    const { svcnet_load: load } = scenariosOf(shaped);
     let started = 0;
     while (started < 1000 && (intendedStartMs(load as never, started) ?? 0) < 10_000) started++;
     const { measured, warmup } = expectedIterations(shaped);

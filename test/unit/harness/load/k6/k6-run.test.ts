@@ -23,6 +23,7 @@ async function run(work: string, signal: AbortSignal = new AbortController().sig
   await runK6({
     k6: { kind: 'program', where, version: '2.0.0' },
     folder,
+    beside: folder,
     script: join(folder, 'script.js'),
     config: join(folder, 'config.json'),
     samples: undefined,

@@ -1,0 +1,23 @@
+/** k6 as a command: its program, or its container with the folders that it needs. */
+import type { K6 } from './find-k6.ts';
+
+export interface K6Folders {
+  /** Of the load; k6 writes nothing else. */
+  readonly folder: string;
+  /** Of the script before it was bundled: files that the script opens lie there. */
+  readonly beside: string;
+}
+
+/** @param container options of the container, if there is one */
+export function commandOf(
+  { kind, where }: K6,
+  args: readonly string[],
+  { folder, beside, container = [] }: K6Folders & { readonly container?: readonly string[] },
+): string[] {
+  if (kind === 'program') return [where, ...args];
+  const user =
+    process.getuid === undefined ? [] : ['--user', `${process.getuid()}:${process.getgid?.() ?? 0}`];
+  const script = ['--volume', `${beside}:${beside}:ro`];
+  const load = ['--volume', `${folder}:${folder}`, '--workdir', folder];
+  return ['docker', 'run', '--rm', '--init', ...container, ...user, ...script, ...load, where, ...args];
+}

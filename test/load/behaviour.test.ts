@@ -114,6 +114,30 @@ export default async function () { await upload({ size: 100 }); }
   expect(all.percentileMs(75)).toBeGreaterThan(300);
 }, 120_000);
 
+test('a script keeps its own scenarios, even one called load, and reads the files beside it', async () => {
+  await using server = await stallingServer();
+  const script = join(kit.folder, 'beside.js');
+  writeFileSync(join(kit.folder, 'users.json'), '[100]');
+  writeFileSync(
+    script,
+    `import { SharedArray } from 'k6/data';
+import { upload } from 'svcnet/k6';
+const sizes = new SharedArray('sizes', () => JSON.parse(open('./users.json')));
+export const options = { scenarios: { load: { executor: 'constant-arrival-rate', rate: 4, duration: '3s', preAllocatedVUs: 5 } } };
+export default async function () { await upload({ size: sizes[0] }); }
+`,
+  );
+  const plan: LoadPlan = { ...base, script, durationMs: 60_000, warmupMs: 0 };
+  const options = { signal, folder: kit.next(), prepared: server.prepared };
+  const step = await runLoadStep(kit.cluster, plan, options);
+  expect(new Set(step.uploads.map(({ size }) => size))).toEqual(new Set([100]));
+  // Over its own three seconds, not over the minute of the plan.
+  expect(step.startedRate).toBeGreaterThan(3);
+  expect(step.startedRate).toBeLessThan(5);
+  const search = runLoadStep(kit.cluster, plan, { ...options, planned: true });
+  await expect(search).rejects.toThrow('--find-limit chooses the rate, but');
+}, 120_000);
+
 test('a breached threshold exits with 99, and the report shows what was expected and observed', async () => {
   const folder = kit.next();
   const args = [

@@ -2,13 +2,14 @@
  * A script and all its imports as the one file that k6 runs. What k6 provides itself stays an import;
  * `svcnet/k6` is the helper library.
  */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type BuildOptions, build } from 'esbuild';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { K6_FOLDER, type LoadScript } from '../scripts.ts';
 
 const LIBRARY = join(K6_FOLDER, 'lib/index.js');
-const ENTRY = join(K6_FOLDER, 'lib/entry.js');
+const ENTRY = join(K6_FOLDER, 'entry/entry.js');
+const OPEN = join(K6_FOLDER, 'entry/open.js');
 
 export interface Bundle {
   /** Whether the script uses the helper library: without it k6's own metrics are all there is. */
@@ -25,6 +26,8 @@ export async function bundle(script: LoadScript, outfile: string): Promise<Bundl
     mainFields: ['module', 'main'],
     external: ['k6', 'k6/*', 'https://*'],
     alias: { 'svcnet/k6': LIBRARY },
+    inject: [OPEN],
+    define: { '__ENV.SVCNET_SCRIPT_FOLDER': JSON.stringify(dirname(script.path)) },
     logLevel: 'silent',
     legalComments: 'none',
     metafile: true,

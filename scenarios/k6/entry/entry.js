@@ -2,7 +2,7 @@
  * What `svcnet load` wraps around a script: options that the script leaves open, and the summary for the
  * harness.
  */
-import { config } from './config.js';
+import { config } from '../lib/config.js';
 
 /** @import { Options } from 'k6/options' */
 

@@ -3,7 +3,7 @@
  * do; what a dead cluster has left there is moved aside first.
  */
 import { randomUUID } from 'node:crypto';
-import { renameSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
@@ -13,6 +13,7 @@ import {
   type ClusterRecord,
   clusterFolder,
   clustersDir,
+  moveInto,
   RECORD_VERSION,
   readRecord,
   removeFolder,
@@ -60,19 +61,6 @@ export async function claimCluster(
     rmSync(prepared, { recursive: true, force: true });
   }
   return record;
-}
-
-/**
- * A folder can take a name only if nothing, or an empty folder, has it: exactly one of two claims succeeds.
- */
-function moveInto(prepared: string, path: string): boolean {
-  try {
-    renameSync(prepared, path);
-    return true;
-  } catch (error) {
-    if (['ENOTEMPTY', 'EEXIST', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
-    throw error;
-  }
 }
 
 async function removeAbandoned(stateDir: string, name: string): Promise<void> {

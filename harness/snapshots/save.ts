@@ -27,10 +27,12 @@ import { copyFolder, sizeOf } from './copy.ts';
 import {
   beginSnapshot,
   currentHead,
+  existsError,
   finishSnapshot,
   inside,
   listSnapshots,
   type Snapshot,
+  type SnapshotRecord,
 } from './snapshot.ts';
 
 /** A loaded machine is slow to start even a small program. */
@@ -68,7 +70,7 @@ export async function saveSnapshot(
     const { record, stateDir } = context;
     const { seed, prepared } = record;
     if (seed === undefined) throw new TypeError('a cluster that can be copied has a seed');
-    return finishSnapshot(stateDir, path, {
+    const saved: SnapshotRecord = {
       ...currentHead(),
       name,
       savedAt: Date.now(),
@@ -82,7 +84,8 @@ export async function saveSnapshot(
       height,
       sizeBytes: sizeOf(path),
       nodes: context.nodes.map(({ name: node, flavour, mode }) => ({ name: node, flavour, mode })),
-    });
+    };
+    return finishSnapshot(stateDir, path, { record: saved, force });
   } catch (error) {
     throwIfInterrupted(context.signal);
     throw error;
@@ -103,9 +106,7 @@ function checkName(stateDir: string, name: string, force: boolean): void {
     );
   }
   if (!force && listSnapshots(stateDir).some(({ record }) => record.name === name)) {
-    throw new HarnessError('SNAPSHOT_EXISTS', `a snapshot named '${name}' already exists`, {
-      hint: `Replace it with --force, or remove it with: svcnet snapshot rm ${name}`,
-    });
+    throw existsError(name);
   }
 }
 

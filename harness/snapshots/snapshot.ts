@@ -18,7 +18,7 @@ import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import { isAlive, ownProcess, type ProcessId } from '../machine/processes.ts';
 import type { DriverName } from '../places/driver.ts';
 import { clusterName } from '../plan/fields.ts';
-import { type BatchRecord, type PreparedRecord, removeFolder } from '../state/state.ts';
+import { type BatchRecord, moveInto, type PreparedRecord, removeFolder } from '../state/state.ts';
 
 /** Raised when older snapshots can no longer be started. */
 const FORMAT = 1;
@@ -123,15 +123,16 @@ export function checkUsable(snapshot: Snapshot): void {
 /** @throws HarnessError `SNAPSHOT_NOT_FOUND` */
 export function removeSnapshot(stateDir: string, name: string): Snapshot {
   const snapshot = findSnapshot(stateDir, name, 'snapshot rm');
-  removeAside(snapshot.path, stateDir);
+  // Moved aside first, so that a half-removed one is never visible.
+  removeFolder(setAside(snapshot.path, stateDir));
   return snapshot;
 }
 
-/** Moves a folder aside first, so that a half-removed one is never visible. */
-function removeAside(path: string, stateDir: string): void {
+/** @returns where the folder is now */
+function setAside(path: string, stateDir: string): string {
   const aside = asideFolder(stateDir);
   renameSync(path, aside);
-  removeFolder(aside);
+  return aside;
 }
 
 /** A new temporary folder name. */
@@ -147,13 +148,31 @@ export function beginSnapshot(stateDir: string): string {
   return path;
 }
 
-/** Gives a complete snapshot its name, replacing one that already has it. */
-export function finishSnapshot(stateDir: string, path: string, record: SnapshotRecord): Snapshot {
+/**
+ * Gives a complete snapshot its name.
+ * @param given.force replaces one that has it by now, which is removed only afterwards: that takes a while
+ * @throws HarnessError `SNAPSHOT_EXISTS`
+ */
+export function finishSnapshot(
+  stateDir: string,
+  path: string,
+  { record, force }: { record: SnapshotRecord; force: boolean },
+): Snapshot {
   writeJson(inside.record(path), record);
   const place = join(snapshotsDir(stateDir), record.name);
-  if (existsSync(place)) removeAside(place, stateDir);
-  renameSync(path, place);
+  const replaced: string[] = [];
+  while (!moveInto(path, place)) {
+    if (!force && readSnapshot(stateDir, record.name) !== undefined) throw existsError(record.name);
+    replaced.push(setAside(place, stateDir));
+  }
+  for (const aside of replaced) removeFolder(aside);
   return { path: place, record };
+}
+
+export function existsError(name: string): HarnessError {
+  return new HarnessError('SNAPSHOT_EXISTS', `a snapshot named '${name}' already exists`, {
+    hint: `Replace it with --force, or remove it with: svcnet snapshot rm ${name}`,
+  });
 }
 
 /** Removes what processes killed while saving or removing a snapshot left behind. */

@@ -320,6 +320,20 @@ export function keepFailed(stateDir: string, name: string): string | undefined {
   return kept;
 }
 
+/**
+ * Renames a folder. It can take a name only if nothing, or an empty folder, has it: exactly one of two succeeds.
+ * @returns false when the name is taken
+ */
+export function moveInto(prepared: string, path: string): boolean {
+  try {
+    renameSync(prepared, path);
+    return true;
+  } catch (error) {
+    if (['ENOTEMPTY', 'EEXIST', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw error;
+  }
+}
+
 export function removeFolder(path: string): void {
   rmSync(path, { recursive: true, force: true, maxRetries: REMOVE_TRIES, retryDelay: REMOVE_PAUSE_MS });
 }

@@ -1,11 +1,19 @@
 /** A cluster that cannot be saved is refused before anything is stopped. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import fs, { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { ownProcess } from '../../../../harness/machine/processes.ts';
 import { type SaveContext, saveSnapshot } from '../../../../harness/snapshots/save.ts';
+import {
+  beginSnapshot,
+  currentHead,
+  finishSnapshot,
+  listSnapshots,
+  type SnapshotRecord,
+} from '../../../../harness/snapshots/snapshot.ts';
 
 let stateDir = '';
 beforeEach(() => {
@@ -58,4 +66,38 @@ test('a chain that does not answer is detected before any node is stopped', asyn
   const saving = saveSnapshot(context({ chainError: 'nobody there' }), 'x', { force: false });
   await expect(saving).rejects.toMatchObject({ code: 'CHAIN_FAILED', message: 'nobody there' });
   expect(readdirSync(join(stateDir, 'snapshots'))).toEqual([]);
+});
+
+describe('a snapshot that is complete', () => {
+  const record = (savedAt: number) => ({ ...currentHead(), name: 'base', savedAt }) as SnapshotRecord;
+  const finish = (savedAt: number, force: boolean) =>
+    finishSnapshot(stateDir, beginSnapshot(stateDir), { record: record(savedAt), force });
+  const kept = () => listSnapshots(stateDir).map(({ record: { savedAt } }) => savedAt);
+
+  test('does not replace one that got its name meanwhile, unless asked to', () => {
+    finish(1, false);
+    expect(() => finish(2, false)).toThrow("a snapshot named 'base' already exists");
+    expect(kept()).toEqual([1]);
+    finish(3, true);
+    expect(kept()).toEqual([3]);
+    // The refused one is removed by its save.
+    expect(readdirSync(join(stateDir, 'snapshots')).filter((name) => name.startsWith('.'))).toHaveLength(1);
+  });
+
+  test('has its name before the one that it replaces is removed', () => {
+    const { path } = finish(1, false);
+    // Removing this takes long, or fails half-way: the new one must be there by then.
+    const removal = vi.spyOn(fs, 'rmSync').mockImplementation(() => {
+      throw new Error('cut off');
+    });
+    syncBuiltinESMExports();
+    try {
+      expect(() => finish(2, true)).toThrow('cut off');
+    } finally {
+      removal.mockRestore();
+      syncBuiltinESMExports();
+    }
+    expect(kept()).toEqual([2]);
+    expect(path).toBe(join(stateDir, 'snapshots', 'base'));
+  });
 });

@@ -81,7 +81,11 @@ export function createChain(send: Send): SendingChain {
     },
     async receipt(hash, signal) {
       const result = await send('eth_getTransactionReceipt', [hash], signal);
-      return result === null ? undefined : receiptOf(result);
+      if (result === null) return undefined;
+      const receipt = receiptOf(result);
+      const { transactionHash } = receipt;
+      if (transactionHash.toLowerCase() === hash.toLowerCase()) return receipt;
+      throw malformed(`receipt: of transaction ${transactionHash}, not ${hash}`);
     },
     async transactionState(hash, signal) {
       const result = await send('eth_getTransactionByHash', [hash], signal);

@@ -62,8 +62,9 @@ export function createRpc(endpoint: ChainEndpoint, { clock, log, metrics }: RpcD
     counters?.calls.inc();
     callCounters?.[callKey(method, params)]?.inc();
     try {
-      const text = await endpoint.post(encodeRequest(++lastId, method, params), deadline.signal);
-      return decodeAnswer(text, method);
+      const id = ++lastId;
+      const text = await endpoint.post(encodeRequest(id, method, params), deadline.signal);
+      return decodeAnswer(text, { id, method });
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
       counters?.errors.inc();

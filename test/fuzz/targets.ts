@@ -211,7 +211,7 @@ export const TARGETS = {
     ],
   },
   'chain-answer': {
-    run: (input) => decodeAnswer(textOf(input), 'eth_call'),
+    run: (input) => decodeAnswer(textOf(input), { id: 1, method: 'eth_call' }),
     seeds: () => [
       bytesOf('{"jsonrpc":"2.0","id":1,"result":"0x"}'),
       bytesOf('{"error":{"code":3,"message":"execution reverted: no","data":"0x08c379a0"}}'),

@@ -102,8 +102,9 @@ export const FORGED_CHEQUES: Behaviour = {
 
 async function chainIdOf(endpoint: ChainEndpoint, signal: AbortSignal): Promise<bigint> {
   try {
-    const answer = await endpoint.post(encodeRequest(1, 'eth_chainId', []), signal);
-    return BigInt(String(decodeAnswer(answer, 'eth_chainId')));
+    const [id, method] = [1, 'eth_chainId'];
+    const answer = await endpoint.post(encodeRequest(id, method, []), signal);
+    return BigInt(String(decodeAnswer(answer, { id, method })));
   } finally {
     endpoint.close();
   }

@@ -25,13 +25,20 @@ export function encodeRequest(id: number, method: string, params: readonly unkno
 }
 
 /**
- * @param text body of the HTTP answer @param method for the error texts
+ * @param text body of the HTTP answer @param request its id, and its method for the error texts
  * @returns the `result`; null is a result
- * @throws ChainError `REVERTED` with the contract's reason, `RPC_ERROR` for every other refusal and for broken answers
+ * @throws ChainError `REVERTED` with the contract's reason, `RPC_ERROR` for every other refusal, for broken answers and
+ *   for those to other requests
  */
-export function decodeAnswer(text: string, method: string): unknown {
+export function decodeAnswer(
+  text: string,
+  { id, method }: { readonly id: number; readonly method: string },
+): unknown {
   const answer = parseObject(text, method);
-  if (answer['error'] !== undefined && answer['error'] !== null) throw errorOf(answer['error'], method);
+  const { id: of = null, error = null } = answer;
+  // Results of all calls look alike: nothing else tells whose one is. An error has no id if it is about no request.
+  if (of !== id && (of !== null || error === null)) throw malformed(`${method}: answer to another request`);
+  if (error !== null) throw errorOf(error, method);
   if (!Object.hasOwn(answer, 'result')) throw malformed(`${method}: neither result nor error`);
   return answer['result'];
 }

@@ -7,7 +7,8 @@ import { createMetrics, type Metrics } from '../../../node/env/metrics.ts';
 import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import { createRpc, type Rpc } from '../../../node/onchain/rpc.ts';
 
-type Answer = (answer: ServerResponse, request: IncomingMessage) => void;
+/** @param id of the request */
+type Answer = (answer: ServerResponse, request: IncomingMessage, id: number) => void;
 
 const open: { server?: Server; rpc?: Rpc } = {};
 
@@ -40,7 +41,7 @@ async function endpoint(...answers: Answer[]): Promise<Endpoint> {
     request.on('end', () => {
       bodies.push(body);
       const next = answers.length > 1 ? answers.shift() : answers[0];
-      next?.(answer, request);
+      next?.(answer, request, (JSON.parse(body) as { id: number }).id);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -52,10 +53,12 @@ async function endpoint(...answers: Answer[]): Promise<Endpoint> {
 }
 
 const json =
-  (body: unknown, status = 200): Answer =>
-  (answer) =>
-    answer.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-const block = json({ jsonrpc: '2.0', id: 1, result: '0x10' });
+  (body: object, status = 200): Answer =>
+  (answer, _, id) =>
+    answer
+      .writeHead(status, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
+const block = json({ result: '0x10' });
 
 describe('an endpoint', () => {
   test('is called by POST, over one connection, and counted', async () => {
@@ -99,9 +102,9 @@ describe('an endpoint', () => {
   });
 
   test('that closes each connection after its answer is called over new ones', async () => {
-    const { rpc, sockets } = await endpoint((answer, request) => {
+    const { rpc, sockets } = await endpoint((answer, request, id) => {
       answer.setHeader('connection', 'close');
-      block(answer, request);
+      block(answer, request, id);
     });
     expect([await rpc.blockNumber(), await rpc.blockNumber()]).toEqual([16, 16]);
     expect(sockets.size).toBe(2);
@@ -110,7 +113,7 @@ describe('an endpoint', () => {
   test('uses eight connections at most', async () => {
     const held: (() => void)[] = [];
     const { rpc, sockets } = await endpoint(
-      (answer, request) => void held.push(() => block(answer, request)),
+      (answer, request, id) => void held.push(() => block(answer, request, id)),
     );
     const asking = Promise.all(Array.from({ length: 12 }, () => rpc.blockNumber()));
     await vi.waitFor(() => expect(held.length).toBe(8));

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createChain } from '../../../../node/onchain/chain.ts';
 import { selectorOf } from '../../../../node/onchain/codec/abi.ts';
-import { decodeAnswer } from '../../../../node/onchain/codec/json-rpc.ts';
+import { decodeAnswer as decodeAnswerTo } from '../../../../node/onchain/codec/json-rpc.ts';
 import { ChainError } from '../../../../node/onchain/ports.ts';
 
 function failure(work: () => unknown): ChainError {
@@ -15,15 +15,35 @@ function failure(work: () => unknown): ChainError {
   throw new Error('expected a ChainError');
 }
 
+const decodeAnswer = (text: string, method: string) => decodeAnswerTo(text, { id: 1, method });
 const refused = (error: unknown) => JSON.stringify({ jsonrpc: '2.0', id: 1, error });
 
 describe('answers', () => {
   test('a result is given as it is, null included', () => {
-    expect(decodeAnswer('{"result":"0x10"}', 'm')).toBe('0x10');
-    expect(decodeAnswer('{"result":null}', 'm')).toBeNull();
+    expect(decodeAnswer('{"id":1,"result":"0x10"}', 'm')).toBe('0x10');
+    expect(decodeAnswer('{"id":1,"result":null}', 'm')).toBeNull();
   });
 
-  test.each(['', 'no JSON', '[]', '1', '"x"', 'null', '{}', '{"error":"text"}', '{"error":[1]}'])(
+  test.each([
+    ['another', { id: 2, result: '0x10' }],
+    ['no', { result: '0x10' }],
+    ['no', { id: null, error: null, result: '0x10' }],
+    ['another', { id: 2, error: { code: 3, message: 'execution reverted' } }],
+  ])('with the id of %s request is malformed: %j', (_, answer) => {
+    expect(failure(() => decodeAnswer(JSON.stringify(answer), 'eth_call'))).toMatchObject({
+      code: 'RPC_ERROR',
+      message: 'malformed answer: eth_call: answer to another request',
+    });
+  });
+
+  test('without an id is a refusal: the endpoint could not read the request', () => {
+    for (const id of [null, undefined]) {
+      const text = JSON.stringify({ id, error: { message: 'parse error' } });
+      expect(failure(() => decodeAnswer(text, 'm')).message).toBe('m: parse error');
+    }
+  });
+
+  test.each(['', 'no JSON', '[]', '1', '"x"', 'null', '{}', '{"id":1}', '{"error":"text"}', '{"error":[1]}'])(
     '%j is a malformed answer',
     (text) => {
       expect(failure(() => decodeAnswer(text, 'eth_call'))).toMatchObject({
@@ -150,6 +170,16 @@ describe('methods', () => {
         if (outcome instanceof Error) expect(outcome).toBeInstanceOf(ChainError);
       }),
     );
+  });
+
+  test('the receipt of another transaction is malformed', async () => {
+    const fields = { status: '0x1', blockNumber: '0x1', gasUsed: '0x5208', logs: [] };
+    const chain = createChain(() => Promise.resolve({ ...fields, transactionHash: '0xaB' }));
+    expect(await chain.receipt('0xab')).toMatchObject({ transactionHash: '0xaB', status: 'success' });
+    await expect(chain.receipt('0xac')).rejects.toMatchObject({
+      code: 'RPC_ERROR',
+      message: 'malformed answer: receipt: of transaction 0xaB, not 0xac',
+    });
   });
 
   test('logs are read with their position, addresses in lower case', async () => {

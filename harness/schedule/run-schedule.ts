@@ -1,6 +1,7 @@
 /** Does what a schedule says: begins each fault at its time or event, and heals it when its time is over. */
 import { pause } from '../base/wait.ts';
 import type { Fault, FaultRequest } from '../faults/fault.ts';
+import { FAULT_KINDS } from '../faults/table.ts';
 import type { FaultTrigger, Milestone, ScheduledFault } from './schedule.ts';
 
 /** Counts of the load so far. */
@@ -54,7 +55,7 @@ export async function runSchedule(
   const played = schedule.map(async (fault) => {
     if (!(await isDue(fault.when, { startedAt, progress, signal: over }))) return;
     // A fault queues once it is due: one that waits for an event holds up no other.
-    const names = namesIn(fault.request, targets);
+    const names = affected(fault.request, targets);
     const earlier = names.flatMap((name) => before.get(name) ?? []);
     const work = play(fault, earlier);
     // The work itself reports what went wrong; later faults only wait for it.
@@ -92,6 +93,13 @@ async function aborted(signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   signal.addEventListener('abort', () => resolve(), { once: true });
   await promise;
+}
+
+/** A fault of machines that names none is one of all: it would meet one that another fault has taken away. */
+function affected(request: FaultRequest, targets: readonly string[]): readonly string[] {
+  const names = namesIn(request, targets);
+  const layer = FAULT_KINDS.find(({ name }) => name === request.kind)?.layer;
+  return names.length === 0 && layer === 'machine' ? targets : names;
 }
 
 /** The names that a request mentions, at any depth. */

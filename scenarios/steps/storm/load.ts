@@ -36,8 +36,9 @@ export class StormLoad {
   readonly #signal: AbortSignal;
   /** How often something was done to each node. */
   readonly harmed = new Map<string, number>();
-  /** Ids of the active faults, by target. */
+  /** Active faults, by target. */
   readonly #active = new Map<string, Set<string>>();
+  readonly #marked = new Set<string>();
   readonly #startedAt = performance.now();
   readonly #durationMs: number;
   #offered = 0;
@@ -64,13 +65,18 @@ export class StormLoad {
     };
   }
 
-  /** A fault has begun, or has ended. */
-  mark({ id, targets, endAt }: Fault): void {
-    for (const target of targets) {
+  /** A fault has begun, or has ended, or both: some are over at once. */
+  mark({ id, at, targets, endAt, request: { rounds = 1 } }: Fault): void {
+    // Ids are used again.
+    const key = `${id} ${at}`;
+    const times = this.#marked.has(key) ? 0 : Number(rounds);
+    this.#marked.add(key);
+    const affected = targets.length > 0 ? targets : this.#context.cluster.nodes.map(({ name }) => name);
+    for (const target of affected) {
       const active = this.#active.get(target) ?? new Set();
-      if (endAt === undefined) this.harmed.set(target, (this.harmed.get(target) ?? 0) + 1);
-      if (endAt === undefined) active.add(id);
-      else active.delete(id);
+      this.harmed.set(target, (this.harmed.get(target) ?? 0) + times);
+      if (endAt === undefined) active.add(key);
+      else active.delete(key);
       this.#active.set(target, active);
     }
   }

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
+import type { Fault, FaultRequest } from '../../../harness/faults/fault.ts';
 import { plannedKills } from '../../../scenarios/steps/storm/drawn.ts';
+import { StormLoad } from '../../../scenarios/steps/storm/load.ts';
+import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';
 
 test('a kill is planned when its node and its time are known before the storm', () => {
   const kill = { kind: 'kill', node: 'node-1' };
@@ -11,4 +14,31 @@ test('a kill is planned when its node and its time are known before the storm', 
       { id: 's4', when: { atMs: 900 }, request: { kind: 'kill', node: { select: 'any' } } },
     ]),
   ).toEqual([{ id: 's1', node: 'node-1', atMs: 700 }]);
+});
+
+test('a fault harms its nodes once, also one that is over at once, and one without targets harms all', () => {
+  const nodes = ['node-0', 'node-1', 'node-2'].map((name) => ({ name }));
+  const context = { cluster: { nodes } } as unknown as StormContext;
+  const load = new StormLoad(context, { durationMs: 1, signal: new AbortController().signal });
+  const fault = (
+    id: string,
+    at: number,
+    targets: string[],
+    endAt?: number,
+    request: FaultRequest = { kind: 'kill' },
+  ) => load.mark({ id, at, targets, request, ...(endAt === undefined ? {} : { endAt }) } as Fault);
+  const harmed = () => nodes.map(({ name }) => load.harmed.get(name) ?? 0);
+  fault('f1', 10, ['node-1']);
+  fault('f1', 10, ['node-1'], 20);
+  expect(harmed()).toEqual([0, 1, 0]);
+  // A restart; ids are used again.
+  fault('f1', 30, ['node-1', 'node-2'], 40);
+  expect(harmed()).toEqual([0, 2, 1]);
+  fault('f1', 50, []);
+  fault('f1', 50, [], 60);
+  expect(harmed()).toEqual([1, 3, 2]);
+  fault('f1', 70, ['chain']);
+  expect(harmed()).toEqual([1, 3, 2]);
+  fault('f1', 80, ['node-0'], 90, { kind: 'churn', rounds: 3 });
+  expect(harmed()).toEqual([4, 3, 2]);
 });

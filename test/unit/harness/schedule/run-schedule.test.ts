@@ -58,6 +58,20 @@ test('faults of one node run one after another, even when their times overlap', 
   expect(log.indexOf('pause node-1')).toBeLessThan(log.indexOf('healed kill node-0'));
 });
 
+test('a restart of all nodes runs beside no other fault', async () => {
+  const { log, faults } = recorder();
+  const schedule = [
+    fault({ atMs: 0 }, { kind: 'rolling-restart' }, 30),
+    fault({ atMs: 5 }, { kind: 'kill', node: 'node-1' }, 0),
+  ];
+  await runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, never);
+  expect(log.slice(0, 3)).toEqual([
+    'rolling-restart undefined',
+    'healed rolling-restart undefined',
+    'kill node-1',
+  ]);
+});
+
 test('a fault whose time or event has not come does not hold up others of its node', async () => {
   const { log, faults } = recorder();
   const over = new AbortController();

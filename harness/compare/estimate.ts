@@ -10,6 +10,8 @@ import {
   normalEstimate,
   type Share,
   standardDeviation,
+  TRIMMED,
+  UNTRIMMED,
 } from './statistics.ts';
 
 /** With at least this many runs of each side their spread is measured; with fewer, it is assumed. */
@@ -48,7 +50,7 @@ export function isShare({ figure }: FigureKey): boolean {
 function ratioEstimate({ base, other, turned }: Readings): Estimate | undefined {
   const [a, b] = [logsOf(base), logsOf(other)];
   if (a === undefined || b === undefined) return undefined;
-  if (Math.min(a.length, b.length) >= REPEATS_MIN) return repeatedEstimate(a, b, turned);
+  if (Math.min(a.length, b.length) >= REPEATS_MIN) return repeatedEstimate({ a, b, turned, trim: TRIMMED });
   const [aError, bError] = [errorWithin(base), errorWithin(other)];
   if (aError === undefined || bError === undefined) return undefined;
   const spread = (logs: readonly number[]) =>
@@ -62,17 +64,18 @@ function logsOf(readings: readonly Reading[]): number[] | undefined {
   return values.length === 0 || values.some((value) => value <= 0) ? undefined : values.map(Math.log);
 }
 
+interface Repeats {
+  readonly a: readonly number[];
+  readonly b: readonly number[];
+  readonly turned: readonly boolean[] | undefined;
+  readonly trim: number;
+}
+
 /** If runs took turns, what disturbed both runs of a pair cancels out. */
-function repeatedEstimate(
-  a: readonly number[],
-  b: readonly number[],
-  turned: readonly boolean[] | undefined,
-): Estimate {
-  if (turned === undefined) return differenceOfMeans(a, b);
-  return crossoverMean(
-    a.map((value, i) => (b[i] as number) - value),
-    turned,
-  );
+function repeatedEstimate({ a, b, turned, trim }: Repeats): Estimate {
+  if (turned === undefined) return differenceOfMeans(a, b, trim);
+  const differences = a.map((value, i) => (b[i] as number) - value);
+  return crossoverMean(differences, turned, trim);
 }
 
 /** Standard error of the mean logarithm from the spread within the runs; undefined when one is too short. */
@@ -93,7 +96,7 @@ function shareEstimate({ base, other, turned }: Readings): Estimate | undefined 
   // Errors come in bursts: if there are any, the spread between runs shows how much their rate varies.
   if (Math.min(a.length, b.length) >= REPEATS_MIN && aPooled.count + bPooled.count > 0) {
     const rates = (shares: readonly Share[]) => shares.map(({ count, total }) => count / total);
-    return repeatedEstimate(rates(a), rates(b), turned);
+    return repeatedEstimate({ a: rates(a), b: rates(b), turned, trim: UNTRIMMED });
   }
   return differenceOfShares(aPooled, bPooled);
 }

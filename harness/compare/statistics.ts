@@ -21,16 +21,18 @@ export interface Estimate {
   readonly interval: (confidence: number) => Interval;
 }
 
-/** Share trimmed at either end of the sorted repeats. */
-const TRIMMED = 0.1;
+/** Share trimmed at either end of the sorted repeats: a single disturbed run does not decide. */
+export const TRIMMED = 0.1;
+/** For what happens rarely and then in one run alone, such as errors: that run must count. */
+export const UNTRIMMED = 0;
 /** With fewer pairs of each order, the effect of the order cannot be estimated. */
 const EACH_ORDER_MIN = 2;
 const REPLICATES = 500;
 const SEED = 0x5eed;
 
-/** The mean of independent values. @param values at least two */
-export function trimmedMean(values: readonly number[]): Estimate {
-  const { mean, error, freedom } = trimmed(values);
+/** The mean of independent values. @param values at least two @param trim share at either end */
+export function trimmedMean(values: readonly number[], trim: number): Estimate {
+  const { mean, error, freedom } = trimmed(values, trim);
   return { value: mean, interval: (confidence) => around(mean, error, freedom, confidence) };
 }
 
@@ -39,24 +41,33 @@ export function trimmedMean(values: readonly number[]): Estimate {
  * run may be affected by what the first has left behind, such as full caches or a disk still writing: that
  * effect is half of the difference between the two orders, and removing it costs one degree of freedom.
  * @param differences at least two @param turned for each, whether its pair began with the other side
+ * @param trim share at either end
  */
-export function crossoverMean(differences: readonly number[], turned: readonly boolean[]): Estimate {
+export function crossoverMean(
+  differences: readonly number[],
+  turned: readonly boolean[],
+  trim: number,
+): Estimate {
   const [ahead, back] = [false, true].map((is) => differences.filter((_, i) => turned[i] === is)) as [
     number[],
     number[],
   ];
-  if (Math.min(ahead.length, back.length) < EACH_ORDER_MIN) return trimmedMean(differences);
-  const order = (trimmed(ahead).mean - trimmed(back).mean) / 2;
+  if (Math.min(ahead.length, back.length) < EACH_ORDER_MIN) return trimmedMean(differences, trim);
+  const order = (trimmed(ahead, trim).mean - trimmed(back, trim).mean) / 2;
   const { mean, error, freedom } = trimmed(
     differences.map((value, i) => value + (turned[i] === true ? order : -order)),
+    trim,
   );
   const wider = error * Math.sqrt(freedom / (freedom - 1));
   return { value: mean, interval: (confidence) => around(mean, wider, freedom - 1, confidence) };
 }
 
-/** Mean of `b` minus mean of `a`; sizes and variances may differ (Welch). @param a, b at least two each */
-export function differenceOfMeans(a: readonly number[], b: readonly number[]): Estimate {
-  const [before, after] = [trimmed(a), trimmed(b)];
+/**
+ * Mean of `b` minus mean of `a`; sizes and variances may differ (Welch).
+ * @param a,b at least two each @param trim share at either end
+ */
+export function differenceOfMeans(a: readonly number[], b: readonly number[], trim: number): Estimate {
+  const [before, after] = [trimmed(a, trim), trimmed(b, trim)];
   const value = after.mean - before.mean;
   const [va, vb] = [before.error ** 2, after.error ** 2];
   const error = Math.sqrt(va + vb);
@@ -150,10 +161,10 @@ export function standardDeviation(values: readonly number[]): number {
   return Math.sqrt(values.reduce((sum, value) => sum + (value - middle) ** 2, 0) / (values.length - 1));
 }
 
-function trimmed(values: readonly number[]): { mean: number; error: number; freedom: number } {
+function trimmed(values: readonly number[], trim: number): { mean: number; error: number; freedom: number } {
   const sorted = values.toSorted((a, b) => a - b);
   const { length } = sorted;
-  const cut = Math.floor(TRIMMED * length);
+  const cut = Math.floor(trim * length);
   const [low, high] = [sorted[cut] as number, sorted[length - 1 - cut] as number];
   const winsorised = sorted.map((value) => Math.min(high, Math.max(low, value)));
   const kept = length - 2 * cut;

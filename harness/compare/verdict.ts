@@ -40,7 +40,10 @@ export function judge(estimate: Estimate | undefined, judgement: Judgement): Ver
   return low >= -tolerance && high <= tolerance ? 'same' : 'too few samples';
 }
 
-/** One word for many: one that is worse decides, then what cannot be told. */
+/**
+ * One word for many: one that is worse decides, then one that is better. What cannot be told, as of single nodes,
+ * decides only where nothing can be: its number is beside the word.
+ */
 export function verdictOfAll(verdicts: readonly Verdict[]): Verdict {
   if (verdicts.includes('worse')) return 'worse';
   if (verdicts.includes('better')) return 'better';

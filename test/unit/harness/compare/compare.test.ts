@@ -70,6 +70,22 @@ test('errors that did not occur before are worse, and no ratio is given', () => 
   expect(errors?.compared[0]?.difference).toBeCloseTo(2, 1);
 });
 
+test.each([true, false])(
+  'errors of one run among ten are not trimmed away, whether runs took turns: %s',
+  (tookTurns) => {
+    const ten = (name: string, first: number, hung: number | undefined): Side => ({
+      name,
+      runs: Array.from({ length: 10 }, (_, n) =>
+        madeRun({ at: 100 * n + first, ...(n === hung ? { failing: 1 } : {}) }),
+      ),
+    });
+    const { figures } = compareTwo(ten('a', 0, undefined), ten('b', tookTurns ? 50 : 5000, 4));
+    const [compared] = figures.find(({ figure }) => figure === 'errors')?.compared ?? [];
+    expect(compared).toMatchObject({ difference: 10, verdict: 'too few samples' });
+    expect(compared?.interval?.[1]).toBeGreaterThan(10);
+  },
+);
+
 test('two similar single runs of a minute are the same', () => {
   const one = (at: number): Side => ({ name: `${at}`, runs: [madeRun({ at, seconds: 60 })] });
   const comparison = compareTwo(one(0), one(100));

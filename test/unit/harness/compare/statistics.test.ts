@@ -6,6 +6,7 @@ import {
   differenceOfShares,
   normalEstimate,
   quantileOfT,
+  TRIMMED,
   trimmedMean,
   weightedMedian,
 } from '../../../../harness/compare/statistics.ts';
@@ -26,7 +27,7 @@ test.each([
 );
 
 test("the mean of a few values has Student's interval", () => {
-  const { value, interval } = trimmedMean([1, 2, 3, 4, 5]);
+  const { value, interval } = trimmedMean([1, 2, 3, 4, 5], TRIMMED);
   expect(value).toBe(3);
   const half = (2.7764 * Math.sqrt(2.5)) / Math.sqrt(5);
   expect(interval(0.95)[0]).toBeCloseTo(3 - half, 3);
@@ -35,7 +36,7 @@ test("the mean of a few values has Student's interval", () => {
 
 test('one outlier among ten values does not move the mean', () => {
   const usual = [0.01, -0.02, 0, 0.01, -0.01, 0.02, -0.01, 0, 0.01];
-  const { value, interval } = trimmedMean([...usual, 5]);
+  const { value, interval } = trimmedMean([...usual, 5], TRIMMED);
   expect(Math.abs(value)).toBeLessThan(0.01);
   expect(interval(0.95)[1]).toBeLessThan(0.05);
 });
@@ -45,7 +46,7 @@ test('the interval covers the truth about as often as it says', () => {
   const random = congruential(7);
   for (let trial = 0; trial < 1000; trial++) {
     const values = Array.from({ length: 6 }, () => normal(random));
-    const [low, high] = trimmedMean(values).interval(0.95);
+    const [low, high] = trimmedMean(values, TRIMMED).interval(0.95);
     if (low <= 0 && high >= 0) covered++;
   }
   expect(covered).toBeGreaterThan(930);
@@ -56,21 +57,23 @@ test('the cost of running second is not a difference between the sides', () => {
   const turned = [false, true, false, true, false, true];
   const noise = [0.01, -0.01, 0, 0.01, -0.01, 0];
   const differences = noise.map((value, i) => value + 0.05 + (turned[i] === true ? -0.3 : 0.3));
-  const { value, interval } = crossoverMean(differences, turned);
+  const { value, interval } = crossoverMean(differences, turned, TRIMMED);
   expect(value).toBeCloseTo(0.05, 3);
   const [low, high] = interval(0.95);
   expect([low > 0.03, high < 0.07]).toEqual([true, true]);
-  expect(trimmedMean(differences).interval(0.95)[1]).toBeGreaterThan(0.3);
+  expect(trimmedMean(differences, TRIMMED).interval(0.95)[1]).toBeGreaterThan(0.3);
 });
 
 test('pairs that all began with the same side say nothing about the effect of order', () => {
   const differences = [0.1, 0.2, 0.3, 0.4];
   const same = [false, false, false, true];
-  expect(crossoverMean(differences, same).interval(0.95)).toEqual(trimmedMean(differences).interval(0.95));
+  expect(crossoverMean(differences, same, TRIMMED).interval(0.95)).toEqual(
+    trimmedMean(differences, TRIMMED).interval(0.95),
+  );
 });
 
 test("means of sides with unequal spread are compared by Welch's method", () => {
-  const { value, interval } = differenceOfMeans([20, 22, 24, 26], [30, 40, 50, 60]);
+  const { value, interval } = differenceOfMeans([20, 22, 24, 26], [30, 40, 50, 60], TRIMMED);
   expect(value).toBe(22);
   // Standard error 6.583, 3.240 degrees of freedom, quantile 3.052.
   expect(interval(0.95)[0]).toBeCloseTo(1.91, 1);
@@ -78,7 +81,7 @@ test("means of sides with unequal spread are compared by Welch's method", () => 
 });
 
 test('sides without any spread differ with certainty', () => {
-  expect(differenceOfMeans([1, 1, 1], [2, 2, 2]).interval(0.95)).toEqual([1, 1]);
+  expect(differenceOfMeans([1, 1, 1], [2, 2, 2], TRIMMED).interval(0.95)).toEqual([1, 1]);
 });
 
 test("the difference of shares has Newcombe's interval", () => {

@@ -15,10 +15,8 @@ export function responseOn(
   const connection = socket as Parameters<ServerResponse['assignSocket']>[0];
   response.shouldKeepAlive = false;
   response.assignSocket(connection);
-  const onFinish = () => {
-    response.detachSocket(connection);
-    connection.end();
-  };
+  // Its client may keep its own side open for ever. The response closes with the connection.
+  const onFinish = () => connection.end(() => connection.destroy());
   response.once('finish', onFinish);
   return {
     response,

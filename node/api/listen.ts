@@ -1,6 +1,6 @@
 /** Sockets of a listener: opening, closing, and input that is not HTTP. */
 import { once } from 'node:events';
-import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../env/clock.ts';
 import { standardText } from './errors.ts';
@@ -51,6 +51,7 @@ export async function listen(
   address: string,
   { clock }: { readonly clock: Clock },
 ): Promise<Listening & { readonly server: Server }> {
+  const connections = new Connections();
   // By name: an import statement evaluates all exports of the module, see `onchain/http-endpoint.ts`.
   const server = process.getBuiltinModule('node:http').createServer(
     {
@@ -58,19 +59,61 @@ export async function listen(
       connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       requestTimeout: NO_REQUEST_TIMEOUT,
-      shouldUpgradeCallback: wantsWebSocket,
+      shouldUpgradeCallback: (request) => wantsWebSocket(request) && connections.isIdle(request.socket),
     },
-    listener.handle,
+    (request, response) => {
+      connections.owe(response);
+      listener.handle(request, response);
+    },
   );
-  server.on('upgrade', listener.upgrade);
-  server.on('clientError', refuseMalformed);
+  server.on('upgrade', (request, socket, head) => {
+    connections.release(socket);
+    listener.upgrade(request, socket, head);
+  });
+  server.on('clientError', (error, socket) => {
+    if (connections.hasBegun(socket)) socket.destroy();
+    else refuseMalformed(error, socket);
+  });
   try {
     server.listen(splitAddress(address));
     await once(server, 'listening');
   } catch (error) {
     throw new ApiStartError(address, error as NodeJS.ErrnoException);
   }
-  return { server, address: boundAddress(server, address), close: () => close(server, clock) };
+  return { server, address: boundAddress(server, address), close: () => close(server, connections, clock) };
+}
+
+/** What the HTTP server does not say about its connections. */
+class Connections {
+  readonly #owed = new WeakMap<Duplex, Set<ServerResponse>>();
+  readonly #released = new Set<Duplex>();
+
+  owe(response: ServerResponse): void {
+    const { socket } = response.req;
+    const responses = this.#owed.get(socket) ?? new Set();
+    this.#owed.set(socket, responses.add(response));
+    response.once('close', () => responses.delete(response));
+  }
+
+  /** Whether all requests are answered: requests may come before the answer to the previous one. */
+  isIdle(socket: Duplex): boolean {
+    return (this.#owed.get(socket)?.size ?? 0) === 0;
+  }
+
+  /** Whether an answer is being sent, so that other bytes would become part of it. */
+  hasBegun(socket: Duplex): boolean {
+    return [...(this.#owed.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+  }
+
+  /** The server will neither answer nor close it. */
+  release(socket: Duplex): void {
+    this.#released.add(socket);
+    socket.once('close', () => this.#released.delete(socket));
+  }
+
+  cutReleased(): void {
+    for (const socket of this.#released) socket.destroy();
+  }
 }
 
 function boundAddress(server: Server, address: string): string {
@@ -86,9 +129,13 @@ function splitAddress(address: string): { host: string; port: number } {
   return { host: host === '' ? '::' : host, port: Number(address.slice(colon + 1)) };
 }
 
-async function close(server: Server, clock: Clock): Promise<void> {
+async function close(server: Server, connections: Connections, clock: Clock): Promise<void> {
   using grace = clock.deadline(STOP_GRACE_MS);
-  grace.signal.addEventListener('abort', () => server.closeAllConnections(), { once: true });
+  const cut = () => {
+    server.closeAllConnections();
+    connections.cutReleased();
+  };
+  grace.signal.addEventListener('abort', cut, { once: true });
   const closed = once(server, 'close');
   // Closes idle connections too; on the others the answer tells the client that it is the last.
   server.close();

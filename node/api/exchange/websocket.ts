@@ -64,11 +64,11 @@ interface Released {
 }
 
 /**
- * Whether the HTTP server releases the connection. Never for other protocols: such requests are answered
- * normally.
+ * Whether the HTTP server may release the connection. Never for other protocols, nor for other methods, whose
+ * bodies it would release too: such requests are answered normally.
  */
-export function wantsWebSocket({ headers }: IncomingMessage): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket';
+export function wantsWebSocket({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 }
 
 /** Turns requests into WebSockets. */

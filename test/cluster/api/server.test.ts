@@ -1,4 +1,5 @@
 /** What only a real socket shows: connections that break, readers that do not read, bytes that are not HTTP. */
+import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -310,6 +311,24 @@ describe('connections', () => {
     socket.end();
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${code} `));
     expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toEqual({ code, message });
+  });
+
+  test('an answer that has begun is cut off when bytes follow that are no request, which add nothing to it', async () => {
+    const { port, turn } = await start();
+    const { reference, chunks } = largeFile();
+    for (const chunk of chunks) turn.network.set(toHex(chunk.address), chunk);
+    const socket = await raw(port, `GET /bytes/${reference} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
+    await once(socket, 'readable');
+    socket.write('GARBAGE\r\n\r\n');
+    const parts: Buffer[] = [];
+    socket.on('data', (part: Buffer) => parts.push(part));
+    await Promise.race([once(socket, 'end'), once(socket, 'close')]);
+    socket.destroy();
+    expect(
+      Buffer.concat(parts)
+        .toString('latin1')
+        .match(/HTTP\/1\.1 \d+/g),
+    ).toEqual(['HTTP/1.1 200']);
   });
 
   test('both listeners serve their own routes', async () => {

@@ -3,9 +3,11 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { listen } from '../../../node/api/listen.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import type { Clock } from '../../../node/env/clock.ts';
 import { topicOf } from '../../../node/pss/trojan.ts';
+import { BATCH } from '../../unit/api/fake-postage.ts';
 import { hurried, type Running, startApi } from './kit.ts';
 
 const ADDRESS = '12'.repeat(32);
@@ -43,13 +45,18 @@ async function handshake(
   port: number,
   changes: Record<string, string | undefined>,
   line = `GET /gsoc/subscribe/${ADDRESS} HTTP/1.1`,
+  body = '',
 ): Promise<string> {
   const headers: Record<string, string | undefined> = { Host: '127.0.0.1', ...GOOD, ...changes };
   const lines = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}: ${value}`],
   );
-  const socket = await raw(port, `${line}\r\n${lines.join('\r\n')}\r\n\r\n`);
+  const socket = await raw(port, `${line}\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
   return await text(socket);
+}
+
+function bodyOf(answer: string): string {
+  return answer.slice(answer.indexOf('\r\n\r\n') + 4);
 }
 
 async function raw(port: number, bytes: string): Promise<Socket> {
@@ -94,7 +101,8 @@ describe('the handshake', () => {
     const { port } = await start();
     const bad = await handshake(port, { 'Sec-WebSocket-Key': undefined }, 'GET /gsoc/subscribe/xx HTTP/1.1');
     expect(bad).toContain('invalid path params');
-    const post = await handshake(port, {}, `POST /gsoc/subscribe/${ADDRESS} HTTP/1.1`);
+    const closing = { Connection: 'close, Upgrade' };
+    const post = await handshake(port, closing, `POST /gsoc/subscribe/${ADDRESS} HTTP/1.1`);
     expect(post).toMatch(/^HTTP\/1.1 405 /);
   });
 
@@ -104,6 +112,29 @@ describe('the handshake', () => {
     expect(answer).toMatch(/^HTTP\/1.1 200 /);
     expect(answer.toLowerCase()).toContain('connection: close\r\n');
     expect(await handshake(port, {}, 'GET /nowhere HTTP/1.1')).toMatch(/^HTTP\/1.1 404 /);
+  });
+
+  test('an upload that asks for a WebSocket is stored whole', async () => {
+    const { port } = await start();
+    const upload = (headers: Record<string, string | undefined>) =>
+      handshake(
+        port,
+        { 'svc-postage-batch-id': BATCH, 'Content-Length': '5', ...headers },
+        'POST /bytes HTTP/1.1',
+        'hello',
+      );
+    const asking = await upload({ Connection: 'close, Upgrade' });
+    expect(asking).toMatch(/^HTTP\/1.1 201 /);
+    expect(bodyOf(asking)).toBe(bodyOf(await upload({ Connection: 'close', Upgrade: undefined })));
+  });
+
+  test('a request for a WebSocket behind one that is not answered yet gets an ordinary answer, in its turn', async () => {
+    const { port, turn } = await start();
+    const line = `GET /node HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /gsoc/subscribe/${ADDRESS} HTTP/1.1`;
+    const answers = await handshake(port, { Connection: 'close, Upgrade' }, line);
+    expect(answers.match(/^HTTP\/1.1 \d+/gm)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
+    expect(answers).toContain('{"code":400,"message":"upgrade failed"}');
+    expect(turn.subscriptions.size).toBe(0);
   });
 
   test('pages of an allowed origin or of the node itself, and clients without an origin, are let in', async () => {
@@ -251,6 +282,20 @@ describe('a stopping node', () => {
     const ended = new Promise((resolve) => socket.once('close', resolve));
     socket.resume();
     await api.stop();
+    await ended;
+  });
+
+  test('cuts connections that are released and neither answered nor taken over', async () => {
+    const { promise: asked, resolve: upgrade } = Promise.withResolvers<void>();
+    const listening = await listen({ handle: () => undefined, upgrade: () => upgrade() }, '127.0.0.1:0', {
+      clock: hurried(100),
+    });
+    const port = Number(listening.address.split(':')[1]);
+    const socket = await raw(port, 'GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    const ended = new Promise((resolve) => socket.once('close', resolve));
+    socket.resume();
+    await asked;
+    await listening.close();
     await ended;
   });
 });

@@ -3,8 +3,9 @@
  * journal with a line for each fault that begins or ends.
  */
 import { randomUUID } from 'node:crypto';
-import { appendFileSync, linkSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { appendFileSync, existsSync, linkSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { HarnessError } from '../base/errors.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import type { Handle } from '../places/driver.ts';
 import type { Fault } from './fault.ts';
@@ -23,17 +24,20 @@ export interface ActiveFault extends Omit<Fault, 'effect' | 'endAt'> {
 }
 
 export class ActiveFaults {
+  readonly #cluster: string;
   readonly #folder: string;
   readonly #journal: string;
 
   /** @param cluster its folder */
   constructor(cluster: string) {
+    this.#cluster = cluster;
     this.#folder = join(cluster, 'faults');
     this.#journal = join(cluster, FAULT_JOURNAL);
   }
 
-  /** Takes the next free id. */
+  /** Takes the next free id. @throws HarnessError `CLUSTER_GONE` */
   claim(fault: Omit<ActiveFault, 'id'>): ActiveFault {
+    this.#expectCluster();
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     for (let number = this.#highest() + 1; ; number++) {
       const claimed = { id: `f${number}`, ...fault };
@@ -51,7 +55,9 @@ export class ActiveFaults {
     }
   }
 
+  /** @throws HarnessError `CLUSTER_GONE` */
   write(fault: ActiveFault): void {
+    this.#expectCluster();
     writeJson(this.#path(fault.id), fault);
   }
 
@@ -68,6 +74,12 @@ export class ActiveFaults {
 
   note(line: FaultLine): void {
     appendFileSync(this.#journal, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+  }
+
+  /** A folder that has been removed must not be there again because of a fault. */
+  #expectCluster(): void {
+    if (existsSync(this.#cluster)) return;
+    throw new HarnessError('CLUSTER_GONE', `cluster '${basename(this.#cluster)}' has been removed`);
   }
 
   #path(id: string): string {

@@ -525,16 +525,31 @@ export class ClusterNode {
    * itself.
    */
   #intend(run: RunRecord): void {
+    this.#record(run);
     this.#done(run.state);
-    writeRun(this.#deps.stateDir, this.#deps.cluster, this.name, run);
   }
 
   /** Recorded for other processes; from here on also the state this process wants. */
   async #write(run: RunRecord): Promise<void> {
-    writeRun(this.#deps.stateDir, this.#deps.cluster, this.name, run);
+    this.#record(run);
     this.#wanted = run;
     this.#done(run.state);
     await this.observe();
+  }
+
+  /**
+   * Writes nothing of a cluster that is gone: its folder would be there again, or is another cluster's.
+   * @throws HarnessError `NODE_STATE`
+   */
+  #record(run: RunRecord): void {
+    const { stateDir, cluster, exists } = this.#deps;
+    if (!exists()) {
+      throw new HarnessError(
+        'NODE_STATE',
+        `${this.name} is gone: cluster '${cluster}' has been removed meanwhile`,
+      );
+    }
+    writeRun(stateDir, cluster, this.name, run);
   }
 
   #done(state: RunState): void {

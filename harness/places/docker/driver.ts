@@ -4,7 +4,7 @@
  * another machine.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { join } from 'node:path';
 import { HarnessError, messageOf } from '../../base/errors.ts';
@@ -326,6 +326,8 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     logs: ({ name }) => containerLog(engine, partName(options, name)),
 
     async gatherLogs() {
+      // The cluster has been removed, its containers with it.
+      if (!existsSync(folder)) return;
       const logs = join(folder, 'logs');
       mkdirSync(logs, { recursive: true });
       const parts = (await listContainers(engine, token)).map(({ Labels }) => partOf(Labels));

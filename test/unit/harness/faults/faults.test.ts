@@ -1,6 +1,6 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { HarnessError } from '../../../../harness/base/errors.ts';
@@ -15,7 +15,7 @@ let folder = '';
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'faults-'));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** What the kinds below have done, in order. */
 let done: string[] = [];
@@ -139,6 +139,15 @@ describe('faults of a cluster', () => {
     expect(faults.active.map(({ id }) => id)).toEqual(['f1', 'f2']);
     await faults.heal('f2');
     await expect(faults.begin({ kind: 'paced', node: 'node-3' })).resolves.toMatchObject({ id: 'f2' });
+  });
+
+  it('leave nothing where a cluster was that has been removed', async () => {
+    rmSync(folder, { recursive: true });
+    await expect(open().begin({ kind: 'slow', node: 'node-0' })).rejects.toMatchObject({
+      code: 'CLUSTER_GONE',
+      message: `cluster '${basename(folder)}' has been removed`,
+    });
+    expect(existsSync(folder)).toBe(false);
   });
 
   it('are healed one by one or all at once, the latest first', async () => {

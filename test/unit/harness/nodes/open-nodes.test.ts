@@ -1,5 +1,5 @@
 /** What the state of a cluster on disk allows its nodes. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -13,6 +13,8 @@ import {
   type ClusterRecord,
   clusterFolder,
   type NodeRecord,
+  removeCluster,
+  runRecords,
   writeRun,
 } from '../../../../harness/state/state.ts';
 
@@ -71,3 +73,22 @@ test('no node is started while its cluster is being saved', async () => {
   }
   expect(node.startRefusal).toBeUndefined();
 });
+
+test.each(['stop', 'kill', 'pause'] as const)(
+  '%s writes nothing about a cluster that was removed meanwhile, nor about another one of its name',
+  async (action) => {
+    const removed = {
+      code: 'NODE_STATE',
+      message: "node-0 is gone: cluster 'net' has been removed meanwhile",
+    };
+    const [node, record] = await opened(() => removeCluster(stateDir, record));
+    await expect(node[action]()).rejects.toMatchObject(removed);
+    expect(existsSync(clusterFolder(stateDir, 'net').path)).toBe(false);
+    const [second, earlier] = await opened(() => {
+      removeCluster(stateDir, earlier);
+      return claim();
+    });
+    await expect(second[action]()).rejects.toMatchObject(removed);
+    expect(runRecords(stateDir, 'net')).toEqual([]);
+  },
+);

@@ -1,0 +1,20 @@
+/** What the driver does when there is nothing to ask an engine. */
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createDockerDriver } from '../../../../../harness/places/docker/driver.ts';
+
+test('gathering logs of a cluster that has been removed does not bring its folder back', async () => {
+  const folder = join(tmpdir(), `svcnet-gone-${process.pid}`);
+  const driver = createDockerDriver({
+    token: 'x',
+    name: 'net',
+    folder,
+    listen: '127.0.0.1',
+    stopWithParent: false,
+    linkFaults: false,
+  });
+  await driver.gatherLogs();
+  expect(existsSync(folder)).toBe(false);
+});

@@ -22,6 +22,12 @@ export const REPORT_FILE = 'report.json';
 /** In a run's folder: what a person opens. */
 export const REPORT_PAGE = 'report.html';
 
+/** In a run's folder: its verdict for CI systems. */
+export const JUNIT_FILE = 'junit.xml';
+
+/** In a run's folder: its page as text, for comments and job summaries. */
+export const REPORT_TEXT = 'report.md';
+
 /** What to do when the folder cannot be written to. */
 export const REPORT_REMEDY = 'choose another with --report';
 
@@ -63,7 +69,8 @@ export function partFolders(folder: string): string[] {
 export function createReport(folder: string, asked: readonly unknown[] = []): void {
   try {
     mkdirSync(folder, { recursive: true });
-    const files = [...GROWING, REPORT_FILE, REPORT_PAGE, RECIPE_FILE, SCHEDULE_FILE];
+    const written = [REPORT_FILE, JUNIT_FILE, REPORT_PAGE, REPORT_TEXT, RECIPE_FILE, SCHEDULE_FILE];
+    const files = [...GROWING, ...written];
     const named = new Set(asked.filter((value) => typeof value === 'string').map((value) => resolve(value)));
     for (const path of files.map((name) => join(folder, name)))
       if (!named.has(resolve(path))) rmSync(path, { force: true });
@@ -80,7 +87,7 @@ export function createReport(folder: string, asked: readonly unknown[] = []): vo
  */
 export async function writeReport(run: RunResult): Promise<string | undefined> {
   const document = `${JSON.stringify({ schema: REPORT_SCHEMA, ...run }, undefined, 2)}\n`;
-  await writeInto(run.report, { [REPORT_FILE]: document, 'junit.xml': junitXml(run) });
+  await writeInto(run.report, { [REPORT_FILE]: document, [JUNIT_FILE]: junitXml(run) });
   try {
     await writePages(run);
     return undefined;
@@ -93,7 +100,7 @@ export async function writeReport(run: RunResult): Promise<string | undefined> {
 export async function writePages(run: RunResult, baseline?: RunResult): Promise<void> {
   const material = await gatherMaterial(run, baseline);
   const page = reportPage(material, await pageBundle('report'));
-  await writeInto(run.report, { [REPORT_PAGE]: page, 'report.md': reportMarkdown(material) });
+  await writeInto(run.report, { [REPORT_PAGE]: page, [REPORT_TEXT]: reportMarkdown(material) });
 }
 
 async function writeInto(folder: string, files: Readonly<Record<string, string>>): Promise<void> {

@@ -4,9 +4,11 @@ import { join, relative } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import {
   createReport,
+  JUNIT_FILE,
   partFolder,
   RECIPE_FILE,
   REPORT_FILE,
+  REPORT_TEXT,
   SCHEDULE_FILE,
 } from '../../../../harness/report/folder.ts';
 
@@ -17,6 +19,9 @@ test("removes an earlier run's report and parts, and nothing else", () => {
   const kept = [join(folder, 'part-9', 'mine.txt'), join(folder, 'parts', REPORT_FILE)];
   const removed = [
     join(folder, REPORT_FILE),
+    // Left there, a green verdict would be taken for that of a run that could not begin.
+    join(folder, JUNIT_FILE),
+    join(folder, REPORT_TEXT),
     join(folder, SCHEDULE_FILE),
     join(folder, partFolder(0), REPORT_FILE),
     // Of a part that was interrupted.

@@ -8,7 +8,7 @@ import { SCRIPT_NAMES } from '../load/scripts.ts';
 import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
 import { planScenarios } from '../run/runner.ts';
 import type { CommandContext } from './context.ts';
-import { runPlanned } from './run.ts';
+import { runPlanned, titleOf } from './run.ts';
 import { quoted, type RunFlags } from './run-flags.ts';
 
 /** Options of the load; the options of its cluster are those of `run`. */
@@ -71,7 +71,7 @@ export async function load(
   await findK6(flags.k6);
   const { profile: _profile, ...others } = flags;
   const command = (seed: bigint) => repeatText(name, flags, seed);
-  const title = `load-${flags.script === undefined ? script : scenarioTitle(script)}`;
+  const title = titleOf([`load-${flags.script === undefined ? script : scenarioTitle(script)}`]);
   return runPlanned({ planned, title, command }, { ...others, set: [] }, context);
 }
 

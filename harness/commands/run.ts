@@ -1,12 +1,10 @@
 /** `svcnet run SCENARIO…`: run scenarios on fresh clusters or a running one, once or with several seeds, and report. */
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { EXIT, HarnessError, messageOf } from '../base/errors.ts';
+import { EXIT, HarnessError } from '../base/errors.ts';
 import { readDefinitionFile } from '../plan/definition.ts';
-import { seedToJson } from '../plan/seed.ts';
 import { rerun } from '../replay/rerun.ts';
-import { renderRepeated, renderRun, StepDisplay } from '../report/console.ts';
-import type { FailedStart, RepeatedRun, RunResult } from '../report/result.ts';
+import { renderRun, StepDisplay } from '../report/console.ts';
+import type { RunResult } from '../report/result.ts';
 import { ScenarioDisplay } from '../report/scenario-display.ts';
 import { bundledScenarios, loadScenario, scenarioTitle } from '../run/catalogue.ts';
 import { readChecks } from '../run/checks-file.ts';
@@ -20,8 +18,11 @@ import { type Chosen, SUITES, scenariosOfSuite, scenariosWithTag, tagsOfAll } fr
 import { answer, type CommandContext } from './context.ts';
 import { chooseClusters, freshFlags, lanesOf, type RunFlags, repeatCommand } from './run-flags.ts';
 import { listScenarios } from './run-list.ts';
+import { runRepeated } from './run-repeated.ts';
 
 const SEED_END = 2n ** 64n;
+/** The folder of a run has its title in its name, which may have 255 bytes. */
+const TITLE_MAX = 100;
 
 /** @returns the exit code: success when everything passed or was skipped, otherwise whether a condition failed or a scenario could not run */
 export async function run(
@@ -52,12 +53,20 @@ export async function run(
   return runPlanned(
     {
       planned: planChosen(chosen, flags.set),
-      title: titles.join('-'),
+      title: titleOf(titles),
       command: (seed) => repeatCommand(names, flags, seed),
     },
     flags,
     context,
   );
+}
+
+/** What was asked for, in one word: the first and how many more where all names would be too long. */
+export function titleOf(names: readonly string[]): string {
+  const title = names.join('-');
+  if (title.length <= TITLE_MAX) return title;
+  const more = names.length > 1 ? `-and-${names.length - 1}-more` : '';
+  return `${names[0]?.slice(0, TITLE_MAX - more.length)}${more}`;
 }
 
 /** @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
@@ -142,7 +151,7 @@ async function runRecipe(
   const path = resolve(file);
   const recipe = readRecipeFile(path);
   const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
-  const title = recipe.scenarios.map(({ name }) => name).join('-');
+  const title = titleOf(recipe.scenarios.map(({ name }) => name));
   const seed = flags.seed?.toString() ?? recipe.seed;
   for (const warning of await differences(recipe)) context.note(`  ! ${warning}\n`);
   if (!context.json)
@@ -228,40 +237,13 @@ export async function runPlanned(
   const folder = resolve(
     flags.report ?? join(context.stateDir, 'runs', `${startedAt}-${title}-${seed}-${flags.repeat}-times`),
   );
-  const runs: (RunResult | FailedStart)[] = [];
-  for (const runSeed of seedsFrom(seed, flags.repeat)) {
-    const result = await runOrFailure(runSeed, () =>
-      once(optionsOf(runSeed, join(folder, `seed-${runSeed}`))),
-    );
-    runs.push(result);
-    if (!context.json)
-      context.out('scenarios' in result ? renderRun(result, context.style) : `${result.error}\n`);
-    if (flags.untilFailure === true && !result.passed) break;
-  }
-  const failedSeeds = runs.filter(({ passed }) => !passed).map((result) => result.seed);
-  const repeated: RepeatedRun = {
-    passed: failedSeeds.length === 0,
-    failedSeeds,
-    failures: failuresIn(runs),
-    runs,
+  const repetition = {
+    seeds: seedsFrom(seed, flags.repeat),
+    folder,
+    untilFailure: flags.untilFailure === true,
+    once: (runSeed: bigint) => once(optionsOf(runSeed, join(folder, `seed-${runSeed}`))),
   };
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'repeat.json'), `${JSON.stringify(repeated, undefined, 2)}\n`);
-  answer(context, repeated, renderRepeated(repeated, context.style).split('\n'));
-  return repeated.passed ? EXIT.success : EXIT.checkFailed;
-}
-
-/** Number of runs in which each scenario failed; a suite may contain a scenario several times. */
-function failuresIn(runs: readonly (RunResult | FailedStart)[]): RepeatedRun['failures'] {
-  const counts = new Map<string, number>();
-  for (const run of runs) {
-    const failed = ('scenarios' in run ? run.scenarios : []).filter(
-      ({ result }) => result === 'failed' || result === 'error',
-    );
-    for (const name of new Set(failed.map((scenario) => scenario.name)))
-      counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  return Object.fromEntries([...counts].toSorted(([, a], [, b]) => b - a));
+  return runRepeated(repetition, context);
 }
 
 /** @throws HarnessError `USAGE` when fewer seeds are left below 2^64 */
@@ -273,16 +255,6 @@ function seedsFrom(first: bigint, count: number): bigint[] {
     );
   }
   return Array.from({ length: count }, (_, index) => first + BigInt(index));
-}
-
-/** A cluster that does not start with one seed is a finding; the other seeds are still tried. */
-async function runOrFailure(seed: bigint, work: () => Promise<RunResult>): Promise<RunResult | FailedStart> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof HarnessError) || error.code === 'INTERRUPTED') throw error;
-    return { seed: seedToJson(seed), passed: false, error: messageOf(error) };
-  }
 }
 
 /** The exit code of a failed threshold only when nothing else has failed. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { run } from '../../../../harness/commands/run.ts';
+import { run, titleOf } from '../../../../harness/commands/run.ts';
 import { chooseClusters, type RunFlags, repeatCommand } from '../../../../harness/commands/run-flags.ts';
-import { loadScenario } from '../../../../harness/run/catalogue.ts';
+import { bundledScenarios, loadScenario } from '../../../../harness/run/catalogue.ts';
 import { plannedFor } from '../../../../harness/run/run-clusters.ts';
 import type { RunOptions } from '../../../../harness/run/run-options.ts';
 import { planScenarios } from '../../../../harness/run/runner.ts';
@@ -38,4 +38,13 @@ test('nodes of --with svc=2 are added to those that the scenarios ask for, as th
   const { nodes } = plannedFor(asking!, { ...options, planned } as unknown as RunOptions);
   expect(where).toBe('7 nodes');
   expect(nodes).toHaveLength(7);
+});
+
+test.each([
+  ['one scenario', ['upload'], 'upload'],
+  ['two', ['upload', 'smoke'], 'upload-smoke'],
+  ['all', bundledScenarios(), `act-and-${bundledScenarios().length - 1}-more`],
+  ['one with a long name', ['x'.repeat(250)], 'x'.repeat(100)],
+])('the title of a run leaves room in the name of its folder: %s', (_what, names, title) => {
+  expect(titleOf(names)).toBe(title);
 });

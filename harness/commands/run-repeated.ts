@@ -1,0 +1,101 @@
+/** `svcnet run --repeat`: the same run with several seeds, one after the other. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cannotWrite, EXIT, HarnessError, messageOf } from '../base/errors.ts';
+import { seedToJson } from '../plan/seed.ts';
+import { renderRepeated, renderRun } from '../report/console.ts';
+import { REPORT_REMEDY } from '../report/folder.ts';
+import type { FailedStart, RepeatedRun, RunResult } from '../report/result.ts';
+import { answer, type CommandContext } from './context.ts';
+
+/** In the folder of a repetition: its `RepeatedRun`. */
+const REPEAT_FILE = 'repeat.json';
+
+export interface Repetition {
+  readonly seeds: readonly bigint[];
+  /** Where `repeat.json` is written. */
+  readonly folder: string;
+  readonly untilFailure: boolean;
+  /** The run with one seed. */
+  readonly once: (seed: bigint) => Promise<RunResult>;
+}
+
+/**
+ * A run that cannot be finished is a finding; the other seeds are still tried. What is known when the repetition
+ * is interrupted is written and shown as well.
+ * @returns the exit code @throws HarnessError `INTERRUPTED`, `CANNOT_WRITE`
+ */
+export async function runRepeated(
+  { seeds, folder, untilFailure, once }: Repetition,
+  context: CommandContext,
+): Promise<number> {
+  const runs: (RunResult | FailedStart)[] = [];
+  forgetEarlier(folder);
+  try {
+    for (const seed of seeds) {
+      const result = await runOrFailure(seed, once, context.signal);
+      runs.push(result);
+      if (!context.json)
+        context.out('scenarios' in result ? renderRun(result, context.style) : `${result.error}\n`);
+      if (untilFailure && !result.passed) break;
+    }
+  } catch (error) {
+    if (runs.length > 0) {
+      const repeated = keep(runs, folder);
+      if (!context.json) context.out(renderRepeated(repeated, context.style));
+    }
+    throw error;
+  }
+  const repeated = keep(runs, folder);
+  answer(context, repeated, renderRepeated(repeated, context.style).split('\n'));
+  return repeated.passed ? EXIT.success : EXIT.checkFailed;
+}
+
+/** @throws whatever ended the run, when that was an interruption */
+async function runOrFailure(
+  seed: bigint,
+  once: Repetition['once'],
+  signal: AbortSignal,
+): Promise<RunResult | FailedStart> {
+  try {
+    return await once(seed);
+  } catch (error) {
+    if (signal.aborted || (error instanceof HarnessError && error.code === 'INTERRUPTED')) throw error;
+    return { seed: seedToJson(seed), passed: false, error: messageOf(error) };
+  }
+}
+
+/** What an earlier repetition has left in the folder must not be taken for the result of this one. */
+function forgetEarlier(folder: string): void {
+  try {
+    rmSync(join(folder, REPEAT_FILE), { force: true });
+  } catch (error) {
+    throw cannotWrite(folder, error, REPORT_REMEDY);
+  }
+}
+
+/** @throws HarnessError `CANNOT_WRITE` */
+function keep(runs: readonly (RunResult | FailedStart)[], folder: string): RepeatedRun {
+  const failedSeeds = runs.filter(({ passed }) => !passed).map(({ seed }) => seed);
+  const repeated = { passed: failedSeeds.length === 0, failedSeeds, failures: failuresIn(runs), runs };
+  try {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, REPEAT_FILE), `${JSON.stringify(repeated, undefined, 2)}\n`);
+  } catch (error) {
+    throw cannotWrite(folder, error, REPORT_REMEDY);
+  }
+  return repeated;
+}
+
+/** Number of runs in which each scenario failed; a suite may contain a scenario several times. */
+function failuresIn(runs: readonly (RunResult | FailedStart)[]): RepeatedRun['failures'] {
+  const counts = new Map<string, number>();
+  for (const run of runs) {
+    const failed = ('scenarios' in run ? run.scenarios : []).filter(
+      ({ result }) => result === 'failed' || result === 'error',
+    );
+    for (const name of new Set(failed.map((scenario) => scenario.name)))
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return Object.fromEntries([...counts].toSorted(([, a], [, b]) => b - a));
+}

@@ -8,14 +8,24 @@ import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
 import type { RateLimit } from '../env/turns/rate-limit.ts';
+import { Slots } from '../env/turns/slots.ts';
 import { type Peer, StreamError } from '../p2p/host.ts';
-import type { Changed, Cursors, Pullsync } from '../protocols/pullsync/pullsync.ts';
-import { BIN_ID_MAX } from '../protocols/pullsync/rules.ts';
+import { PostageError } from '../postage/ports.ts';
+import type { Changed, Cursors, Pulled, Pullsync } from '../protocols/pullsync/pullsync.ts';
+import { BIN_ID_MAX, PAGE_SIZE } from '../protocols/pullsync/rules.ts';
 import type { Intervals } from './intervals.ts';
 import type { PULLER_METRICS } from './metrics.ts';
 import type { PullProgress } from './pull-progress.ts';
 import type { PullRate } from './pull-rate.ts';
 import { backOffMs, FAR_UNREAD_MAX, type PulledBins } from './pull-rules.ts';
+
+/**
+ * Pauses before a page with refusals that may be outdated is asked for again, milliseconds: a node is seldom cut off from
+ * its chain for longer than all of them. The chunks of a batch that is gone are refused every time.
+ */
+const AGAIN_MS = [5_000, 60_000, 600_000];
+/** Such pages of a bin that wait at once; further ones count as pulled, so that bad chunks hold up nothing. */
+const AGAIN_MAX = 64;
 
 export interface PullPeerDeps {
   readonly pullsync: Pullsync;
@@ -38,9 +48,21 @@ interface Bin {
   readonly cursor: bigint;
   /** Where the live worker continues. */
   live: bigint;
-  readonly intervals: Intervals;
+  /** What this session has read, whatever became of it. */
+  readonly read: Intervals;
+  /** What counts as pulled, also in later sessions. */
+  readonly pulled: Intervals;
   readonly ending: AbortController;
   readonly running: Map<Kind, Promise<void>>;
+  readonly again: Map<DoubtfulPage, Promise<void>>;
+}
+
+/** A page to be asked for again. */
+interface DoubtfulPage {
+  readonly from: bigint;
+  /** Grows while the page waits for the first time. */
+  to: bigint;
+  asked: boolean;
 }
 
 export class PullPeer {
@@ -50,6 +72,8 @@ export class PullPeer {
   readonly #bins = new Map<number, Bin>();
   /** Work of bins that are no longer pulled. */
   readonly #leaving = new Set<Promise<unknown>>();
+  /** Pages are asked for again one after the other. */
+  readonly #againSlot = new Slots(1);
   #listening: Promise<void> | undefined;
   /** Ends when the peer is to be asked about other bins. */
   #asking = new AbortController();
@@ -145,20 +169,21 @@ export class PullPeer {
 
   /** Whether reading on in a far peer's list costs more than it may bring. */
   #isTooMuch({ from: number }: PulledBins): boolean {
-    const { intervals } = this.#bins.get(number) ?? {
-      intervals: this.#deps.progress.intervals(this.#peer.id, number),
-    };
-    return this.#top(number) - intervals.next() >= FAR_UNREAD_MAX;
+    const read = this.#bins.get(number)?.read ?? this.#deps.progress.intervals(this.#peer.id, number);
+    return this.#top(number) - read.next() >= FAR_UNREAD_MAX;
   }
 
   #begin(number: number, cursor: bigint): Bin {
+    const { progress } = this.#deps;
     const bin: Bin = {
       number,
       cursor,
       live: cursor + 1n,
-      intervals: this.#deps.progress.intervals(this.#peer.id, number),
+      read: progress.intervals(this.#peer.id, number),
+      pulled: progress.intervals(this.#peer.id, number),
       ending: new AbortController(),
       running: new Map(),
+      again: new Map(),
     };
     this.#bins.set(number, bin);
     return bin;
@@ -167,12 +192,13 @@ export class PullPeer {
   #end(bin: Bin): void {
     this.#bins.delete(bin.number);
     bin.ending.abort(new StreamError('STREAM_RESET', 'the bin is not pulled any more'));
-    const left = Promise.all(bin.running.values()).finally(() => this.#leaving.delete(left));
+    const working = [...bin.running.values(), ...bin.again.values()];
+    const left = Promise.all(working).finally(() => this.#leaving.delete(left));
     this.#leaving.add(left);
   }
 
   #work(bin: Bin): void {
-    if (bin.intervals.next() <= bin.cursor) this.#start(bin, 'historical');
+    if (bin.read.next() <= bin.cursor) this.#start(bin, 'historical');
     if (this.#isLive(bin)) this.#start(bin, 'live');
   }
 
@@ -194,7 +220,7 @@ export class PullPeer {
     const run = async () => {
       const done = await this.#run(bin, kind, bin.ending.signal);
       metrics.worker.dec();
-      if (kind === 'historical') history.ended(bin.intervals.next() > bin.cursor);
+      if (kind === 'historical') history.ended(bin.read.next() > bin.cursor);
       bin.running.delete(kind);
       // Entries that came between the worker's last read and its end would otherwise wait for the next news.
       if (done && !bin.ending.signal.aborted) this.#work(bin);
@@ -206,7 +232,7 @@ export class PullPeer {
   async #run(bin: Bin, kind: Kind, signal: AbortSignal): Promise<boolean> {
     const { metrics, log } = this.#deps;
     for (let failures = 0; !signal.aborted; ) {
-      const start = kind === 'historical' ? bin.intervals.next() : bin.live;
+      const start = kind === 'historical' ? bin.read.next() : bin.live;
       if (kind === 'historical' ? start > bin.cursor : !this.#isLive(bin)) return true;
       metrics.iterations.inc();
       try {
@@ -233,23 +259,94 @@ export class PullPeer {
     { bin, kind, start }: { bin: Bin; kind: Kind; start: bigint },
     signal: AbortSignal,
   ): Promise<{ topmost: bigint; useful: boolean }> {
-    const { pullsync, progress, limit, rate, metrics, log } = this.#deps;
-    const { topmost, count, errors } = await pullsync.sync(this.#peer, bin.number, start, signal);
-    metrics.synced.inc({ type: kind }, count);
+    const { limit, rate } = this.#deps;
+    const { topmost, count, errors } = await this.#sync({ bin, kind, start }, signal);
     if (kind === 'historical') rate.add(count);
+    const advanced = topmost >= start && topmost < BIN_ID_MAX;
+    if (advanced) {
+      bin.read.add(start, topmost);
+      const waits = errors.some(mayBeOutdated) && this.#askLater(bin, { from: start, to: topmost });
+      // Of a far peer no gap is kept: what follows it would count as unread.
+      if (!waits || this.#wantedBins?.isFar === true) await this.#enter(bin, { from: start, to: topmost });
+      // A page with nothing new counts as one chunk; otherwise a peer could keep us busy with such pages.
+      await limit.take(Math.max(1, count), signal);
+    }
+    return { topmost, useful: advanced && (count > 0 || errors.length === 0) };
+  }
+
+  async #sync(
+    { bin, kind, start }: { bin: Bin; kind: Kind; start: bigint },
+    signal: AbortSignal,
+  ): Promise<Pulled> {
+    const { pullsync, metrics, log } = this.#deps;
+    const pulled = await pullsync.sync(this.#peer, bin.number, start, signal);
+    const { count, errors } = pulled;
+    metrics.synced.inc({ type: kind }, count);
     if (errors.length > 0) {
       metrics.errors.inc();
       const about = { peer: this.#peer.id, bin: bin.number, start: String(start), errors: errors.length };
       log.debug({ err: errors[0], ...about }, 'chunks of a page not stored');
     }
-    const advanced = topmost >= start && topmost < BIN_ID_MAX;
-    if (advanced) {
-      bin.intervals.add(start, topmost);
-      await progress.save(this.#peer.id, bin.number, bin.intervals);
-      // A page with nothing new counts as one chunk; otherwise a peer could keep us busy with such pages.
-      await limit.take(Math.max(1, count), signal);
+    return pulled;
+  }
+
+  async #enter(bin: Bin, { from, to }: { from: bigint; to: bigint }): Promise<void> {
+    bin.pulled.add(from, to);
+    await this.#deps.progress.save(this.#peer.id, bin.number, bin.pulled);
+  }
+
+  /** @returns false when too many pages wait already */
+  #askLater(bin: Bin, { from, to }: { from: bigint; to: bigint }): boolean {
+    const last = [...bin.again.keys()].at(-1);
+    // New entries come in small pages.
+    if (last !== undefined && !last.asked && last.to < from && to - last.from < BigInt(PAGE_SIZE)) {
+      last.to = to;
+      return true;
     }
-    return { topmost, useful: advanced && (count > 0 || errors.length === 0) };
+    if (bin.again.size >= AGAIN_MAX) return false;
+    const page: DoubtfulPage = { from, to, asked: false };
+    const { signal } = bin.ending;
+    const asking = this.#askAgain(bin, page, signal).catch((err: unknown) => {
+      if (!signal.aborted)
+        this.#deps.log.debug({ err, peer: this.#peer.id, bin: bin.number }, 'page not asked for again');
+    });
+    bin.again.set(
+      page,
+      asking.finally(() => bin.again.delete(page)),
+    );
+    return true;
+  }
+
+  async #askAgain(bin: Bin, page: DoubtfulPage, signal: AbortSignal): Promise<void> {
+    const { clock, metrics, log } = this.#deps;
+    for (const pauseMs of AGAIN_MS) {
+      await clock.sleep(pauseMs, signal);
+      page.asked = true;
+      await this.#againSlot.acquire(signal);
+      try {
+        if (!(await this.#isRefused(bin, page, signal))) break;
+      } catch (err) {
+        if (signal.aborted || hasLeft(err)) return;
+        metrics.errors.inc();
+        log.debug({ err, peer: this.#peer.id, bin: bin.number }, 'pull failed');
+      } finally {
+        this.#againSlot.release();
+      }
+    }
+    await this.#enter(bin, page);
+  }
+
+  /** Asks for the page again. @returns whether there are still refusals that may be outdated */
+  async #isRefused(bin: Bin, { from, to }: DoubtfulPage, signal: AbortSignal): Promise<boolean> {
+    let refused = false;
+    for (let start = from; start <= to; ) {
+      const { topmost, count, errors } = await this.#sync({ bin, kind: 'live', start }, signal);
+      await this.#deps.limit.take(Math.max(1, count), signal);
+      refused ||= errors.some(mayBeOutdated);
+      if (topmost < start) break;
+      start = topmost + 1n;
+    }
+    return refused;
   }
 
   async #rest(failures: number, signal: AbortSignal): Promise<void> {
@@ -268,6 +365,11 @@ function isAnew(now: Cursors, before: Cursors): boolean {
   return (
     now.epoch !== before.epoch || now.cursors.some((cursor, bin) => cursor < (before.cursors[bin] ?? 0n))
   );
+}
+
+/** The batch is unknown, or its depth may have grown: the chain may be ahead of what was read of it. */
+function mayBeOutdated(error: Error): boolean {
+  return error instanceof PostageError && (error.code === 'BATCH_NOT_FOUND' || error.passing);
 }
 
 function hasLeft(error: unknown): boolean {

@@ -4,6 +4,7 @@ import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createPuller, type Puller } from '../../../node/neighbourhood/puller.ts';
 import { type Peer, StreamError } from '../../../node/p2p/host.ts';
+import { PostageError } from '../../../node/postage/ports.ts';
 import type {
   BinRange,
   Changed,
@@ -499,6 +500,76 @@ test('a peer is slowed down when all its chunks are refused, but not when only s
   expect([bad.take(), mixed.take().length]).toEqual([['31:1', '31:101'], 11]);
   await clock.advance(500);
   expect(bad.take()).toEqual(['31:11']);
+});
+
+describe('a page with chunks of a batch that this node does not know', () => {
+  const unknown = new PostageError('BATCH_NOT_FOUND', 'batch not found');
+  const page = async (start: bigint, error?: Error): Promise<Pulled> => ({
+    topmost: start + 9n,
+    count: 9,
+    errors: error === undefined ? [] : [error],
+  });
+  /** A chunk of its second page is refused until a moment, milliseconds. */
+  const refusing = (clock: ManualClock, { until = Infinity, error = unknown } = {}) => {
+    const remote = new Remote(31, { 31: 30n });
+    remote.answer = (_bin, start) =>
+      start === 11n ? page(start, clock.monotonic() < until ? error : undefined) : undefined;
+    return remote;
+  };
+
+  test('holds up none of the others, and is asked for again until the chunks are accepted', async () => {
+    const { connect, clock } = setup({ radius: 31 });
+    const remote = refusing(clock, { until: MINUTE_MS });
+    await connect(remote);
+    expect(remote.take()).toEqual(['31:1', '31:11', '31:21', '31:31']);
+    await clock.advance(5_000);
+    expect(remote.take()).toEqual(['31:11']);
+    await clock.advance(MINUTE_MS);
+    expect(remote.take()).toEqual(['31:11']);
+    await clock.advance(60 * MINUTE_MS);
+    expect(remote.take()).toEqual([]);
+  });
+
+  test('counts as pulled when they are never accepted', async () => {
+    const { connect, clock, state } = setup({ radius: 31 });
+    const remote = refusing(clock);
+    await connect(remote);
+    await clock.advance(60 * MINUTE_MS);
+    expect(remote.take().filter((asked) => asked === '31:11')).toHaveLength(4);
+    await setup({ radius: 31, state, clock }).connect(remote);
+    expect(remote.take()).toEqual(['31:31']);
+  });
+
+  test('is asked for by the next session when this one ends before', async () => {
+    const { connect, clock, state } = setup({ radius: 31 });
+    const remote = refusing(clock);
+    await connect(remote);
+    remote.take();
+    await setup({ radius: 31, state, clock }).connect(remote);
+    expect(remote.take()).toEqual(['31:11', '31:31']);
+  });
+
+  test('is pulled at once when no chain can change the refusal', async () => {
+    const { connect, clock } = setup({ radius: 31 });
+    const remote = refusing(clock, { error: new PostageError('STAMP_INVALID', 'wrong signer') });
+    await connect(remote);
+    remote.take();
+    await clock.advance(60 * MINUTE_MS);
+    expect(remote.take()).toEqual([]);
+  });
+
+  test('waits with at most 63 others of its bin, and further ones count as pulled', async () => {
+    const { connect, clock, state } = setup({ radius: 31 });
+    const remote = new Remote(31, { 31: 25_000n });
+    remote.answer = (_bin, start) =>
+      start <= 25_000n ? Promise.resolve({ topmost: start + 249n, count: 1, errors: [unknown] }) : undefined;
+    await connect(remote);
+    expect(remote.take()).toHaveLength(101);
+    await clock.advance(10_000);
+    expect(remote.take()).toHaveLength(64);
+    await setup({ radius: 31, state, clock }).connect(remote);
+    expect(remote.take()).toHaveLength(65);
+  });
 });
 
 test('the highest possible bin id ends the work until the peers are reviewed again', async () => {

@@ -11,11 +11,10 @@ import type { Clock } from './clock.ts';
 const REST_MS = 5000;
 /** Time between two checks while the process works; while it rests, `REST_MS`. */
 const CHECK_MS = REST_MS / 2;
-/** Share of a processor below which it counts as idle: a node without traffic needs three hundredths. */
+/** Share of the time below which it counts as idle: a node without traffic is busy for three hundredths. */
 const REST_SHARE = 0.1;
 /**
- * Share of the time that collections may take on the processor: a large heap on a slow processor is collected
- * seldom.
+ * Share of the time that collections may take: a large heap on a slow processor is collected seldom.
  */
 const COLLECTIONS_SHARE_MAX = 0.01;
 /** A young generation up to this size is not worth a collection; afterwards it has one megabyte. */
@@ -29,8 +28,11 @@ const OLD_GROWTH_PERCENT = 60;
 
 export interface HeapDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
-  /** Processor time of this process so far, milliseconds. */
-  readonly processorMs: () => number;
+  /**
+   * How long this process has had something to do so far, milliseconds. Processor time would not do: twenty nodes that
+   * share two cores get a tenth of one each, however much they have to do.
+   */
+  readonly busyMs: () => number;
   /** Size of the young generation, bytes. */
   readonly youngBytes: () => number;
   /** Collects all garbage and releases the memory. */
@@ -42,10 +44,7 @@ export interface HeapDeps {
 /** The heap of this process. */
 export function processHeap(): Omit<HeapDeps, 'clock'> {
   return {
-    processorMs() {
-      const { user, system } = process.cpuUsage();
-      return (user + system) / 1000;
-    },
+    busyMs: () => performance.eventLoopUtilization().active,
     youngBytes: () =>
       getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0,
     collect: collector(),
@@ -61,13 +60,7 @@ export function processHeap(): Omit<HeapDeps, 'clock'> {
  * code compiled without it, which is the runtime's own. Every process then compiled these modules again, at
  * 27 ms of processor time.
  */
-export function keepHeapSmall({
-  clock,
-  processorMs,
-  youngBytes,
-  collect,
-  boundGrowth,
-}: HeapDeps): Disposable {
+export function keepHeapSmall({ clock, busyMs, youngBytes, collect, boundGrowth }: HeapDeps): Disposable {
   let samples = [sample()];
   /** Earliest time of the next collection. */
   let collectAtMs = 0;
@@ -77,8 +70,8 @@ export function keepHeapSmall({
   });
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
 
-  function sample(): { readonly atMs: number; readonly processorMs: number } {
-    return { atMs: clock.monotonic(), processorMs: processorMs() };
+  function sample(): { readonly atMs: number; readonly busyMs: number } {
+    return { atMs: clock.monotonic(), busyMs: busyMs() };
   }
 
   function check(): void {
@@ -100,13 +93,13 @@ export function keepHeapSmall({
     const now = sample();
     const ms = now.atMs - first.atMs;
     // Rounded, because a timer may fire a fraction of a millisecond early.
-    return Math.round(ms) >= REST_MS && now.processorMs - first.processorMs < REST_SHARE * ms;
+    return Math.round(ms) >= REST_MS && now.busyMs - first.busyMs < REST_SHARE * ms;
   }
 
   function costOf(work: () => void): number {
-    const before = processorMs();
+    const before = busyMs();
     work();
-    return processorMs() - before;
+    return busyMs() - before;
   }
 }
 

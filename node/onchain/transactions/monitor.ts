@@ -196,14 +196,20 @@ export class Monitor {
     if (receipt !== undefined) {
       const known = outcome?.kind === 'mined' && isDeepStrictEqual(outcome.receipt, receipt);
       if (!known) await this.#mined(record, receipt);
-      else if (head - receipt.blockNumber >= FINAL_AFTER_BLOCKS) await records.finish(hash);
+      else if (await this.#isFinal(receipt.blockNumber, head, signal)) await records.finish(hash);
     } else if (outcome?.kind === 'mined') {
       log.warn({ hash, block: outcome.receipt.blockNumber }, 'transaction is no longer mined');
       metrics?.removed.inc();
       await records.reopen(record);
-    } else if (outcome !== undefined && head - outcome.blockNumber >= FINAL_AFTER_BLOCKS) {
+    } else if (outcome !== undefined && (await this.#isFinal(outcome.blockNumber, head, signal))) {
       await records.finish(hash);
     }
+  }
+
+  /** An endpoint may once name a height far ahead, but it does not have the blocks up to there. */
+  async #isFinal(block: number, head: number, signal: AbortSignal): Promise<boolean> {
+    const final = block + FINAL_AFTER_BLOCKS;
+    return head >= final && (await this.#deps.rpc.header(final, signal)) !== undefined;
   }
 
   async #findReceipt(record: TransactionRecord, signal: AbortSignal): Promise<void> {

@@ -27,6 +27,8 @@ export class FakeEndpoint {
   growing = true;
   /** Reorganisations so far. */
   #branch = 0;
+  /** Added to the number of the head, as a wrong answer. */
+  ahead = 0;
   /** Blocks hold no transactions while false. */
   mining = true;
   onTaken: (hash: string) => void = () => undefined;
@@ -86,6 +88,7 @@ export class FakeEndpoint {
       case 'eth_getBalance':
         return this.balance;
       case 'eth_getBlockByNumber':
+        if (first !== 'latest' && Number(first) > this.height) return null;
         return { baseFeePerGas: '0x7', ...this.#head() };
       case 'eth_maxPriorityFeePerGas':
         return this.suggestedTip;
@@ -111,7 +114,7 @@ export class FakeEndpoint {
   #head(): { number: string; hash: string } {
     const number = this.growing ? this.#mine() : this.height;
     return {
-      number: quantity(number),
+      number: quantity(number + this.ahead),
       hash: `0x${(this.#branch * 1_000_000 + number).toString(16).padStart(64, '0')}`,
     };
   }

@@ -120,6 +120,19 @@ describe('a reorganisation', () => {
     expect(transactions.pending()).toEqual([]);
   });
 
+  test('is noticed although the endpoint once named a height far ahead', async () => {
+    const { endpoint, send, transactions, outcome } = setUp();
+    const hash = await send();
+    const { blockNumber } = await transactions.wait(hash, forever);
+    const looks = () => endpoint.calls.filter((method) => method === 'eth_getTransactionReceipt').length;
+    const before = looks();
+    endpoint.ahead = 100_000;
+    await until(() => looks() >= before + 3);
+    endpoint.ahead = 0;
+    endpoint.reorganise(20);
+    await until(() => (minedAt(outcome(hash)) ?? 0) > blockNumber);
+  });
+
   test('is no longer looked for sixty-four blocks later', async () => {
     const { disk, endpoint, send, transactions } = setUp();
     const { blockNumber } = await transactions.wait(await send(), forever);

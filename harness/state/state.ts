@@ -140,7 +140,8 @@ export interface RunRecord {
 
 /** Default folder of all state: in the current directory, unless `SVCNET_STATE` names another. */
 export function defaultStateDir(): string {
-  return resolve(process.env['SVCNET_STATE'] ?? '.svcnet');
+  const named = process.env['SVCNET_STATE'] ?? '';
+  return resolve(named === '' ? '.svcnet' : named);
 }
 
 /**
@@ -177,12 +178,22 @@ export function clusterFolder(stateDir: string, name: string): ClusterFolder {
   };
 }
 
-/** Names of all clusters that have a folder, running or not. */
+/** Names of all clusters that have a record, running or not. */
 export function listClusters(stateDir: string): string[] {
+  return foldersOf(stateDir).filter((name) => existsSync(recordFile(stateDir, name)));
+}
+
+/** Names of folders that only look like a cluster: something has written into them after its end. */
+export function foldersWithoutRecord(stateDir: string): string[] {
+  return foldersOf(stateDir).filter((name) => !existsSync(recordFile(stateDir, name)));
+}
+
+function foldersOf(stateDir: string): string[] {
   const path = clustersDir(stateDir);
   if (!existsSync(path)) return [];
-  return readdirSync(path)
-    .filter((name) => !name.startsWith('.'))
+  return readdirSync(path, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
+    .map(({ name }) => name)
     .sort();
 }
 
@@ -196,7 +207,7 @@ export function asideFolders(stateDir: string): string[] {
 
 /** @returns undefined when there is no such cluster @throws HarnessError `STATE_INVALID` */
 export function readRecord(stateDir: string, name: string): ClusterRecord | undefined {
-  const file = join(clusterFolder(stateDir, name).path, 'cluster.json');
+  const file = recordFile(stateDir, name);
   const record = readJson(file) as ClusterRecord | undefined;
   if (record !== undefined && record.version !== RECORD_VERSION) {
     throw new HarnessError(
@@ -208,6 +219,21 @@ export function readRecord(stateDir: string, name: string): ClusterRecord | unde
     );
   }
   return record;
+}
+
+/** The same where one record must not hide the others. @param onInvalid gets the reason why it cannot be read */
+export function readableRecord(
+  stateDir: string,
+  name: string,
+  onInvalid: (reason: HarnessError) => void,
+): ClusterRecord | undefined {
+  try {
+    return readRecord(stateDir, name);
+  } catch (error) {
+    if (!(error instanceof HarnessError) || error.code !== 'STATE_INVALID') throw error;
+    onInvalid(error);
+    return undefined;
+  }
 }
 
 /**
@@ -234,7 +260,7 @@ export function findCluster(stateDir: string, name: string | undefined): Cluster
 }
 
 export function writeRecord(stateDir: string, record: ClusterRecord): void {
-  writeJson(join(clusterFolder(stateDir, record.name).path, 'cluster.json'), record);
+  writeJson(recordFile(stateDir, record.name), record);
 }
 
 export function writeRun(stateDir: string, cluster: string, part: string, run: RunRecord): void {
@@ -340,6 +366,10 @@ export function removeFolder(path: string): void {
 
 export function clustersDir(stateDir: string): string {
   return join(stateDir, 'clusters');
+}
+
+function recordFile(stateDir: string, cluster: string): string {
+  return join(clusterFolder(stateDir, cluster).path, 'cluster.json');
 }
 
 function runFile(stateDir: string, cluster: string, part: string): string {

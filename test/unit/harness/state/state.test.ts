@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { claimCluster } from '../../../../harness/lifecycle/claim.ts';
 import { isInUse } from '../../../../harness/lifecycle/drivers.ts';
@@ -11,6 +11,7 @@ import { parseDefinition } from '../../../../harness/plan/definition.ts';
 import {
   type ClusterRecord,
   clusterFolder,
+  defaultStateDir,
   findCluster,
   listClusters,
   RECORD_VERSION,
@@ -151,4 +152,18 @@ test('an unreadable record is named', async () => {
   expect(() => readRecord(stateDir, 'one')).toThrow(file);
   writeFileSync(file, '{"version":99}');
   expect(() => readRecord(stateDir, 'one')).toThrow(`version 99, expected ${RECORD_VERSION}`);
+});
+
+test.each([
+  [undefined, '.svcnet'],
+  // As CI systems set a variable that has no value.
+  ['', '.svcnet'],
+  ['elsewhere', 'elsewhere'],
+])('with SVCNET_STATE=%s all state is in %s', (value, folder) => {
+  vi.stubEnv('SVCNET_STATE', value);
+  try {
+    expect(defaultStateDir()).toBe(resolve(folder));
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });

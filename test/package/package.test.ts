@@ -85,20 +85,19 @@ test('the installed command runs a scenario from its own folder', () => {
   expect(readFileSync(join(result.report, 'report.html'), 'utf8')).toContain('Passed: hello');
 }, 120_000);
 
-test('an older Node.js is refused with the required version', () => {
-  const older =
-    'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.11.0" } })';
+test.each(['20.11.0', '24.8.0'])('Node.js %s is refused with the required version', (version) => {
+  const older = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } })`;
   const command = join('node_modules', '.bin', 'svcnet');
   const ended = spawnSync(process.execPath, ['--import', `data:text/javascript,${older}`, command, 'ps'], {
     cwd: folder,
     encoding: 'utf8',
   });
-  expect(ended.stderr).toBe(`svcnet needs Node.js 24 or newer, this is 20.11.0 (${process.execPath})\n`);
+  expect(ended.stderr).toBe(`svcnet needs Node.js 24.9 or newer, this is ${version} (${process.execPath})\n`);
   expect(ended.status).toBe(2);
   const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     engines: { node: string };
   };
-  expect(engines.node).toBe('>=24');
+  expect(engines.node).toBe('>=24.9');
 });
 
 test('the declarations of the package pass the checks of a strict project', () => {

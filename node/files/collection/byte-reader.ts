@@ -6,7 +6,8 @@ export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
   /** Pulled but not yet taken. */
   #rest: Uint8Array = NOTHING;
-  #pulling = false;
+  /** What the source has been asked for and has not given yet. */
+  #pending: Promise<IteratorResult<Uint8Array>> | undefined;
   #total = 0;
 
   constructor(source: AsyncIterable<Uint8Array>) {
@@ -21,9 +22,9 @@ export class ByteReader {
   /** At least one byte and at most `limit`, whatever is available; undefined at the end. */
   async some(limit: number): Promise<Uint8Array | undefined> {
     while (this.#rest.length === 0) {
-      this.#pulling = true;
-      const next = await this.#source.next();
-      this.#pulling = false;
+      this.#pending = this.#source.next();
+      const next = await this.#pending;
+      this.#pending = undefined;
       if (next.done === true) return undefined;
       this.#rest = next.value;
       this.#total += next.value.length;
@@ -47,11 +48,15 @@ export class ByteReader {
     return taken.subarray(0, filled);
   }
 
-  /** Everything up to the end, as it comes. */
+  /** Everything up to the end, as it comes; leaving early ends the source. */
   async *all(): AsyncGenerator<Uint8Array, void, void> {
-    for (let part = await this.some(Number.POSITIVE_INFINITY); part !== undefined; ) {
-      yield part;
-      part = await this.some(Number.POSITIVE_INFINITY);
+    try {
+      for (let part = await this.some(Number.POSITIVE_INFINITY); part !== undefined; ) {
+        yield part;
+        part = await this.some(Number.POSITIVE_INFINITY);
+      }
+    } finally {
+      await this.end();
     }
   }
 
@@ -96,9 +101,11 @@ export class ByteReader {
     if (bytes.length > 0) this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([bytes, this.#rest]);
   }
 
-  /** Nothing more is wanted from the source. A pending source is left to its owner, who can end the wait. */
+  /** Nothing more is wanted from the source. It ends as soon as it has given what it was asked for. */
   async end(): Promise<void> {
-    if (!this.#pulling) await this.#source.return?.();
+    if (this.#pending === undefined) await this.#source.return?.();
+    // No reader is left for that part, nor for errors.
+    else void Promise.allSettled([this.#pending.then(() => this.#source.return?.())]);
   }
 }
 

@@ -12,7 +12,8 @@ import { openManifest } from '../../../../node/files/manifest-store.ts';
 import { resolvePath } from '../../../../node/manifest/serve.ts';
 import vectors from '../../../vectors/mantaray.json' with { type: 'json' };
 import { ChunkMap, collect, inParts } from '../chunk-map.ts';
-import { multipartOf, tarOf } from './archives.ts';
+import { settle } from '../settle.ts';
+import { multipartOf, tarHeader, tarOf } from './archives.ts';
 
 interface Step {
   path: string;
@@ -141,6 +142,55 @@ describe('storing a collection', () => {
     const entries = tarEntries(inParts(await tarOf([{ name: 'a', content: 'x' }]), 512));
     await expect(storeCollection(entries, { put })).rejects.toThrow('batch is full');
   });
+});
+
+describe('a body that is not wanted any more', () => {
+  const LENGTH = 1_000_000;
+  const part = new Uint8Array(10_000);
+  const tar = tarHeader({ name: 'a', size: LENGTH.toString(8) });
+  const multipart = Buffer.from('--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n');
+  const full = async () => {
+    throw new Error('batch is full');
+  };
+
+  /** A head and the first part of a long content; its client sends the next part when it is told to. */
+  function sending(head: Uint8Array) {
+    const state = { ended: false, send: () => undefined as void };
+    async function* parts() {
+      try {
+        yield Buffer.concat([head, part]);
+        for (;;) {
+          await new Promise<void>((resolve) => {
+            state.send = resolve;
+          });
+          yield part;
+        }
+      } finally {
+        state.ended = true;
+      }
+    }
+    return { body: parts(), state };
+  }
+
+  test.each([
+    ['of a file', new Uint8Array(0), (body) => storeFile(body, { put: full })],
+    ['of a tar archive', tar, (body) => storeCollection(tarEntries(body), { put: full })],
+    [
+      'of a multipart upload',
+      multipart,
+      (body) => storeCollection(multipartEntries(body, 'multipart/form-data; boundary=b'), { put: full }),
+    ],
+  ] as [string, Uint8Array, (body: AsyncIterable<Uint8Array>) => Promise<unknown>][])(
+    '%s ends as soon as its next part has come',
+    async (_what, head, store) => {
+      const { body, state } = sending(head);
+      await expect(store(body)).rejects.toThrow('batch is full');
+      await settle();
+      state.send();
+      await settle();
+      expect(state.ended).toBe(true);
+    },
+  );
 });
 
 describe('storing a file', () => {

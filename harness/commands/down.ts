@@ -6,7 +6,14 @@ import { driverOf } from '../lifecycle/drivers.ts';
 import { removeLeftovers } from '../lifecycle/leftovers.ts';
 import { type Teardown, tearDown } from '../lifecycle/teardown.ts';
 import { isAlive } from '../machine/processes.ts';
-import { type ClusterRecord, findCluster, listClusters, readRecord } from '../state/state.ts';
+import {
+  type ClusterRecord,
+  findCluster,
+  foldersWithoutRecord,
+  listClusters,
+  readRecord,
+  removeCluster,
+} from '../state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 /**
@@ -31,7 +38,7 @@ export async function down(flags: ClusterFlags & { all?: boolean }, context: Com
     if (!context.json && lines.length > 0) context.out(`${lines.join('\n')}\n`);
     throw names.length === 1 ? failures[0]?.reason : notRemoved(failures);
   }
-  const clusters = removed.map(({ record: { name }, teardown }) => ({ name, ...teardown }));
+  const clusters = removed.map(({ name, teardown }) => ({ name, ...teardown }));
   answer(context, { clusters, durationMs }, [
     ...lines,
     `  ${clusters.length === 0 ? nothing(stateDir, flags) : `done in ${formatMs(durationMs)}`}`,
@@ -39,7 +46,9 @@ export async function down(flags: ClusterFlags & { all?: boolean }, context: Com
 }
 
 interface Removed {
-  readonly record: ClusterRecord;
+  readonly name: string;
+  /** Absent: there was only a folder without one. */
+  readonly record?: ClusterRecord;
   readonly teardown: Teardown;
 }
 
@@ -52,7 +61,9 @@ function notRemoved(failures: readonly { readonly name: string; readonly reason:
   });
 }
 
-function outcome({ record: { name, driver, nodes }, teardown: { stopped, forced } }: Removed): string {
+function outcome({ name, record, teardown: { stopped, forced } }: Removed): string {
+  if (record === undefined) return `removed what was left of ${name}`;
+  const { driver, nodes } = record;
   if (driver === 'attached') return `forgot ${name}: its ${plural(nodes.length, 'node')} keep running`;
   const how = forced.length === 0 ? '' : `, by force: ${forced.join(', ')}`;
   return `removed ${name}: ${plural(stopped.length, 'node')} stopped${how}`;
@@ -60,7 +71,9 @@ function outcome({ record: { name, driver, nodes }, teardown: { stopped, forced 
 
 function meant(stateDir: string, { all, name }: ClusterFlags & { all?: boolean }): readonly string[] {
   const names = listClusters(stateDir);
-  if (all === true) return names;
+  const remains = foldersWithoutRecord(stateDir);
+  if (all === true) return [...names, ...remains];
+  if (name !== undefined && remains.includes(name)) return [name];
   if (name === undefined ? names.length === 0 : !names.includes(name)) return [];
   return [findCluster(stateDir, name).name];
 }
@@ -74,7 +87,7 @@ function nothing(stateDir: string, { name }: ClusterFlags): string {
 /** @returns undefined when another command has removed it meanwhile */
 async function remove(stateDir: string, name: string): Promise<Removed | undefined> {
   const record = readRecord(stateDir, name);
-  if (record === undefined) return undefined;
+  if (record === undefined) return removeRemains(stateDir, name);
   if (record.phase === 'starting' && isAlive(record.owner)) {
     throw new HarnessError(
       'CLUSTER_EXISTS',
@@ -86,8 +99,14 @@ async function remove(stateDir: string, name: string): Promise<Removed | undefin
   }
   const driver = driverOf(stateDir, record, { stopWithParent: false });
   try {
-    return { record, teardown: await tearDown(stateDir, record, driver) };
+    return { name, record, teardown: await tearDown(stateDir, record, driver) };
   } finally {
     await driver.close();
   }
+}
+
+function removeRemains(stateDir: string, name: string): Removed | undefined {
+  if (!foldersWithoutRecord(stateDir).includes(name)) return undefined;
+  removeCluster(stateDir, { name, token: '' });
+  return { name, teardown: { stopped: [], forced: [] } };
 }

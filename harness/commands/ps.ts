@@ -3,7 +3,7 @@ import { HarnessError } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { type ClusterState, stateOf } from '../lifecycle/drivers.ts';
 import { seedToJson } from '../plan/seed.ts';
-import { type ClusterRecord, listClusters, readRecord } from '../state/state.ts';
+import { type ClusterRecord, listClusters, readableRecord } from '../state/state.ts';
 import { renderTable } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { activeFaults } from './fault.ts';
@@ -52,8 +52,10 @@ interface ClusterRow {
 }
 
 function clustersOf(names: readonly string[], context: CommandContext): Promise<ClusterRow[]> {
-  const { stateDir } = context;
-  const records = names.map((name) => readRecord(stateDir, name)).filter((record) => record !== undefined);
+  const { stateDir, note } = context;
+  const records = names
+    .map((name) => readableRecord(stateDir, name, (reason) => note(`  ${name}: ${reason.message}\n`)))
+    .filter((record) => record !== undefined);
   return Promise.all(
     records.map(async (record) => ({
       name: record.name,

@@ -2,36 +2,35 @@
  * Clusters whose owner died before it could stop them. The next start in the same state folder removes them.
  */
 import { join } from 'node:path';
-import { HarnessError, messageOf } from '../base/errors.ts';
+import { messageOf } from '../base/errors.ts';
 import { readJson } from '../base/json-file.ts';
 import { isAlive } from '../machine/processes.ts';
-import { asideFolders, type ClusterRecord, listClusters, readRecord, removeFolder } from '../state/state.ts';
+import {
+  asideFolders,
+  type ClusterRecord,
+  listClusters,
+  readableRecord,
+  removeFolder,
+} from '../state/state.ts';
 import { driverOf } from './drivers.ts';
 import { tearDown } from './teardown.ts';
 
 /** Clusters tied to a process that is gone, and those whose start was never finished. */
 function leftovers(stateDir: string): ClusterRecord[] {
   return listClusters(stateDir)
-    .map((name) => readable(stateDir, name))
+    .map((name) => readableRecord(stateDir, name, leftAlone))
     .filter((record) => record !== undefined)
     .filter(({ ephemeral, phase, owner }) => (ephemeral || phase === 'starting') && !isAlive(owner));
 }
+
+/** Records of other versions. */
+const leftAlone = () => undefined;
 
 /** Removes folders that were being removed or claimed when their process was killed. */
 function removeAside(stateDir: string): void {
   for (const path of asideFolders(stateDir)) {
     const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
     if (record?.owner !== undefined && !isAlive(record.owner)) removeFolder(path);
-  }
-}
-
-/** Records of other versions are left alone. */
-function readable(stateDir: string, name: string): ClusterRecord | undefined {
-  try {
-    return readRecord(stateDir, name);
-  } catch (error) {
-    if (error instanceof HarnessError && error.code === 'STATE_INVALID') return undefined;
-    throw error;
   }
 }
 

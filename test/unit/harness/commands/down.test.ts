@@ -1,5 +1,5 @@
 /** Removing many clusters when some cannot be removed. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -48,4 +48,28 @@ test('prints an error as the only document with --json', async () => {
   await expect(down({ all: true }, context)).rejects.toMatchObject({ code: 'CLUSTER_EXISTS' });
   expect(listClusters(stateDir)).toEqual(['starting']);
   expect(context.printed()).toBe('');
+});
+
+/** A folder that something has made again after its cluster was removed. */
+function remains(name: string): string {
+  const { path } = clusterFolder(stateDir, name);
+  mkdirSync(join(path, 'logs'), { recursive: true });
+  return path;
+}
+
+test.each([{ name: 'ghost' }, { all: true }])('removes a folder without a record: %o', async (flags) => {
+  const path = remains('ghost');
+  const context = contextOf(stateDir);
+  await down(flags, context);
+  expect(existsSync(path)).toBe(false);
+  expect(context.printed()).toMatch(/^ {2}removed what was left of ghost\n {2}done in /);
+});
+
+test('a folder without a record does not make the only cluster ambiguous', async () => {
+  remains('ghost');
+  await cluster('field', 'attached');
+  const context = contextOf(stateDir);
+  await down({}, context);
+  expect(listClusters(stateDir)).toEqual([]);
+  expect(context.printed()).toMatch(/^ {2}forgot field/);
 });

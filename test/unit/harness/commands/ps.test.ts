@@ -1,0 +1,31 @@
+/** Listing clusters when one of them cannot be read. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ps } from '../../../../harness/commands/ps.ts';
+import { claimCluster } from '../../../../harness/lifecycle/claim.ts';
+import { parseDefinition } from '../../../../harness/plan/definition.ts';
+import { writeRecord } from '../../../../harness/state/state.ts';
+import { contextOf } from './kit.ts';
+
+let stateDir: string;
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-ps-'));
+});
+afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+
+test('a record of another version is noted and does not hide the other clusters', async () => {
+  const definition = parseDefinition({}, 'test');
+  for (const name of ['local', 'older']) {
+    const record = await claimCluster(stateDir, { name, seed: 1n, ephemeral: false, definition });
+    if (name === 'older') writeRecord(stateDir, { ...record, version: 1 });
+  }
+  const notes: string[] = [];
+  const context = { ...contextOf(stateDir, true), note: (text: string) => void notes.push(text) };
+  await ps({}, context);
+  expect((JSON.parse(context.printed()) as { clusters: { name: string }[] }).clusters).toMatchObject([
+    { name: 'local', state: 'starting' },
+  ]);
+  expect(notes).toEqual([expect.stringMatching(/^ {2}older: .*cluster\.json: version 1, expected \d+\n$/)]);
+});

@@ -8,7 +8,7 @@
  * A series keeps its value until another line changes it, or says that it is gone. So a quiet series costs nothing, and
  * fifty busy nodes write about 25 MB in an hour.
  */
-import { appendFile, mkdir, readFile } from 'node:fs/promises';
+import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
 import type { Scrape } from './scrape.ts';
@@ -36,38 +36,51 @@ interface Line {
 /** Writes the file of one run. */
 export class SeriesFile {
   readonly #path: string;
-  readonly #last = new Map<number, number>();
+  #last: ReadonlyMap<number, number> = new Map();
   #known = 0;
   #begun = false;
+  /** Bytes of whole lines. */
+  #size = 0;
+  /** Whether a part of a line may follow them: a full disk takes what still fits. */
+  #torn = false;
 
   /** @param folder of the run */
   constructor(folder: string) {
     this.#path = join(folder, METRICS_FILE);
   }
 
-  /** @param ids all series so far, by number @throws HarnessError `CANNOT_WRITE` */
+  /**
+   * After a failure it goes on where the file was whole.
+   * @param ids all series so far, by number @throws HarnessError `CANNOT_WRITE`
+   */
   async append({ at, values }: Scrape, ids: readonly SeriesId[]): Promise<void> {
     const lines: Line[] = this.#begun ? [] : [{ schema: SCHEMA }];
     const added = ids.slice(this.#known);
     if (added.length > 0) lines.push({ series: added.map(rowOf) });
+    const rounded = new Map<number, number>();
     const changed: number[] = [];
     for (const [number, exact] of values) {
       const value = Number.isInteger(exact) ? exact : Number(exact.toPrecision(DIGITS));
-      if (this.#last.get(number) === value) continue;
-      this.#last.set(number, value);
-      changed.push(number, value);
+      rounded.set(number, value);
+      if (this.#last.get(number) !== value) changed.push(number, value);
     }
     const gone = [...this.#last.keys()].filter((number) => !values.has(number));
-    for (const number of gone) this.#last.delete(number);
     lines.push({ at, values: changed, ...(gone.length === 0 ? {} : { gone }) });
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
     try {
       if (!this.#begun) await mkdir(dirname(this.#path), { recursive: true });
-      await appendFile(this.#path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+      await using file = await open(this.#path, 'a');
+      if (this.#torn) await file.truncate(this.#size);
+      this.#torn = true;
+      await file.appendFile(text);
+      this.#torn = false;
     } catch (error) {
       throw cannotWrite(dirname(this.#path), error);
     }
     this.#begun = true;
     this.#known = ids.length;
+    this.#last = rounded;
+    this.#size += Buffer.byteLength(text);
   }
 }
 

@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -89,6 +89,29 @@ test('a line cut off by the end of the run is skipped', async () => {
   await new SeriesFile(run).append(scrape(1, [[0, 1]]), [SENT]);
   await appendFile(join(run, METRICS_FILE), '{"at":2,"val');
   expect((await readSeries(run))?.times).toEqual(Float64Array.of(1));
+});
+
+test('after lines that could not be written, as on a full disk, the file goes on without them', async () => {
+  const run = await folder();
+  const path = join(run, METRICS_FILE);
+  const file = new SeriesFile(run);
+  await symlink('/dev/full', path);
+  await expect(file.append(scrape(1, [[0, 5]]), [SENT])).rejects.toMatchObject({ code: 'CANNOT_WRITE' });
+  await unlink(path);
+  await file.append(scrape(2, [[0, 5]]), [SENT]);
+  await rename(path, `${path}.whole`);
+  await symlink('/dev/full', path);
+  await expect(file.append(scrape(3, [[1, 1]]), [SENT, UP])).rejects.toMatchObject({ code: 'CANNOT_WRITE' });
+  await rename(`${path}.whole`, path);
+  await appendFile(path, '{"series":[[null,"testbed');
+  await file.append(scrape(3, [[1, 1]]), [SENT, UP]);
+  expect(await readSeries(run)).toEqual({
+    times: Float64Array.of(2, 3),
+    series: [
+      { ...SENT, values: Float64Array.of(5, GAP) },
+      { ...UP, values: Float64Array.of(GAP, 1) },
+    ],
+  });
 });
 
 test('a run without series has none, and a foreign file is refused with the line number', async () => {

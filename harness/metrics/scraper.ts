@@ -71,6 +71,8 @@ export class Scraper implements AsyncDisposable {
   readonly #options: ScraperOptions;
   readonly #numbers = new SeriesNumbers();
   readonly #totals = new NetworkTotals();
+  /** Processes that have held several nodes: they keep their name when one node is left. */
+  readonly #shared = new Set<number>();
   #watch:
     | { readonly closing: AbortController; readonly ended: Promise<{ readonly error: unknown } | undefined> }
     | undefined;
@@ -124,13 +126,17 @@ export class Scraper implements AsyncDisposable {
     const { testbed, onScrape } = this.#options;
     const at = Date.now();
     const values = new Map<number, number>();
-    const answered = await allAtMost(
-      AT_ONCE,
-      nodes.map((node) => () => this.#read(node, values)),
-    );
+    const [usage, answered] = await Promise.all([
+      // First: what the processes have used belongs to this moment, however long the nodes take to answer.
+      usageOf(nodes, this.#shared),
+      allAtMost(
+        AT_ONCE,
+        nodes.map((node) => () => this.#read(node, values)),
+      ),
+    ]);
     this.#totals.add({ at, values }, this.#numbers.ids);
     testbed.network(this.#totals.figures());
-    testbed.usage(await usageOf(nodes));
+    testbed.usage(usage);
     testbed.nodes(
       nodes.map((node, i) => ({
         node: node.name,
@@ -180,14 +186,16 @@ function stateFault({ name, state }: ScrapedNode): FaultMoment[] {
   return kind === undefined ? [] : [{ kind, target: name }];
 }
 
-async function usageOf(nodes: readonly ScrapedNode[]): Promise<NodeFigures[]> {
+/** Synchronous for processes of this machine. @param shared gains the processes that hold several nodes */
+async function usageOf(nodes: readonly ScrapedNode[], shared: Set<number>): Promise<NodeFigures[]> {
   const running = nodes.filter((node) => node.running);
   const byProcess = Map.groupBy(running, ({ pid }) => pid);
   const figures = await Promise.all(
     Array.from(byProcess, async ([pid, held]) => {
       if (pid === undefined) return Promise.all(held.map(statsOf));
       const [first] = held as [ScrapedNode];
-      const who = held.length > 1 ? SHARED : { node: first.name, group: groupOf(first) };
+      if (held.length > 1) shared.add(pid);
+      const who = shared.has(pid) ? SHARED : { node: first.name, group: groupOf(first) };
       return [{ ...who, ...processUsage(pid) }];
     }),
   );

@@ -194,6 +194,38 @@ test('one process of several nodes is counted once', async () => {
   expect(Number(cpu?.[0]?.split(' ').at(-1))).toBeGreaterThan(0);
 });
 
+test('a process of several nodes keeps its name when one of them is left', async () => {
+  const nodes = [fakeNode('node-0', '', { pid: process.pid }), fakeNode('node-1', '', { pid: process.pid })];
+  const { scraper, read, ring } = watching(nodes);
+  await read();
+  const [, second] = nodes as [Fake, Fake];
+  Object.assign(second, { running: false, state: 'killed', pid: undefined });
+  await read();
+  await scraper.release();
+  const cpu = ring.columns().series.filter(({ name }) => name === 'testbed_node_cpu_seconds_total');
+  expect(cpu.map(({ labels }) => labels['node'])).toEqual(['all']);
+});
+
+test('what a process uses is read before its node is waited for', async () => {
+  const order: string[] = [];
+  const node = fakeNode('node-0', '', {
+    client: {
+      metrics: () => {
+        order.push('metrics');
+        return Promise.resolve('');
+      },
+    },
+    stats: () => {
+      order.push('stats');
+      return Promise.resolve({});
+    },
+  });
+  const { scraper, read } = watching([node]);
+  await read();
+  await scraper.release();
+  expect(order.slice(0, 2)).toEqual(['stats', 'metrics']);
+});
+
 test('where no process is visible, the driver reports the usage of a node', async () => {
   const node = fakeNode('node-0', '', { stats: () => Promise.resolve({ cpuMs: 2500, memoryBytes: 4096 }) });
   const { scraper, read, testbed } = watching([node]);

@@ -36,7 +36,8 @@ export interface MatcherContext {
 export interface SvcnetMatchers {
   /**
    * For a cluster: each chunk below a reference is in the store of a running node. For a node: each is in its
-   * own store. Checks once, and never asks the network.
+   * own store. Checks once, and never asks the network. With `.not` it fails as well when that cannot be seen: the
+   * node does not run, a running node of the cluster does not answer, or the tree cannot be read.
    * @param reference 64 hex digits, or 128 of encrypted content
    */
   toHold(reference: string, limits?: WaitLimits): Promise<void>;
@@ -69,8 +70,9 @@ export const matchers: {
     expectHex('toHold: reference', reference, DIGITS.reference);
     const timeout = AbortSignal.timeout(limits.timeoutMs ?? HOLD_TIMEOUT_MS);
     const signal = limits.signal === undefined ? timeout : AbortSignal.any([timeout, limits.signal]);
-    if (received instanceof ClusterNode) return heldByNode(received, reference, signal);
-    return heldByCluster(clusterOf('toHold', received), reference, signal);
+    const asked = { reference, signal, isNot: this.isNot === true };
+    if (received instanceof ClusterNode) return heldByNode(received, asked);
+    return heldByCluster(clusterOf('toHold', received), asked);
   },
 
   async toHaveDelivered(received, reference, limits) {
@@ -109,11 +111,13 @@ async function reaches(
   }
 }
 
-async function heldByCluster(
-  cluster: Cluster,
-  reference: string,
-  signal: AbortSignal,
-): Promise<MatcherResult> {
+interface Asked {
+  readonly reference: string;
+  readonly signal: AbortSignal;
+  readonly isNot: boolean;
+}
+
+async function heldByCluster(cluster: Cluster, { reference, signal, isNot }: Asked): Promise<MatcherResult> {
   const witnesses = await witnessesOf(cluster.nodes.filter(isHonest), signal);
   const { holders, unread } = await survey(reference, witnesses, { signal });
   const lost = [...holders].filter(([, names]) => names.length === 0).map(([chunk]) => chunk);
@@ -121,7 +125,13 @@ async function heldByCluster(
   const silent = witnesses.flatMap(({ node, silence }) =>
     silence === undefined ? [] : [`${node.name}: ${silence}`],
   );
+  const unheard = witnesses.flatMap(({ node, silence }) =>
+    silence === undefined || node.state !== 'running' ? [] : [`${node.name}: ${silence}`],
+  );
+  if (isNot && unheard.length > 0)
+    return undecided(`cannot see what every running node holds: ${unheard.join('; ')}`, isNot);
   return verdict({
+    isNot,
     missing: lost.map((chunk) => `${chunk}, ${closestText(chunk, witnesses)}`),
     unread,
     held: `every one of ${counted} is held by a running node`,
@@ -130,14 +140,14 @@ async function heldByCluster(
   });
 }
 
-async function heldByNode(node: ClusterNode, reference: string, signal: AbortSignal): Promise<MatcherResult> {
+async function heldByNode(node: ClusterNode, { reference, signal, isNot }: Asked): Promise<MatcherResult> {
   const witnesses = await witnessesOf([node], signal);
   const silence = witnesses[0]?.silence;
-  if (silence !== undefined)
-    return { pass: false, message: () => `cannot see what ${node.name} holds: ${silence}` };
+  if (silence !== undefined) return undecided(`cannot see what ${node.name} holds: ${silence}`, isNot);
   const { holders, unread } = await survey(reference, witnesses, { signal });
   const lacking = [...holders].filter(([, names]) => names.length === 0).map(([chunk]) => chunk);
   return verdict({
+    isNot,
     missing: lacking,
     unread,
     held: `${node.name} holds every one of ${plural(holders.size, 'chunk')} of ${reference}`,
@@ -146,14 +156,20 @@ async function heldByNode(node: ClusterNode, reference: string, signal: AbortSig
   });
 }
 
+/** Fails with and without `.not`: what could not be seen is no reason for either. */
+function undecided(why: string, isNot: boolean): MatcherResult {
+  return { pass: isNot, message: () => why };
+}
+
 function verdict(seen: {
+  readonly isNot: boolean;
   readonly missing: readonly string[];
   readonly unread: string | undefined;
   readonly held: string;
   readonly lacking: string;
   readonly more: readonly string[];
 }): MatcherResult {
-  const { missing, unread, held, lacking, more } = seen;
+  const { isNot, missing, unread, held, lacking, more } = seen;
   if (missing.length === 0 && unread === undefined)
     return { pass: true, message: () => `${held}, expected less` };
   const rest = missing.length - CHUNKS_SHOWN;
@@ -164,6 +180,7 @@ function verdict(seen: {
     ...(unread === undefined ? [] : [`there may be more chunks: ${unread}`]),
     ...more,
   ];
+  if (missing.length === 0) return undecided(lines.join('\n'), isNot);
   return { pass: false, message: () => lines.join('\n') };
 }
 

@@ -8,11 +8,11 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { systemClock } from './env/clock.ts';
 import { keepHeapSmall, processHeap } from './env/heap.ts';
+import { parseOptionFile } from './option-file.ts';
 import { resolveOptions, resolveSome } from './option-sources.ts';
 import { describeOptions, type NodeOptions, OPTIONS, OptionError, type OptionName } from './options.ts';
 import { VERSION } from './version.ts';
@@ -121,7 +121,7 @@ async function newOwner(
 
 function readConfig(path: string): unknown {
   try {
-    return parseConfiguration(readFileSync(path, 'utf8'));
+    return parseOptionFile(readFileSync(path, 'utf8'));
   } catch (error) {
     // The first line says what and where. The following ones quote the text, which may be a secret.
     const [what = ''] = (error as Error).message.trim().split('\n', 1);
@@ -138,27 +138,6 @@ function options(argv: readonly string[]): NodeOptions {
     'api-read-token': token(resolved, 'api-read-token'),
     'debug-api-token': token(resolved, 'debug-api-token'),
   };
-}
-
-/**
- * YAML, of which JSON is a subset: the built-in JSON parser reads the testbed's files without loading another
- * one.
- */
-function parseConfiguration(text: string): unknown {
-  if (isJson(text)) return JSON.parse(text) as unknown;
-  const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml');
-  return parse(text) as unknown;
-}
-
-function isJson(text: string): boolean {
-  if (!text.startsWith('{')) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch (error) {
-    if (error instanceof SyntaxError) return false;
-    throw error;
-  }
 }
 
 function password(given: Pick<NodeOptions, 'password' | 'password-file'>): string {

@@ -1,0 +1,33 @@
+/**
+ * The configuration file. Every value stays the text that was written: as a YAML number, a password of digits would
+ * lose its leading zero, and an address its digits.
+ */
+import { createRequire } from 'node:module';
+
+/**
+ * YAML, of which JSON is a subset: the built-in JSON parser reads the testbed's files without loading another
+ * one.
+ * @returns a map of texts, lists and `null`s in most cases; in JSON also booleans
+ * @throws Error that says what is wrong and where, and from the second line on quotes the text
+ */
+export function parseOptionFile(text: string): unknown {
+  if (isJson(text)) return JSON.parse(text, asWritten) as unknown;
+  const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml');
+  // A missing value is no empty text.
+  return parse(text, { schema: 'failsafe', customTags: ['null'] }) as unknown;
+}
+
+function isJson(text: string): boolean {
+  if (!text.startsWith('{')) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
+}
+
+function asWritten(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  return typeof value === 'number' ? context?.source : value;
+}

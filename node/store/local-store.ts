@@ -6,6 +6,7 @@ import type { Backend } from './backend.ts';
 import { createCache } from './cache.ts';
 import { ChunkTable } from './chunk-table.ts';
 import { DiskSpace } from './disk/space.ts';
+import { Undoing } from './disk/undoing.ts';
 import { openPins } from './pins.ts';
 import type { ChunkReader, LocalStore } from './ports.ts';
 import { openReserve } from './reserve/reserve.ts';
@@ -60,6 +61,7 @@ export async function openLocalStore(
       return chunk;
     },
   };
+  const undoing = new Undoing({ clock, log });
   const tags = createTags({ backend, clock, disk });
   return {
     chunks,
@@ -68,10 +70,13 @@ export async function openLocalStore(
     chunkTotals: () => table.totals(),
     cache,
     tags,
-    uploads: await openUploads({ backend, chunks: table, disk, tags, handedOver, log }),
-    pins: await openPins({ backend, chunks: table, disk, log }),
+    uploads: await openUploads({ backend, chunks: table, disk, tags, handedOver, undoing, log }),
+    pins: await openPins({ backend, chunks: table, disk, undoing, log }),
     reserve: await openReserve(options, { backend, chunks: table, disk, overlay, clock, events }),
     state: (subsystem) => createState(backend, subsystem),
-    close: () => backend.close(),
+    close() {
+      undoing.close();
+      return backend.close();
+    },
   };
 }

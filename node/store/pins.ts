@@ -14,6 +14,7 @@ import { chunkFrom } from '../chunk/validate.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';
+import type { Undoing } from './disk/undoing.ts';
 import type { Disk, PinCheck, PinSession, Pins } from './ports.ts';
 import {
   behind,
@@ -41,6 +42,7 @@ interface PinsDeps {
   readonly backend: Backend;
   readonly chunks: ChunkTable;
   readonly disk: Disk;
+  readonly undoing: Undoing;
   readonly log: Logger;
 }
 
@@ -117,7 +119,7 @@ class StoredPins implements Pins {
       return pinned.collection;
     });
     if (collection === undefined) return false;
-    await this.dissolve(collection);
+    await this.giveUp(collection);
     return true;
   }
 
@@ -144,10 +146,19 @@ class StoredPins implements Pins {
     }
   }
 
-  /** Releases every chunk, in steps; the marker goes last, so that after a crash the next start continues. */
+  /** As `dissolve`, but on a disk that takes no writes, later. */
+  giveUp(collection: number): Promise<void> {
+    return this.#deps.undoing.run(() => this.dissolve(collection));
+  }
+
+  /**
+   * Releases every chunk, in steps; the marker goes last, so that after a crash the next start continues. Without it the
+   * collection has no chunks.
+   */
   async dissolve(collection: number): Promise<void> {
     const { backend } = this.#deps;
     const key = encodeNumber(collection);
+    if (!backend.has('openPins', key)) return;
     while ((await backend.change((tx) => this.#dissolveStep(tx, key))) === DISSOLVE_STEP);
     await backend.change((tx) => tx.remove('openPins', key));
   }
@@ -217,7 +228,7 @@ class StoredPinSession implements PinSession {
     this.#state = 'ending';
     const { pins } = this.#deps;
     const entered = await pins.enter(reference, { collection: this.#collection, chunks: this.#chunks });
-    if (!entered) await pins.dissolve(this.#collection);
+    if (!entered) await pins.giveUp(this.#collection);
     this.#state = 'done';
   }
 
@@ -225,7 +236,7 @@ class StoredPinSession implements PinSession {
     if (this.#state === 'done') return;
     this.#state = 'ending';
     await this.#writes.ended();
-    await this.#deps.pins.dissolve(this.#collection);
+    await this.#deps.pins.giveUp(this.#collection);
   }
 }
 

@@ -73,7 +73,7 @@ export interface UploadSession {
   put(chunk: Chunk, stamp: Stamp): Promise<void>;
   /** Waits for every write, sets split, seen and the address, hands the chunks to the pusher. Durable when it resolves. */
   done(reference?: Uint8Array): Promise<void>;
-  /** Undoes every `put`; safe after a failed one. */
+  /** Undoes every `put`; safe after a failed one. What a failing disk does not let it undo is undone later. */
   cleanup(): Promise<void>;
 }
 
@@ -204,7 +204,7 @@ export interface PinSession {
    * bytes
    */
   done(reference: Uint8Array): Promise<void>;
-  /** Undoes every `put`; safe after a failed one. */
+  /** As that of an upload. */
   cleanup(): Promise<void>;
 }
 

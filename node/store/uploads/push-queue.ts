@@ -176,10 +176,11 @@ export class PushQueue {
 
   /**
    * Undoes everything that a session has put, in steps; the marker goes last, so that after a crash in
-   * between the next start simply continues. A replaced single-owner chunk keeps its new bytes, and one that
+   * between the next start simply continues; without it nothing was put. A replaced single-owner chunk keeps its new bytes, and one that
    * was waiting also its new stamp.
    */
   async rollback(session: number): Promise<void> {
+    if (!this.#isOpen(this.#backend, session)) return;
     for (const [block, owner] of this.#blocksFrom(session)) {
       if (owner !== session) continue;
       while ((await this.#backend.change((tx) => this.#rollbackStep(tx, block))) === ROLLBACK_STEP);

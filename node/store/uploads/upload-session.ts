@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Chunk } from '../../chunk/chunk.ts';
 import type { Stamp } from '../../chunk/stamp.ts';
 import type { Backend } from '../backend.ts';
+import type { Undoing } from '../disk/undoing.ts';
 import type { Disk, UploadSession } from '../ports.ts';
 import { BLOCK_SIZE } from '../records.ts';
 import { WriteBehind } from '../write-behind.ts';
@@ -13,6 +14,7 @@ interface Deps {
   readonly queue: PushQueue;
   readonly disk: Disk;
   readonly tags: Tags;
+  readonly undoing: Undoing;
   /** Called when the session's chunks may be pushed. */
   readonly onClosed: () => void;
 }
@@ -70,7 +72,9 @@ export class StoredUploadSession implements UploadSession {
     if (this.#state === 'done') return;
     this.#state = 'ending';
     await this.#writes.ended();
-    if (this.#session !== undefined) await this.#deps.queue.rollback(this.#session);
+    const session = this.#session;
+    const { queue, undoing } = this.#deps;
+    if (session !== undefined) await undoing.run(() => queue.rollback(session));
   }
 
   /** Assigned at once, so that a change that runs twice writes the same both times. */

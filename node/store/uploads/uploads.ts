@@ -2,6 +2,7 @@
 import type { Logger } from '../../env/logger.ts';
 import type { Backend } from '../backend.ts';
 import type { ChunkTable } from '../chunk-table.ts';
+import type { Undoing } from '../disk/undoing.ts';
 import type { Disk, PushOutcome, UploadStore } from '../ports.ts';
 import type { HandedOver } from './handed-over.ts';
 import { PushQueue } from './push-queue.ts';
@@ -21,6 +22,7 @@ interface Deps {
   readonly disk: Disk;
   readonly tags: Tags;
   readonly handedOver: HandedOver;
+  readonly undoing: Undoing;
   readonly log: Logger;
 }
 
@@ -31,6 +33,7 @@ export async function openUploads({
   disk,
   tags,
   handedOver,
+  undoing,
   log,
 }: Deps): Promise<UploadStore> {
   const queue = new PushQueue({ backend, chunks, log });
@@ -46,7 +49,7 @@ export async function openUploads({
   return {
     openSession(tagUid) {
       disk.expect();
-      return new StoredUploadSession(tagUid, { backend, queue, disk, tags, onClosed: onPushable });
+      return new StoredUploadSession(tagUid, { backend, queue, disk, tags, undoing, onClosed: onPushable });
     },
     pending: (afterSequence, limit) => queue.pending(afterSequence, limit),
     pendingCount: () => queue.totals().pending,

@@ -92,6 +92,7 @@ export const ERRORS = {
   CONTENT_TYPE_INVALID: [400, 'invalid content-type'],
   COLLECTION_EMPTY: [400, 'no files in root directory'],
   TAR_FILENAME_INVALID: [400, 'invalid filename in tar archive'],
+  TAR_SPARSE: [400, 'sparse files in tar archives are not supported'],
   COLLECTION_STORE_FAILED: [500, 'could not store directory'],
   FILE_STORE_FAILED: [500, 'could not store file'],
   // Downloads: 5, group DOWN; 5.1; 5.3; 5.6.
@@ -317,6 +318,7 @@ const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   NO_FILES: 'COLLECTION_EMPTY',
   INVALID_TAR_FILENAME: 'TAR_FILENAME_INVALID',
   INVALID_TAR: null,
+  SPARSE_TAR: 'TAR_SPARSE',
   INVALID_MULTIPART: null,
   INVALID_PART_NAME: null,
   INVALID_INDEX_DOCUMENT: null,

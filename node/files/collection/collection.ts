@@ -13,14 +13,16 @@ import { SNIFF_SIZE, sniffContentType } from './content-type.ts';
 
 /**
  * `NO_FILES`: nothing to store. `INVALID_TAR_FILENAME`: a broken header, or a name that leads out of the
- * collection. `INVALID_TAR`, `INVALID_MULTIPART`: a body that is truncated or of another kind.
- * `INVALID_PART_NAME`: a part without a usable name. `INVALID_INDEX_DOCUMENT`: it contains a separator.
- * `INVALID_NAME`: name of a single file that begins with a separator.
+ * collection. `SPARSE_TAR`: a file that is archived without its holes. `INVALID_TAR`, `INVALID_MULTIPART`: a
+ * body that is truncated or of another kind. `INVALID_PART_NAME`: a part without a usable name.
+ * `INVALID_INDEX_DOCUMENT`: it contains a separator. `INVALID_NAME`: name of a single file that begins with a
+ * separator.
  */
 export type CollectionErrorCode =
   | 'NO_FILES'
   | 'INVALID_TAR_FILENAME'
   | 'INVALID_TAR'
+  | 'SPARSE_TAR'
   | 'INVALID_MULTIPART'
   | 'INVALID_PART_NAME'
   | 'INVALID_INDEX_DOCUMENT'

@@ -20,10 +20,19 @@ const MAGIC = [257, 6] as const;
 const PREFIX = [345, 155] as const;
 const POSIX_MAGIC = 'ustar\0';
 const SPACE = 0x20;
+const EQUALS = 0x3d;
 
-/** Types of entries: regular files, and descriptions of the entry that follows. */
+/**
+ * Types of entries: regular files; links, devices, directories and pipes, which have no content whatever
+ * their size says; files of GNU without their holes; and descriptions of the entry that follows.
+ */
 const REGULAR = ['0', '\0', '7'];
+const WITHOUT_CONTENT = ['1', '2', '3', '4', '5', '6'];
+const SPARSE = 'S';
 const ATTRIBUTES = ['x', 'g', 'L', 'K'];
+
+/** How keys of pax records begin that describe the holes of a file. */
+const SPARSE_KEYS = 'GNU.sparse.';
 
 interface Header {
   readonly type: string;
@@ -40,7 +49,7 @@ interface Attributes {
 
 /**
  * Regular files only. An archive may end without its end mark, as long as it ends between two entries.
- * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`; what the source throws
+ * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`, `SPARSE_TAR`; what the source throws
  */
 export async function* tarEntries(
   source: AsyncIterable<Uint8Array>,
@@ -53,7 +62,8 @@ export async function* tarEntries(
         attributes = { ...attributes, ...(await readAttributes(reader, header)) };
         continue;
       }
-      const size = attributes.size ?? header.size;
+      if (header.type === SPARSE) throw sparse();
+      const size = WITHOUT_CONTENT.includes(header.type) ? 0 : (attributes.size ?? header.size);
       // A header that claims more bytes than exist is not a header of this archive.
       const body = reader.next(size, () =>
         size > reader.total ? badHeader(`a size of ${size} bytes, more than the archive has`) : cutOff(),
@@ -118,7 +128,7 @@ function octal(written: string): number {
 }
 
 function field(block: Uint8Array, [at, length]: readonly [number, number]): string {
-  return Buffer.from(block.subarray(at, at + length)).toString('latin1');
+  return latin1(block.subarray(at, at + length));
 }
 
 function upToNul(block: Uint8Array, [at, length]: readonly [number, number]): Uint8Array {
@@ -136,18 +146,23 @@ async function readAttributes(reader: ByteReader, { type, size }: Header): Promi
   return type === 'x' ? paxAttributes(content) : {};
 }
 
-/** Records `LENGTH KEY=VALUE\n`, the length counting the whole record. */
+/**
+ * Records `LENGTH KEY=VALUE\n`, the length counting the whole record. Values that are not used need not be
+ * text: extended attributes are bytes.
+ */
 function paxAttributes(content: Uint8Array): Attributes {
   const attributes: { path?: string; size?: number } = {};
   for (let at = 0; at < content.length; ) {
     const space = content.indexOf(SPACE, at);
     if (space === -1) throw badHeader('a broken record');
-    const end = at + decimal(utf8(content.subarray(at, space)));
-    if (end <= space + 1 || end > content.length) throw badHeader('a broken record');
-    const record = utf8(content.subarray(space + 1, end - 1));
-    const value = record.slice(record.indexOf('=') + 1);
-    if (record.startsWith('path=')) attributes.path = value;
-    if (record.startsWith('size=')) attributes.size = decimal(value);
+    const end = at + decimal(latin1(content.subarray(at, space)));
+    const equals = content.indexOf(EQUALS, space);
+    if (equals === -1 || end <= equals + 1 || end > content.length) throw badHeader('a broken record');
+    const key = latin1(content.subarray(space + 1, equals));
+    const value = content.subarray(equals + 1, end - 1);
+    if (key.startsWith(SPARSE_KEYS)) throw sparse();
+    if (key === 'path') attributes.path = utf8(value);
+    if (key === 'size') attributes.size = decimal(latin1(value));
     at = end;
   }
   return attributes;
@@ -171,6 +186,10 @@ function filePath(name: string): string | undefined {
   return path === '.' || path.endsWith('/') ? undefined : path;
 }
 
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('latin1');
+}
+
 function utf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -185,6 +204,11 @@ function paddingOf(size: number): number {
 
 function badHeader(detail: string): CollectionError {
   return new CollectionError('INVALID_TAR_FILENAME', `tar header with ${detail}`);
+}
+
+/** Stored as it comes, such a file would be another one. */
+function sparse(): CollectionError {
+  return new CollectionError('SPARSE_TAR', 'the tar archive has a file without its holes');
 }
 
 function cutOff(): CollectionError {

@@ -127,6 +127,32 @@ describe('a tar archive', () => {
     ]);
   });
 
+  test('may have attributes that are not text', async () => {
+    const record = Buffer.from('32 SCHILY.xattr.user.raw=\xff\0\n=\n\xfe\n', 'latin1');
+    const path = Buffer.from('11 path=é\n');
+    const archive = Buffer.concat([
+      tarHeader({ name: 'pax', size: octal(record.length + path.length), type: 'x' }),
+      tarBody(Buffer.concat([record, path])),
+      tarHeader({ name: 'short', size: octal(1) }),
+      tarBody('1'),
+      TAR_END,
+    ]);
+    expect((await read(archive)).map((file) => file.path)).toEqual(['é']);
+  });
+
+  test.each(['1', '2', '3', '4', '5', '6'])(
+    'has no content for an entry of type %s, whatever its size',
+    async (type) => {
+      const archive = Buffer.concat([
+        tarHeader({ name: 'no file', size: octal(5000), type }),
+        tarHeader({ name: 'a', size: octal(1) }),
+        tarBody('1'),
+        TAR_END,
+      ]);
+      expect((await read(archive)).map(({ path }) => path)).toEqual(['a']);
+    },
+  );
+
   test('without any entry, or without a single byte, has no files', async () => {
     expect(await read(TAR_END)).toEqual([]);
     expect(await read(new Uint8Array(0))).toEqual([]);
@@ -206,6 +232,7 @@ describe('a tar archive is refused', () => {
   test.each([
     '5 a=b\n',
     '99 a=b\n',
+    '5 ab\n',
     'x a=b\n',
     '0 a=b\n',
     '-1 a=b\n',
@@ -220,6 +247,20 @@ describe('a tar archive is refused', () => {
       TAR_END,
     ]);
     await expect(read(archive)).rejects.toMatchObject({ code: 'INVALID_TAR_FILENAME' });
+  });
+
+  test.each([
+    ['of GNU', tarHeader({ name: 'a', size: octal(0), type: 'S', magic: 'ustar  \0' })],
+    [
+      'of pax',
+      Buffer.concat([
+        tarHeader({ name: 'pax', size: octal(22), type: 'x' }),
+        tarBody('22 GNU.sparse.major=1\n'),
+        tarHeader({ name: 'GNUSparseFile.1/a', size: octal(0) }),
+      ]),
+    ],
+  ])('with a sparse file %s, whose content would be another', async (_format, header) => {
+    await expect(read(Buffer.concat([header, TAR_END]))).rejects.toMatchObject({ code: 'SPARSE_TAR' });
   });
 
   test('when it is cut off anywhere inside an entry', async () => {

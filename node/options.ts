@@ -3,7 +3,7 @@
  * and docs/reference/node-options.md are all derived from `OPTIONS`. Highest source first: flag, environment, file, default.
  */
 import { VERBOSITIES } from './env/verbosity.ts';
-import { DURATION_EXPECTED, parseDurationMs } from './units.ts';
+import { DURATION_EXPECTED, durationText, parseDurationMs } from './units.ts';
 
 interface OptionSpec<T> {
   readonly default: T | undefined;
@@ -146,15 +146,19 @@ const tokens = (help: string): OptionSpec<bigint> => ({
   parse: (value) => (/^\d{1,78}$/.test(value) ? BigInt(value) : undefined),
 });
 
-/** Durations are written with a unit and kept in milliseconds. */
-const duration = (help: string, fallbackMs: number): OptionSpec<number> & { readonly unit: 'duration' } => ({
+/** Durations are written with a unit and kept in milliseconds. @param minMs 0 where none at all makes sense */
+const duration = (
+  help: string,
+  fallbackMs: number,
+  minMs = 1,
+): OptionSpec<number> & { readonly unit: 'duration' } => ({
   help,
   default: fallbackMs,
   unit: 'duration',
-  expected: DURATION_EXPECTED,
+  expected: minMs === 0 ? DURATION_EXPECTED : `${DURATION_EXPECTED}, at least ${durationText(minMs)}`,
   parse(value) {
-    const ms = parseDurationMs(value);
-    return ms === undefined ? undefined : Math.round(ms);
+    const ms = Math.round(parseDurationMs(value) ?? Number.NaN);
+    return ms >= minMs ? ms : undefined;
   },
 });
 
@@ -342,7 +346,7 @@ export const OPTIONS = {
     { min: 0, max: ACCOUNTING_MAX },
     'accounting units',
   ),
-  'payment-retry-pause': duration('pause after a cheque that could not be sent', 10_000),
+  'payment-retry-pause': duration('pause after a cheque that could not be sent', 10_000, 0),
   'swap-enable': flag('settle debts by cheque in addition to time'),
   'chequebook-enable': flag('send cheques from an own chequebook; otherwise only accept them', true),
   'swap-factory-address': contract('chequebook factory contract', ''),
@@ -399,7 +403,7 @@ export const OPTIONS = {
     { min: 1, max: ACCOUNTING_MAX },
     'accounting units',
   ),
-  'warmup-time': duration('maximum duration of the warm-up after the first peer connects', 300_000),
+  'warmup-time': duration('maximum duration of the warm-up after the first peer connects', 300_000, 0),
   'pull-rate-window': duration('window over which the pull syncing rate is measured', 900_000),
   'salud-pause': duration(
     'pause after the first health rating of all peers; it doubles up to sixtyfold, at most to 5 minutes',

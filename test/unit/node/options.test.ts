@@ -87,7 +87,7 @@ test.each([
   [['--swap-endpoint', 'ftp://x'], "--swap-endpoint: got 'ftp://x', expected an http:// or https:// URL"],
   [
     ['--chain-poll-interval', '5'],
-    "--chain-poll-interval: got '5', expected a duration such as 500ms, 15s or 1m30s",
+    "--chain-poll-interval: got '5', expected a duration such as 500ms, 15s or 1m30s, at least 1ms",
   ],
   [
     ['--swap-enable'],
@@ -141,6 +141,17 @@ test('a flag without a value means true, and a repeatable option collects values
 test('durations are milliseconds', () => {
   expect(resolve(['--chain-poll-interval', '250ms'])['chain-poll-interval']).toBe(250);
   expect(resolve(['--chain-poll-interval', '1.5s'])['chain-poll-interval']).toBe(1500);
+});
+
+test('a duration is at least a millisecond, except where none at all makes sense', () => {
+  const durations = optionNames().filter(
+    (name) => 'unit' in OPTIONS[name] && OPTIONS[name].unit === 'duration',
+  );
+  const takenFrom = (value: string) => durations.filter((name) => OPTIONS[name].parse(value) !== undefined);
+  expect(takenFrom('0s')).toEqual(['payment-retry-pause', 'warmup-time']);
+  expect(takenFrom('0.4ms')).toEqual(['payment-retry-pause', 'warmup-time']);
+  expect(takenFrom('1ms')).toEqual(durations);
+  for (const name of takenFrom('0s')) expect(OPTIONS[name].expected).not.toContain('at least');
 });
 
 test('a trace collector is a URL, or host:port as on nodes of the public network', () => {

@@ -1,7 +1,7 @@
 /**
  * Ports that this user's clusters have picked on this machine, whichever process picked them. A node that is down
  * listens on nothing, so only this keeps another cluster from taking its ports before it starts again. One file per
- * port names the folder of its cluster, and counts while that folder exists.
+ * port names another one, its keeper, and counts while that exists.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,16 +9,16 @@ import { join } from 'node:path';
 
 /**
  * Call it while a socket holds the port: then nobody else claims it at the same moment.
- * @param folder of the cluster, absolute @returns false when it belongs to another cluster
+ * @param keeper path that is there as long as the cluster, absolute @returns false when another cluster has the port
  */
-export function claimPort(port: number, folder: string): boolean {
+export function claimPort(port: number, keeper: string): boolean {
   const file = claimOf(port);
   const owner = ownerOf(file);
-  if (owner === folder) return true;
+  if (owner === keeper) return true;
   if (owner !== undefined && existsSync(owner)) return false;
   rmSync(file, { force: true });
   mkdirSync(join(file, '..'), { recursive: true, mode: 0o700 });
-  writeFileSync(file, folder, { flag: 'wx', mode: 0o600 });
+  writeFileSync(file, keeper, { flag: 'wx', mode: 0o600 });
   return true;
 }
 

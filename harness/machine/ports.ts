@@ -19,8 +19,8 @@ const TRIES_PER_PORT = 50;
 interface PickOptions {
   /** Address to listen on. */
   readonly host?: string;
-  /** Folder of the cluster that keeps the ports, absolute; absent: they are only used now. */
-  readonly folder?: string;
+  /** Path that is there as long as the cluster that keeps the ports, absolute; absent: they are only used now. */
+  readonly keeper?: string;
 }
 
 /**
@@ -29,11 +29,11 @@ interface PickOptions {
  */
 export async function pickFreePorts(
   count: number,
-  { host = LOOPBACK, folder }: PickOptions = {},
+  { host = LOOPBACK, keeper }: PickOptions = {},
 ): Promise<number[]> {
   const held: Server[] = [];
   try {
-    while (held.length < count) held.push(await holdAny(host, folder));
+    while (held.length < count) held.push(await holdAny(host, keeper));
     return held.map((server) => portOf(server));
   } finally {
     await Promise.all(held.map((server) => release(server)));
@@ -64,12 +64,12 @@ export async function checkPortsFree(
   }
 }
 
-async function holdAny(host: string, folder: string | undefined): Promise<Server> {
+async function holdAny(host: string, keeper: string | undefined): Promise<Server> {
   for (let attempt = 0; attempt < TRIES_PER_PORT; attempt++) {
     const port = randomInt(LOWEST_PORT, PORTS_END);
     const server = await hold(port, host);
     if (server === undefined) continue;
-    if (folder === undefined ? !isClaimed(port) : claimPort(port, folder)) return server;
+    if (keeper === undefined ? !isClaimed(port) : claimPort(port, keeper)) return server;
     await release(server);
   }
   throw new HarnessError('PORT_IN_USE', `no free port found between ${LOWEST_PORT} and ${PORTS_END}`);

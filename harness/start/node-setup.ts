@@ -1,6 +1,5 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
 
-import { resolve } from 'node:path';
 import { toHex } from '../../node/crypto/hex.ts';
 import { awaitAll } from '../base/await-all.ts';
 import { plainHex } from '../client/json.ts';
@@ -13,6 +12,7 @@ import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
 import { fixedPorts, wantedPorts } from '../plan/ports.ts';
 import type { Definition } from '../plan/schema.ts';
+import { portKeeper } from '../state/port-keeper.ts';
 import { type ClusterRecord, clusterFolder, type NodeRecord } from '../state/state.ts';
 import type { StartedChain } from './chain-start.ts';
 import { sharesRecords, writePeerRecords } from './peer-records.ts';
@@ -40,7 +40,7 @@ export async function createNodes(
   const { ports, behind } = await choosePorts(plan.definition, {
     count: plan.nodes.length,
     proxied,
-    folder: resolve(folder.path),
+    keeper: portKeeper(stateDir, record),
   });
   const places = plan.nodes.map(({ name, flavour }, index) => {
     const all = at(ports, index);
@@ -126,10 +126,10 @@ function chainFacts({
  */
 async function choosePorts(
   { ports, listen }: Definition,
-  { count, proxied, folder }: { readonly count: number; readonly proxied: boolean; readonly folder: string },
+  { count, proxied, keeper }: { readonly count: number; readonly proxied: boolean; readonly keeper: string },
 ): Promise<{ ports: NodePorts[]; behind: number[] }> {
   const outside = ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0;
-  const free = await pickFreePorts(outside + (proxied ? count : 0), { host: listen, folder });
+  const free = await pickFreePorts(outside + (proxied ? count : 0), { host: listen, keeper });
   const chosen = Array.from({ length: count }, (_, index) => {
     if (ports === 'free') {
       return { api: at(free, index * 3), p2p: at(free, index * 3 + 1), debug: at(free, index * 3 + 2) };

@@ -467,7 +467,7 @@ test('ports of a cluster are not picked again while it exists, even when nothing
   const cluster = join(folder, 'cluster');
   const other = join(folder, 'other');
   mkdirSync(cluster);
-  const [port = 0] = await pickFreePorts(1, { folder: cluster });
+  const [port = 0] = await pickFreePorts(1, { keeper: cluster });
   expect(isClaimed(port)).toBe(true);
   expect(claimPort(port, cluster)).toBe(true);
   expect(claimPort(port, other)).toBe(false);

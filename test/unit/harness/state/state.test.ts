@@ -6,8 +6,10 @@ import { HarnessError } from '../../../../harness/base/errors.ts';
 import { claimCluster } from '../../../../harness/lifecycle/claim.ts';
 import { isInUse } from '../../../../harness/lifecycle/drivers.ts';
 import { removeLeftovers } from '../../../../harness/lifecycle/leftovers.ts';
+import { claimPort, isClaimed } from '../../../../harness/machine/port-claims.ts';
 import { isAlive, ownProcess, spawnProgram } from '../../../../harness/machine/processes.ts';
 import { parseDefinition } from '../../../../harness/plan/definition.ts';
+import { portKeeper } from '../../../../harness/state/port-keeper.ts';
 import {
   type ClusterRecord,
   clusterFolder,
@@ -26,6 +28,7 @@ beforeEach(() => {
   stateDir = mkdtempSync(join(tmpdir(), 'svcnet-state-'));
 });
 afterEach(() => {
+  vi.unstubAllEnvs();
   rmSync(stateDir, { recursive: true, force: true });
 });
 
@@ -125,6 +128,19 @@ test('unfinished folders are removed when their process was killed, those of liv
   }
   await removeLeftovers(stateDir);
   expect(readdirSync(join(stateDir, 'clusters'))).toEqual(['.alive']);
+});
+
+test('ports that a cluster has kept are free once it is gone, also when another one has its name', async () => {
+  // Claims are in the temporary folder of the machine.
+  vi.stubEnv('TMPDIR', stateDir);
+  const before = await claim('one');
+  const [port, other] = [20_000, 20_001];
+  expect(claimPort(port, portKeeper(stateDir, before))).toBe(true);
+  expect(claimPort(port, portKeeper(stateDir, before))).toBe(true);
+  removeCluster(stateDir, before);
+  const after = await claim('one');
+  expect(claimPort(other, portKeeper(stateDir, after))).toBe(true);
+  expect([isClaimed(port), isClaimed(other)]).toEqual([false, true]);
 });
 
 test('orphans of a process that died are removed, clusters that were meant to stay are not', async () => {

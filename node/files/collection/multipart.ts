@@ -12,6 +12,12 @@ const PART_HEADER_SIZE_MAX = 16 * 1024;
 /** RFC 2046. */
 const BOUNDARY_SIZE_MAX = 70;
 
+/**
+ * What a backslash escapes in a name: the special characters of RFC 2045. Before others it is part of the name,
+ * since browsers do not escape it. Compat: Bee v2.8.1 reads names in the same way.
+ */
+const ESCAPED = /\\([()<>@,;:\\"/[\]?=])/g;
+
 const LINE_END = Buffer.from('\r\n');
 const HEADER_END = Buffer.from('\r\n\r\n');
 
@@ -85,7 +91,7 @@ function parameterOf(disposition: string, name: string): string {
   for (const [, key, extended, quoted, plain = ''] of disposition.matchAll(parameter)) {
     if (key?.toLowerCase() !== name) continue;
     if (extended === '*') return decodeExtended(plain);
-    value = quoted?.replace(/\\(.)/g, '$1') ?? plain;
+    value = quoted?.replace(ESCAPED, '$1') ?? plain;
   }
   return value;
 }

@@ -60,6 +60,8 @@ describe('a multipart body', () => {
     ['form-data; name="a/c"; filename=""', 'a/c'],
     ['form-data; name=plain; filename=bare.txt', 'bare.txt'],
     ['form-data; name="say \\"hi\\""', 'say "hi"'],
+    ['form-data; name="x"; filename="a\\b.txt"', 'a\\b.txt'],
+    ['form-data; name="C:\\dir\\\\é\\;"', 'C:\\dir\\é;'],
     ['form-data; name="x; filename=y"', 'x; filename=y'],
     ['FORM-DATA; NAME="upper"', 'upper'],
     ['form-data; name="é/ü"', 'é/ü'],

@@ -11,10 +11,7 @@ const DATA_GAS = { zero: 10n, other: 40n };
 const GAS_LIMIT_MAX = 10_000_000n;
 /** State changes between estimate and block: one third is added. */
 const ESTIMATE_PERCENT = 133n;
-/**
- * Percentage of the higher tip that a replacement offers: nodes of the public network require at least a
- * tenth more.
- */
+/** Nodes of the public network replace a transaction only by one with more than its tip and its fee cap, a tenth more. */
 const REPLACEMENT_PERCENT = 110n;
 
 /** Base units per gas. */
@@ -52,10 +49,17 @@ export function feesFor(given: {
   return { tipCap: gasPrice - baseFee, feeCap: gasPrice };
 }
 
-/** Fees of a replacement: a tenth more tip than the higher of both, added to the higher fee cap. */
+/**
+ * Fees of a replacement: a tenth more tip than the higher of both, added to the higher fee cap, and at least a tenth
+ * more than the replaced fee cap.
+ */
 export function replacementFees(current: Fees, replaced: Fees): Fees {
-  const tipCap = (max(current.tipCap, replaced.tipCap) * REPLACEMENT_PERCENT) / 100n;
-  return { tipCap, feeCap: max(current.feeCap, replaced.feeCap) + tipCap };
+  const tipCap = replacing(max(current.tipCap, replaced.tipCap));
+  return { tipCap, feeCap: max(max(current.feeCap, replaced.feeCap) + tipCap, replacing(replaced.feeCap)) };
+}
+
+function replacing(cap: bigint): bigint {
+  return max((cap * REPLACEMENT_PERCENT + 99n) / 100n, cap + 1n);
 }
 
 /**

@@ -44,6 +44,21 @@ describe('fees', () => {
     });
   });
 
+  test.each([
+    { what: 'a fee cap far above the tip', base: 20_000_000_000n, tipCap: 1_000_000_000n },
+    { what: 'a tip of a few units', base: 1000n, tipCap: 9n },
+    { what: 'no tip', base: 1000n, tipCap: 0n },
+    { what: 'nothing', base: 0n, tipCap: 0n },
+  ])('a replacement of $what raises both by the tenth that the network requires', ({ base, tipCap }) => {
+    const replaced = { tipCap, feeCap: 2n * base + tipCap };
+    const offered = replacementFees(replaced, replaced);
+    for (const cap of ['tipCap', 'feeCap'] as const) {
+      expect(offered[cap], cap).toBeGreaterThan(replaced[cap]);
+      expect(offered[cap] * 10n, cap).toBeGreaterThanOrEqual(replaced[cap] * 11n);
+    }
+    expect(offered.feeCap).toBeGreaterThanOrEqual(offered.tipCap);
+  });
+
   test('a given gas price is the cap, the tip is what the base fee leaves', () => {
     expect(fees({ gasPrice: 100n })).toEqual({ tipCap: 93n, feeCap: 100n });
     expect(fees({ gasPrice: 7n })).toEqual({ tipCap: 0n, feeCap: 7n });

@@ -9,7 +9,7 @@ import { abortable } from '../../env/abortable.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Reserve } from '../../store/ports.ts';
-import { NEWS_IDLE_MS, NEWS_MAX_MS, NEWS_WAIT_MS } from './rules.ts';
+import { type Burst, NEWS_WAIT_MS, newsDue } from './rules.ts';
 import type { Ack, Known } from './wire.ts';
 
 export interface AnnouncementsDeps {
@@ -17,14 +17,10 @@ export interface AnnouncementsDeps {
   readonly clock: Clock;
 }
 
-interface Burst {
-  readonly since: number;
-  lastAt: number;
-}
-
 export class Announcements {
   readonly #deps: AnnouncementsDeps;
   #burst: Burst | undefined;
+  #peers = 0;
   /** Called when the next burst is over. */
   readonly #waiting = new Set<() => void>();
 
@@ -41,11 +37,14 @@ export class Announcements {
   /** The current state, once it differs from `known`, or after a timeout. @throws the signal's reason */
   async beyond(known: MessageOf<typeof Known>, signal: AbortSignal): Promise<MessageOf<typeof Ack>> {
     using deadline = this.#deps.clock.deadline(NEWS_WAIT_MS, signal);
+    this.#peers++;
     try {
       if (this.#burst !== undefined) await this.#burstEnd(deadline.signal);
       while (!isNew(this.now(), known)) await this.#burstEnd(deadline.signal);
     } catch (error) {
       if (!(error instanceof TimeoutError) || signal.aborted) throw error;
+    } finally {
+      this.#peers--;
     }
     return this.now();
   }
@@ -64,15 +63,16 @@ export class Announcements {
     const at = this.#deps.clock.monotonic();
     if (this.#burst !== undefined) {
       this.#burst.lastAt = at;
+      this.#burst.puts++;
       return;
     }
-    this.#burst = { since: at, lastAt: at };
+    this.#burst = { since: at, lastAt: at, puts: 1 };
     this.#watch(this.#burst);
   }
 
   #watch(burst: Burst): void {
     const { clock } = this.#deps;
-    const rest = Math.min(burst.lastAt + NEWS_IDLE_MS, burst.since + NEWS_MAX_MS) - clock.monotonic();
+    const rest = newsDue(burst, this.#peers) - clock.monotonic();
     if (rest > 0) {
       clock.timer(rest, () => this.#watch(burst));
       return;

@@ -17,11 +17,37 @@ export const PAGE_IDLE_MS = 100;
  * pages.
  */
 export const PAGE_MAX_MS = 500;
+/** Puts of which peers are told together, the first at `since` and the last at `lastAt`, monotonic milliseconds. */
+export interface Burst {
+  readonly since: number;
+  lastAt: number;
+  puts: number;
+}
+
 /**
  * News waits until no further put has come for the first of these, but no longer than the second, ms.
  */
-export const NEWS_IDLE_MS = 100;
-export const NEWS_MAX_MS = 1_000;
+const NEWS_IDLE_MS = 100;
+const NEWS_MAX_MS = 1_000;
+/**
+ * Each peer that is told asks for the new entries of every bin, and finds most of them with others already. The more
+ * peers there are, the more puts are told at once, or a busy cluster does nothing but ask: what news waits longer for
+ * each peer beyond some, ms.
+ */
+const CROWD = { peers: 4, idleMs: 60, maxMs: 450 } as const;
+/** The longest, ms: until then only those have a chunk that it was pushed to. */
+const NEWS_CROWD_MAX_MS = 10_000;
+/** Fewer puts are a message or a small file, which is not kept waiting for more. */
+const STREAM_PUTS = 16;
+
+/** When peers are told of a burst if no more puts come, monotonic milliseconds. @param peers that wait for news */
+export function newsDue({ since, lastAt, puts }: Burst, peers: number): number {
+  const crowd = Math.max(0, peers - CROWD.peers);
+  const idleMs = NEWS_IDLE_MS + (puts < STREAM_PUTS ? 0 : crowd * CROWD.idleMs);
+  const maxMs = Math.min(NEWS_CROWD_MAX_MS, NEWS_MAX_MS + crowd * CROWD.maxMs);
+  return Math.min(lastAt + idleMs, since + maxMs);
+}
+
 /**
  * A waiting peer is answered after this time even without news, milliseconds: this ends half-open streams.
  */

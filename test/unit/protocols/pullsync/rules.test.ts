@@ -7,6 +7,7 @@ import {
   checkAck,
   checkGet,
   checkOffer,
+  newsDue,
 } from '../../../../node/protocols/pullsync/rules.ts';
 
 const hash = (length = 32) => new Uint8Array(length).fill(1);
@@ -65,3 +66,20 @@ test('an offer that ends before it begins is refused', () => {
   expect(() => checkOffer({ topmost: 4n, chunks: [entry()] }, 5n)).toThrow('offer up to 4 for chunks from 5');
   expect(() => checkOffer({ topmost: 5n, chunks: [entry()] }, 5n)).not.toThrow();
 });
+
+test.each([
+  ['a message', 1, 4, 100, 1000],
+  ['a message to a crowd', 15, 24, 100, 10_000],
+  ['an upload', 16, 4, 100, 1000],
+  ['an upload to a crowd', 16, 14, 700, 5500],
+  ['an upload to a large crowd', 16, 24, 1300, 10_000],
+  ['an upload to a huge crowd', 16, 1000, 59_860, 10_000],
+])(
+  'peers are told of %s (%i puts, %i peers) %i ms after the last put, within %i ms',
+  (...[, puts, peers, idle, max]) => {
+    expect(newsDue({ since: 1000 - idle, lastAt: 1000, puts }, peers)).toBe(
+      1000 + Math.min(idle, max - idle),
+    );
+    expect(newsDue({ since: 1000, lastAt: 1_000_000, puts }, peers)).toBe(1000 + max);
+  },
+);

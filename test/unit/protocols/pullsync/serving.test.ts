@@ -156,6 +156,23 @@ describe('a peer that says which cursors it knows', () => {
     expect(ack.value?.cursors[0]).toBe(20n);
   });
 
+  test.each([
+    ['later while many others wait too', 1900, false],
+    ['after a second once they have left', 1000, true],
+  ])('is told %s', async (_when, dueMs, leave) => {
+    const { clock, node, ask, known } = await told();
+    const ack = outcome((await ask(known)).read(Ack));
+    const others: MessageStream[] = [];
+    for (let i = 0; i < 5; i++) others.push(await ask(known));
+    for (const [at, chunk] of chunksInBin(node.overlay, 0, dueMs / 50).entries()) {
+      if (leave && at === 10) for (const stream of others) stream.reset(new Error('gone'));
+      expect(ack).toEqual({});
+      await fill(node, [chunk]);
+      await clock.advance(50);
+    }
+    expect(ack.value?.cursors[0]).toBe(BigInt(dueMs / 50));
+  });
+
   test('is told again what got lost on the way', async () => {
     const { clock, node, ask, known } = await told();
     const lost = await ask(known);

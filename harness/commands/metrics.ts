@@ -1,18 +1,16 @@
 /** `svcnet metrics`: the current metrics of a node, or of all nodes of a cluster. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { allAtMost } from '../base/all-at-most.ts';
-import { HarnessError, messageOf, throwIfInterrupted } from '../base/errors.ts';
+import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { formatMs, grouped, plural } from '../base/format.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { parseExposition } from '../metrics/exposition.ts';
-import { type MetricRow, type MetricsSnapshot, summarise, type Unit } from '../metrics/summary.ts';
+import { readSnapshots } from '../metrics/snapshots.ts';
+import { type MetricRow, summarise, type Unit } from '../metrics/summary.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { formatBytes } from '../report/console.ts';
 import { type Column, renderTable } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 const ANSWER_LIMIT_MS = 5000;
-const AT_ONCE = 8;
 
 export interface MetricsFlags extends ClusterFlags {
   readonly match?: string;
@@ -29,13 +27,9 @@ interface MetricsDocument {
   readonly nodes: readonly string[];
   /** Running nodes that have not answered, with the reason. */
   readonly silent: Readonly<Record<string, string>>;
+  /** Nodes that have answered the second reading alone, so that no `perSecond` includes them, with the reason. */
+  readonly withoutRate: Readonly<Record<string, string>>;
   readonly metrics: readonly MetricRow[];
-}
-
-interface SnapshotRound {
-  readonly snapshots: readonly MetricsSnapshot[];
-  readonly silent: Readonly<Record<string, string>>;
-  readonly atMs: number;
 }
 
 /** @param which name of a node; default: all running nodes @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `USAGE` */
@@ -50,9 +44,10 @@ export async function metrics(
       which === undefined ? cluster.nodes.filter(({ running }) => running) : [cluster.node(which)];
     const stopped = nodes.find(({ running }) => !running);
     if (stopped !== undefined || nodes.length === 0) throw notRunning(cluster.name, stopped);
-    const first = await readAll(nodes, context.signal);
+    const limits = { signal: context.signal, limitMs: ANSWER_LIMIT_MS };
+    const first = await readSnapshots(nodes, limits);
     if (flags.rate !== undefined) await sleep(flags.rate, undefined, { signal: context.signal });
-    const last = flags.rate === undefined ? first : await readAll(nodes, context.signal);
+    const last = flags.rate === undefined ? first : await readSnapshots(nodes, limits);
     throwIfInterrupted(context.signal);
     if (last.snapshots.length === 0) throw nobodyAnswered(last.silent);
     const seconds = (last.atMs - first.atMs) / 1000;
@@ -69,6 +64,9 @@ export async function metrics(
       at: new Date().toISOString(),
       nodes: last.snapshots.map(({ node }) => node),
       silent: last.silent,
+      withoutRate: Object.fromEntries(
+        Object.entries(first.silent).filter(([node]) => last.silent[node] === undefined),
+      ),
       metrics: flags.all === true || context.json || moved.length === 0 ? matching : moved,
     };
     answer(context, document, lines(document, matching.length, context));
@@ -77,26 +75,9 @@ export async function metrics(
   }
 }
 
-async function readAll(nodes: readonly ClusterNode[], interruption: AbortSignal): Promise<SnapshotRound> {
-  const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
-  const silent: Record<string, string> = {};
-  const snapshots = await allAtMost(
-    AT_ONCE,
-    nodes.map((node) => async () => {
-      try {
-        return [{ node: node.name, exposition: parseExposition(await node.client.metrics(signal)) }];
-      } catch (error) {
-        silent[node.name] = messageOf(error);
-        return [];
-      }
-    }),
-  );
-  return { snapshots: snapshots.flat(), silent, atMs: performance.now() };
-}
-
 /** A block of lines per subsystem, which is the first word of a metric's name. */
 function lines(
-  { name, nodes, silent, metrics: rows }: MetricsDocument,
+  { name, nodes, silent, withoutRate, metrics: rows }: MetricsDocument,
   matching: number,
   { width }: CommandContext,
 ): string[] {
@@ -155,6 +136,9 @@ function lines(
     }),
     ...(hidden === 0 ? [] : ['', `  ${plural(hidden, 'metric')} with value 0 not shown (--all)`]),
     ...Object.entries(silent).map(([node, why]) => `  ${node} did not answer: ${why}`),
+    ...Object.entries(withoutRate).map(
+      ([node, why]) => `  ${node} is in no rate, because it did not answer at first: ${why}`,
+    ),
   ];
 }
 

@@ -22,7 +22,7 @@ export interface MetricRow {
   readonly max: number;
   /** For a histogram with any values: their mean. */
   readonly mean: number | null;
-  /** Growth of the total between two readings; null for gauges, and after a single reading. */
+  /** Growth between two readings of the nodes that gave both; null for gauges, and where no node did. */
   readonly perSecond: number | null;
 }
 
@@ -39,8 +39,8 @@ interface Value {
 type Row = Pick<MetricRow, 'name' | 'labels' | 'kind' | 'help'>;
 
 /**
- * @param snapshots one per node @param before readings from some seconds earlier, for rates; nodes without one
- * count from zero
+ * @param snapshots one per node @param before readings from some seconds earlier, for rates: a node without one is
+ * in none, a series that is new on a node counts from zero
  * @returns sorted by name
  */
 export function summarise(
@@ -55,15 +55,19 @@ export function summarise(
       known.values.set(node, value);
     }
   }
-  const earlier = new Map<string, number>();
-  for (const { node, exposition } of before?.snapshots ?? [])
-    for (const { key, value } of valuesOf(exposition)) earlier.set(`${node} ${key}`, value.value);
+  const earlier = new Map(
+    before?.snapshots.map(({ node, exposition }) => [
+      node,
+      new Map(Array.from(valuesOf(exposition), ({ key, value }) => [key, value.value])),
+    ]),
+  );
   const rate = (key: string, values: ReadonlyMap<string, Value>): number | null => {
     if (before === undefined) return null;
-    const grown = Array.from(values, ([node, { value }]) =>
-      gained(earlier.get(`${node} ${key}`) ?? 0, value),
-    );
-    return grown.reduce((sum, n) => sum + n, 0) / before.seconds;
+    const grown = Array.from(values).flatMap(([node, { value }]) => {
+      const old = earlier.get(node);
+      return old === undefined ? [] : [gained(old.get(key) ?? 0, value)];
+    });
+    return grown.length === 0 ? null : grown.reduce((sum, n) => sum + n, 0) / before.seconds;
   };
   return Array.from(rows, ([key, { row, values }]) => {
     const counts = row.kind === 'counter' || row.kind === 'histogram' || row.kind === 'summary';

@@ -62,7 +62,7 @@ function watching(nodes: readonly ScrapedNode[], faults: ScrapedCluster['faults'
     /** Waits for the end of a reading that began after the call. */
     read: async () => {
       const wanted = readings + 2;
-      await vi.waitUntil(() => readings >= wanted, { interval: 1 });
+      await vi.waitUntil(() => readings >= wanted, { interval: 1, timeout: 10_000 });
     },
   };
 }

@@ -57,13 +57,22 @@ test('nodes of both dialects are counted together', () => {
   expect(rows).toMatchObject([{ name: 'pusher_sync_time', nodes: 2, total: 3 }]);
 });
 
-test('growth per second covers all nodes, including one that was restarted', () => {
-  const before = { snapshots: [snapshot('a', counter(10)), snapshot('b', counter(100))], seconds: 2 };
-  const rows = summarise(
-    [snapshot('a', counter(16)), snapshot('b', counter(4)), snapshot('c', counter(2))],
-    before,
-  );
-  expect(rows).toMatchObject([{ total: 22, perSecond: 6 }]);
+test('growth per second covers all nodes that were read before, including one that was restarted', () => {
+  const before = {
+    snapshots: [snapshot('a', counter(10)), snapshot('b', counter(100)), snapshot('c', '')],
+    seconds: 2,
+  };
+  const now = [snapshot('a', counter(16)), snapshot('b', counter(4)), snapshot('c', counter(2))];
+  expect(summarise(now, before)).toMatchObject([{ total: 22, perSecond: 6 }]);
+});
+
+test('a node that missed the first reading is in no rate: its whole life is not growth', () => {
+  const before = { snapshots: [snapshot('a', counter(10))], seconds: 2 };
+  const late = snapshot('b', counter(100_000) + histogram(3, 1));
+  expect(summarise([snapshot('a', counter(16)), late], before)).toMatchObject([
+    { name: 'pusher_sync_time', perSecond: null },
+    { name: 'pusher_total_synced', total: 100_016, perSecond: 3 },
+  ]);
 });
 
 test('series with different labels have separate rows', () => {

@@ -1,0 +1,41 @@
+/** Reads the metrics of nodes at one moment. */
+import { allAtMost } from '../base/all-at-most.ts';
+import { messageOf } from '../base/errors.ts';
+import { parseExposition } from './exposition.ts';
+import type { ScrapedNode } from './scraper.ts';
+import type { MetricsSnapshot } from './summary.ts';
+
+const AT_ONCE = 8;
+
+export interface SnapshotRound {
+  readonly snapshots: readonly MetricsSnapshot[];
+  /** Nodes that have not answered, with the reason. */
+  readonly silent: Readonly<Record<string, string>>;
+  readonly atMs: number;
+}
+
+export interface SnapshotLimits {
+  readonly signal: AbortSignal;
+  /** For each node, from the moment at which it is asked. */
+  readonly limitMs: number;
+}
+
+export async function readSnapshots(
+  nodes: readonly Pick<ScrapedNode, 'name' | 'client'>[],
+  { signal, limitMs }: SnapshotLimits,
+): Promise<SnapshotRound> {
+  const silent: Record<string, string> = {};
+  const snapshots = await allAtMost(
+    AT_ONCE,
+    nodes.map(({ name, client }) => async () => {
+      try {
+        const text = await client.metrics(AbortSignal.any([signal, AbortSignal.timeout(limitMs)]));
+        return [{ node: name, exposition: parseExposition(text) }];
+      } catch (error) {
+        silent[name] = messageOf(error);
+        return [];
+      }
+    }),
+  );
+  return { snapshots: snapshots.flat(), silent, atMs: performance.now() };
+}

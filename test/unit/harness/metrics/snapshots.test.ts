@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { readSnapshots } from '../../../../harness/metrics/snapshots.ts';
+
+test('nodes that hang take no time from those that are asked after them', async () => {
+  const hung = Array.from({ length: 8 }, (_, i) => ({
+    name: `hung-${i}`,
+    client: {
+      metrics: (signal?: AbortSignal) =>
+        new Promise<string>((_resolve, reject) => {
+          signal?.addEventListener('abort', () => reject(new Error('no answer')));
+        }),
+    },
+  }));
+  const well = {
+    name: 'well',
+    client: {
+      metrics: (signal?: AbortSignal) => {
+        signal?.throwIfAborted();
+        return Promise.resolve('svc_up 1\n');
+      },
+    },
+  };
+  const limits = { signal: new AbortController().signal, limitMs: 20 };
+  const { snapshots, silent } = await readSnapshots([...hung, well], limits);
+  expect(snapshots.map(({ node }) => node)).toEqual(['well']);
+  expect(silent).toEqual(Object.fromEntries(hung.map(({ name }) => [name, 'no answer'])));
+});

@@ -195,10 +195,10 @@ export class ChequeStore {
    * A chain address that we know under another overlay has moved: its cheques go with it, the deductions do
    * not. Does nothing for one that never paid or was paid.
    */
-  async moved({ id, ethereum }: Party): Promise<void> {
-    const before = this.#peerOfEthereum.get(toHex(ethereum));
-    if (before === undefined || before === id) return;
-    await this.#changes.run(async () => {
+  moved({ id, ethereum }: Party): Promise<void> {
+    return this.#changes.run(async () => {
+      const before = this.#peerOfEthereum.get(toHex(ethereum));
+      if (before === undefined || before === id) return;
       const old = this.#peer(before);
       const left: PeerRecord = { ...old, ethereum: '', chequebook: '' };
       const peer: PeerRecord = { ...this.#peer(id), ethereum: toHex(ethereum), chequebook: old.chequebook };

@@ -81,9 +81,10 @@ export function createHandshake(options: HandshakeOptions, deps: HandshakeDeps):
     const record = await deps.ownRecord(generation);
     return ackMessage({ record, networkId, fullNode, welcomeMessage: deps.welcomeMessage() });
   };
-  const context = (generation: Generation): AckContext => ({
+  const context = (generation: Generation, { remoteId }: RemoteEndpoint): AckContext => ({
     generation,
     networkId,
+    remoteId,
     nowSeconds: BigInt(Math.floor(deps.clock.now() / 1000)),
     stored: deps.stored,
   });
@@ -92,7 +93,7 @@ export function createHandshake(options: HandshakeOptions, deps: HandshakeDeps):
       await stream.write(Syn, synFor(seen));
       const { syn, ack } = partsOf(await stream.read(SynAck));
       checkObserved(syn.observedUnderlay, localId);
-      const admitted = admit(checkAck(ack, context(generation)));
+      const admitted = admit(checkAck(ack, context(generation, seen)));
       await stream.write(Ack, await ownAck(generation));
       return admitted;
     },
@@ -107,7 +108,7 @@ export function createHandshake(options: HandshakeOptions, deps: HandshakeDeps):
         stream.write(SynAck, { syn: synFor(other), ack: await ownAck(generation) }),
       );
       return counted(metrics.ackReceived, metrics.ackFailed, async () =>
-        admit(checkAck(await stream.read(Ack), { ...context(generation), picks: deps.picks })),
+        admit(checkAck(await stream.read(Ack), { ...context(generation, other), picks: deps.picks })),
       );
     },
   };

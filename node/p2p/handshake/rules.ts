@@ -46,6 +46,8 @@ export interface Introduction {
 export interface AckContext {
   readonly generation: Generation;
   readonly networkId: bigint;
+  /** Transport identity that the other end has proved. */
+  readonly remoteId: string;
   readonly nowSeconds: bigint;
   /** Our stored record of this overlay. */
   stored(overlay: Uint8Array): AddressRecord | undefined;
@@ -113,6 +115,7 @@ export function checkAck(ack: MessageOf<typeof Ack>, context: AckContext): Intro
     const { generation } = context;
     const { record, ethereum, underlays } = parseRecord(wire, context.networkId, { generation, known });
     checkTime(record, known, context);
+    checkIdentity(underlays, context.remoteId);
     return { record, ethereum, underlays, fullNode, welcomeMessage };
   } catch (cause) {
     if (!(cause instanceof RecordError)) throw cause;
@@ -128,6 +131,21 @@ function checkTime(record: AddressRecord, known: AddressRecord | undefined, cont
   if (context.generation === '14.0.0') return;
   const { nowSeconds } = context;
   checkTimestamp(record.timestamp, { stored: known?.timestamp, nowSeconds, source: 'handshake' });
+}
+
+/**
+ * Records are public: without this, any node could introduce itself as another one. All identities count, because some
+ * nodes also sign the address at which a dialler says it sees them, whatever identity that names.
+ */
+function checkIdentity(underlays: readonly string[], remoteId: string): void {
+  for (const underlay of underlays) {
+    const peerId = peerIdOf(underlay) ?? remoteId;
+    if (peerId === remoteId) continue;
+    throw new HandshakeError(
+      'PEER_ID_MISMATCH',
+      `invalid ack: the record is of peer id ${peerId}, presented by ${remoteId}`,
+    );
+  }
 }
 
 function missingAddress(): HandshakeError {

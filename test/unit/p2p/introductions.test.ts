@@ -36,13 +36,17 @@ function idOf(generation: Generation): string {
 
 const observed = { observedUnderlay: encodeUnderlays([`/ip4/10.1.0.1/tcp/1634/p2p/${OWN_ID}`]) };
 
+interface Introducing {
+  readonly n?: number;
+  readonly generation?: Generation;
+  /** Identity that the record names. */
+  readonly named?: string;
+}
+
 /** The Ack of key `n`. */
-function ackOf(
-  clock: ManualClock,
-  { n = 2, generation = '15.0.0' }: { n?: number; generation?: Generation } = {},
-) {
+function ackOf(clock: ManualClock, { n = 2, generation = '15.0.0', named = THEIR_ID }: Introducing = {}) {
   const timestamp = generation === '15.0.0' ? BigInt(Math.floor(clock.now() / 1000)) : 0n;
-  const underlay = encodeUnderlays([THEIR_UNDERLAY]);
+  const underlay = encodeUnderlays([`${THEIR_ADDRESS}/p2p/${named}`]);
   const record = mintRecord(
     { underlay, nonce: ZERO_NONCE, timestamp, chequebook: NO_CHEQUEBOOK },
     { signer: createSigner(testKey(n)), networkId: NETWORK_ID },
@@ -54,12 +58,12 @@ function ackOf(
 async function introduce(
   node: ScriptedNode,
   link: Link,
-  { clock, n = 2, generation = '15.0.0' }: { clock: ManualClock; n?: number; generation?: Generation },
+  { clock, n = 2, generation = '15.0.0', named = link.remoteId }: Introducing & { clock: ManualClock },
 ) {
   const stream = scriptedStream();
   node.accept(link, idOf(generation), stream.raw);
   stream.inbox.push(encodeFrame(Syn, observed));
-  stream.inbox.push(encodeFrame(Ack, ackOf(clock, { n, generation })));
+  stream.inbox.push(encodeFrame(Ack, ackOf(clock, { n, generation, named })));
   stream.inbox.end();
   await clock.settle();
   return stream;
@@ -178,6 +182,23 @@ test('streams of a second identity with the same overlay are reset, and the firs
   expect(second.ended()).toBeUndefined();
   expect(connected).toEqual(['15.0.0']);
   expect([await isServed(first), await isServed(second)]).toEqual([true, false]);
+});
+
+test("a node that shows another one's record does not become that peer, whichever side dials", async () => {
+  const { clock, node, connected } = await started();
+  const dialler = node.link({ remoteId: OTHER_ID });
+  await introduce(node, dialler, { clock, named: THEIR_ID });
+  expect(dialler.ended()?.message).toContain('peer id');
+  const stream = scriptedStream();
+  const dialled = node.link({ remoteId: OTHER_ID, direction: 'outbound', stream: stream.raw });
+  node.dialled = dialled;
+  stream.inbox.push(encodeFrame(SynAck, { syn: observed, ack: ackOf(clock) }));
+  await expect(node.host.connect([THEIR_ADDRESS], never)).rejects.toMatchObject({ code: 'HANDSHAKE_FAILED' });
+  expect(dialled.ended()).toBeDefined();
+  expect(node.host.peers()).toEqual([]);
+  // The one whose record it is still can.
+  await introduce(node, node.link(), { clock });
+  expect(connected).toEqual(['15.0.0']);
 });
 
 test('a node that never introduces itself is disconnected after two minutes, a peer is not', async () => {

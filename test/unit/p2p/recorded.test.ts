@@ -47,6 +47,7 @@ test('the introduction of a node with a P-256 identity is accepted', async () =>
   const introduction = checkAck(ack, {
     generation: '15.0.0',
     networkId: BigInt(recorded.networkId),
+    remoteId: recorded.remoteId,
     nowSeconds: BigInt(recorded.nowSeconds),
     stored: () => undefined,
   });
@@ -60,7 +61,9 @@ test('the introduction of a node with a P-256 identity is accepted', async () =>
 
 test('the same introduction on another network is refused', async () => {
   const { ack } = partsOf(await arriving(recorded.synAck).read(SynAck));
-  const context = { networkId: 1n, nowSeconds: BigInt(recorded.nowSeconds), stored: () => undefined };
+  const { remoteId } = recorded;
+  const nowSeconds = BigInt(recorded.nowSeconds);
+  const context = { networkId: 1n, remoteId, nowSeconds, stored: () => undefined };
   expect(() => checkAck(ack, { ...context, generation: '15.0.0' })).toThrow('incompatible network ID 4020');
 });
 
@@ -68,6 +71,7 @@ test('the same introduction on another network is refused', async () => {
 const olderContext: AckContext = {
   generation: '14.0.0',
   networkId: BigInt(older.networkId),
+  remoteId: older.remoteId,
   nowSeconds: 0n,
   stored: () => undefined,
 };

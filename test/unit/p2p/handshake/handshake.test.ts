@@ -16,9 +16,9 @@ import { NETWORK_ID, testKey, ZERO_NONCE } from '../memory-nodes.ts';
 const NOW = 1_750_000_000n;
 const [own] = vectors.underlays[0]?.underlays ?? [];
 const OWN_ID = own?.split('/p2p/')[1] ?? '';
-const underlay = encodeUnderlays([own ?? '']);
+const ownUnderlay = encodeUnderlays([own ?? '']);
 
-function record(timestamp = NOW) {
+function record(timestamp = NOW, underlay = ownUnderlay) {
   const statement = { underlay, nonce: ZERO_NONCE, timestamp, chequebook: NO_CHEQUEBOOK };
   return mintRecord(statement, { signer: createSigner(testKey(1)), networkId: NETWORK_ID });
 }
@@ -27,6 +27,7 @@ const ack = ackMessage({ record: record(), networkId: NETWORK_ID, fullNode: true
 const context: AckContext = {
   generation: '15.0.0',
   networkId: NETWORK_ID,
+  remoteId: OWN_ID,
   nowSeconds: NOW,
   stored: () => undefined,
   picks: () => true,
@@ -63,6 +64,24 @@ test.each([
   expect(() => checkAck({ ...ack, address }, { ...context, stored: () => stored })).toThrow(
     expect.objectContaining({ code }),
   );
+});
+
+const OTHER = '/ip4/10.0.0.9/tcp/1634/p2p/12D3KooWJWoaqZhDaoEFshF7Rh1bpY9ohihFhzcW6d69Lr2NASuq';
+const NAMELESS = '/ip4/10.0.0.9/tcp/1634';
+
+test.each([
+  ['of another identity', [OTHER]],
+  ['of this identity and another', [own ?? '', OTHER]],
+])('refused: a record with addresses %s', (_name, underlays) => {
+  const message = { ...ack, address: record(NOW, encodeUnderlays(underlays)) };
+  expect(() => checkAck(message, context)).toThrow(expect.objectContaining({ code: 'PEER_ID_MISMATCH' }));
+});
+
+test('an address that names no identity belongs to whoever presents it', () => {
+  for (const underlays of [[NAMELESS], [own ?? '', NAMELESS]]) {
+    const message = { ...ack, address: record(NOW, encodeUnderlays(underlays)) };
+    expect(checkAck(message, context).underlays).toEqual(underlays);
+  }
 });
 
 test('an unchanged record is accepted', () => {
@@ -109,8 +128,8 @@ test('a full bin refuses full nodes only, and the dialling side has no say', () 
 });
 
 test('the other side must see us under our own identity', () => {
-  expect(() => checkObserved(underlay, OWN_ID)).not.toThrow();
-  expect(() => checkObserved(underlay, `${OWN_ID}x`)).toThrow(
+  expect(() => checkObserved(ownUnderlay, OWN_ID)).not.toThrow();
+  expect(() => checkObserved(ownUnderlay, `${OWN_ID}x`)).toThrow(
     expect.objectContaining({ code: 'PEER_ID_MISMATCH' }),
   );
   const anonymous = encodeUnderlays(['/ip4/127.0.0.1/tcp/1634']);
@@ -124,7 +143,7 @@ test('an observed list that is not an underlay makes an invalid syn', () => {
 });
 
 test('a SynAck needs both parts', () => {
-  const syn = { observedUnderlay: underlay };
+  const syn = { observedUnderlay: ownUnderlay };
   expect(() => partsOf({ syn: undefined, ack })).toThrow(expect.objectContaining({ code: 'SYN_INVALID' }));
   expect(() => partsOf({ syn, ack: undefined })).toThrow(expect.objectContaining({ code: 'ACK_INVALID' }));
   expect(() => partsOf({ syn, ack: { ...ack, address: undefined } })).toThrow(

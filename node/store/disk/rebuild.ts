@@ -3,9 +3,10 @@
  *
  * Records of the old index are taken as they are. Records derived from them are derived again: counters,
  * bins, which index of a batch is in use, which slots are free. A chunk whose record is lost is found in its
- * slot. But a released chunk may still lie in a slot too, so a chunk that no record refers to comes back only
- * where those records were damaged: an uploaded chunk is pushed again, a reserve chunk returns to the
- * reserve. The network would be told of both anyway, and for a chunk that it already has, nothing changes.
+ * slot; of several slots with it, the one with the newest stamp counts, the others are earlier copies. But a
+ * released chunk may still lie in a slot too, so a chunk that no record refers to comes back only where those
+ * records were damaged: an uploaded chunk is pushed again, a reserve chunk returns to the reserve. The network
+ * would be told of both anyway, and for a chunk that it already has, nothing changes.
  */
 import { BINS, proximityOrder } from '../../chunk/address.ts';
 import { ADDRESS_SIZE, type Chunk } from '../../chunk/chunk.ts';
@@ -24,7 +25,7 @@ import {
   NUMBER_SIZE,
   START,
 } from '../records.ts';
-import { decodeSlot, type Held, SLOT_SIZE } from './slot.ts';
+import { addressIn, decodeHeld, decodeSlot, HEAD_RANGE, HELD_RANGE, type Held, SLOT_SIZE } from './slot.ts';
 
 /** Entries or slots between two turns of other work, one transaction. */
 const STEP = 256;
@@ -34,6 +35,9 @@ const KINDS: readonly Chunk['kind'][] = ['cac', 'soc'];
 /** Rebuilt from other tables, whatever is left of them. */
 const DERIVED = new Set<Table>(['freeSlots', 'damaged', 'bins', 'stampIndex', 'uploads', 'cacheOrder']);
 const DERIVED_COUNTERS = ['slots', 'uploadTotals', 'pinTotals', 'cacheSize', 'lastTag'];
+
+/** What is known of a slot: it holds the chunk whose record, salvaged or made from the slot, names it. */
+const [NAMED, FOUND] = [1, 2];
 
 export interface Rebuilt {
   /** Readable chunks. */
@@ -65,6 +69,8 @@ export async function rebuildIndex(deps: RebuildDeps): Promise<Rebuilt> {
 
 class Rebuild {
   readonly #deps: RebuildDeps;
+  /** Slot → NAMED, FOUND, or 0. */
+  readonly #state: Uint8Array;
   #found = 0;
   #lost = 0;
   #chunks = 0;
@@ -75,11 +81,13 @@ class Rebuild {
 
   constructor(deps: RebuildDeps) {
     this.#deps = deps;
+    this.#state = new Uint8Array(deps.slots);
   }
 
   async run(): Promise<Rebuilt> {
     await this.#takeOver();
-    await this.#reviewSlots();
+    await this.#eachSlot((tx, slot) => this.#reviewSlot(tx, slot));
+    await this.#eachSlot((tx, slot) => this.#restoreHeld(tx, slot));
     await this.#enterReserve();
     await this.#enterPushes();
     await this.#enterCache();
@@ -109,32 +117,41 @@ class Rebuild {
     this.#nextPush = block * BLOCK_SIZE;
   }
 
-  /** Gives every chunk a record that names the slot with its bytes. */
-  async #reviewSlots(): Promise<void> {
+  async #eachSlot(change: (tx: Transaction, slot: number) => void): Promise<void> {
     const { backend, slots } = this.#deps;
     for (let first = 0; first < slots; first += STEP) {
       await backend.change((tx) => {
-        for (let slot = first; slot < Math.min(first + STEP, slots); slot++) this.#reviewSlot(tx, slot);
+        for (let slot = first; slot < Math.min(first + STEP, slots); slot++) change(tx, slot);
       });
     }
   }
 
+  /** Gives every chunk a record that names the slot with its bytes. */
   #reviewSlot(tx: Transaction, slot: number): void {
     const bytes = this.#deps.backend.slots.read(slot, { offset: 0, length: SLOT_SIZE });
     const content = bytes && decodeSlot(bytes);
     const chunk = content && chunkOf(content);
     if (chunk === undefined) return;
     const record = tx.get('chunks', chunk.address);
-    if (record !== undefined && this.#holds(decodeNumber(record), chunk.address)) {
-      // In another slot it is an older copy that was released.
-      if (decodeNumber(record) === slot) this.#restoreHeld(tx, chunk, content?.held);
-      return;
+    const named = record && decodeNumber(record);
+    if (named === slot) this.#state[slot] = NAMED;
+    else if (named === undefined || !this.#holds(named, chunk.address)) this.#find(tx, slot, chunk);
+    else if (this.#state[named] === FOUND && isNewer(content?.held, this.#heldIn(named))) {
+      this.#state[named] = 0;
+      this.#find(tx, slot, chunk);
     }
+  }
+
+  #find(tx: Transaction, slot: number, chunk: Chunk): void {
     const numbers = encodeNumbers([slot, chunk.data.length, 0]);
     const identity = chunk.kind === 'cac' ? NONE : chunk.identity;
     tx.put('chunks', chunk.address, join(numbers, Uint8Array.of(KINDS.indexOf(chunk.kind)), identity));
-    this.#found++;
-    this.#restoreHeld(tx, chunk, content?.held);
+    this.#state[slot] = FOUND;
+  }
+
+  #heldIn(slot: number): Held | undefined {
+    const bytes = this.#deps.backend.slots.read(slot, HELD_RANGE);
+    return bytes && decodeHeld(bytes);
   }
 
   #holds(slot: number, address: Uint8Array): boolean {
@@ -143,9 +160,15 @@ class Rebuild {
     return content !== undefined && Buffer.compare(content.address, address) === 0;
   }
 
-  #restoreHeld(tx: Transaction, { address }: Chunk, held: Held | undefined): void {
+  /** Makes the holder's record from what the slot says, where such records are lost. */
+  #restoreHeld(tx: Transaction, slot: number): void {
+    if (this.#state[slot] === 0) return;
+    if (this.#state[slot] === FOUND) this.#found++;
+    const { damaged, backend } = this.#deps;
+    const head = backend.slots.read(slot, HEAD_RANGE);
+    const held = head && decodeHeld(head);
     if (held === undefined) return;
-    const { damaged } = this.#deps;
+    const address = addressIn(head!);
     const { by, stamp } = held;
     if (by === 'upload' && (damaged('pushes') || damaged('blocks'))) {
       tx.put('pushes', encodeNumber(this.#nextPush), join(address, encodeNumber(0), encodeStamp(stamp)));
@@ -333,6 +356,11 @@ class Rebuild {
       });
     }
   }
+}
+
+function isNewer(held: Held | undefined, than: Held | undefined): boolean {
+  if (held === undefined || than === undefined) return held !== undefined;
+  return Buffer.compare(held.stamp.timestamp, than.stamp.timestamp) > 0;
 }
 
 function chunkOf({ address, data }: { address: Uint8Array; data: Uint8Array }): Chunk | undefined {

@@ -102,6 +102,14 @@ export function decodeSlot(
 /** Where a slot says who brought its chunk. */
 export const HELD_RANGE = { offset: 0, length: CONTENT_OFFSET } as const;
 
+/** Where a slot says who brought its chunk, and which one it is. */
+export const HEAD_RANGE = { offset: 0, length: CONTENT_OFFSET + KIND_OFFSET } as const;
+
+/** The address in the head of a slot whose content has been found to be whole. */
+export function addressIn(head: Uint8Array): Uint8Array {
+  return head.subarray(CONTENT_OFFSET + ADDRESS_OFFSET, CONTENT_OFFSET + KIND_OFFSET);
+}
+
 /** @param slot at least its start, up to its content @returns undefined also when that was altered */
 export function decodeHeld(slot: Uint8Array): Held | undefined {
   const by = HOLDERS[slot[HOLDER_OFFSET]!];

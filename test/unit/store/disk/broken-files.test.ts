@@ -157,6 +157,45 @@ test.each([
   await store.close();
 });
 
+describe('of a replaced single-owner chunk the newer version comes back from the slots', () => {
+  const version = (content: number) => signSoc(new Uint8Array(32).fill(3), leaf(content).data, owner);
+  const under = (timestamp: number) => stamp({ batch: 3, index: 1, timestamp });
+
+  const rebuilt = async (put: (store: LocalStore, timestamp: number) => Promise<void>) => {
+    const path = mkdtempSync(join(root, 'replaced-'));
+    const store = await open(path);
+    await put(store, 1);
+    // A slot is not given out again by the transaction that has freed it: this one is the second.
+    await put(store, 2);
+    await store.close();
+    rmSync(file(path, 'index.mdb'));
+    const again = await open(path);
+    expect(again.chunks.get(version(1).address)).toEqual(version(2));
+    return { path, store: again };
+  };
+
+  test('into the reserve', async () => {
+    const { path, store } = await rebuilt(({ reserve }, timestamp) =>
+      reserve.put(version(timestamp), under(timestamp)),
+    );
+    expect(store.reserve.size()).toBe(1);
+    expect(store.reserve.has(version(1).address, under(2).batchId, stampHash(under(2)))).toBe(true);
+    await store.close();
+    expect(checkFiles(path).flatMap(({ names }) => names)).toEqual([]);
+  });
+
+  test('into the queue of what is to be pushed', async () => {
+    const { path, store } = await rebuilt(async ({ tags, uploads }, timestamp) => {
+      const session = uploads.openSession((await tags.create()).uid);
+      await session.put(version(timestamp), under(timestamp));
+      await session.done();
+    });
+    expect(store.uploads.pending(0, 10)).toMatchObject([{ chunk: version(2), stamp: under(2) }]);
+    await store.close();
+    expect(checkFiles(path).flatMap(({ names }) => names)).toEqual([]);
+  });
+});
+
 test('chunks lost with an index and its slots together are damaged, not wrong', async () => {
   const path = copyOf(original);
   // Bytes that cannot be in the file by chance, as eight zeros behind its random identity can.

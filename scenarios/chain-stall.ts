@@ -32,36 +32,31 @@ export default defineScenario({
   timeoutMs: 3_600_000,
   async run(context) {
     const { cluster, signal } = context;
+    if (cluster.chain.blockTimeMs === 0) context.skip('the chain mines on demand: it has no blocks to stop');
     const nodes = workingNodes(cluster.nodes);
     const before = await checkBooks(context);
     const buyer = chosenNode(context, context.parameters.node);
     const terms = await cluster.chain.batchTerms();
-    await cluster.chain.pause();
-    let isPaused = true;
-    try {
-      const purchase = buyer.stamps.buy(
-        { amount: batchAmount(DAY_MS, terms), depth: BATCH_DEPTH, label: 'while no block came' },
-        signal,
-      );
-      const settled = purchase.then(
-        () => true,
-        () => true,
-      );
-      await beside(context, { nodes: () => nodes }, async (traffic) => {
-        const early = await Promise.race([settled, sleep(context.parameters.stall, false, { signal })]);
-        context.expect('a purchase waits for a block', !early, {
-          observed: early ? 'answered' : 'waiting',
-          expected: 'waiting',
-        });
-        await traffic.stop();
-        expectSuccess(context, 'uploads and reads succeed without new blocks', traffic.samples, AVAILABLE);
+    const { id } = await cluster.faults.begin({ kind: 'chain-stall' }, { signal });
+    const purchase = buyer.stamps.buy(
+      { amount: batchAmount(DAY_MS, terms), depth: BATCH_DEPTH, label: 'while no block came' },
+      signal,
+    );
+    const settled = purchase.then(
+      () => true,
+      () => true,
+    );
+    await beside(context, { nodes: () => nodes }, async (traffic) => {
+      const early = await Promise.race([settled, sleep(context.parameters.stall, false, { signal })]);
+      context.expect('a purchase waits for a block', !early, {
+        observed: early ? 'answered' : 'waiting',
+        expected: 'waiting',
       });
-      await cluster.chain.resume();
-      isPaused = false;
-      await completes(context, buyer, purchase);
-    } finally {
-      if (isPaused) await cluster.chain.resume();
-    }
+      await traffic.stop();
+      expectSuccess(context, 'uploads and reads succeed without new blocks', traffic.samples, AVAILABLE);
+    });
+    await cluster.faults.heal(id);
+    await completes(context, buyer, purchase);
     await caughtUp(context, nodes);
     await checkBooks(context, { before });
     await verifyLedger(context);

@@ -31,6 +31,9 @@ type Context = ScenarioContext<typeof parameters>;
 /** Nodes that never leave: some must keep what was uploaded. */
 const STAY_MIN = 2;
 
+/** Of the fault that keeps a node away. */
+type StopId = string;
+
 interface File {
   readonly name: string;
   readonly reference: string;
@@ -51,34 +54,41 @@ export default defineScenario({
     const all = workingNodes(context.cluster.nodes);
     const share = Math.max(1, Math.floor((all.length * context.parameters.churn) / 100));
     // These have never been there: they join with nothing.
-    const gone = drawn(context, 'first', all.slice(STAY_MIN), share);
-    await Promise.all(gone.map((node) => node.stop()));
+    const gone = new Map<ClusterNode, StopId>();
+    for (const node of drawn(context, 'first', all.slice(STAY_MIN), share))
+      gone.set(node, await stop(context, node));
     const files: File[] = [];
     const failures: string[] = [];
     let reads = 0;
     for (let round = 1; round <= context.parameters.rounds; round++) {
-      const there = () => all.filter((node) => !gone.includes(node));
+      const there = () => all.filter((node) => !gone.has(node));
       files.push(
         await upload(context, drawn(context, `uploader ${round}`, there(), 1)[0] as ClusterNode, round),
       );
-      const joining = gone.splice(0);
-      for (const node of joining) await join(context, node, files);
+      const joining = [...gone.keys()];
+      for (const [node, id] of gone) await join(context, { node, id }, files);
+      gone.clear();
       reads += await read(
         context,
         { files, readers: there(), first: joining, name: `joins ${round}` },
         failures,
       );
       const leaving = drawn(context, `leaves ${round}`, there().slice(STAY_MIN), share);
-      for (const node of leaving) await node.stop();
-      gone.push(...leaving);
+      for (const node of leaving) gone.set(node, await stop(context, node));
       reads += await read(context, { files, readers: there(), first: [], name: `leaves ${round}` }, failures);
     }
     conclude(context, reads, failures);
-    for (const node of gone) await node.start({ signal: context.signal });
+    for (const id of gone.values()) await context.cluster.faults.heal(id);
     await context.cluster.meshed({ signal: context.signal });
     await verifyLedger(context);
   },
 });
+
+/** However the scenario ends, the fault is healed then: no node of a cluster that goes on stays away. */
+async function stop({ cluster, signal }: Context, node: ClusterNode): Promise<StopId> {
+  const { id } = await cluster.faults.begin({ kind: 'stop', node: node.name }, { signal });
+  return id;
+}
 
 async function upload(context: Context, node: ClusterNode, round: number): Promise<File> {
   const { 'file-size': size, level } = context.parameters;
@@ -103,11 +113,15 @@ async function upload(context: Context, node: ClusterNode, round: number): Promi
 }
 
 /** Starts the node, and waits for its peers and for the chunks that now belong to it. */
-function join(context: Context, node: ClusterNode, files: readonly File[]): Promise<void> {
+function join(
+  context: Context,
+  { node, id }: { readonly node: ClusterNode; readonly id: StopId },
+  files: readonly File[],
+): Promise<void> {
   return context.step('join', async (progress) => {
     const { signal, parameters: given, cluster } = context;
     const startedAt = performance.now();
-    await node.start({ signal });
+    await cluster.faults.heal(id);
     const connected = await inTime(
       'it is connected',
       async (aborted) => ((await node.client.peers(aborted)).length > 0 ? undefined : 'no peers'),

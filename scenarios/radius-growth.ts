@@ -74,8 +74,8 @@ interface Settled {
 
 /** What the nodes are doing, as far as the faults determine it. */
 interface Stage {
-  /** Started when a node joins. */
-  readonly joining: readonly ClusterNode[];
+  /** Faults that keep nodes away until they join. */
+  readonly joining: readonly string[];
   /** A batch that is about to expire, and the node that may use it. */
   readonly expiring: { readonly node: ClusterNode; readonly batch: string } | undefined;
   /** Killed or stopped, and on their way back. */
@@ -115,7 +115,8 @@ export default defineScenario({
 });
 
 /** Nodes that join later are stopped now, before they have anything. */
-async function prepare({ cluster, signal, parameters: given }: Context): Promise<Stage> {
+async function prepare(context: Context): Promise<Stage> {
+  const { cluster, signal, parameters: given } = context;
   const { joins, leaves, expiring } = given;
   const running = workingNodes(cluster.nodes);
   if (running.length - joins - leaves < 2) {
@@ -124,8 +125,8 @@ async function prepare({ cluster, signal, parameters: given }: Context): Promise
       `${joins} joins and ${leaves} leaves leave fewer than 2 of ${running.length} nodes`,
     );
   }
-  const joining = running.slice(running.length - joins);
-  await Promise.all(joining.map((node) => node.stop()));
+  const later = running.slice(running.length - joins);
+  const joining = await Promise.all(later.map((node) => takeAway(context, 'stop', node)));
   const [buyer] = running as [ClusterNode];
   const amount = batchAmount(
     EXPIRES_AFTER_BLOCKS * cluster.chain.blockTimeMs,
@@ -207,16 +208,12 @@ function isUnanswered(error: unknown): boolean {
 async function happen(context: Context, stage: Stage, files: readonly File[]): Promise<void> {
   const { kills, restarts, leaves, chunks } = context.parameters;
   const kinds: readonly [name: string, count: number, fault: (n: number) => Promise<void>][] = [
-    ['killed', kills, (n) => away(context, stage, `kill ${n}`, (node) => node.kill())],
-    [
-      'restarted',
-      restarts,
-      (n) => away(context, stage, `restart ${n}`, async (node) => void (await node.stop())),
-    ],
+    ['killed', kills, (n) => away(context, stage, 'kill', n)],
+    ['restarted', restarts, (n) => away(context, stage, 'stop', n)],
     [
       'joined',
       stage.joining.length,
-      (n) => (stage.joining[n] as ClusterNode).start({ signal: context.signal }),
+      async (n) => void (await context.cluster.faults.heal(stage.joining[n] ?? '')),
     ],
     ['left for good', leaves, () => leave(context, stage, files)],
   ];
@@ -230,19 +227,23 @@ async function happen(context: Context, stage: Stage, files: readonly File[]): P
   for (const [name, value] of kinds) if (value > 0) context.figure({ name, value, unit: 'times' });
 }
 
-async function away(
-  context: Context,
-  stage: Stage,
-  what: string,
-  end: (node: ClusterNode) => Promise<void>,
-): Promise<void> {
-  const random = context.random(what);
+/** @returns id of the fault: however the scenario ends, it is healed then */
+async function takeAway(
+  { cluster, signal }: Context,
+  kind: 'kill' | 'stop',
+  node: ClusterNode,
+): Promise<string> {
+  return (await cluster.faults.begin({ kind, node: node.name }, { signal })).id;
+}
+
+async function away(context: Context, stage: Stage, kind: 'kill' | 'stop', n: number): Promise<void> {
+  const random = context.random(`${kind === 'kill' ? 'kill' : 'restart'} ${n}`);
   const there = workingNodes(context.cluster.nodes).filter((node) => !stage.gone.has(node));
   const node = there[random.below(there.length)] as ClusterNode;
   stage.away.add(node);
-  await end(node);
+  const id = await takeAway(context, kind, node);
   await sleep(AWAY_MS.min + random.below(AWAY_MS.range), undefined, { signal: context.signal });
-  await node.start({ signal: context.signal });
+  await context.cluster.faults.heal(id);
   stage.away.delete(node);
 }
 
@@ -250,7 +251,8 @@ async function away(
  * Stops a node whose neighbourhood has others, once its own uploads are on the network: what only that node
  * has would be lost, as it never comes back.
  */
-async function leave({ cluster, signal }: Context, stage: Stage, files: readonly File[]): Promise<void> {
+async function leave(context: Context, stage: Stage, files: readonly File[]): Promise<void> {
+  const { cluster, signal } = context;
   const there = workingNodes(cluster.nodes).filter((node) => !stage.gone.has(node));
   const nearest = (node: ClusterNode) =>
     Math.max(
@@ -268,7 +270,7 @@ async function leave({ cluster, signal }: Context, stage: Stage, files: readonly
     await Promise.all(own().map(({ node, tag }) => cluster.synced({ node: node.name, tag }, limits)));
     await sleep(POLL_MS * 4, undefined, { signal });
   }
-  await leaving.stop();
+  await takeAway(context, 'stop', leaving);
 }
 
 /** Uploads files under a batch that expires: the network need not keep those. */

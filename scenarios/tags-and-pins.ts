@@ -264,28 +264,25 @@ function pin(context: Context, node: ClusterNode, { reference, data }: Stored): 
 /** With every other node down, the keeper still has all of it, and knows that the network does not. */
 function serveAlone(context: Context, keeper: ClusterNode, { reference, data }: Stored): Promise<void> {
   return context.step('serve without the network', async (progress) => {
-    const { signal } = context;
-    const others = otherNodes(context.cluster.nodes, keeper);
-    try {
-      for (const node of others) {
-        progress.detail(`stopping ${node.name}`);
-        await node.stop();
-      }
-      const seen = difference(await keeper.bytes.download(reference, { signal }), data);
-      context.expect('pinned content is served without the network', seen === undefined, {
-        observed: seen ?? 'equal bytes',
-        expected: `${data.length} bytes`,
-      });
-      const isRetrievable = await keeper.stewardship.isRetrievable(reference, signal);
-      context.expect('the content is not retrievable without the other nodes', !isRetrievable, {
-        observed: isRetrievable,
-        expected: false,
-      });
-    } finally {
-      for (const node of others) await node.start({ timeoutMs: RESTARTED_WITHIN_MS });
+    const { cluster, signal } = context;
+    const stops: string[] = [];
+    for (const node of otherNodes(cluster.nodes, keeper)) {
+      progress.detail(`stopping ${node.name}`);
+      stops.push((await cluster.faults.begin({ kind: 'stop', node: node.name }, { signal })).id);
     }
+    const seen = difference(await keeper.bytes.download(reference, { signal }), data);
+    context.expect('pinned content is served without the network', seen === undefined, {
+      observed: seen ?? 'equal bytes',
+      expected: `${data.length} bytes`,
+    });
+    const isRetrievable = await keeper.stewardship.isRetrievable(reference, signal);
+    context.expect('the content is not retrievable without the other nodes', !isRetrievable, {
+      observed: isRetrievable,
+      expected: false,
+    });
+    for (const id of stops) await cluster.faults.heal(id);
     progress.detail('waiting for the links');
-    await context.cluster.meshed({ timeoutMs: RESTARTED_WITHIN_MS, signal });
+    await cluster.meshed({ timeoutMs: RESTARTED_WITHIN_MS, signal });
   });
 }
 

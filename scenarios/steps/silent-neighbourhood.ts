@@ -58,13 +58,10 @@ export async function uploadToSilent(context: SilentContext, mode: 'direct' | 'd
   }
   await expectAccepted(context, uploader, silent, mode);
   const chunks = chunksNear(context, silent, 'chunks');
-  await silent.pause();
-  let acknowledged: Chunk[];
-  try {
-    acknowledged = await upload(context, uploader, { chunks, mode });
-  } finally {
-    await silent.resume();
-  }
+  const { faults } = context.cluster;
+  const { id } = await faults.begin({ kind: 'pause', node: silent.name }, { signal: context.signal });
+  const acknowledged = await upload(context, uploader, { chunks, mode });
+  await faults.heal(id);
   await expectArrival(context, silent, acknowledged);
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Fault, FaultRequest } from '../../../harness/faults/fault.ts';
+import type { FaultRequest } from '../../../harness/faults/fault.ts';
 import { plannedKills } from '../../../scenarios/steps/storm/drawn.ts';
 import { StormLoad } from '../../../scenarios/steps/storm/load.ts';
 import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';
@@ -26,7 +26,17 @@ test('a fault harms its nodes once, also one that is over at once, and one witho
     targets: string[],
     endAt?: number,
     request: FaultRequest = { kind: 'kill' },
-  ) => load.mark({ id, at, targets, request, ...(endAt === undefined ? {} : { endAt }) } as Fault);
+  ) =>
+    load.mark({
+      id,
+      at,
+      targets,
+      request,
+      kind: request.kind,
+      text: '',
+      effect: {},
+      ...(endAt === undefined ? {} : { endAt }),
+    });
   const harmed = () => nodes.map(({ name }) => load.harmed.get(name) ?? 0);
   fault('f1', 10, ['node-1']);
   fault('f1', 10, ['node-1'], 20);

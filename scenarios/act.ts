@@ -4,6 +4,7 @@ import {
   batchOf,
   chosenNode,
   difference,
+  errorAsText,
   inTime,
   ledgerDirect,
   nextSecond,
@@ -156,11 +157,18 @@ function open(person: Person, letter: Letter, signal: AbortSignal): Promise<Uint
 async function reads(context: Context, person: Person, letter: Letter): Promise<void> {
   const { name } = person.node;
   const what = `${name} reads ${letter.reference.slice(0, 8)}`;
-  const probe = async (signal: AbortSignal) => difference(await open(person, letter, signal), letter.data);
+  let different: string | undefined;
+  const probe = (signal: AbortSignal) =>
+    errorAsText(signal, async () => {
+      // Wrong bytes are wrong, whatever comes later.
+      different = difference(await open(person, letter, signal), letter.data);
+      return undefined;
+    });
   const work = () => inTime(what, probe, { timeoutMs: SEEN_WITHIN_MS, signal: context.signal });
   const missing = await context.measure({ operation: 'read', node: name }, work, () => letter.data.length);
+  const wrong = missing ?? different;
   const expected = `${letter.data.length} bytes`;
-  context.expect(what, missing === undefined, { observed: missing ?? 'equal bytes', expected });
+  context.expect(what, wrong === undefined, { observed: wrong ?? 'equal bytes', expected });
 }
 
 async function refused(context: Context, person: Person, letter: Letter, when: string): Promise<void> {

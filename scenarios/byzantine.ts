@@ -12,7 +12,8 @@ import {
   type ScenarioContext,
   tamperedOf,
 } from 'svcnet/scenario';
-import { batchOf, difference, inTime, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
+import { countsOnceActed } from './steps/behaviours.ts';
+import { batchOf, difference, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {
   behaviours: parameter('list', ['wrong-data'], 'what the dishonest nodes of a fresh cluster do', {
@@ -212,18 +213,15 @@ function acted(context: Context, { dishonest, exchange, from }: Acting): Promise
     let round = from;
     for (const node of dishonest) {
       for (const behaviour of tamperedOf(node.dataDir)?.behaviours ?? []) {
-        let counts = await nodeCounts(node.dataDir, behaviour);
-        const inert = await inTime(
-          `${node.name} does ${behaviour}`,
-          async () => {
-            counts = await nodeCounts(node.dataDir, behaviour);
-            if (Object.values(counts).some((count) => count > 0)) return undefined;
-            await exchange(round++);
-            return 'nothing';
+        const counts = await countsOnceActed(
+          {
+            what: `${node.name} does ${behaviour}`,
+            counts: () => nodeCounts(node.dataDir, behaviour),
+            exchange: () => exchange(round++),
           },
           { timeoutMs: ACTED_WITHIN_MS, signal: context.signal },
         );
-        if (inert !== undefined) {
+        if (counts === undefined) {
           throw new HarnessError(
             'NODE_STATE',
             `${node.name} had no occasion for ${behaviour}: nothing was tested`,

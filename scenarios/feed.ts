@@ -11,6 +11,7 @@ import {
   batchOf,
   chosenNode,
   difference,
+  errorAsText,
   inTime,
   ledgerDirect,
   otherNodes,
@@ -94,11 +95,12 @@ async function readUpdate(
 ): Promise<void> {
   const { signal } = context;
   const what = `${reader.name} finds update ${index} of the ${version} feed`;
-  const find = async (waiting: AbortSignal) => {
-    const latest = await reader.feeds.latest(toHex(owner.address), topic, { signal: waiting });
-    const right = latest.index === index && latest.next === index + 1n;
-    return right ? undefined : `index ${latest.index}, next ${latest.next}`;
-  };
+  const find = (waiting: AbortSignal) =>
+    errorAsText(waiting, async () => {
+      const latest = await reader.feeds.latest(toHex(owner.address), topic, { signal: waiting });
+      const right = latest.index === index && latest.next === index + 1n;
+      return right ? undefined : `index ${latest.index}, next ${latest.next}`;
+    });
   const work = () => inTime(what, find, { timeoutMs: SEEN_WITHIN_MS, signal });
   const missing = await context.measure({ operation: 'look up feed', node: reader.name }, work, () => 0);
   context.expect(what, missing === undefined, {

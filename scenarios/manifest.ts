@@ -23,6 +23,7 @@ import {
   batchOf,
   chosenNode,
   difference,
+  errorAsText,
   inTime,
   ledgerDirect,
   otherNodes,
@@ -202,15 +203,11 @@ function servedWrong(
   { path, data }: TreeFile,
 ): Promise<string | undefined> {
   const key = { operation: 'download path', node: reader.name };
-  const probe = async (signal: AbortSignal) => {
-    const work = () => reader.files.download(root, path, { cache: false, signal });
-    try {
+  const probe = (signal: AbortSignal) =>
+    errorAsText(signal, async () => {
+      const work = () => reader.files.download(root, path, { cache: false, signal });
       return difference(await context.measure(key, work, ({ length }) => length), data);
-    } catch (error) {
-      if (error instanceof ClientError && !signal.aborted) return error.message;
-      throw error;
-    }
-  };
+    });
   const what = `${reader.name} serves '${path}' of ${root}, ${data.length} bytes`;
   return inTime(what, probe, { timeoutMs: SERVED_WITHIN_MS, signal: context.signal });
 }

@@ -15,6 +15,7 @@ import {
   batchOf,
   chosenNode,
   difference,
+  errorAsText,
   inTime,
   ledgerDirect,
   verifyLedger,
@@ -168,10 +169,11 @@ function replace(context: Context, node: ClusterNode, { owner, chunk }: Owned): 
     const readers = workingNodes(context.cluster.nodes);
     for (const reader of readers) {
       progress.detail(reader.name);
-      const probe = async (signal: AbortSignal) => {
-        const seen = await reader.soc.download(toHex(owner.address), id, { cache: false, signal });
-        return difference(seen.data, payload);
-      };
+      const probe = (signal: AbortSignal) =>
+        errorAsText(signal, async () => {
+          const seen = await reader.soc.download(toHex(owner.address), id, { cache: false, signal });
+          return difference(seen.data, payload);
+        });
       const what = `${reader.name} serves the newer content`;
       const work = () => inTime(what, probe, { timeoutMs: REPLACED_WITHIN_MS, signal: context.signal });
       const key = { operation: 'replace soc', node: reader.name };

@@ -1,7 +1,7 @@
 /** Steps that several scenarios share. */
 
 import { setTimeout } from 'node:timers/promises';
-import { type ClusterNode, HarnessError, type Uploaded } from 'svcnet';
+import { ClientError, type ClusterNode, HarnessError, type Uploaded } from 'svcnet';
 import {
   type ExpectedContent,
   explainLosses,
@@ -194,6 +194,22 @@ export async function inTime(
     return await until<undefined>(`not so: ${what}`, probe, options);
   } catch (error) {
     if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
+    throw error;
+  }
+}
+
+/**
+ * For `inTime`: a node that answers with an error may answer better a moment later.
+ * @returns what is wrong: the error, or what `look` says
+ */
+export async function errorAsText(
+  signal: AbortSignal,
+  look: () => Promise<string | undefined>,
+): Promise<string | undefined> {
+  try {
+    return await look();
+  } catch (error) {
+    if (error instanceof ClientError && !signal.aborted) return error.message;
     throw error;
   }
 }

@@ -1,11 +1,19 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../harness/base/errors.ts';
+import { ClientError } from '../../../harness/client/errors.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import type { ScenarioContext } from '../../../harness/run/scenario.ts';
+import { countsOnceActed } from '../../../scenarios/steps/behaviours.ts';
 import { heldByNobody } from '../../../scenarios/steps/presence.ts';
 import { shortBuckets } from '../../../scenarios/steps/stamps.ts';
-import { chosenNode, nextSecond, otherNode, otherNodes } from '../../../scenarios/steps/steps.ts';
+import {
+  chosenNode,
+  errorAsText,
+  nextSecond,
+  otherNode,
+  otherNodes,
+} from '../../../scenarios/steps/steps.ts';
 import { missingLinks } from '../../../scenarios/steps/topology.ts';
 
 afterEach(() => {
@@ -99,4 +107,31 @@ test('links are missing when the cluster says so in time, and any other error en
   expect(await missingLinks(context, 7)).toBe('node-0 is not connected to node-1');
   meshed.mockRejectedValueOnce(new HarnessError('INTERRUPTED', 'stopped'));
   await expect(missingLinks(context, 7)).rejects.toThrow('stopped');
+});
+
+test('an error of a node is what is still wrong, unless the wait is over or something else has failed', async () => {
+  const { signal } = new AbortController();
+  const answers = (error: Error) => errorAsText(signal, vi.fn().mockRejectedValue(error));
+  const request = { node: 'node-1', method: 'GET', path: '/', class: 'http.404', status: 404 } as const;
+  const refused = new ClientError('not found', request);
+  expect(await answers(refused)).toBe(refused.message);
+  expect(await errorAsText(signal, () => Promise.resolve('other bytes'))).toBe('other bytes');
+  await expect(errorAsText(AbortSignal.abort(), vi.fn().mockRejectedValue(refused))).rejects.toBe(refused);
+  await expect(answers(new TypeError('a mistake'))).rejects.toThrow('a mistake');
+});
+
+test('a node has acted when an exchange that ended too late has made it act', async () => {
+  let acts = 0;
+  const options = { timeoutMs: 1, signal: new AbortController().signal };
+  const counts = () => Promise.resolve({ 'wrong chunks': acts });
+  const exchange = async () => {
+    await setTimeout(20);
+    acts = 3;
+  };
+  expect(await countsOnceActed({ what: 'it acts', counts, exchange }, options)).toEqual({
+    'wrong chunks': 3,
+  });
+  acts = 0;
+  const idle = { what: 'it acts', counts, exchange: () => Promise.resolve() };
+  expect(await countsOnceActed(idle, options)).toBeUndefined();
 });

@@ -10,6 +10,9 @@ import { after, all, answers, changes, impatience, type Lie, type Mutation, take
 
 const OTHER = new Uint8Array(3);
 const otherFile = answers(FilesClient.prototype, 'download', () => OTHER);
+/** The right one the next time. */
+const otherFileOnce: Lie = () =>
+  void vi.spyOn(FilesClient.prototype, 'download').mockResolvedValueOnce(OTHER);
 const otherBytes = answers(BytesClient.prototype, 'download', () => OTHER);
 const nowhere = answers(ChunksClient.prototype, 'has', () => false);
 
@@ -64,6 +67,7 @@ const LETTER = { size: '100' };
 const TAGS = { size: '20000', chunks: '5' };
 
 export const CONTENT: readonly Mutation[] = [
+  ['act', LETTER, otherFileOnce, /node-\d reads .{8}$/],
   ['act', LETTER, all(impatience, otherFile), /node-\d reads .{8}$/, /node-\d is refused .{8} /],
   [
     'act',

@@ -18,20 +18,18 @@ export async function logs(part: string, flags: LogsFlags, context: CommandConte
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   const log = cluster.logOf(part);
   await cluster.detach();
-  const last = await log.tail(flags.lines);
   if (context.json && flags.follow !== true) {
-    context.out(
-      `${JSON.stringify({ name: cluster.name, node: part, log: log.where, lines: last.map(logValue) }, null, 2)}\n`,
-    );
+    const lines = (await log.tail(flags.lines)).map(logValue);
+    context.out(`${JSON.stringify({ name: cluster.name, node: part, log: log.where, lines }, null, 2)}\n`);
     return;
   }
   // With --json a stream is one document per line, as the log itself is.
   const show = (line: string) =>
     context.out(`${context.json ? JSON.stringify(logValue(line)) : forPeople(line, context).join('\n')}\n`);
-  for (const line of last) show(line);
-  if (last.length === 0 && !context.json) context.note(`  ${part} has logged nothing yet: ${log.where}\n`);
-  if (flags.follow !== true) return;
-  for await (const line of log.follow(context.signal)) show(line);
+  if (!context.json && (await log.tail(1)).length === 0)
+    context.note(`  ${part} has logged nothing yet: ${log.where}\n`);
+  const lines = flags.follow === true ? log.follow(context.signal, flags.lines) : await log.tail(flags.lines);
+  for await (const line of lines) show(line);
 }
 
 /**

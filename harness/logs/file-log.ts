@@ -14,8 +14,8 @@ export interface PartLog {
   end(): Promise<LogPosition>;
   /** The lines added since it ended at `position`; undefined: all. */
   since(position: LogPosition | undefined): Promise<string[]>;
-  /** Every line added from now on, until the signal aborts. */
-  follow(signal: AbortSignal): AsyncIterable<string>;
+  /** Every line added from now on, until the signal aborts; before them the last `lines` (default: none). */
+  follow(signal: AbortSignal, lines?: number): AsyncIterable<string>;
   /** Why nothing can be written to it; undefined if it can. */
   failure(): HarnessError | undefined;
 }
@@ -26,7 +26,7 @@ export function fileLog(path: string): PartLog {
     tail: (lines) => Promise.resolve(tail(path, lines)),
     end: () => Promise.resolve(logSize(path)),
     since: (position) => Promise.resolve(linesSince(path, Number(position ?? 0))),
-    follow: (signal) => follow(path, signal),
+    follow: (signal, lines) => follow(path, signal, lines),
     failure: () => logFailure(path),
   };
 }

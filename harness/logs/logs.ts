@@ -2,20 +2,44 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** The tail is sought in this much of the end of a file; log lines are some hundred bytes. */
+/** Read at once on the way back from the end of a file; log lines are some hundred bytes. */
 const TAIL_BYTES = 1024 * 1024;
 const FOLLOW_BYTES = 256 * 1024;
 const FOLLOW_PAUSE_MS = 100;
 
 /** @returns the last lines, oldest first; none when there is no such file */
 export function tail(path: string, lines: number): string[] {
-  const size = logSize(path);
-  const from = Math.max(0, size - TAIL_BYTES);
-  const all = readRange(path, from, size).toString('utf8').split('\n');
-  // The first line may be incomplete.
+  const { complete, unfinished } = linesBefore(path, logSize(path), lines);
+  const all = unfinished === '' ? complete : [...complete, unfinished];
+  return lines === 0 ? [] : all.slice(-lines);
+}
+
+/** Of the file when it had the size `end`: its last complete lines, and what of the next one was there. */
+function linesBefore(
+  path: string,
+  end: number,
+  lines: number,
+): { readonly complete: string[]; readonly unfinished: string } {
+  const pieces: Buffer[] = [];
+  let from = end;
+  // The line before the first break may be incomplete.
+  for (let breaks = 0; from > 0 && breaks <= lines; ) {
+    const start = Math.max(0, from - TAIL_BYTES);
+    const piece = readRange(path, start, from);
+    breaks += breaksIn(piece);
+    pieces.unshift(piece);
+    from = start;
+  }
+  const all = Buffer.concat(pieces).toString('utf8').split('\n');
+  const unfinished = all.pop() ?? '';
   if (from > 0) all.shift();
-  if (all.at(-1) === '') all.pop();
-  return all.slice(-lines);
+  return { complete: lines === 0 ? [] : all.slice(-lines), unfinished };
+}
+
+function breaksIn(piece: Buffer): number {
+  let count = 0;
+  for (let at = piece.indexOf('\n'); at !== -1; at = piece.indexOf('\n', at + 1)) count++;
+  return count;
 }
 
 /** Current size of the file, to continue reading from later. */
@@ -31,11 +55,14 @@ export function linesSince(path: string, from: number): string[] {
 }
 
 /**
- * Every line added from now on, until the signal aborts. A file that was moved aside is read from the start.
+ * The last lines, and every line that is finished from now on, until the signal aborts. A file that was moved aside
+ * is read from the start.
  */
-export async function* follow(path: string, signal: AbortSignal): AsyncGenerator<string> {
+export async function* follow(path: string, signal: AbortSignal, lines = 0): AsyncGenerator<string> {
   let at = logSize(path);
-  let unfinished = '';
+  const before = linesBefore(path, at, lines);
+  let { unfinished } = before;
+  yield* before.complete;
   while (!signal.aborted) {
     const size = logSize(path);
     if (size < at) at = 0;

@@ -48,8 +48,11 @@ export function containerLog(engine: Engine, container: string): PartLog {
     async since(position) {
       return (await since(String(position ?? ''))).filter(({ line }) => line !== '').map(({ line }) => line);
     },
-    async *follow(signal) {
-      let position = (await read({ tail: 1 })).at(-1)?.at ?? '';
+    async *follow(signal, lines = 0) {
+      // At least one, for its time.
+      const last = await read({ tail: Math.max(1, lines) });
+      let position = last.at(-1)?.at ?? '';
+      if (lines > 0) yield* last.map(({ line }) => line);
       while (!signal.aborted) {
         for await (const { at, line } of followed(engine, container, { position, signal })) {
           if (at <= position) continue;
@@ -72,7 +75,8 @@ async function* followed(
   { position, signal }: { position: string; signal: AbortSignal },
 ): AsyncGenerator<Entry> {
   const stream = await engine.ask((docker) =>
-    docker.container(container).followLog(position === '' ? { tail: 0 } : { since: unixTime(position) }),
+    // Where there was no line, all of them are new.
+    docker.container(container).followLog(position === '' ? {} : { since: unixTime(position) }),
   );
   const end = () => stream.destroy();
   signal.addEventListener('abort', end, { once: true });

@@ -118,14 +118,39 @@ test('a connection that breaks during a build is a failure', async () => {
   );
 });
 
+/** A line of a container's output as an engine sends it. @param at nanoseconds, one digit */
+function frame(line: string, at = 1): Buffer {
+  const payload = Buffer.from(`2026-01-01T00:00:00.00000000${at}Z ${line}\n`);
+  const header = Buffer.alloc(8);
+  header.writeUInt8(1);
+  header.writeUInt32BE(payload.length, 4);
+  return Buffer.concat([header, payload]);
+}
+
+test('a log followed from its last lines goes on after the last of them', async () => {
+  await using engine = await fakeEngine({
+    'GET /containers/c1/logs': (response, { query }) => {
+      // The engine has no finer times than those of its lines: it repeats the last one.
+      if (query['follow'] === 'true') response.write(Buffer.concat([frame('two', 2), frame('three', 3)]));
+      else response.end(Buffer.concat([frame('one', 1), frame('two', 2)]));
+    },
+  });
+  vi.stubEnv('DOCKER_HOST', engine.host);
+  const ending = new AbortController();
+  const lines: string[] = [];
+  for await (const line of containerLog(new Engine(), 'c1').follow(ending.signal, 2)) {
+    lines.push(line);
+    if (line === 'three') ending.abort();
+  }
+  expect(lines).toEqual(['one', 'two', 'three']);
+  const asked = engine.received.filter(({ path }) => path === '/containers/c1/logs');
+  expect(asked.map(({ query }) => [query['tail'], query['since']])).toEqual([
+    ['2', undefined],
+    [undefined, '1767225600.000000002'],
+  ]);
+});
+
 test('following a log ends with its signal, also while nothing comes', async () => {
-  const frame = (line: string) => {
-    const payload = Buffer.from(`2026-01-01T00:00:00.000000001Z ${line}\n`);
-    const header = Buffer.alloc(8);
-    header.writeUInt8(1);
-    header.writeUInt32BE(payload.length, 4);
-    return Buffer.concat([header, payload]);
-  };
   await using engine = await fakeEngine({
     'GET /containers/c1/logs': (response, { query }) => {
       if (query['follow'] === 'true') response.write(frame('hello'));
@@ -143,7 +168,7 @@ test('following a log ends with its signal, also while nothing comes', async () 
   const asked = engine.received.filter(({ path }) => path === '/containers/c1/logs');
   expect(asked.map(({ query }) => query)).toEqual([
     { stdout: 'true', stderr: 'true', timestamps: 'true', tail: '1' },
-    { stdout: 'true', stderr: 'true', timestamps: 'true', tail: '0', follow: 'true' },
+    { stdout: 'true', stderr: 'true', timestamps: 'true', follow: 'true' },
   ]);
 });
 

@@ -71,11 +71,12 @@ class StoredPins implements Pins {
   constructor(deps: PinsDeps) {
     this.#deps = deps;
     const { backend } = deps;
-    const numbers = [backend.last('pinnedChunks', START, END), backend.last('openPins', START, END)];
-    this.#nextCollection = Math.max(
-      FIRST_COLLECTION,
-      ...numbers.map((key) => (key === undefined ? 0 : decodeNumber(key) + 1)),
-    );
+    const keys = [backend.last('pinnedChunks', START, END), backend.last('openPins', START, END)];
+    const used = keys.map((key) => (key === undefined ? 0 : decodeNumber(key)));
+    // A pin may have no chunks, or have lost them all with a damaged index.
+    const pins = backend.scan('pins', START, END, Number.MAX_SAFE_INTEGER);
+    const last = pins.reduce((most, [, record]) => Math.max(most, decodeNumber(record)), Math.max(...used));
+    this.#nextCollection = Math.max(FIRST_COLLECTION, last + 1);
   }
 
   openSession(): PinSession {

@@ -155,3 +155,13 @@ test('a pin that was never done is gone after a restart, and its number is free 
   await bench.store.pins.remove(ROOT);
   expect(held(bench, 1, 2, 3)).toEqual([3]);
 });
+
+test('a pin without chunks keeps its number over a restart: removing it touches no later one', async () => {
+  const [, open] = BACKENDS[1]!;
+  await using bench = await open();
+  await pin(bench.store, ROOT, []);
+  await bench.reopen();
+  await pin(bench.store, OTHER, [chunk(1)]);
+  await bench.store.pins.remove(ROOT);
+  expect(held(bench, 1)).toEqual([1]);
+});

@@ -268,18 +268,20 @@ class ReserveHandOver implements HandOver {
       leaving.push(entry);
       budget.left -= 1;
     }
-    const left = leaving.length === 0 ? 0 : await reserve.release(leaving);
-    budget.left += leaving.length - left;
+    let left = 0;
+    try {
+      if (leaving.length > 0) left = await reserve.release(leaving);
+      for (const entry of leaving) this.#seen.delete(entryKey(entry));
+    } finally {
+      budget.left += leaving.length - left;
+    }
     return whole;
   }
 
   /** Whether another peer that is still there has been seen to hold the entry; remembers this one if not. */
   #hasAnother(key: string, { peerId, peers }: { peerId: string; peers: ReadonlySet<string> }): boolean {
     const before = this.#seen.get(key);
-    if (before !== undefined && before !== peerId && peers.has(before)) {
-      this.#seen.delete(key);
-      return true;
-    }
+    if (before !== undefined && before !== peerId && peers.has(before)) return true;
     this.#seen.set(key, peerId);
     if (this.#seen.size > SEEN_MAX) this.#seen.delete(this.#seen.keys().next().value as string);
     return false;

@@ -181,6 +181,21 @@ test('in a neighbourhood with a single peer, an entry that this peer holds leave
   expect(reserve.size()).toBe(5);
 });
 
+test('what the disk did not let go has not left, and leaves once it does', async () => {
+  const { reserve, fill, connect, release, metric } = await setup();
+  const entries = await fill(0, 40);
+  const [first, second] = [new Remote(0, 4), new Remote(0, 5)];
+  for (const remote of [first, second]) remote.holds(entries);
+  connect(first, second);
+  const { release: taken } = reserve;
+  reserve.release = () => Promise.reject(new Error('EROFS: Read-only file system'));
+  expect(await release(40)).toBe(0);
+  expect(await metric('handed_over_count\\{how="held"\\}')).toBe(0);
+  reserve.release = taken;
+  expect(await release(40)).toBe(40);
+  expect(reserve.size()).toBe(0);
+});
+
 test('without a peer in its neighbourhood an entry stays', async () => {
   const { reserve, fill, connect, release } = await setup({ radius: 2 });
   const entries = await fill(0, 40);

@@ -172,9 +172,23 @@ const word = <W extends string>(help: string, fallback: W, words: readonly W[]):
 const endpoint = (help: string): OptionSpec<string> => ({
   help,
   default: undefined,
-  expected: 'an http:// or https:// URL',
-  parse: (value) => (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) ? value : undefined),
+  expected: 'an http:// or https:// URL, with %25 for a % in its user or password',
+  parse(value) {
+    const url = URL.parse(value);
+    if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
+    return isEscaped(url.username) && isEscaped(url.password) ? value : undefined;
+  },
 });
+
+function isEscaped(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch (error) {
+    if (error instanceof URIError) return false;
+    throw error;
+  }
+}
 
 /** URL of a trace receiver, with its path, or without one for the default path. */
 const traceReceiver = (help: string, fallback: string): OptionSpec<string> => ({

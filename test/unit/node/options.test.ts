@@ -84,7 +84,10 @@ test.each([
     "--cors-allowed-origins: got 'localhost', expected an origin, for example http://localhost:3000, or *",
   ],
   [['--token-address', '0x12'], "--token-address: got '0x12', expected 0x and 40 hex digits"],
-  [['--swap-endpoint', 'ftp://x'], "--swap-endpoint: got 'ftp://x', expected an http:// or https:// URL"],
+  ...['ftp://x', 'http://me:100%@x', 'http://100%:me@x', 'http://me:%ff@x'].map((url): [string[], string] => [
+    ['--swap-endpoint', url],
+    `--swap-endpoint: got '${url}', expected an http:// or https:// URL, with %25 for a % in its user or password`,
+  ]),
   [
     ['--chain-poll-interval', '5'],
     "--chain-poll-interval: got '5', expected a duration such as 500ms, 15s or 1m30s, at least 1ms",
@@ -136,6 +139,11 @@ test('a flag without a value means true, and a repeatable option collects values
   expect(options['debug-api-enable']).toBe(true);
   expect(options.bootnode).toEqual(['/ip4/1.1.1.1', '/ip4/2.2.2.2', '/ip4/3.3.3.3']);
   expect(resolve(['--debug-api-enable', 'false'])['debug-api-enable']).toBe(false);
+});
+
+test('user and password of an endpoint may be escaped', () => {
+  const url = 'http://m%C3%A9:100%25@127.0.0.1:8545/?key=100%';
+  expect(resolve(['--swap-endpoint', url])['swap-endpoint']).toBe(url);
 });
 
 test('durations are milliseconds', () => {

@@ -249,13 +249,23 @@ class PeerHost implements Host {
         return peer;
       } catch (error) {
         bounded.throwIfAborted();
-        if (isUnreachable(error)) this.#networkStatus = 'Unavailable';
+        if (isUnreachable(error) && this.#saysNoNetwork(underlay)) this.#networkStatus = 'Unavailable';
         const transient = error instanceof HostError && error.code === 'DIAL_FAILED';
         if (!transient) throw error;
         failure = error;
       }
     }
     throw failure;
+  }
+
+  /**
+   * Whether the machine has no network if it has no route to this address: not while peers are connected, and all
+   * over another kind of address. Many machines have IPv4 only.
+   */
+  #saysNoNetwork(underlay: string): boolean {
+    const [, kind] = underlay.split('/');
+    const sessions = this.#sessions.all();
+    return sessions.length === 0 || sessions.some(({ link }) => link.remoteAddress.startsWith(`/${kind}/`));
   }
 
   /**

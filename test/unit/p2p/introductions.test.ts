@@ -264,6 +264,20 @@ test('no peer is blocklisted while the machine has no network', async () => {
   expect(node.host.peers()).toEqual([peer]);
 });
 
+test('an address of a family over which no peer is connected says nothing about the network', async () => {
+  const { clock, node } = await started();
+  await introduce(node, node.link(), { clock });
+  node.failure = Object.assign(new Error('no route'), { code: 'ENETUNREACH' });
+  const unrouted = () => node.host.connect(['/ip6/2001:db8::1/tcp/1634'], never);
+  await expect(unrouted()).rejects.toMatchObject({ code: 'DIAL_FAILED' });
+  expect(node.host.networkStatus()).toBe('Available');
+  const [peer] = node.host.peers();
+  await node.host.blocklist(peer?.id ?? '', 1_000, 'it did not pay');
+  expect(node.host.peers()).toEqual([]);
+  await expect(unrouted()).rejects.toMatchObject({ code: 'DIAL_FAILED' });
+  expect(node.host.networkStatus()).toBe('Unavailable');
+});
+
 // ── nonsense ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const clock = new ManualClock();

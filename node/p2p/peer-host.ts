@@ -8,6 +8,7 @@ import { setMaxListeners } from 'node:events';
 import { toHex } from '../crypto/hex.ts';
 import { overlayAddress } from '../crypto/overlay.ts';
 import type { Signer } from '../crypto/signer.ts';
+import { abortable } from '../env/abortable.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
@@ -316,7 +317,7 @@ class PeerHost implements Host {
       this.#metrics.created.inc();
       return session.peer;
     }
-    await stream.close();
+    await abortable(stream.close(), signal);
     // The overlay is bound to another identity: streams on this link would be reset.
     if (session.remoteId !== link.remoteId) link.close(new StreamError('STREAM_RESET', 'connected already'));
     return session.peer;
@@ -418,7 +419,7 @@ class PeerHost implements Host {
   async #settle(session: Session, stream: FramedStream, signal: AbortSignal): Promise<void> {
     const { peer } = session;
     try {
-      await stream.close();
+      await abortable(stream.close(), signal);
       if (peer.fullNode) await this.#deps.addressBook.put(session.record);
       const lifetime = AbortSignal.any([signal, peer.closed]);
       for (const hook of this.#hooks) await hook(peer, lifetime);

@@ -8,6 +8,7 @@
  *   both close
  */
 import type { Accounting } from '../../accounting/ports.ts';
+import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
@@ -18,7 +19,7 @@ import { PRICING_METRICS } from './metrics.ts';
 import { minimumThreshold } from './rules.ts';
 import { AnnouncePaymentThreshold, PRICING } from './wire.ts';
 
-/** One announcement, both sides, milliseconds. */
+/** Until an announcement has been sent or received, milliseconds. */
 const TIMEOUT_MS = 5_000;
 
 /**
@@ -77,8 +78,13 @@ class ThresholdExchange implements Pricing {
     using deadline = this.#deps.clock.deadline(TIMEOUT_MS, signal);
     const stream = await this.#deps.host.open(peer, PRICING.id, { signal: deadline.signal });
     const paymentThreshold = encodeAmount(this.#deps.accounting.thresholdFor(peer));
-    await stream.write(AnnouncePaymentThreshold, { paymentThreshold });
-    await stream.close();
+    try {
+      await abortable(stream.write(AnnouncePaymentThreshold, { paymentThreshold }), deadline.signal);
+      await abortable(stream.close(), signal);
+    } catch (error) {
+      stream.reset(error as Error);
+      throw error;
+    }
   }
 
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {

@@ -278,6 +278,29 @@ test('an address of a family over which no peer is connected says nothing about 
   expect(node.host.networkStatus()).toBe('Unavailable');
 });
 
+test.each([
+  ['a new peer', false],
+  ['a connected one', true],
+])(
+  'a dial to %s ends with its signal, although the other side leaves the handshake open',
+  async (_name, known) => {
+    const { clock, node } = await started();
+    if (known) await introduce(node, node.link(), { clock });
+    const { raw, inbox } = scriptedStream();
+    const link = node.link({ remoteId: known ? OTHER_ID : THEIR_ID, direction: 'outbound', stream: raw });
+    node.dialled = link;
+    inbox.push(encodeFrame(SynAck, { syn: observed, ack: ackOf(clock, { named: link.remoteId }) }));
+    const controller = new AbortController();
+    const result = node.host.connect([THEIR_ADDRESS], controller.signal).catch((error: unknown) => error);
+    await clock.settle();
+    const reason = new Error('the node stops');
+    controller.abort(reason);
+    await clock.settle();
+    expect(await Promise.race([result, 'still dialling'])).toBe(reason);
+    expect(node.host.peers()).toHaveLength(known ? 1 : 0);
+  },
+);
+
 // ── nonsense ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const clock = new ManualClock();

@@ -2,7 +2,7 @@ import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
-import type { Peer } from '../../../../node/p2p/host.ts';
+import type { MessageStream, Peer } from '../../../../node/p2p/host.ts';
 import { decodeAmount, encodeAmount } from '../../../../node/protocols/amounts.ts';
 import { createPricing } from '../../../../node/protocols/pricing/pricing.ts';
 import { minimumThreshold } from '../../../../node/protocols/pricing/rules.ts';
@@ -89,6 +89,27 @@ test('a peer that cannot receive our threshold is disconnected', async () => {
   createPricing(TERMS, env);
   await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({ code: 'HANDSHAKE_FAILED' });
   expect(a.host.peers()).toEqual([]);
+});
+
+test('an announcement whose stream the peer leaves open ends with its signal', async () => {
+  const { a, b, clock, pricing } = await traders([13_500_000n, 14_000_000n]);
+  const peer = await a.host.connect([b.underlay()], never);
+  const open = Promise.withResolvers<never>();
+  const resets: unknown[] = [];
+  const stream = {
+    write: async () => undefined,
+    close: () => open.promise,
+    reset: (why: Error) => resets.push(why),
+  };
+  a.host.open = async () => stream as unknown as MessageStream;
+  const controller = new AbortController();
+  const result = pricing[0]?.announce(peer, controller.signal).catch((error: unknown) => error);
+  await clock.settle();
+  const reason = new Error('the node stops');
+  controller.abort(reason);
+  await clock.settle();
+  expect(await Promise.race([result, 'still announcing'])).toBe(reason);
+  expect(resets).toEqual([reason]);
 });
 
 test('the minimum is two seconds of refreshment, or what the options say', () => {

@@ -124,7 +124,7 @@ export function checkBooks<T extends ParameterTable>(
       },
       { timeoutMs, signal: context.signal },
     );
-    if (books === undefined) throw new HarnessError('NODE_STATE', 'the books could not be read');
+    if (books === undefined) throw unread();
     const evidence = wrong.length === 0 ? {} : { evidence: wrong.slice(0, LINES_SHOWN).join('\n') };
     context.expect('nothing is lost or made: balances, cheques and tokens add up', wrong.length === 0, {
       observed: `${wrong.length} sums are wrong`,
@@ -143,6 +143,10 @@ export function checkBooks<T extends ParameterTable>(
   });
 }
 
+function unread(): HarnessError {
+  return new HarnessError('NODE_STATE', 'the books could not be read');
+}
+
 /**
  * Remembers what the ends of each link count differently since earlier faults; work without faults must add nothing
  * to it.
@@ -159,12 +163,8 @@ export async function countedFromNow<T extends ParameterTable>(
   }
   return () =>
     context.step('count', async (progress) => {
-      let now = earlier;
-      const compare = async (aborted: AbortSignal) => {
-        now = await linkBooks(context, aborted);
-        return grown(earlier, now)[0];
-      };
-      await inTime('work adds no difference', compare, { timeoutMs: SETTLED_WITHIN_MS, signal });
+      const read = (aborted: AbortSignal) => linkBooks(context, aborted);
+      const now = await booksAfterWork(earlier, read, { timeoutMs: SETTLED_WITHIN_MS, signal });
       const lines = grown(earlier, now);
       const evidence = lines.length === 0 ? {} : { evidence: lines.slice(0, LINES_SHOWN).join('\n') };
       context.expect(
@@ -180,6 +180,26 @@ export async function countedFromNow<T extends ParameterTable>(
       context.figure({ name: 'paid by cheques after the faults', value: cheques.toString(), unit: 'units' });
       progress.detail(`${linkGaps(earlier).length} older differences`);
     });
+}
+
+/**
+ * The books once no difference in them is larger than in earlier ones, or when the time is over.
+ * @throws HarnessError `NODE_STATE` when they were not read in time: nothing would be compared
+ */
+export async function booksAfterWork(
+  earlier: readonly NodeBooks[],
+  read: (signal: AbortSignal) => Promise<readonly NodeBooks[]>,
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<readonly NodeBooks[]> {
+  let now: readonly NodeBooks[] | undefined;
+  const compare = async (aborted: AbortSignal) => {
+    const seen = await read(aborted);
+    now = seen;
+    return grown(earlier, seen)[0];
+  };
+  await inTime('work adds no difference', compare, options);
+  if (now === undefined) throw unread();
+  return now;
 }
 
 /**

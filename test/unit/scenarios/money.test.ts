@@ -1,6 +1,7 @@
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Link, LinkGap, NodeBooks } from '../../../harness/books/books.ts';
-import { grown, underWay } from '../../../scenarios/steps/money.ts';
+import { booksAfterWork, grown, underWay } from '../../../scenarios/steps/money.ts';
 
 function gapOf(gap: bigint, what: LinkGap['what'] = 'balance'): LinkGap {
   return { id: what, ends: ['node-0', 'node-1'], what, gap, total: 0n, text: `${gap} ${what}` };
@@ -61,4 +62,12 @@ describe('differences that grow', () => {
       'by cheques from b to a differed by 0, now by 3: by cheques: b has sent 3 to a, which has received 0',
     ]);
   });
+});
+
+test('books that nobody has read in time are no books without differences', async () => {
+  const options = { timeoutMs: 1, signal: new AbortController().signal };
+  const hangs = (signal: AbortSignal) =>
+    setTimeout(60_000, [], { signal }).then(() => expect.fail('the wait is over by now'));
+  await expect(booksAfterWork([], hangs, options)).rejects.toThrow('the books could not be read');
+  expect(await booksAfterWork([], () => Promise.resolve([]), options)).toEqual([]);
 });

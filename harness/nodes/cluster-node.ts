@@ -328,6 +328,11 @@ export class ClusterNode {
     });
   }
 
+  /** Why it has no process, with the end of its log; undefined: it has one. @internal */
+  async whyEnded(): Promise<HarnessError | undefined> {
+    return isThere(await this.observe()) ? undefined : this.#ended();
+  }
+
   /**
    * Asks it to stop and waits until it has.
    * @returns whether it had to be ended by force @throws HarnessError `NODE_STATE`

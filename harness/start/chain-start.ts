@@ -5,7 +5,15 @@ import { HarnessError } from '../base/errors.ts';
 import { until } from '../base/wait.ts';
 import type { Contracts } from '../chain/contracts.ts';
 import type { ChainOptions, ChainRecord } from '../chain/record.ts';
-import { type ChainPart, type ChainUrls, type Driver, exitText, type Started } from '../places/driver.ts';
+import type { PartLog } from '../logs/file-log.ts';
+import {
+  type ChainPart,
+  type ChainUrls,
+  type Driver,
+  type Exit,
+  exitText,
+  type Started,
+} from '../places/driver.ts';
 
 /** A chain is ready in well under a second; a loaded machine needs more. */
 const START_TIMEOUT_MS = 30_000;
@@ -37,6 +45,8 @@ export interface StartedChain {
   readonly nodesUrls: ChainUrls;
   readonly batches: ReadyLine['batches'];
   readonly chequebooks: ReadyLine['chequebooks'];
+  /** Why it has ended; undefined: it runs. */
+  readonly whyEnded: () => Promise<HarnessError | undefined>;
 }
 
 /** @throws HarnessError `CHAIN_FAILED` with the last lines of its log, `WAIT_TIMEOUT`, `INTERRUPTED` */
@@ -64,14 +74,7 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
       const lines = await chainLog.tail(Number.POSITIVE_INFINITY);
       const line = lines.find((text) => text.startsWith('{"ready":true'));
       if (line !== undefined) return { done: JSON.parse(line) as ReadyLine };
-      if (state === 'gone') {
-        const unwritten = chainLog.failure();
-        if (unwritten !== undefined) throw unwritten;
-        const how = exit === undefined ? '' : ` (${exitText(exit)})`;
-        throw new HarnessError('CHAIN_FAILED', `the chain ended at its start${how}`, {
-          hint: lines.slice(-LOG_LINES_SHOWN).join('\n'),
-        });
-      }
+      if (state === 'gone') throw await endOf(chainLog, 'the chain ended at its start', exit);
       return { missing: lines.at(-1) ?? 'it has printed nothing' };
     },
     { timeoutMs: START_TIMEOUT_MS, signal: start.signal },
@@ -86,5 +89,17 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
     nodesUrls: nodes,
     batches,
     chequebooks,
+    async whyEnded() {
+      const { state, exit } = await driver.observe(started.handle);
+      return state === 'gone' ? endOf(chainLog, 'the chain has ended', exit) : undefined;
+    },
   };
+}
+
+async function endOf(log: PartLog, what: string, exit: Exit | undefined): Promise<HarnessError> {
+  const unwritten = log.failure();
+  if (unwritten !== undefined) return unwritten;
+  const how = exit === undefined ? '' : ` (${exitText(exit)})`;
+  const lines = await log.tail(LOG_LINES_SHOWN);
+  return new HarnessError('CHAIN_FAILED', `${what}${how}`, { hint: lines.join('\n') });
 }

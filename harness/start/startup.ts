@@ -26,6 +26,7 @@ import type { Launched } from './launched.ts';
 import { startLinkProxy } from './link-proxy.ts';
 import { checkPorts, createNodes } from './node-setup.ts';
 import { startInWaves } from './node-waves.ts';
+import { PartWatch } from './part-watch.ts';
 import { hasPreparation, prepareState } from './prepared.ts';
 import type { StartContext } from './start-context.ts';
 import { startDeadline } from './start-deadline.ts';
@@ -49,16 +50,26 @@ export interface StartedCluster {
 
 /** @throws HarnessError; the name is free again and no process is left */
 export async function startCluster(context: StartContext): Promise<StartedCluster> {
-  const launched: Launched = { begun: false, parts: [], open: [] };
+  const watch = new PartWatch();
+  const launched: Launched = { begun: false, parts: [], watch, open: [] };
   const failed = new AbortController();
   const deadline = startDeadline(context);
-  const signals = [failed.signal, deadline.signal, ...(context.signal === undefined ? [] : [context.signal])];
+  const signals = [
+    failed.signal,
+    deadline.signal,
+    watch.signal,
+    ...(context.signal === undefined ? [] : [context.signal]),
+  ];
   const { onProgress } = deadline;
   try {
     return await startParts({ ...context, signal: AbortSignal.any(signals), onProgress }, launched);
   } catch (error) {
-    const expired = deadline.signal.aborted && context.signal?.aborted !== true;
+    const isInterrupted = context.signal?.aborted === true;
+    const expired = deadline.signal.aborted && !isInterrupted;
     deadline.end();
+    // Before anything is ended here.
+    const lost = isInterrupted ? undefined : await watch.reason();
+    watch.end();
     // The waits still running have nothing left to wait for.
     failed.abort();
     if (!launched.begun) {
@@ -68,9 +79,10 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
     await Promise.all(launched.open.map((connection) => connection.close()));
     if (launched.parts.length > 0) await gatherLogs(context);
     await context.driver.dispose({ token: context.record.token, parts: launched.parts }, GRACE_MS);
-    throw withEvidence(expired ? deadline.signal.reason : error, context);
+    throw withEvidence(lost ?? (expired ? deadline.signal.reason : error), context);
   } finally {
     deadline.end();
+    watch.end();
   }
 }
 
@@ -90,6 +102,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   // A start that fails before this is awaited reports its own reason.
   void Promise.allSettled([prepared]);
   const started = await startChainOf(context, plan, launched);
+  launched.watch.add(started.whyEnded);
   const chain = new Chain(started.record);
   launched.open.push(chain);
   if (chain.steady && !context.continued) await chain.mine(HEAD_START_BLOCKS, { force: true });
@@ -105,6 +118,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   const batches = context.continued ? context.record.batches : batchesOf(started, plan);
   await prepared;
   const { nodes, records } = await startNodes(context, { started, plan, batches, launched });
+  launched.watch.add(...nodes.map((node) => () => node.whyEnded()));
   const nodesMs = clock.lap();
   context.onProgress({
     step: 'nodes',
@@ -122,6 +136,8 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     hasPreparation(definition) && !context.continued
       ? await prepareState(context, { chain, nodes })
       : undefined;
+  // What has ended only just now ends the start, too.
+  await launched.watch.reason();
   throwIfInterrupted(signal);
   const timings: Timings = {
     chainMs,

@@ -14,7 +14,7 @@ import { claimCluster } from '../../../harness/lifecycle/claim.ts';
 import { isAlive, labelled, type ProcessId } from '../../../harness/machine/processes.ts';
 import { LOCAL_DRIVERS } from '../../../harness/places/driver.ts';
 import { parseDefinition } from '../../../harness/plan/definition.ts';
-import { readRecord, removeCluster } from '../../../harness/state/state.ts';
+import { readRecord, readRun, removeCluster } from '../../../harness/state/state.ts';
 
 let stateDir: string;
 beforeAll(() => {
@@ -227,6 +227,27 @@ test('a node that cannot start fails the cluster with its own message, and nothi
   expect(readFileSync(join(kept, 'logs', `${failed}.log`), 'utf8')).toContain('threshold-growth-step');
   expect(error.hint).toContain(join(kept, 'logs'));
 });
+
+test.each([
+  ['node-1', 'PROCESS_FAILED', 'node-1 has ended (SIGKILL)'],
+  ['chain', 'CHAIN_FAILED', 'the chain has ended (SIGKILL)'],
+])(
+  '%s ends after it was ready: the start fails with that, not with what is missing',
+  async (part, code, message) => {
+    const name = `short-${part}`;
+    const start = Cluster.start({
+      nodes: 2,
+      name,
+      stateDir,
+      onProgress({ step, done }) {
+        if (step !== 'nodes' || !done) return;
+        process.kill(Number(readRun(stateDir, name, part)?.handle['pid']), 'SIGKILL');
+      },
+    });
+    expect(await failure(start)).toMatchObject({ code, message });
+    expect(clusters()).toEqual([]);
+  },
+);
 
 test('a start that exceeds its limit says what was missing, and leaves nothing', async () => {
   const error = await failure(Cluster.start({ nodes: 2, timeoutMs: 50, stateDir }));

@@ -275,19 +275,20 @@ export class Faults {
   }
 
   /** Asked once the fault is claimed: of two that begin at once, the earlier one goes on. */
-  #expectUnset({ name, sets }: FaultKind, claimed: ActiveFault): void {
-    if (sets === undefined) return;
+  #expectUnset(kind: FaultKind, claimed: ActiveFault): void {
+    const set = kind.sets?.(claimed.request);
+    if (set === undefined) return;
     const all = this.#active.list();
     const before = all.slice(
       0,
       all.findIndex(({ id }) => id === claimed.id),
     );
-    const other = before.find((fault) => this.#kind(fault.kind).sets === sets);
+    const other = before.find((fault) => this.#kind(fault.kind).sets?.(fault.request) === set);
     if (other === undefined) return;
     this.#active.remove(claimed);
     throw new HarnessError(
       'FAULT_REFUSED',
-      `fault ${name}: ${other.id} (${other.text}) has already changed ${sets}`,
+      `fault ${kind.name}: ${other.id} (${other.text}) has already changed ${set}`,
       {
         hint: `End it first: svcnet heal ${other.id} --name ${this.#context.name}`,
       },

@@ -47,7 +47,7 @@ export const CHAIN_STALL: FaultKind<z.infer<typeof none>> = {
   about: 'stop the blocks; reads still work, transactions wait',
   schema: none,
   fields: [],
-  sets: PACE,
+  sets: () => PACE,
   text: () => 'stops the blocks of the chain',
   targets: () => TARGET,
   async begin({ chain }, _request, { hold }) {
@@ -68,7 +68,7 @@ export const CHAIN_SLOW: FaultKind<z.infer<typeof slow>> = {
   about: 'make blocks come more slowly than the cluster defines',
   schema: slow,
   fields: [{ field: 'blockTime', flag: '<block-time>', about: 'time between two blocks, such as 5s' }],
-  sets: PACE,
+  sets: () => PACE,
   text: ({ blockTime }) => `lets blocks come every ${formatMs(blockTime)}`,
   targets: () => TARGET,
   async begin({ chain }, { blockTime }, { hold }) {

@@ -15,6 +15,8 @@ export const MEMORY: FaultKind<z.infer<typeof memory>> = {
   fields: [NODE_FIELD, { field: 'limit', flag: '<limit>', about: 'memory that is left, such as 128MiB' }],
   text: ({ node, limit }) => `limits the memory of ${node} to ${limit} bytes`,
   targets: ({ node }) => [node],
+  // The first of two to be healed would end the limit of the other one.
+  sets: ({ node }) => `the memory of ${node}`,
   async begin(context, { node, limit }) {
     const before = await context.node(node).limitMemory(limit);
     return { node, before, limited: Number(before !== limit) };

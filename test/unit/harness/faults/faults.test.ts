@@ -78,7 +78,7 @@ const stuck: FaultKind<{ node: string }> = {
 const paced: FaultKind<{ node: string }> = {
   ...slow,
   name: 'paced',
-  sets: 'the pace',
+  sets: () => 'the pace',
   schema: blink.schema,
   text: () => 'paces',
 };
@@ -280,6 +280,32 @@ describe('faults of a cluster', () => {
     await expect(faults.begin({ kind: 'impossible', node: 'node-0' })).rejects.toThrow(
       'fault impossible: the process driver cannot do that',
     );
+  });
+});
+
+describe('limits of memory', () => {
+  it('are one at a time for each node, so that what was before comes back', async () => {
+    const limits = new Map<string, number>();
+    const limited = (name: string) => ({
+      observe: () => Promise.resolve({ state: 'running' }),
+      limitMemory(bytes: number) {
+        const before = limits.get(name) ?? 0;
+        limits.set(name, bytes);
+        return Promise.resolve(before);
+      },
+    });
+    const driver = { name: 'docker', capabilities: new Set(['memory']) };
+    const context = { ...faultGround(), driver, node: limited } as unknown as FaultContext;
+    const faults = new Faults(context);
+    await faults.begin({ kind: 'memory', node: 'node-0', limit: '512MiB' });
+    await expect(faults.begin({ kind: 'memory', node: 'node-0', limit: '128MiB' })).rejects.toMatchObject({
+      code: 'FAULT_REFUSED',
+      message:
+        'fault memory: f1 (limits the memory of node-0 to 536870912 bytes) has already changed the memory of node-0',
+    });
+    await faults.begin({ kind: 'memory', node: 'node-1', limit: '128MiB' });
+    await faults.heal('f1');
+    expect(Object.fromEntries(limits)).toEqual({ 'node-0': 0, 'node-1': 134_217_728 });
   });
 });
 

@@ -81,7 +81,7 @@ describe('uploads that break off', () => {
   });
 
   test('an upload whose client stops sending is answered, closed and rolled back', async () => {
-    const { main, port, turn, services } = await start(hurried(1000));
+    const { main, port, turn, services } = await start(hurried(100));
     await services.store.tags.create();
     const socket = await raw(port, `${uploadHead(1_000_000)}some of it`);
     expect(await text(socket)).toMatch(

@@ -1,8 +1,7 @@
 /**
  * The dial algorithm of `p2p-protocols.md` 6.3: which known peers to dial now, and what a result means.
- * Differences: `/dnsaddr` names are not resolved; without any peer the bootnodes are dialled again after 50 ms, doubling
- * to 20 s, so that nodes that start together find each other at once; a slow dial does not hold up the next round, so
- * that one hanging node does not keep the others apart; a bin below the radius is balanced first, and then
+ * Differences: `/dnsaddr` names are not resolved; a slow dial does not hold up the next round, so that one hanging node
+ * does not keep the others apart; a bin below the radius is balanced first, and then
  * filled up to eight peers; a bin of the neighbourhood is filled up to as many, peers that spread over it
  * first, and at radius 0 up to four once more than a few nodes are known; only a few dials start at once, as
  * fast as the processor completes them; an address that is repeatedly dialled in vain, under whichever
@@ -21,6 +20,7 @@ import type { KADEMLIA_METRICS } from './metrics.ts';
 import type { PeerCounters } from './peer-counters.ts';
 import {
   balancedCandidates,
+  DIAL_TIMEOUT_MS,
   eagerPauseMs,
   isGivenUp,
   REDIAL_MS,
@@ -38,14 +38,8 @@ const DIALS_MAX = 64;
  */
 const BRISK_MAX = 4;
 const BRISK_MS = 1_000;
-/** Time limit for one peer: all its addresses, the handshake and the connect hooks. */
-const DIAL_TIMEOUT_MS = 45_000;
-/** Bootnodes dialled per pass, and bootnodes connected at which it stops. */
-const BOOTNODE_ATTEMPTS_MAX = 6;
-const BOOTNODES_CONNECTED_MAX = 3;
 
 export interface DiallerOptions {
-  readonly bootnodes: readonly string[];
   readonly storageRadius: () => number;
   readonly allowPrivateCidrs: boolean;
 }
@@ -112,25 +106,6 @@ export class Dialler {
   /** Resolves when no dial is running. */
   async idle(): Promise<void> {
     await Promise.allSettled(Array.from(this.#running.values(), ({ done }) => done));
-  }
-
-  /** @returns true when at least one bootnode is connected now */
-  async bootnodes(signal: AbortSignal): Promise<boolean> {
-    const { clock, host, log, metrics } = this.#deps;
-    let connected = 0;
-    for (const bootnode of this.#options.bootnodes.slice(0, BOOTNODE_ATTEMPTS_MAX)) {
-      if (connected >= BOOTNODES_CONNECTED_MAX || signal.aborted) break;
-      using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
-      metrics.bootnodeAttempts.inc();
-      try {
-        await host.connect([bootnode], deadline.signal);
-        connected++;
-      } catch (error) {
-        if (error instanceof HostError && error.code === 'ALREADY_CONNECTED') connected++;
-        log.debug({ err: error, bootnode }, 'bootnode not connected');
-      }
-    }
-    return connected > 0;
   }
 
   /** Its failures are forgotten, but not how long it has been waited for: its connection may end at once. */

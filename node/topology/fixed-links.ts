@@ -6,9 +6,8 @@ import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { peerIdOf } from '../p2p/address/underlay.ts';
 import { type Host, HostError } from '../p2p/host.ts';
+import { DIAL_TIMEOUT_MS } from './rules.ts';
 
-/** Time limit for one peer: dial, handshake and connect hooks. */
-const DIAL_TIMEOUT_MS = 45_000;
 /** First pause after a failed dial; it doubles up to the longest. Few peers, all of them wanted: no need to hold back. */
 const PAUSE_MIN_MS = 50;
 const PAUSE_MAX_MS = 1000;

@@ -16,21 +16,14 @@ import { peerIdOf } from '../p2p/address/underlay.ts';
 import type { AddressBook, Host, Peer } from '../p2p/host.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Bins } from './bins.ts';
+import { BootnodePasses } from './bootnode-passes.ts';
 import { Dialler } from './dialler.ts';
 import { FixedLinks } from './fixed-links.ts';
 import { type Announcer, Introductions, type Place } from './introductions.ts';
 import { KADEMLIA_METRICS } from './metrics.ts';
 import { PeerCounters } from './peer-counters.ts';
 import { Prober } from './prober.ts';
-import {
-  BOOTNODE_OVER_SATURATION,
-  bootnodePauseMs,
-  OVER_SATURATION,
-  prunedOf,
-  ROUND_MS,
-  SLOTS,
-  slotOf,
-} from './rules.ts';
+import { BOOTNODE_OVER_SATURATION, OVER_SATURATION, prunedOf, ROUND_MS, SLOTS, slotOf } from './rules.ts';
 import { NEIGHBOURS_LOW_WATERMARK, snapshotOf } from './snapshot.ts';
 import { Tiers } from './tiers.ts';
 import type { Reachability, Topology, TopologySnapshot } from './topology.ts';
@@ -98,6 +91,7 @@ class KademliaTable implements Kademlia {
   /** Overlays of such bootnodes that have been connected. */
   readonly #bootnodes = new Set<string>();
   readonly #counters: PeerCounters;
+  readonly #passes: BootnodePasses;
   readonly #dialler: Dialler;
   /** For a node with given peers: no others are dialled, and no limit applies to them. */
   readonly #fixed: FixedLinks | undefined;
@@ -122,6 +116,7 @@ class KademliaTable implements Kademlia {
     this.#counters = new PeerCounters(deps);
     this.#metrics = deps.metrics.register(KADEMLIA_METRICS);
     this.#metrics.ownReachability.set({ reachability_status: options.reachable ? 'Public' : 'Private' }, 1);
+    this.#passes = new BootnodePasses(options.bootnodes, { ...deps, metrics: this.#metrics });
     this.#dialler = new Dialler(options, {
       isCommon: () => false,
       ...deps,
@@ -165,6 +160,7 @@ class KademliaTable implements Kademlia {
     this.#wake.abort();
     await this.#loops;
     await this.#prober.stop();
+    await this.#passes.idle();
     await this.#dialler.idle();
     await this.#fixed?.idle();
     await this.#counters.flush();
@@ -369,19 +365,16 @@ class KademliaTable implements Kademlia {
 
   async #manage(): Promise<void> {
     const { signal } = this.#stopped;
-    const { bootnodes, bootnodeMode } = this.#options;
     if (this.#fixed !== undefined) return this.#keep(this.#fixed);
-    for (let failedPasses = 0; !signal.aborted; ) {
+    while (!signal.aborted) {
       // Any event from here on triggers another round.
       this.#wake = new AbortController();
-      if (this.#bins.all.length > 0) failedPasses = 0;
-      else if (bootnodes.length > 0 && this.#dialler.dialling === 0) {
-        failedPasses = (await this.#dialler.bootnodes(signal)) ? 0 : failedPasses + 1;
-      }
+      const settled = () => this.#wake.abort();
+      const lonely = this.#passes.isDue(this.#bins.all.length > 0) && this.#dialler.dialling === 0;
+      if (lonely) this.#passes.dial(signal, settled);
       // Peers come to a bootnode by themselves; it only has to know the other bootnodes.
-      if (!bootnodeMode) this.#dialler.round(signal, () => this.#wake.abort());
-      const pause = failedPasses > 0 ? bootnodePauseMs(failedPasses) : this.#dialler.pauseMs(ROUND_MS);
-      await this.#pause(pause, this.#wake.signal);
+      if (!this.#options.bootnodeMode) this.#dialler.round(signal, settled);
+      await this.#pause(this.#passes.pauseMs(this.#dialler.pauseMs(ROUND_MS)), this.#wake.signal);
     }
   }
 

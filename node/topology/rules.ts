@@ -28,6 +28,8 @@ export const BROADCAST_BIN_SIZE = 2;
 const SLOT_BITS = 4;
 export const SLOTS = 2 ** SLOT_BITS;
 
+/** Time limit for one peer: all its addresses, the handshake and the connect hooks. */
+export const DIAL_TIMEOUT_MS = 45_000;
 /** Longest time between two dial rounds. */
 export const ROUND_MS = 15_000;
 /** Pause after a failed dial or a disconnect. */
@@ -47,7 +49,10 @@ export const REDIAL_MS = 10_000;
 const ATTEMPTS_MAX = 4;
 const NEIGHBOUR_ATTEMPTS_MAX = 6;
 
-/** First pause when no bootnode answered; it doubles up to the longest. A local cluster's first node is up in a moment. */
+/**
+ * First pause when no bootnode answered; it doubles up to the longest, so that nodes that start together find each other
+ * at once: a local cluster's first node is up in a moment.
+ */
 const BOOTNODE_PAUSE_MIN_MS = 50;
 const BOOTNODE_PAUSE_MAX_MS = 20_000;
 
@@ -90,7 +95,7 @@ export function isGivenUp(
   return attempts >= (neighbour ? NEIGHBOUR_ATTEMPTS_MAX : ATTEMPTS_MAX);
 }
 
-/** @param failedPasses passes over all bootnodes in a row that left us without a peer, from 1 */
+/** @param failedPasses passes over the bootnodes in a row that led to no peer, or to none that stayed, from 1 */
 export function bootnodePauseMs(failedPasses: number): number {
   // Beyond 2^20 the longest pause has long been reached.
   return Math.min(BOOTNODE_PAUSE_MIN_MS * 2 ** Math.min(failedPasses - 1, 20), BOOTNODE_PAUSE_MAX_MS);

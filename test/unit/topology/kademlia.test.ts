@@ -415,6 +415,47 @@ test('without a peer the bootnodes are dialled again, quickly at first', async (
   await kademlia.stop();
 });
 
+test('a bootnode that ends each connection at once is dialled again after longer and longer pauses', async () => {
+  const bootnode = bootnodeOf(id('80'));
+  const { kademlia, clock, net, dialled, disconnect } = table({ bootnodes: [bootnode] });
+  everybodyHome(net);
+  await kademlia.start();
+  await clock.settle();
+  for (const pause of [50, 100, 200, 400]) {
+    expect(dialled()).toEqual([bootnode]);
+    disconnect(id('80'));
+    await clock.advance(pause - 1);
+    expect(dialled()).toEqual([]);
+    await clock.advance(1);
+  }
+  // It stays this time.
+  expect(dialled()).toEqual([bootnode]);
+  await clock.advance(10_000);
+  disconnect(id('80'));
+  await clock.settle();
+  expect(dialled()).toEqual([bootnode]);
+  disconnect(id('80'));
+  await clock.advance(50);
+  expect(dialled()).toEqual([bootnode]);
+  await kademlia.stop();
+});
+
+test('known peers are dialled while a bootnode does not answer', async () => {
+  const bootnode = bootnodeOf(id('80'));
+  const answer = Promise.withResolvers<string>();
+  const { kademlia, clock, net, know, dialled } = table({ bootnodes: [bootnode] });
+  everybodyHome(net);
+  const home = net.dial;
+  net.dial = (underlay) => (underlay === bootnode ? answer.promise : home(underlay));
+  await know([id('40')]);
+  await kademlia.start();
+  await clock.settle();
+  expect(dialled()).toEqual([bootnode, underlayOf(id('40'))]);
+  expect(kademlia.peers().map((peer) => peer.id)).toEqual([id('40')]);
+  answer.resolve(id('80'));
+  await kademlia.stop();
+});
+
 test('a lost peer is dialled again after 20 s', async () => {
   const { kademlia, clock, net, know, dialled, disconnect } = table();
   everybodyHome(net);

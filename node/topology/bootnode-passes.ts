@@ -1,0 +1,92 @@
+/**
+ * Dials the bootnodes, one after the other, while no peer is connected. `p2p-protocols.md` 6.3. One that ends every
+ * connection at once, such as a full one with too many light nodes, is dialled no more often than one that is down.
+ */
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { MetricsOf } from '../env/metrics.ts';
+import { type Host, HostError } from '../p2p/host.ts';
+import type { KADEMLIA_METRICS } from './metrics.ts';
+import { bootnodePauseMs, DIAL_TIMEOUT_MS, REDIAL_MS } from './rules.ts';
+
+/** Bootnodes dialled per pass, and bootnodes connected at which it stops. */
+const ATTEMPTS_MAX = 6;
+const CONNECTED_MAX = 3;
+
+export interface BootnodePassesDeps {
+  readonly host: Pick<Host, 'connect'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<MetricsOf<typeof KADEMLIA_METRICS>, 'bootnodeAttempts'>;
+}
+
+export class BootnodePasses {
+  readonly #addresses: readonly string[];
+  readonly #deps: BootnodePassesDeps;
+  /** Passes in a row that led to no peer, or to none that stayed. */
+  #passes = 0;
+  /** Monotonic time from which the next pass may begin. */
+  #dueAt = 0;
+  #running: Promise<void> | undefined;
+  /** Monotonic time since which there have been peers. */
+  #peersSince: number | undefined;
+
+  /** @param addresses multiaddresses */
+  constructor(addresses: readonly string[], deps: BootnodePassesDeps) {
+    this.#addresses = addresses;
+    this.#deps = deps;
+  }
+
+  /** Whether a pass would begin now. Called whenever peers may have come or gone. */
+  isDue(hasPeers: boolean): boolean {
+    const now = this.#deps.clock.monotonic();
+    if (hasPeers) {
+      this.#peersSince ??= now;
+      return false;
+    }
+    if (this.#peersSince !== undefined && now - this.#peersSince >= REDIAL_MS) {
+      this.#passes = 0;
+      this.#dueAt = now;
+    }
+    this.#peersSince = undefined;
+    return this.#addresses.length > 0 && this.#running === undefined && this.#dueAt <= now;
+  }
+
+  /** Begins a pass. A bootnode that does not answer holds up no other dial. @param settled called at its end */
+  dial(signal: AbortSignal, settled: () => void): void {
+    this.#passes++;
+    this.#running = this.#pass(signal).finally(() => {
+      this.#running = undefined;
+      this.#dueAt = this.#deps.clock.monotonic() + bootnodePauseMs(this.#passes);
+      settled();
+    });
+  }
+
+  /** Milliseconds until the next pass may begin, at most `maxMs`. */
+  pauseMs(maxMs: number): number {
+    const left = this.#dueAt - this.#deps.clock.monotonic();
+    return this.#running === undefined && left > 0 ? Math.min(maxMs, left) : maxMs;
+  }
+
+  /** Resolves when no pass is running. */
+  async idle(): Promise<void> {
+    await this.#running;
+  }
+
+  async #pass(signal: AbortSignal): Promise<void> {
+    const { clock, host, log, metrics } = this.#deps;
+    let connected = 0;
+    for (const bootnode of this.#addresses.slice(0, ATTEMPTS_MAX)) {
+      if (connected >= CONNECTED_MAX || signal.aborted) return;
+      using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
+      metrics.bootnodeAttempts.inc();
+      try {
+        await host.connect([bootnode], deadline.signal);
+        connected++;
+      } catch (error) {
+        if (error instanceof HostError && error.code === 'ALREADY_CONNECTED') connected++;
+        log.debug({ err: error, bootnode }, 'bootnode not connected');
+      }
+    }
+  }
+}

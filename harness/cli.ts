@@ -38,6 +38,8 @@ type Flags = Record<string, unknown>;
 
 /** Set by commands that return a verdict; the others succeed or throw. */
 let exitCode: number = EXIT.success;
+/** Decides the exit code whatever the command says: by a signal, or because its output is lost. */
+let endedBy: number | undefined;
 
 function contextOf(flags: Flags): CommandContext {
   const json = flags['json'] === true;
@@ -111,8 +113,29 @@ export function commandLine(): Command {
 }
 
 function interrupt(signal: NodeJS.Signals): void {
-  interruption.abort(new HarnessError('INTERRUPTED', `interrupted by ${signal}`));
-  setTimeout(() => process.exit(EXIT.interrupted), CLEANUP_LIMIT_MS).unref();
+  endedBy ??= EXIT.interrupted;
+  end(`interrupted by ${signal}`);
+}
+
+/**
+ * Nobody reads any more, as after `head`: the command tidies up and ends, as after Ctrl-C, but one that has done
+ * its work has succeeded. It has not if its output could not be written, for example to a full disk.
+ */
+function outputFailed(name: string, error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') {
+    end(`nobody reads ${name} any more`);
+    return;
+  }
+  endedBy ??= EXIT.usage;
+  // It may have ended: what it has written last fails later.
+  process.exitCode = endedBy;
+  end(`cannot write to ${name}: ${error.message}`);
+}
+
+function end(why: string): void {
+  if (interruption.signal.aborted) return;
+  interruption.abort(new HarnessError('INTERRUPTED', why));
+  setTimeout(() => process.exit(endedBy ?? EXIT.interrupted), CLEANUP_LIMIT_MS).unref();
 }
 
 function fail(error: unknown): number {
@@ -130,7 +153,7 @@ function fail(error: unknown): number {
     process.stderr.write(`${messageOf(told)}\n`);
     if (told instanceof HarnessError && told.hint !== undefined)
       process.stderr.write(`${asTyped(told.hint)}\n`);
-    return EXIT.interrupted;
+    return endedBy ?? EXIT.interrupted;
   }
   printFailure(failureDocument(error));
   const style = consoleStyle(process.stderr, process.env);
@@ -148,13 +171,11 @@ function printFailure(document: FailureDocument): void {
 /** Reads the arguments of this process, runs the command and sets the exit code. */
 export async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
-  // The reader of our output may stop reading, as `head` does.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    process.exit(error.code === 'EPIPE' ? EXIT.success : EXIT.usage);
-  });
+  process.stdout.on('error', (error) => outputFailed('standard output', error));
+  process.stderr.on('error', (error) => outputFailed('standard error', error));
   try {
     await commandLine().parseAsync(process.argv);
-    process.exitCode = interruption.signal.aborted ? EXIT.interrupted : exitCode;
+    process.exitCode = endedBy ?? exitCode;
   } catch (error) {
     process.exitCode = fail(error);
   }

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const CLI = fileURLToPath(new URL('../../harness/cli.ts', import.meta.url));
+export const CLI = fileURLToPath(new URL('../../harness/cli.ts', import.meta.url));
 
 export interface Finished {
   /** Null when a signal has ended it. */

@@ -1,12 +1,23 @@
 /** The command line as scripts and people use it. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
 import type { FailureDocument } from '../../../harness/commands/failure.ts';
-import { startSvcnet } from '../svcnet.ts';
+import { CLI, startSvcnet } from '../svcnet.ts';
 
 let folder: string;
 
@@ -374,4 +385,38 @@ test('an interrupted up leaves nothing and ends with code 130', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'INTERRUPTED' } });
   expect(stderr).toContain('interrupted');
   expect(clusters()).not.toContain('cut');
+});
+
+test.each(['stdout', 'stderr'] as const)(
+  'an up whose %s nobody reads any more ends as an interrupted one',
+  async (name) => {
+    // With --json progress goes to standard error.
+    const more = name === 'stderr' ? ['--json'] : [];
+    const { child, finished } = start(['up', '-n', '1', '--name', `unread-${name}`, ...more]);
+    child[name]?.destroy();
+    const { code, stdout, stderr } = await finished;
+    try {
+      expect({ code, clusters: clusters() }).toEqual({ code: 130, clusters: [] });
+      expect(stdout + stderr).toContain(name === 'stdout' ? 'nobody reads standard output' : '"INTERRUPTED"');
+    } finally {
+      await svcnet('down', '--all');
+    }
+  },
+);
+
+test('a command that has done its work ends with 0 although nobody reads what it prints', async () => {
+  const { child, finished } = start(['schema']);
+  child.stdout?.destroy();
+  expect(await finished).toEqual({ code: 0, stdout: '', stderr: '' });
+});
+
+test('a command whose output cannot be written ends with 2', async () => {
+  const full = openSync('/dev/full', 'w');
+  try {
+    const child = spawn(process.execPath, [CLI, 'schema'], { stdio: ['ignore', full, 'ignore'] });
+    const [code] = (await once(child, 'close')) as [number | null];
+    expect(code).toBe(2);
+  } finally {
+    closeSync(full);
+  }
 });

@@ -236,7 +236,7 @@ export class Dialler {
       return;
     }
     if (error instanceof HostError && error.retryAfterMs !== undefined) {
-      this.#wait(peer.id, error.retryAfterMs);
+      this.#wait(peer.id, error.retryAfterMs, this.#waiting.get(peer.id));
       return;
     }
     if (code === 'PEER_BLOCKLISTED' || code === 'UNDERLAY_INVALID' || code === 'HOST_CLOSED') {

@@ -36,6 +36,26 @@ test('a failed dial is repeated after 20 s, and the peer forgotten after the six
   await kademlia.stop();
 });
 
+test('a pause of all dials says nothing about a peer: its failures are remembered', async () => {
+  const { kademlia, clock, net, know, dialled } = table();
+  await kademlia.start();
+  await know([id('80')]);
+  await clock.advance(20_000);
+  // Two dials in vain so far, of six.
+  expect(dialled()).toHaveLength(2);
+  const { dial } = net;
+  net.dial = () => {
+    throw new HostError('DIAL_PAUSED', 'all dials pause', { retryAfterMs: 120_000 });
+  };
+  await clock.advance(20_000);
+  expect(dialled()).toHaveLength(1);
+  net.dial = dial;
+  await clock.advance(600_000);
+  expect(dialled()).toHaveLength(4);
+  expect(kademlia.snapshot().population).toBe(0);
+  await kademlia.stop();
+});
+
 test('a node that is known from the start but not up yet is dialled again soon, and forgotten later', async () => {
   const { kademlia, clock, know, dialled } = table({}, undefined, { isCommon: () => true });
   await kademlia.start();

@@ -24,7 +24,6 @@ import {
   renameSync,
   rmSync,
   statfsSync,
-  statSync,
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -44,6 +43,7 @@ import {
 import {
   type BrokenIndex,
   expectStore,
+  hasStore,
   INDEX_FILE,
   inspectFiles,
   isUnreadable,
@@ -101,7 +101,7 @@ export async function openLmdbStore(
  * @param path folder of the store @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE
  */
 export async function forgetState(path: string, subsystem: string): Promise<void> {
-  if (!existsSync(join(path, SLOTS_FILE))) return;
+  if (!hasStore(path)) return;
   const backend = await openBackend(path, {});
   const state = createState(backend, subsystem);
   try {
@@ -142,11 +142,8 @@ export async function openShrinking(
 
 /** The node that a store belongs to. @returns its overlay; undefined for a folder without a store */
 export function ownerOf(path: string): Uint8Array | undefined {
-  const slots = join(path, SLOTS_FILE);
-  // A start that was interrupted before it wrote the first file has left it empty.
-  if (!existsSync(slots) || (statSync(slots).size === 0 && !existsSync(join(path, INDEX_FILE))))
-    return undefined;
-  const file = openSync(slots, 'r');
+  if (!hasStore(path)) return undefined;
+  const file = openSync(join(path, SLOTS_FILE), 'r');
   try {
     return overlayOf(readIdentity(path, file));
   } finally {

@@ -43,9 +43,11 @@ export interface FoundFiles {
  */
 export function inspectFiles(path: string, slotFile: number, overlay: Uint8Array | undefined): FoundFiles {
   const [slots, index] = [join(path, SLOTS_FILE), join(path, INDEX_FILE)];
-  // A start that was interrupted before it wrote the first file has left it empty.
   const hasIndex = existsSync(index);
-  if (fstatSync(slotFile).size === 0 && !hasIndex) return begin(slotFile, overlay);
+  if (!hasStore(path)) {
+    if (overlay === undefined) throw noStore(path);
+    return begin(slotFile, overlay);
+  }
   const found = identityOf(slotFile);
   if (found === undefined) throw notSlots({ slots, index });
   const identity = overlay === undefined ? found : expectedIdentity(found, overlay);
@@ -64,9 +66,9 @@ export function slotCount(slotFile: number): number {
   return Math.max(0, Math.ceil((fstatSync(slotFile).size - SLOTS_HEAD_SIZE) / SLOT_SIZE));
 }
 
-function begin(slotFile: number, overlay: Uint8Array | undefined): FoundFiles {
+function begin(slotFile: number, overlay: Uint8Array): FoundFiles {
   // The machine's randomness, also where the node's own is seeded: no two stores may be taken for one another.
-  const identity = newIdentity(overlay ?? new Uint8Array(32), systemRandom().bytes(16));
+  const identity = newIdentity(overlay, systemRandom().bytes(16));
   writeSync(slotFile, encodeSlotsHead(identity), 0, SLOTS_HEAD_SIZE, 0);
   return { identity, broken: undefined };
 }
@@ -83,12 +85,21 @@ export function readIdentity(path: string, slotFile: number): Uint8Array {
   return identity;
 }
 
+/** Whether the folder has a store. A start that was interrupted before it wrote the first file has left it empty. */
+export function hasStore(path: string): boolean {
+  const slots = join(path, SLOTS_FILE);
+  return existsSync(slots) && (statSync(slots).size > 0 || existsSync(join(path, INDEX_FILE)));
+}
+
 /** @throws StoreError DATA_DIR_UNUSABLE unless there is a store in the folder */
 export function expectStore(path: string): void {
-  if (existsSync(join(path, SLOTS_FILE))) return;
-  throw new StoreError(
+  if (!hasStore(path)) throw noStore(path);
+}
+
+function noStore(path: string): StoreError {
+  return new StoreError(
     'DATA_DIR_UNUSABLE',
-    `no store in ${path}: expected the folder of a node that has been started, got no ${SLOTS_FILE} there`,
+    `no store in ${path}: expected the folder of a node that has been started, got no ${SLOTS_FILE} there, or an empty one`,
   );
 }
 

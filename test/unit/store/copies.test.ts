@@ -1,11 +1,11 @@
 /** Stores that are copied into another network, where the addresses of their peers are wrong. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
-import { forgetState, openLmdbStore } from '../../../node/store/lmdb-store.ts';
+import { forgetState, openLmdbStore, openOffline } from '../../../node/store/lmdb-store.ts';
 import { createMemoryStore, MemoryDisk } from '../../../node/store/memory-store.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
 import { chunk, OVERLAY } from './stores.ts';
@@ -59,6 +59,20 @@ test('the records of one subsystem can be removed from a store on disk that is n
     const again = await openLmdbStore({ ...options, path }, deps);
     expectCopy(again);
     await again.close();
+  } finally {
+    rmSync(path, { recursive: true, force: true });
+  }
+});
+
+test('a folder whose first start was cut short belongs to nobody afterwards', async () => {
+  const path = mkdtempSync(join(tmpdir(), 'svc-store-'));
+  try {
+    writeFileSync(join(path, 'chunks.slots'), '');
+    const none = { code: 'DATA_DIR_UNUSABLE', message: expect.stringContaining(`no store in ${path}`) };
+    await expect(openOffline(path)).rejects.toMatchObject(none);
+    await forgetState(path, 'peers');
+    const store = await openLmdbStore({ ...options, path }, { ...deps, overlay: new Uint8Array(32).fill(1) });
+    await store.close();
   } finally {
     rmSync(path, { recursive: true, force: true });
   }

@@ -120,7 +120,7 @@ export class MemoryLink implements Link {
     owner.send({ kind: 'open', protocolId: protocolIds.join(' ') }, () => {
       if (!twin.#open) return;
       const protocolId = protocolIds.find((id) => twin.owner.supports(id));
-      if (protocolId === undefined) return twin.#refuse(here, protocolIds);
+      if (protocolId === undefined) return twin.#refuse({ here: there, other: here }, protocolIds);
       here.protocolId = protocolId;
       there.protocolId = protocolId;
       queueMicrotask(() => twin.owner.receive(() => twin.owner.accepted(twin, protocolId, there)));
@@ -129,10 +129,12 @@ export class MemoryLink implements Link {
     return here;
   }
 
-  #refuse(stream: MemoryStream, protocolIds: readonly string[]): void {
+  /** @param ends our end of the stream, and that of the side that proposed */
+  #refuse(ends: { here: MemoryStream; other: MemoryStream }, protocolIds: readonly string[]): void {
     const protocolId = protocolIds.join(' or ');
     const reason = new StreamError('PROTOCOL_UNSUPPORTED', `peer does not speak ${protocolId}`);
-    this.owner.send({ kind: 'refuse', protocolId }, () => stream.fail(reason));
+    ends.here.fail(reason);
+    this.owner.send({ kind: 'refuse', protocolId }, () => ends.other.fail(reason));
   }
 
   #end(reason: Error): void {

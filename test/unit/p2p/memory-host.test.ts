@@ -2,8 +2,10 @@ import { expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import type { Peer, ProtocolSpec } from '../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
+import { MemoryLink } from '../../../node/p2p/memory-link.ts';
 import { FAILURES_MAX } from '../../../node/p2p/peers/dial-breaker.ts';
 import { HeadersMessage } from '../../../node/p2p/stream/headers.ts';
+import type { RawStream } from '../../../node/p2p/transport.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 import { type MemoryNode, memoryNode, memoryRecords, startedNodes, testKey } from './memory-nodes.ts';
 
@@ -495,4 +497,27 @@ test('no peer is blocklisted before a network has been seen', async () => {
   expect([a.host.networkStatus(), b.host.networkStatus()]).toEqual(['Available', 'Available']);
   await a.host.blocklist(id, 1_000, 'it did not pay');
   expect(a.host.blocklisted()).toHaveLength(1);
+});
+
+test('the side that refuses a stream keeps neither it nor its bytes', async () => {
+  const owner = (supports: boolean) => ({
+    supports: () => supports,
+    accepted: () => undefined,
+    closed: () => undefined,
+    receive: (work: () => void) => work(),
+    room: () => undefined,
+    send: (_frame: unknown, deliver: () => void) => queueMicrotask(deliver),
+  });
+  const end = { remoteId: '', remoteAddress: '', listensAt: '' };
+  const [opener, refuser] = [
+    new MemoryLink({ ...end, direction: 'outbound' }, owner(true)),
+    new MemoryLink({ ...end, direction: 'inbound' }, owner(false)),
+  ];
+  opener.twin = refuser;
+  refuser.twin = opener;
+  const stream = opener.open('/none/1.0.0') as RawStream & { readonly twin: RawStream };
+  stream.write(new Uint8Array(100));
+  await expect(stream.read()).rejects.toMatchObject({ code: 'PROTOCOL_UNSUPPORTED' });
+  expect(stream.twin.take()).toBeUndefined();
+  await expect(stream.twin.read()).rejects.toMatchObject({ code: 'PROTOCOL_UNSUPPORTED' });
 });

@@ -10,6 +10,8 @@ import { decodeNumber, END, encodeNumber, START } from './records.ts';
 
 /** One megabyte of chunks; beyond it the disk is too slow for a cache to help, and chunks are not cached. */
 const OPEN_WRITES_MAX = 256;
+/** Chunks evicted in one change, well below a millisecond: a cache that has become too large shrinks beside other work. */
+const EVICTED_MAX = 64;
 /** Reads noted before their order is written; a crash loses at most this many. */
 const TOUCHED_MAX = 256;
 const SIZE = Buffer.from('cacheSize');
@@ -47,12 +49,31 @@ export function createCache(
       place(tx, address);
     }
   };
-  const evict = (tx: Transaction, count: number): void => {
-    for (const [at, address] of tx.scan('cacheOrder', START, END, count)) {
+  /** Makes room for `arriving` chunks, as far as one change may. @returns the size left */
+  const evict = (tx: Transaction, arriving: number): number => {
+    const size = sizeOf(tx);
+    const excess = Math.max(0, size + arriving - capacity);
+    if (excess === 0) return size;
+    const leaving = tx.scan('cacheOrder', START, END, Math.min(excess, EVICTED_MAX));
+    for (const [at, address] of leaving) {
       tx.remove('cacheOrder', at);
       tx.remove('cache', address);
       events?.add('uncached', address);
       chunks.release(tx, address);
+    }
+    return size - leaving.length;
+  };
+  const setSize = (tx: Transaction, size: number): void => tx.put('meta', SIZE, encodeNumber(size));
+  /** After a start with a smaller capacity. */
+  const shrink = async (): Promise<void> => {
+    for (let size = sizeOf(backend); size > capacity; ) {
+      const before = size;
+      size = await backend.change((tx) => {
+        const left = evict(tx, 0);
+        setSize(tx, left);
+        return left;
+      });
+      if (size === before) return;
     }
   };
   const takeTouched = (): Uint8Array[] => {
@@ -60,6 +81,9 @@ export function createCache(
     touched = new Map();
     return addresses;
   };
+
+  // Where the disk fails or the store closes, later puts or the next start go on.
+  shrink().catch((error: unknown) => log.debug({ err: error }, 'cache is still larger than its capacity'));
 
   return {
     capacity: () => capacity,
@@ -75,14 +99,11 @@ export function createCache(
             chunks.restore(tx, chunk);
             return;
           }
-          const size = sizeOf(tx);
-          // A cache that was larger before the restart shrinks by more than one.
-          const excess = Math.max(0, size + 1 - capacity);
-          evict(tx, excess);
+          const left = evict(tx, 1);
           place(tx, chunk.address);
           events?.add('cached', chunk.address);
           chunks.retain(tx, chunk);
-          tx.put('meta', SIZE, encodeNumber(size + 1 - excess));
+          setSize(tx, left + 1);
         })
         .catch((error: unknown) => {
           // Disk failures are logged once for all chunks, see `disk/space.ts`.

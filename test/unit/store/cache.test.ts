@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { LocalStore } from '../../../node/store/ports.ts';
-import { BACKENDS, chunk, committed, stamp } from './stores.ts';
+import { addressIn, BACKENDS, chunk, chunkAt, committed, stamp } from './stores.ts';
 
 const ALL = [1, 2, 3, 4, 5, 6];
 
@@ -80,4 +80,22 @@ describe.each(BACKENDS)('the cache %s', (_name, open) => {
     expect(present(bench.store)).toEqual([]);
     expect(bench.store.cache.size()).toBe(0);
   });
+});
+
+test('a cache that is too large after a restart shrinks by itself, a little per transaction', async () => {
+  const [, open] = BACKENDS[1]!;
+  await using bench = await open({ cacheCapacity: 1000 });
+  for (let i = 0; i < 500; i++) {
+    bench.store.cache.put(chunkAt(addressIn(0, i)));
+    if (i % 100 === 99) await committed(bench.store);
+  }
+  expect(bench.store.cache.size()).toBe(500);
+  await bench.reopen({ cacheCapacity: 0 });
+  const { store } = bench;
+  expect(store.cache.size()).toBeGreaterThan(0);
+  for (let before = store.cache.size(); before > 0; before = store.cache.size()) {
+    await committed(store);
+    expect(before - store.cache.size()).toBeOneOf([64, before]);
+  }
+  expect(await store.chunkTotals()).toMatchObject({ chunks: 0 });
 });

@@ -261,6 +261,19 @@ test('arrow keys move around the ring and select a node', async () => {
   expect(await page.locator('.ring-chosen-links path').getAttribute('d')).not.toBe('');
 });
 
+test('a click on a node of the ring selects it, and another click unselects it', async () => {
+  await using open = await opened('passing');
+  const name = await open.page.locator('.ring-node').last().getAttribute('data-name');
+  const node = open.page.locator(`.ring-node[data-name="${name}"]`);
+  // Nothing but its own label lies over the last one.
+  const click = () => node.locator('.ring-dot').click({ force: true });
+  await click();
+  expect(await node.getAttribute('aria-selected')).toBe('true');
+  expect(await open.page.locator('.ring-chosen-links path').getAttribute('d')).not.toBe('');
+  await click();
+  expect(await node.getAttribute('aria-selected')).toBe('false');
+});
+
 test('a series can be hidden by its name in the legend', async () => {
   await using open = await opened('passing');
   const button = open.page.locator('.legend button').first();

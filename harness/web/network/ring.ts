@@ -215,9 +215,12 @@ export class NetworkRing {
         item.append(
           ...nodeLabel(node, at, { label, radius, centre, size, rays: nodes.length > LEVEL_NAMES_MAX }),
         );
-      item.addEventListener('click', () =>
-        this.#choose(this.#selected === node.name ? undefined : node.name),
-      );
+      // The focus that a press gives selects the node before the click comes.
+      let wasSelected = false;
+      item.addEventListener('pointerdown', () => {
+        wasSelected = this.#selected === node.name;
+      });
+      item.addEventListener('click', () => this.#choose(wasSelected ? undefined : node.name));
       item.addEventListener('focus', () => this.#choose(node.name));
       item.addEventListener('pointerenter', () => this.#tell(node));
       item.addEventListener('pointerleave', () => this.#tell(this.#chosen()));

@@ -181,6 +181,29 @@ describe('a made-up network', () => {
   );
 
   test(
+    'the table of a chart keeps the focus and its place while its values change',
+    async () => {
+      const ui = await served(syntheticNetwork({ nodes: 6, storageRadius: 1 }).cluster);
+      const open = await opened(ui, 1000);
+      const { page } = open;
+      await linesAreDrawn(page);
+      const table = page.locator('.chart-table').first();
+      await table.locator('summary').press('Enter');
+      await table.locator('tbody tr').first().waitFor();
+      await page.evaluate('window.row = document.querySelector(".chart-table tbody tr")');
+      const rows = await table.locator('tbody tr').count();
+      await expect
+        .poll(() => table.locator('tbody tr').count(), { timeout: WAIT_MS, interval: 100 })
+        .toBeGreaterThan(rows);
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('Values as a table');
+      expect(await page.evaluate('window.row.isConnected')).toBe(true);
+      await closed(open);
+      await ui.close();
+    },
+    LIMIT_MS,
+  );
+
+  test(
     'chunks are shown on their way, and without motion where that is requested',
     async () => {
       const ui = await served(syntheticNetwork({ nodes: 6, storageRadius: 1 }).cluster);

@@ -8,6 +8,7 @@ import { element, onThemeChange, themeColour } from '../base/dom.ts';
 import { clock, quantity } from '../base/format.ts';
 import type { ChartFrame, TimeChartData, TimeSeries } from './chart-data.ts';
 import { chartSummary } from './chart-summary.ts';
+import { ChartTable } from './chart-table.ts';
 
 /**
  * Width of the value axis and of the right margin, the same in all charts, so that their times line up.
@@ -16,8 +17,6 @@ import { chartSummary } from './chart-summary.ts';
 const AXIS_PX = 84;
 const RIGHT_PX = 28;
 const HEIGHT_PX = 180;
-/** Longer tables are not read. */
-const ROWS_MAX = 120;
 const COLOURS = 8;
 /** The enumeration exists only in the package's type declarations. */
 // oxlint-disable-next-line typescript/no-unsafe-enum-assignment
@@ -42,7 +41,7 @@ export class TimeChart {
   });
   readonly #note = element('p', { class: 'chart-summary' });
   readonly #summary = element('p', { class: 'chart-summary' });
-  readonly #table = element('details', { class: 'chart-table' });
+  readonly #table: ChartTable;
   readonly #hidden = new Set<string>();
   readonly #observer: ResizeObserver;
   readonly #endTheme: () => void;
@@ -52,6 +51,7 @@ export class TimeChart {
   constructor(data: TimeChartData, frame: ChartFrame) {
     this.#data = data;
     this.#frame = frame;
+    this.#table = new ChartTable(data, frame.originMs);
     this.root = element(
       'figure',
       { class: 'time-chart' },
@@ -59,10 +59,8 @@ export class TimeChart {
       this.#plot,
       this.#note,
       this.#summary,
-      this.#table,
+      this.#table.root,
     );
-    this.#table.append(element('summary', {}, 'Values as a table'));
-    this.#table.addEventListener('toggle', () => this.#fillTable());
     this.#plot.addEventListener('keydown', (event) => this.#onKey(event));
     this.#plot.addEventListener('blur', () => this.#chart?.setCursor({ left: -10, top: -10 }));
     this.#observer = new ResizeObserver(() => this.#resize());
@@ -77,6 +75,7 @@ export class TimeChart {
     const same = labels(data) === labels(this.#data);
     this.#data = data;
     this.#frame = frame;
+    this.#table.show(data, frame.originMs);
     if (!same || this.#chart === undefined) {
       this.#draw();
       return;
@@ -84,7 +83,6 @@ export class TimeChart {
     this.#chart.setData(this.#columns(), false);
     this.#chart.setScale('x', this.#span());
     this.#describe();
-    this.#fillTable();
   }
 
   destroy(): void {
@@ -287,42 +285,6 @@ export class TimeChart {
     this.#summary.textContent = chartSummary(this.#data);
     this.#note.textContent = this.#data.note ?? '';
     this.#summary.classList.toggle('hidden', this.#data.series.length > SUMMARY_SHOWN_MAX);
-  }
-
-  #fillTable(): void {
-    if (!this.#table.open) return;
-    const { timesMs, series, unit } = this.#data;
-    const every = Math.max(1, Math.ceil(timesMs.length / ROWS_MAX));
-    const rows = timesMs
-      .map((ms, i) => ({ ms, i }))
-      .filter(({ i }) => i % every === 0)
-      .map(({ ms, i }) =>
-        element(
-          'tr',
-          {},
-          element('th', { scope: 'row' }, clock(ms - this.#frame.originMs, true)),
-          ...series.map(({ values }) => element('td', {}, quantity(values[i], unit))),
-        ),
-      );
-    const head = ['time', ...series.map(({ label }) => label)].map((text) =>
-      element('th', { scope: 'col' }, text),
-    );
-    const caption = every === 1 ? this.#data.title : `${this.#data.title}, every ${every}th value`;
-    const table = element(
-      'table',
-      {},
-      element('caption', {}, caption),
-      element('thead', {}, element('tr', {}, ...head)),
-      element('tbody', {}, ...rows),
-    );
-    const region = {
-      class: 'scroll',
-      tabindex: 0,
-      role: 'region',
-      'aria-label': `${this.#data.title} as a table`,
-    };
-    const summary = this.#table.firstElementChild;
-    this.#table.replaceChildren(...(summary === null ? [] : [summary]), element('div', region, table));
   }
 }
 

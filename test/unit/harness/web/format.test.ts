@@ -8,6 +8,7 @@ test.each<[number | null, Unit, string]>([
   [1270, 'ms', '1.27 s'],
   [125_000, 'ms', '2 min 5 s'],
   [5_400_000, 'ms', '1 h 30 min'],
+  [7_199_000, 'ms', '2 h 0 min'],
   [1536, 'bytes', '1.5 KiB'],
   [12, 'bytes', '12 B'],
   [12_400, 'count', '12,400'],

@@ -39,7 +39,7 @@ export function junitXml(run: RunResult): string {
   ].join('\n');
 }
 
-/** Control characters are dropped: XML 1.0 cannot represent them. */
+/** Control characters and the two that are none, U+FFFE and U+FFFF, are dropped: XML 1.0 cannot represent them. */
 export function escapeXml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
@@ -48,6 +48,8 @@ export function escapeXml(text: string): string {
     .replaceAll('"', '&quot;')
     .replaceAll('\n', '&#10;')
     .split('')
-    .filter((character) => character >= ' ' || character === '\t' || character === '\r')
+    .filter(
+      (character) => (character >= ' ' && character < '\uFFFE') || character === '\t' || character === '\r',
+    )
     .join('');
 }

@@ -99,6 +99,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EDQUOT: 'disk quota exceeded',
   EMFILE: 'too many open files',
   ENFILE: 'too many open files on this machine',
+  ENAMETOOLONG: 'name too long',
   ENOTDIR: 'a file is where a folder should be',
   EEXIST: 'a file is where a folder should be',
   EIO: 'input/output error',

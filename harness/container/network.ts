@@ -42,7 +42,7 @@ async function run(argv: readonly string[], environment: Environment, signal: Ab
     process.stdout.write(NETWORK_HELP);
     return EXIT.success;
   }
-  const folder = environment['SVCNET_STATE'] ?? FOLDER;
+  const folder = environment['SVCNET_STATE'] || FOLDER;
   const documentFile = forgotten(folder);
   const health = await serveHealth();
   const cluster = await startShown({

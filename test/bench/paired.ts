@@ -1,4 +1,4 @@
-import { crossoverMean } from '../../harness/compare/statistics.ts';
+import { crossoverMean, TRIMMED } from '../../harness/compare/statistics.ts';
 import type { BenchResult } from './result.ts';
 
 /** One pair of turns: what one cost, of the other. */
@@ -13,6 +13,7 @@ export function paired(what: string, pairs: readonly PairRatio[]): BenchResult[]
   const { value, interval } = crossoverMean(
     pairs.map(({ ratio }) => Math.log(ratio)),
     pairs.map(({ turned }) => turned),
+    TRIMMED,
   );
   const [low, high] = interval(0.95);
   return [

@@ -22,6 +22,7 @@ test.each([
   ['EACCES', 'open', 'permission denied (EACCES); choose another with SVCNET_STATE'],
   ['EPERM', 'mkdir', 'operation not permitted (EPERM); choose another with SVCNET_STATE'],
   ['ENOSPC', 'write', 'disk full (ENOSPC); choose another with SVCNET_STATE'],
+  ['ENAMETOOLONG', 'mkdir', 'name too long (ENAMETOOLONG); choose another with SVCNET_STATE'],
   ['EMFILE', 'open', 'too many open files (EMFILE); allow more with: ulimit -n 4096'],
 ])('%s of %s names the folder, the reason and a remedy', (code, syscall, words) => {
   const path = syscall === 'write' ? undefined : '/state/clusters/local/run/node-0.json';

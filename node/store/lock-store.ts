@@ -2,7 +2,8 @@
  * One process per data folder: two would overwrite each other's chunks. A file names the process that holds the
  * folder; the file outlives a `kill -9`, so it counts only while that very process lives.
  */
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { constants, copyFileSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreError } from './errors.ts';
 
@@ -19,30 +20,81 @@ const ATTEMPTS = 3;
 export function lockFolder(path: string): () => void {
   const file = join(path, 'lock');
   const own = `${process.pid} ${startTime(process.pid) ?? ''}`;
+  // Processes of different containers may have the same id.
+  const draft = `${file}.${randomUUID()}`;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    if (create(file, own)) return () => rmSync(file, { force: true });
-    const holder = readFileSync(file, 'utf8');
+    if (create(file, own, draft)) return () => rmSync(file, { force: true });
+    const holder = textOf(file);
+    if (holder === undefined) continue;
     if (isAlive(holder) && holder !== own) {
       throw new StoreError(
         'DATA_DIR_IN_USE',
         `${path} is used by process ${holder.split(' ')[0]}: two nodes cannot share a data folder`,
       );
     }
-    rmSync(file, { force: true });
+    remove(file, holder, draft);
   }
   throw new StoreError('DATA_DIR_IN_USE', `${path} is being taken by another process`);
 }
 
-function create(file: string, text: string): boolean {
+/** The file appears with its text: without one, it would look like that of nobody. */
+function create(file: string, text: string, draft: string): boolean {
+  writeFileSync(draft, text, { mode: 0o600 });
   try {
-    const descriptor = openSync(file, 'wx', 0o600);
-    writeSync(descriptor, text);
-    closeSync(descriptor);
-    return true;
+    return place(draft, file);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Removes the file, but not one that another start has put in the place of what was read. */
+function remove(file: string, read: string, draft: string): void {
+  try {
+    renameSync(file, draft);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    if (codeOf(error) === 'ENOENT') return;
     throw error;
   }
+  try {
+    if (readFileSync(draft, 'utf8') !== read) place(draft, file);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Gives a file its name unless there is one with that name. @returns whether there was none */
+function place(draft: string, file: string): boolean {
+  try {
+    linkSync(draft, file);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    if (!NO_LINKS.includes(codeOf(error) ?? '')) throw error;
+  }
+  try {
+    copyFileSync(draft, file, constants.COPYFILE_EXCL);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** A file system without hard links. There a file is empty for a moment. */
+const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
+
+/** Undefined when it has gone. */
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
 }
 
 /** Process ids are reused; the start time distinguishes a process from a later one. */
@@ -64,7 +116,7 @@ function startTime(pid: number): string | undefined {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
     return ENDED_STATES.includes(fields[0] ?? '') ? undefined : fields[19];
   } catch (error) {
-    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    if (['ENOENT', 'ESRCH'].includes(codeOf(error) ?? '')) return undefined;
     throw error;
   }
 }
@@ -77,6 +129,6 @@ function answersSignals(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    return codeOf(error) === 'EPERM';
   }
 }

@@ -1,17 +1,38 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { lockFolder } from '../../../node/store/lock-store.ts';
+
+const { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } = fs;
+
+/** Called after every call of the file system by the lock. */
+const between = vi.hoisted(() => ({ calls: (_name: string, _file: unknown): void => undefined }));
+vi.mock('node:fs', async (original) => {
+  const all = await original<typeof fs>();
+  const watched = Object.entries(all).map(([name, call]) => {
+    if (!name.endsWith('Sync') || typeof call !== 'function') return [name, call] as const;
+    const after = (...args: unknown[]): unknown => {
+      const result: unknown = Reflect.apply(call, all, args);
+      between.calls(name, args[0]);
+      return result;
+    };
+    return [name, after] as const;
+  });
+  return Object.fromEntries(watched);
+});
 
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'svc-lock-'));
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => {
+  between.calls = () => undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
 
 test('a folder is free again when its lock is released', () => {
   const unlock = lockFolder(folder);
@@ -30,6 +51,35 @@ test('the folder of a running process is refused, naming its process id', () => 
       message: `${folder} is used by process ${process.ppid}: two nodes cannot share a data folder`,
     }),
   );
+});
+
+test('a lock is never seen without its holder, and nothing is left of how it was made', () => {
+  const seen: string[] = [];
+  const look = () => {
+    between.calls = () => undefined;
+    const file = join(folder, 'lock');
+    if (existsSync(file)) seen.push(readFileSync(file, 'utf8'));
+    between.calls = look;
+  };
+  look();
+  const unlock = lockFolder(folder);
+  between.calls = () => undefined;
+  expect(new Set(seen)).toEqual(new Set([expect.stringMatching(/^\d+ \d*$/)]));
+  expect(readdirSync(folder)).toEqual(['lock']);
+  unlock();
+});
+
+test('a start that comes between the look at a stale lock and its removal keeps the folder', () => {
+  const file = join(folder, 'lock');
+  const other = `${process.ppid} `;
+  writeFileSync(file, '4194305 1');
+  between.calls = (name, read) => {
+    if (name !== 'readFileSync' || read !== file) return;
+    between.calls = () => undefined;
+    writeFileSync(file, other);
+  };
+  expect(() => lockFolder(folder)).toThrow(expect.objectContaining({ code: 'DATA_DIR_IN_USE' }));
+  expect(readFileSync(file, 'utf8')).toBe(other);
 });
 
 test.each([

@@ -465,12 +465,14 @@ export class Cluster implements AsyncDisposable {
         driver: this.#driver,
         signal,
         onProgress,
+        restarted: async () => {
+          await this.ready(options);
+          await this.meshed(options);
+        },
       },
       name,
       { force },
     );
-    await this.ready(options);
-    await this.meshed(options);
     return record;
   }
 

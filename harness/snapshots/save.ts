@@ -47,6 +47,8 @@ export interface SaveContext {
   readonly signal?: AbortSignal | undefined;
   /** Receives progress messages. */
   readonly onProgress: (text: string) => void;
+  /** Waits until the nodes serve again; only then may the cluster be saved by another process. */
+  readonly restarted: () => Promise<void>;
 }
 
 /**
@@ -61,6 +63,14 @@ export async function saveSnapshot(
 ): Promise<Snapshot> {
   checkName(context.stateDir, name, force);
   checkCluster(context);
+  const { stateDir, record } = context;
+  using _saving = beginSaving({ folder: clusterFolder(stateDir, record.name).path, name: record.name });
+  const snapshot = await save(context, name, { force });
+  await context.restarted();
+  return snapshot;
+}
+
+async function save(context: SaveContext, name: string, { force }: { force: boolean }): Promise<Snapshot> {
   const path = beginSnapshot(context.stateDir);
   let copying: Promise<number> | undefined;
   try {
@@ -137,8 +147,7 @@ function checkCluster({ record, nodes, driver }: SaveContext): void {
 
 /** Stops running and paused nodes, and restores their states at the end. */
 async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Promise<T> {
-  const { nodes, onProgress, signal, record, stateDir } = context;
-  using _saving = beginSaving({ folder: clusterFolder(stateDir, record.name).path, name: record.name });
+  const { nodes, onProgress, signal, record } = context;
   const sights = await Promise.all(nodes.map((node) => node.observe()));
   const there = nodes.filter((_, index) => sights[index]?.pid !== undefined);
   const paused = new Set(there.filter((node) => node.state === 'paused'));

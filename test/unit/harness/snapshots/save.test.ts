@@ -42,6 +42,7 @@ function context({ copies = true, flavour = 'svc', ownerPid = process.pid, chain
     },
     driver: { name: 'docker', capabilities: new Set(copies ? ['copy'] : []) },
     onProgress: untouched,
+    restarted: untouched,
   } as unknown as SaveContext;
 }
 

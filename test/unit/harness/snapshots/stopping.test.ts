@@ -56,7 +56,10 @@ class FakeNode {
 }
 
 /** A cluster of two nodes whose data takes as long to copy as `copying`, given what it happens to. */
-function cluster(copying: (nodes: readonly [FakeNode, FakeNode]) => unknown = () => undefined) {
+function cluster(
+  copying: (nodes: readonly [FakeNode, FakeNode]) => unknown = () => undefined,
+  restarted: () => void = () => undefined,
+) {
   const nodes = [new FakeNode('node-0'), new FakeNode('node-1')] as const;
   const record = {
     version: 3,
@@ -87,6 +90,7 @@ function cluster(copying: (nodes: readonly [FakeNode, FakeNode]) => unknown = ()
     } as unknown as SaveContext['driver'],
     signal: interruption.signal,
     onProgress: () => undefined,
+    restarted: async () => restarted(),
   };
   const save = (name = 'x') => saveSnapshot(context, name, { force: false });
   return { nodes, context, save, interrupt: () => interruption.abort(new Error('enough')) };
@@ -129,6 +133,14 @@ test('a save is refused while another process saves, but not when that process i
   writeFileSync(claim, JSON.stringify({ ...other, startedAt: 'another boot/1' }));
   await save();
   expect(nodes[0].start).toBe(2);
+});
+
+test('the cluster can be saved again when its nodes serve again, not when they are only started', async () => {
+  const owners: unknown[] = [];
+  const { save } = cluster(undefined, () => void owners.push(savingProcess(folder())?.pid));
+  await save();
+  owners.push(savingProcess(folder())?.pid);
+  expect(owners).toEqual([process.pid, undefined]);
 });
 
 test('a snapshot of nodes that something else started meanwhile is not kept', async () => {

@@ -4,6 +4,7 @@
  * affected by a fault are counted, because a fault without effect proves nothing.
  */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { listen, reachableHost } from './listen.ts';
 import { type WrongAnswer, WrongEndpoint } from './wrong-answers.ts';
 
@@ -77,6 +78,7 @@ export async function startGate(endpoint: string, options: { host: string; port:
     },
     setFault(id, of) {
       const before = active.get(id);
+      before?.end();
       if (of === undefined) {
         active.delete(id);
         if (before !== undefined) ended.set(id, before.met);
@@ -89,6 +91,7 @@ export async function startGate(endpoint: string, options: { host: string; port:
       if (of.fault.kind === 'down') server.closeIdleConnections();
     },
     async close() {
+      for (const fault of active.values()) fault.end();
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
       await closed;
@@ -101,11 +104,28 @@ export async function startGate(endpoint: string, options: { host: string; port:
 class ActiveFault {
   readonly of: GateFault;
   met = 0;
+  readonly #ended = new AbortController();
   readonly #requests = new Map<string, number>();
   readonly #wrong = new Map<string, WrongEndpoint>();
 
   constructor(of: GateFault) {
     this.of = of;
+  }
+
+  get isOver(): boolean {
+    return this.#ended.signal.aborted;
+  }
+
+  /** Requests that it holds go on. */
+  end(): void {
+    this.#ended.abort();
+  }
+
+  /** @param ms until its end at the latest */
+  async delay(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#ended.signal }).catch((error: unknown) => {
+      if (!this.isOver) throw error;
+    });
   }
 
   /**
@@ -163,18 +183,20 @@ async function pass(
   const body = await read(incoming);
   for (const one of faults) {
     const { fault } = one.of;
-    if (fault.kind !== 'slow') continue;
+    if (fault.kind !== 'slow' || one.isOver) continue;
     noteMet(one);
-    await new Promise((resolve) => setTimeout(resolve, fault.ms));
+    await one.delay(fault.ms);
   }
-  const refusing = faults.find((one) => one.of.fault.kind === 'error' && one.meets(client));
+  // Some may have ended meanwhile.
+  const left = faults.filter(({ isOver }) => !isOver);
+  const refusing = left.find((one) => one.of.fault.kind === 'error' && one.meets(client));
   if (refusing !== undefined) {
     noteMet(refusing);
     outgoing.writeHead(200, { 'content-type': 'application/json' }).end(refusal(body));
     return;
   }
   let answer: typeof ask | undefined;
-  for (const one of faults) {
+  for (const one of left) {
     if (!isWrong(one.of.fault)) continue;
     const wrong = one.wrong(client, one.of.fault);
     const truth = answer ?? ask;

@@ -19,8 +19,8 @@ class DiskError extends Error {
 }
 
 interface DiskDeps {
-  readonly clock: Pick<Clock, 'timer'>;
-  readonly surroundings: Pick<Surroundings, 'disks'>;
+  readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
+  readonly surroundings: Pick<Surroundings, 'disks' | 'onReload'>;
 }
 
 export function badDisk(base: Backend, deps: DiskDeps): Backend {
@@ -33,13 +33,15 @@ class BadDisk implements Backend {
   readonly #deps: DiskDeps;
   /** Writes that a slow disk has not started, in call order. */
   #waiting: (() => void)[] = [];
-  #slow: Disposable | undefined;
+  /** Until they begin; with the time on the clock. */
+  #slow: { readonly timer: Disposable; readonly dueMs: number } | undefined;
   #writes = 0;
 
   constructor(base: Backend, deps: DiskDeps) {
     this.#base = base;
     this.#deps = deps;
     this.slots = base.slots;
+    deps.surroundings.onReload(() => this.#follow());
   }
 
   get(...asked: Parameters<Backend['get']>): Uint8Array | undefined {
@@ -59,36 +61,56 @@ class BadDisk implements Backend {
   }
 
   available(): number | undefined {
-    const full = this.#deps.surroundings.disks.find(({ fault }) => fault.what === 'full');
-    if (full === undefined) return this.#base.available();
-    full.count('looks that found no space');
+    const full = this.#deps.surroundings.disks.filter(({ fault }) => fault.what === 'full');
+    if (full.length === 0) return this.#base.available();
+    for (const { count } of full) count('looks that found no space');
     return 0;
   }
 
   change<T>(change: (tx: Transaction) => T): Promise<T> {
     this.#writes++;
-    for (const { fault, count } of this.#deps.surroundings.disks) {
+    const refusals = this.#deps.surroundings.disks.flatMap(({ fault, count }) => {
       const error = this.#refusal(fault);
-      if (error === undefined) continue;
-      return this.#base.change((tx) => change(refusing(tx, error, () => count('writes refused'))));
+      return error === undefined ? [] : [{ error, count }];
+    });
+    const [first] = refusals;
+    if (first !== undefined) {
+      const refused = () => {
+        for (const { count } of refusals) count('writes refused');
+      };
+      return this.#base.change((tx) => change(refusing(tx, first.error, refused)));
     }
-    const slow = this.#deps.surroundings.disks.find(isSlow);
+    const slow = this.#deps.surroundings.disks.filter(isSlow);
     // A write behind a waiting one waits too: changes run in call order.
-    if (slow === undefined && this.#waiting.length === 0) return this.#base.change(change);
+    if (slow.length === 0 && this.#waiting.length === 0) return this.#base.change(change);
     return new Promise((resolve, reject) => {
       this.#waiting.push(() => void this.#base.change(change).then(resolve, reject));
-      slow?.count('writes delayed');
-      this.#slow ??= this.#deps.clock.timer(slow?.fault.ms ?? 0, () => this.#begin());
+      for (const { count } of slow) count('writes delayed');
+      if (this.#slow === undefined) this.#wait(delayOf(slow));
     });
   }
 
   close(): Promise<void> {
-    this.#slow?.[Symbol.dispose]();
     this.#begin();
     return this.#base.close();
   }
 
+  /** What waits already waits no longer than the faults of now would let it. */
+  #follow(): void {
+    if (this.#slow === undefined) return;
+    const delayMs = delayOf(this.#deps.surroundings.disks.filter(isSlow));
+    if (delayMs === 0) this.#begin();
+    else if (this.#deps.clock.monotonic() + delayMs < this.#slow.dueMs) this.#wait(delayMs);
+  }
+
+  #wait(ms: number): void {
+    this.#slow?.timer[Symbol.dispose]();
+    const dueMs = this.#deps.clock.monotonic() + ms;
+    this.#slow = { timer: this.#deps.clock.timer(ms, () => this.#begin()), dueMs };
+  }
+
   #begin(): void {
+    this.#slow?.timer[Symbol.dispose]();
     this.#slow = undefined;
     for (const write of this.#waiting.splice(0)) write();
   }
@@ -120,6 +142,13 @@ function refusing(tx: Transaction, error: DiskError, refused: () => void): Trans
   };
 }
 
-function isSlow(active: Active<DiskFault>): active is Active<Extract<DiskFault, { what: 'slow' }>> {
+type SlowFault = Extract<DiskFault, { what: 'slow' }>;
+
+/** Milliseconds: several faults add up. */
+function delayOf(slow: readonly Active<SlowFault>[]): number {
+  return slow.reduce((sum, { fault }) => sum + fault.ms, 0);
+}
+
+function isSlow(active: Active<DiskFault>): active is Active<SlowFault> {
   return active.fault.what === 'slow';
 }

@@ -14,6 +14,7 @@ export class Surroundings {
   readonly #tally: Tally;
   #clocks: readonly Active<ClockFault>[] = [];
   #disks: readonly Active<DiskFault>[] = [];
+  readonly #listeners: (() => void)[] = [];
 
   constructor(dataDir: string, tally: Tally) {
     this.#dataDir = dataDir;
@@ -29,11 +30,17 @@ export class Surroundings {
     return this.#disks;
   }
 
+  /** @param reloaded called whenever what is wrong has been read again */
+  onReload(reloaded: () => void): void {
+    this.#listeners.push(reloaded);
+  }
+
   /** Reads again what is wrong. */
   reload(): void {
     const all = Array.from(readFaults(this.#dataDir), ([key, fault]) => this.#active(key, fault));
     this.#clocks = all.filter((one): one is Active<ClockFault> => one.fault.layer === 'clock');
     this.#disks = all.filter((one): one is Active<DiskFault> => one.fault.layer === 'disk');
+    for (const reloaded of this.#listeners) reloaded();
   }
 
   #active(key: string, fault: NodeFault): Active<NodeFault> {

@@ -1,6 +1,6 @@
 /** An endpoint that fails on purpose. */
 import { createServer, type Server } from 'node:http';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type Gate, startGate } from '../../../chain/gate.ts';
 import { listen } from '../../../chain/listen.ts';
 
@@ -65,6 +65,16 @@ test('faults of one client add up, and each counts the calls it has affected', a
   gate.setFault('f2', undefined);
   for (let i = 0; i < 2; i++) await ask('node-0');
   expect(gate.met).toEqual({ f1: 9, f2: 4, f3: 3 });
+});
+
+test('a delayed answer comes as soon as its fault ends, and an ended fault does nothing more to it', async () => {
+  gate.setFault('f1', { client: 'node-0', fault: { kind: 'slow', ms: 600_000 } });
+  gate.setFault('f2', { client: 'node-0', fault: { kind: 'error', percent: 100 } });
+  const answer = ask('node-0');
+  await vi.waitFor(() => expect(gate.met).toMatchObject({ f1: 1 }), { timeout: 10_000 });
+  gate.setFault('f2', undefined);
+  gate.setFault('f1', { client: 'node-0', fault: { kind: 'slow', ms: 1 } });
+  expect(await answer).toBe('echo {"id":7}');
 });
 
 test('refusals name the call and follow their rate, and these calls do not reach the endpoint', async () => {

@@ -65,7 +65,7 @@ export function failingDisk() {
   const disks: Active<DiskFault>[] = [];
   const fault: DiskFault = { layer: 'disk', what: 'read-only' };
   return {
-    through: (disk: Backend) => badDisk(disk, { clock, surroundings: { disks } }),
+    through: (disk: Backend) => badDisk(disk, { clock, surroundings: { disks, onReload: () => undefined } }),
     fail: () => void disks.push({ fault, count: () => undefined }),
     heal: () => void disks.splice(0),
   };

@@ -22,6 +22,8 @@ export async function tamper(
     reload: () => surroundings.reload(),
     flush: () => tally.flush(),
   });
+  // Whoever has changed its faults since they were read could not tell it.
+  surroundings.reload();
   const clock = wrongClock(base.clock, surroundings);
   const platform: Platform = {
     random: base.random,

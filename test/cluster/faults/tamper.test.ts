@@ -1,0 +1,25 @@
+/** A node with surroundings that can fail, while they change. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { endNodeFault } from '../../../harness/tampered/control.ts';
+import { writeFault, writeTampered } from '../../../harness/tampered/settings.ts';
+import { tamper } from '../../../harness/tampered/tamper.ts';
+import type { NodeOptions } from '../../../node/options.ts';
+import type { Platform } from '../../../node/platform/platform.ts';
+
+test('a fault that is healed while its node starts is over', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'svcnet-tamper-'));
+  const tampered = { behaviours: [] };
+  writeTampered(dataDir, tampered);
+  writeFault(dataDir, 'f1', { layer: 'clock', offsetMs: 60_000, driftPpm: 0, since: 0 });
+  const base = { clock: { now: () => 5 } } as Platform;
+  const starting = tamper(base, { dataDir, tampered, options: {} as NodeOptions });
+  // The node has read its faults, and does not yet take requests.
+  await endNodeFault(dataDir, 'f1');
+  const { platform, [Symbol.asyncDispose]: stop } = await starting;
+  expect(platform.clock.now()).toBe(5);
+  await stop();
+  rmSync(dataDir, { recursive: true });
+});

@@ -101,7 +101,7 @@ export function exportKubernetes(request: ExportRequest): Exported {
       },
     ],
     next: [
-      `kubectl apply -f ${MANIFEST_FILE}`,
+      `kubectl apply --server-side -f ${MANIFEST_FILE}`,
       'svcnet attach -f network.yaml   # with the ports forwarded that it names',
       `kubectl delete namespace ${name}`,
     ],
@@ -439,11 +439,12 @@ function manifestText({ definition, seed, image = IMAGE }: ExportRequest, docume
   const notes = [
     'A storage network for Kubernetes, as written by: svcnet export kubernetes',
     '',
-    `  kubectl apply -f ${MANIFEST_FILE}               begin, or apply a new export`,
+    `  kubectl apply --server-side -f ${MANIFEST_FILE}   begin, or apply a new export`,
     `  kubectl -n ${name} wait --for=condition=Ready pod --all --timeout=10m`,
-    '  svcnet attach -f network.yaml               with the ports forwarded as that file says',
-    `  kubectl delete namespace ${name}                end, and remove everything`,
+    '  svcnet attach -f network.yaml                  with the ports forwarded as that file says',
+    `  kubectl delete namespace ${name}                   end, and remove everything`,
     '',
+    'Without --server-side kubectl keeps a copy of each object in an annotation, which more than some 120 nodes exceed.',
     `The machines of the cluster need the image ${image}.`,
     `The keys are test keys that anybody can derive from the seed ${seed}: never use them on another chain.`,
   ];

@@ -244,3 +244,12 @@ test('two hundred nodes fit into the objects that hold their files', () => {
 test('the manifests hold keys, so their file is a secret', () => {
   expect(exported().file?.secret).toBe(true);
 });
+
+test('objects are applied by the server: of many nodes they are too large for the annotation of the client', () => {
+  const { files, next } = exportKubernetes(requestFor({ nodes: 150 }));
+  const sizes = parseAllDocuments(files[0]?.content ?? '').map((one) => JSON.stringify(one.toJS()).length);
+  const ANNOTATIONS_MAX_BYTES = 262_144;
+  expect(Math.max(...sizes)).toBeGreaterThan(ANNOTATIONS_MAX_BYTES);
+  expect(next[0]).toBe('kubectl apply --server-side -f kubernetes.yaml');
+  expect(files[0]?.content).toContain('#   kubectl apply --server-side -f kubernetes.yaml ');
+});

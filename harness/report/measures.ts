@@ -145,6 +145,27 @@ export function costsOf(scenarios: readonly Pick<ScenarioResult, 'metrics'>[], u
   };
 }
 
+/** The same of a run in parts, each with clusters of its own; what one of them does not know is not known. */
+export function costsOfParts(parts: readonly Pick<RunResult, 'scenarios' | 'costs'>[]): RunCosts {
+  const known = parts.map(({ scenarios, costs = {} }) => ({
+    ...costs,
+    moved: sum(
+      scenarios.flatMap(({ metrics }) => metrics),
+      ({ bytes }) => bytes,
+    ),
+  }));
+  // The cost of bytes says nothing of a part that has moved none.
+  const movers = known.filter(({ moved }) => moved > 0);
+  const cpu = sum(movers, ({ cpuSecondsPerGb = Number.NaN, moved }) => cpuSecondsPerGb * moved);
+  const peak = Math.max(...known.map(({ peakMemory = Number.NaN }) => peakMemory));
+  return {
+    ...(movers.length === 0 || Number.isNaN(cpu)
+      ? {}
+      : { cpuSecondsPerGb: cpu / sum(movers, ({ moved }) => moved) }),
+    ...(known.length === 0 || Number.isNaN(peak) ? {} : { peakMemory: peak }),
+  };
+}
+
 export function usageHeadlines({ scenarios }: RunResult, used: Resources | undefined): Headline[] {
   if (used === undefined) return [];
   const { cpuSecondsPerGb, peakMemory } = costsOf(scenarios, used);

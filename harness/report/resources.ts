@@ -46,12 +46,13 @@ export async function readResources(folder: string): Promise<Resources | undefin
   const columns = await readSeries(folder, ({ name }) => WANTED.has(name));
   if (columns === undefined || columns.times.length === 0) return undefined;
   const { times, series } = columns;
-  const nodes = new Map<string, { cpu?: ResourceCurve; memory?: ResourceCurve; eventLoop?: ResourceCurve }>();
-  const note = (one: Series, what: keyof Omit<NodeResources, 'node'>, values: Float64Array): void => {
+  type Figure = keyof Omit<NodeResources, 'node'>;
+  const nodes = new Map<string, Partial<Record<Figure, Float64Array>>>();
+  const note = (one: Series, what: Figure, values: Float64Array): void => {
     const node = one.node ?? one.labels['node'];
-    const curve = curveOf(values);
-    if (node === undefined || curve === undefined) return;
-    nodes.set(node, { ...nodes.get(node), [what]: curve });
+    if (node === undefined) return;
+    const known = nodes.get(node);
+    nodes.set(node, { ...known, [what]: joined(known?.[what], values) });
   };
   for (const one of series) {
     if (one.name === CPU)
@@ -70,13 +71,28 @@ export async function readResources(folder: string): Promise<Resources | undefin
   }
   const cpu = series.filter(({ name }) => name === CPU);
   return {
-    nodes: Array.from(nodes, ([node, curves]) => ({ node, ...curves })).toSorted((a, b) =>
-      a.node.localeCompare(b.node, 'en', { numeric: true }),
-    ),
+    nodes: Array.from(nodes, ([node, values]) => ({ node, ...curvesOf(values) }))
+      .filter((node) => Object.keys(node).length > 1)
+      .toSorted((a, b) => a.node.localeCompare(b.node, 'en', { numeric: true })),
     cpuSeconds:
       cpu.length === 0 ? Number.NaN : cpu.reduce((sum, { values }) => sum + (increase(values) || 0), 0),
     traffic: trafficOf(series.filter(({ name }) => name === BYTES)),
   };
+}
+
+/** A node of one cluster and the node of the same name in a later one, whose kind may be another. */
+function joined(earlier: Float64Array | undefined, later: Float64Array): Float64Array {
+  return earlier === undefined
+    ? later
+    : later.map((value, i) => (Number.isNaN(value) ? (earlier[i] as number) : value));
+}
+
+function curvesOf(values: Partial<Record<string, Float64Array>>): Omit<NodeResources, 'node'> {
+  const curves = Object.entries(values).flatMap(([what, some]) => {
+    const curve = some === undefined ? undefined : curveOf(some);
+    return curve === undefined ? [] : [[what, curve]];
+  });
+  return Object.fromEntries(curves) as Omit<NodeResources, 'node'>;
 }
 
 function curveOf(values: Float64Array): ResourceCurve | undefined {

@@ -8,6 +8,7 @@ import { interrupted } from '../base/errors.ts';
 import { typed } from '../base/typed.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { createReport, partFolder, writeReport } from '../report/folder.ts';
+import { costsOfParts } from '../report/measures.ts';
 import { type RunResult, runPassed } from '../report/result.ts';
 import { kindWanted } from './kinds.ts';
 import { writeRecipe } from './recipe.ts';
@@ -99,6 +100,7 @@ export async function runInParallel(options: ParallelOptions, lanes: number): Pr
       .toSorted((a, b) => a.at - b.at),
     environment: runs[0]?.environment ?? {},
     report,
+    costs: costsOfParts(runs),
     ...problemsOf(results),
   };
   const unwritten = await writeReport(run);

@@ -59,7 +59,7 @@ ${scenarioList(run)}
 ${environment(run, pictures)}
 ${baseline !== undefined && html`<p class="muted">Changes are against run ${baseline.run}.</p>`}
 ${run.scenarios.map((scenario, i) => scenarioSection({ run, scenario, i, before: before(i), usage }))}
-${resources(used)}
+${resources(used, [...new Set(run.scenarios.flatMap(({ folder }) => folder ?? []))])}
 </main>
 ${embeddedJson(DATA_ID, data)}
 <script>${new Html(script)}</script>

@@ -18,9 +18,18 @@ const KINDS = [
   { key: 'eventLoop', title: 'event loop', colour: 2, text: duration, note: 'p99 of its delay' },
 ] as const;
 
-export function resources(used: Resources | undefined): Html {
-  if (used === undefined || used.nodes.length === 0)
-    return html`<section id="resources"><h2>Resources by node</h2><p>The run has kept no series of its nodes.</p></section>`;
+/** @param parts folders of a run in parts, each with a report of its own */
+export function resources(used: Resources | undefined, parts: readonly string[]): Html {
+  if (used === undefined || used.nodes.length === 0) {
+    const links = parts.map(
+      (part, i) => html`${i === 0 ? '' : ', '}<a href="${part}/report.html">${part}</a>`,
+    );
+    const text =
+      parts.length === 0
+        ? html`The run has kept no series of its nodes.`
+        : html`Each part of the run had nodes of its own, which its report shows: ${links}.`;
+    return html`<section id="resources"><h2>Resources by node</h2><p>${text}</p></section>`;
+  }
   const tops = KINDS.map(({ key }) => Math.max(0, ...used.nodes.map((node) => node[key]?.peak ?? 0)));
   const scales = KINDS.map(
     ({ title, note, text }, i) => `${title} (${note}) up to ${text(tops[i] as number)}`,

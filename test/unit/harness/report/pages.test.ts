@@ -10,12 +10,14 @@ import { writePages, writeReport } from '../../../../harness/report/folder.ts';
 import { reportMarkdown } from '../../../../harness/report/markdown.ts';
 import {
   costsOf,
+  costsOfParts,
   errorClasses,
   fairness,
   headlines,
   operationTotals,
 } from '../../../../harness/report/measures.ts';
 import { embeddedJson, html, table } from '../../../../harness/report/page/html.ts';
+import { resources } from '../../../../harness/report/page/resource-sections.ts';
 import { findRun, readRun } from '../../../../harness/report/read-run.ts';
 import { readResources } from '../../../../harness/report/resources.ts';
 import type { RunResult, ScenarioResult } from '../../../../harness/report/result.ts';
@@ -252,6 +254,35 @@ test('resources are given by node as the highest values of each interval, with g
   const costs = used && costsOf([scenarioOf(measured())], used);
   expect(costs).toEqual({ cpuSecondsPerGb: expect.closeTo(149.5 / 0.2097152) as number, peakMemory: 1099 });
   expect(used && costsOf([scenarioOf()], used)).toEqual({ peakMemory: 1099 });
+});
+
+test('nodes of one name in clusters of different kinds, one after the other, are one node', async () => {
+  const place = join(folder, 'two-kinds');
+  const file = new SeriesFile(place);
+  const ids = ['svc-full', 'bee-full'].map((group) => ({
+    name: 'testbed_node_rss_bytes',
+    labels: { node: 'node-0', group },
+    kind: 'gauge' as const,
+  }));
+  await file.append({ at: START, values: new Map([[0, 3000]]) }, ids);
+  await file.append({ at: START + 1000, values: new Map([[1, 1000]]) }, ids);
+  const { nodes } = (await readResources(place)) ?? { nodes: [] };
+  expect(nodes.map(({ node, memory }) => [node, memory?.points])).toEqual([['node-0', [3000, 1000]]]);
+});
+
+test('a run in parts links to the nodes of each, and its costs are those of all parts together', () => {
+  const { markup } = resources(undefined, ['part-1', 'part-2']);
+  expect(markup).toContain('<a href="part-1/report.html">part-1</a>, <a href="part-2/report.html">');
+  expect(resources(undefined, []).markup).toContain('The run has kept no series of its nodes.');
+  const part = (costs: RunResult['costs'], moved: boolean) => ({
+    scenarios: [moved ? scenarioOf(measured()) : scenarioOf()],
+    ...(costs === undefined ? {} : { costs }),
+  });
+  const idle = part({ peakMemory: 5000 }, false);
+  const busy = (cpuSecondsPerGb: number) => part({ cpuSecondsPerGb, peakMemory: 1000 }, true);
+  expect(costsOfParts([busy(10), busy(20), idle])).toEqual({ cpuSecondsPerGb: 15, peakMemory: 5000 });
+  expect(costsOfParts([busy(10), part(undefined, true)])).toEqual({});
+  expect(costsOfParts([idle])).toEqual({ peakMemory: 5000 });
 });
 
 describe('the folder of a run', () => {

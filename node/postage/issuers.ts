@@ -76,10 +76,9 @@ export class Issuers {
     });
   }
 
-  /** @returns changes to write, undefined for another node's batch */
-  relabel(batchId: Uint8Array, label: string): KeyValueChange[] | undefined {
-    const issuer = this.get(batchId);
-    return issuer && this.#update(issuer, { label });
+  /** @returns changes to write */
+  relabel(issuer: BatchIssuer, label: string): KeyValueChange[] {
+    return this.#update(issuer, { label });
   }
 
   #update(issuer: BatchIssuer, change: Partial<IssuerRecord>): KeyValueChange[] {

@@ -238,9 +238,15 @@ class ContractPostage implements PostageService {
   }
 
   async relabel(batchId: Uint8Array, label: string): Promise<void> {
-    const changes = this.#issuers.relabel(batchId, label);
-    if (changes === undefined) throw new PostageError('BATCH_NOT_FOUND', 'batch with id not found');
-    await this.#state.batch(changes);
+    const issuer = this.#issuers.get(batchId);
+    if (issuer === undefined) throw new PostageError('BATCH_NOT_FOUND', 'batch with id not found');
+    const before = issuer.label;
+    try {
+      await this.#state.batch(this.#issuers.relabel(issuer, label));
+    } catch (error) {
+      if (issuer.label === label) this.#issuers.relabel(issuer, before);
+      throw error;
+    }
   }
 
   batchTtl(batch: Batch): number {

@@ -290,6 +290,16 @@ describe('own batches', () => {
     await expect(own.postage.relabel(id32(9), 'x')).rejects.toMatchObject({ code: 'BATCH_NOT_FOUND' });
   });
 
+  test('keeps its label when the new one cannot be written', async () => {
+    const own = node();
+    const { batchId } = await own.postage.buy(request, forever);
+    const batch = own.state.batch.bind(own.state);
+    own.state.batch = () => Promise.reject(Object.assign(new Error('nothing is written'), { code: 'EROFS' }));
+    await expect(own.postage.relabel(batchId, 'yours')).rejects.toMatchObject({ code: 'EROFS' });
+    own.state.batch = batch;
+    expect(own.postage.issuer(batchId)?.label).toBe(request.label);
+  });
+
   test('a batch that another account bought for this node is adopted', async () => {
     const own = node();
     const id = own.chain.createBatch(signer.address, id32(1), {

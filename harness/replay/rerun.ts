@@ -35,14 +35,17 @@ export interface Rerun {
 }
 
 /**
- * @throws HarnessError `RUN_INVALID` when a scenario cannot be loaded; also that of a cluster that does not
- * start
+ * @throws HarnessError `RUN_INVALID` when a scenario cannot be loaded, or its schedule was not kept; also that of a
+ * cluster that does not start
  */
 export async function rerun(again: Rerun): Promise<RunResult> {
   const { recipe, report, stateDir, signal, display, onScenario } = again;
   const { cluster, nodes, ownCounts, exactNodes, lanes, definition } = recipe;
   const planned: PlannedScenario[] = [];
-  for (const row of recipe.scenarios) planned.push(await plannedOf(row, again));
+  for (const row of recipe.scenarios) {
+    expectOwnSchedule(row, again);
+    planned.push(await plannedOf(row, again));
+  }
   const options: ParallelOptions = {
     planned,
     seed: BigInt(recipe.seed),
@@ -92,6 +95,28 @@ export async function plannedOf(
     scenario,
     parameters: Object.fromEntries([...defaults, ...known, ...drawn]) as PlannedScenario['parameters'],
   };
+}
+
+/**
+ * A folder keeps one schedule: that of the last scenario which had one.
+ * @throws HarnessError `RUN_INVALID` when it need not be the one of this scenario
+ */
+export function expectOwnSchedule(
+  row: Recipe['scenarios'][number],
+  { folder, recipe }: Pick<Rerun, 'folder' | 'recipe'>,
+): void {
+  const hasOne = ({ parameters }: Recipe['scenarios'][number]) =>
+    Object.hasOwn(parameters, SCHEDULE_PARAMETER);
+  if (!hasOne(row) || recipe.schedule !== undefined) return;
+  const part = partOf(folder, row);
+  const { scenarios } = part === folder ? recipe : readRecipe(part);
+  const count = scenarios.filter(hasOne).length;
+  if (count < 2 || scheduleOf(part, recipe) === undefined) return;
+  throw new HarnessError(
+    'RUN_INVALID',
+    `${part}: ${count} scenarios had a schedule, and only the last one was kept`,
+    { hint: 'Run them one at a time: each run then keeps its own.' },
+  );
 }
 
 export function takesSchedule({ parameters }: PlannedScenario['scenario']): boolean {

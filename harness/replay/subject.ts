@@ -9,7 +9,7 @@ import { type Recipe, readRecipe } from '../run/recipe.ts';
 import type { PlannedScenario } from '../run/run-options.ts';
 import type { Scenario } from '../run/scenario.ts';
 import { type Case, withOwnCount } from './case.ts';
-import { plannedOf, scheduleOf, takesSchedule } from './rerun.ts';
+import { expectOwnSchedule, plannedOf, scheduleOf, takesSchedule } from './rerun.ts';
 import { signaturesOf } from './signature.ts';
 
 export interface Subject {
@@ -48,6 +48,7 @@ export async function subjectOf(folder: string, report: string): Promise<Subject
   const row = recipe.scenarios[index];
   if (row === undefined) throw new HarnessError('RUN_INVALID', `${folder}: the run has no scenario`);
   const again = { folder, recipe, report };
+  expectOwnSchedule(row, again);
   const planned = await plannedOf(row, again);
   const { scenario } = planned;
   const others: PlannedScenario[] = [];

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { sizeOf } from '../../../../harness/replay/case.ts';
-import { plannedOf } from '../../../../harness/replay/rerun.ts';
+import { plannedOf, rerun } from '../../../../harness/replay/rerun.ts';
 import { subjectOf } from '../../../../harness/replay/subject.ts';
 import { partFolder, RECIPE_FILE, REPORT_FILE, SCHEDULE_FILE } from '../../../../harness/report/folder.ts';
 import { type Recipe, readRecipe } from '../../../../harness/run/recipe.ts';
@@ -106,4 +106,26 @@ test('the schedule of a part is repeated with the whole run, and minimised with 
   report(partFolder(1), [{ name: 'storm', failed: true }]);
   const { given } = await subjectOf(folder, join(folder, 'inputs'));
   expect(given.schedule?.durationMs).toBe(1234);
+});
+
+test('where several scenarios had a schedule, the one that was kept is repeated for none of them', async () => {
+  const storms = [
+    rowOf('storm', { duration: 5000, schedule: '' }),
+    rowOf('storm', { duration: 6000, schedule: '' }),
+  ];
+  lay('', [rowOf('smoke'), ...storms]);
+  write('', SCHEDULE_FILE, SCHEDULE);
+  const why = {
+    code: 'RUN_INVALID',
+    message: `${folder}: 2 scenarios had a schedule, and only the last one was kept`,
+  };
+  report('', [{ name: 'smoke' }, { name: 'storm', failed: true }, { name: 'storm' }]);
+  await expect(subjectOf(folder, join(folder, 'inputs'))).rejects.toMatchObject(why);
+  const recipe = readRecipe(folder);
+  const signal = AbortSignal.abort();
+  const again = { folder, recipe, report: join(folder, 'again'), stateDir: folder, signal };
+  await expect(rerun(again)).rejects.toMatchObject(why);
+  // What else has failed there can still be made smaller.
+  report('', [{ name: 'smoke', failed: true }, { name: 'storm' }, { name: 'storm' }]);
+  expect((await subjectOf(folder, join(folder, 'inputs'))).scenario.name).toBe('smoke');
 });

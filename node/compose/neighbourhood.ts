@@ -40,7 +40,7 @@ interface NeighbourhoodDeps extends DeliveryDeps {
 export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps): Neighbourhood {
   const { clock, metrics, module, store, serving } = deps;
   const { postage } = deps.money;
-  const { host, topology, isGiven } = deps.network;
+  const { host, topology, isGiven, isKnown } = deps.network;
   const { reserve } = store;
   const puller = createPuller(
     { rateWindowMs: options['pull-rate-window'] },
@@ -48,6 +48,7 @@ export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps)
       host,
       topology,
       isGiven,
+      isKnown,
       pullsync: deps.delivery.pullsync,
       reserve,
       state: store.state('puller'),

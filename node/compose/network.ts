@@ -27,6 +27,8 @@ export interface Network {
   readonly warmUp: WarmUp;
   /** Whether the node was started with a record of this overlay. */
   readonly isGiven: (overlayHex: string) => boolean;
+  /** Whether the address book has a record of this overlay. */
+  readonly isKnown: (overlayHex: string) => boolean;
 }
 
 export interface NetworkDeps extends Foundation {
@@ -89,7 +91,8 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
   host.onConnected((peer) => {
     if (peer.fullNode) warmUp.connected();
   });
-  return { host, accounting, pseudosettle, pingpong, topology, warmUp, isGiven };
+  const isKnown = (id: string) => addressBook.get(id) !== undefined;
+  return { host, accounting, pseudosettle, pingpong, topology, warmUp, isGiven, isKnown };
 }
 
 function openHost(

@@ -65,6 +65,14 @@ export class PullProgress {
     ]);
   }
 
+  /** Forgets other peers: an overlay costs nothing, and many strangers may come only once. */
+  async retain(isKept: (overlayHex: string) => boolean): Promise<void> {
+    const changes = this.#removals(INTERVAL, (overlayHex) => !isKept(overlayHex));
+    for (const [key] of this.#state.entries(EPOCH))
+      if (!isKept(key.slice(EPOCH.length))) changes.push({ remove: key });
+    if (changes.length > 0) await this.#state.batch(changes);
+  }
+
   /** Whether `adopt` will forget intervals: until then nothing may be pulled. */
   isStale(radius: number): boolean {
     return radius < this.#radius();

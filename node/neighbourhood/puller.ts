@@ -29,6 +29,8 @@ export interface PullerDeps {
   readonly topology: Pick<Topology, 'peers'>;
   /** Whether this node was started with a record of the peer: they belong to one testbed. */
   readonly isGiven: (overlayHex: string) => boolean;
+  /** Whether the peer is in the address book, which is limited. */
+  readonly isKnown: (overlayHex: string) => boolean;
   readonly pullsync: Pullsync;
   readonly reserve: Pick<Reserve, 'radius' | 'onRadius'>;
   /** Subsystem `puller`. */
@@ -68,6 +70,8 @@ class ReservePuller implements Puller {
   /** Monotonic; undefined before the start, and once everything older has been pulled. */
   #syncingSince: number | undefined;
   #historical = 0;
+  /** When strangers are forgotten next, monotonic. */
+  #forgetAt = 0;
 
   constructor(options: PullerOptions, deps: PullerDeps) {
     const { clock, log, pullsync } = deps;
@@ -100,6 +104,7 @@ class ReservePuller implements Puller {
 
   start(): void {
     this.#syncingSince = this.#deps.clock.monotonic();
+    this.#forgetAt = this.#syncingSince + RECALCULATE_MS;
     this.#managing = this.#manage();
   }
 
@@ -169,5 +174,15 @@ class ReservePuller implements Puller {
       const po = proximityOrder(host.overlay, peer.overlay);
       pulled.pull(binsToPull({ po, radius, isGiven: isGiven(peer.id) }));
     }
+    await this.#forgetStrangers();
+  }
+
+  /** Peers that are neither connected nor in the address book; without a record they cannot be dialled. */
+  async #forgetStrangers(): Promise<void> {
+    const { clock, isKnown } = this.#deps;
+    if (clock.monotonic() < this.#forgetAt) return;
+    this.#forgetAt = clock.monotonic() + RECALCULATE_MS;
+    const connected = new Set([...this.#peers.keys()].map(({ id }) => id));
+    await this.#progress.retain((id) => connected.has(id) || this.#leaving.has(id) || isKnown(id));
   }
 }

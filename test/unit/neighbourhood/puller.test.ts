@@ -111,6 +111,8 @@ interface Setup {
   readonly rateWindowMs?: number;
   /** The node was started with records of all peers. */
   readonly given?: boolean;
+  /** Overlays without a record in the address book. */
+  readonly strangers?: readonly string[];
 }
 
 function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(), ...options }: Setup = {}) {
@@ -146,6 +148,7 @@ function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(),
             .filter(({ fullNode }) => fullNode),
       },
       isGiven: () => options.given === true,
+      isKnown: (id) => options.strangers?.includes(id) !== true,
       pullsync,
       reserve: {
         radius: () => current,
@@ -318,6 +321,18 @@ test('pulling resumes after a restart where it stopped', async () => {
   await again.connect(remote);
   await clock.settle();
   expect(remote.take()).toEqual(['31:21', '31:31', '31:41']);
+});
+
+test('of a stranger that has left nothing is kept, unlike of a peer that is there or in the address book', async () => {
+  const [gone, here, known] = [1, 2, 3].map((n) => new Remote(31, { 31: 5n }, n)) as [Remote, Remote, Remote];
+  const { connect, disconnect, clock, state } = setup({ radius: 31, strangers: [gone.id, here.id] });
+  for (const remote of [gone, here, known]) await connect(remote);
+  for (const remote of [gone, known]) await disconnect(remote);
+  const kept = () =>
+    [gone, here, known].map(({ id }) => [...state.entries('')].some(([key]) => key.includes(id)));
+  expect(kept()).toEqual([true, true, true]);
+  await clock.advance(5 * MINUTE_MS);
+  expect(kept()).toEqual([false, true, true]);
 });
 
 test('a gap between old and new entries that a restart left is closed', async () => {

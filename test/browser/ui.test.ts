@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { HarnessError } from '../../harness/base/errors.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { pageBundle } from '../../harness/pages/bundle.ts';
 import { pageAssets } from '../../harness/ui/assets.ts';
@@ -259,6 +260,26 @@ describe('a made-up network', () => {
         await open.page.evaluate('window.hostile ?? document.querySelector("main img, .drawer img")'),
       ).toBeNull();
       expect(complaintsOf(open)).toEqual([]);
+      await closed(open);
+      await ui.close();
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'a log that cannot be read once is read the next time',
+    async () => {
+      const { cluster } = syntheticNetwork({ nodes: 4, storageRadius: 1 });
+      let asked = 0;
+      const logOf: UiDeps['cluster']['logOf'] = (part) => {
+        if (asked++ === 0) throw new HarnessError('ENGINE_FAILED', 'the engine is busy');
+        return cluster.logOf(part);
+      };
+      const ui = await served({ ...cluster, logOf });
+      const open = await opened(ui, 1000);
+      await open.page.locator('.dot[data-name="node-0"]').press('Enter');
+      await open.page.waitForSelector('.drawer .log-line');
+      expect(asked).toBeGreaterThan(1);
       await closed(open);
       await ui.close();
     },

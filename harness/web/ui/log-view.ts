@@ -39,11 +39,13 @@ export class LogView {
         const body = (await answer.json()) as LogAnswer | { readonly error: string };
         if ('error' in body) {
           this.#where.textContent = body.error;
-          return;
+          // A node that is not there will not come; an engine that was busy answers the next time.
+          if (answer.status === 404) return;
+        } else {
+          position = body.position;
+          this.#where.textContent = body.where;
+          this.#add(body);
         }
-        position = body.position;
-        this.#where.textContent = body.where;
-        this.#add(body);
       } catch (error) {
         if (signal.aborted) return;
         this.#where.textContent = `The log cannot be read now: ${error instanceof Error ? error.message : String(error)}`;

@@ -187,7 +187,7 @@ test('what the disk did not let go has not left, and leaves once it does', async
   const [first, second] = [new Remote(0, 4), new Remote(0, 5)];
   for (const remote of [first, second]) remote.holds(entries);
   connect(first, second);
-  const { release: taken } = reserve;
+  const taken = reserve.release.bind(reserve);
   reserve.release = () => Promise.reject(new Error('EROFS: Read-only file system'));
   expect(await release(40)).toBe(0);
   expect(await metric('handed_over_count\\{how="held"\\}')).toBe(0);

@@ -5,7 +5,7 @@
  * amounts may be text too.
  */
 export interface NodeOptionsInput {
-  /** Time limit for a client that neither sends its request body nor reads the response; the connection is then closed. A duration such as 500ms, 15s or 1m30s; default: 120000 ms. */
+  /** Time limit for a client that neither sends its request body nor reads the response; the connection is then closed. A duration such as 500ms, 15s or 1m30s, at least 1ms; default: 120000 ms. */
   readonly 'api-idle-timeout'?: string;
   /** Host names that the APIs answer to, in addition to IP addresses and localhost (repeatable, * for all). A host name without a port, for example storage.example.org, or *. */
   readonly 'allowed-hosts'?: string | readonly string[];
@@ -21,7 +21,7 @@ export interface NodeOptionsInput {
   readonly 'chain-tail-blocks'?: number | string;
   /** Postage events are read up to a multiple of this number. A whole number from 1 to 1000 (blocks); default: 5. */
   readonly 'chain-batch-factor'?: number | string;
-  /** Polling interval of the chain; while blocks are empty it grows to the block time, at most tenfold. A duration such as 500ms, 15s or 1m30s; default: 5000 ms. */
+  /** Polling interval of the chain; while blocks are empty it grows to the block time, at most tenfold. A duration such as 500ms, 15s or 1m30s, at least 1ms; default: 5000 ms. */
   readonly 'chain-poll-interval'?: string;
   /** Minimum tip of a transaction without an explicit gas price. A whole number from 0 to 1000000000000000 (base units per gas); default: 0. */
   readonly 'minimum-gas-tip-cap'?: number | string;
@@ -47,13 +47,13 @@ export interface NodeOptionsInput {
   readonly 'swap-enable'?: boolean;
   /** Send cheques from an own chequebook; otherwise only accept them. True or false; default: true. */
   readonly 'chequebook-enable'?: boolean;
-  /** The price oracle is read at multiples of this time, if the chain may have changed. A duration such as 500ms, 15s or 1m30s; default: 300000 ms. */
+  /** The price oracle is read at multiples of this time, if the chain may have changed. A duration such as 500ms, 15s or 1m30s, at least 1ms; default: 300000 ms. */
   readonly 'price-oracle-interval'?: string;
   /** Initial deposit of a new chequebook. A whole number of at most 78 digits (base units); default: 0. */
   readonly 'swap-initial-deposit'?: number | string;
   /** Debt forgiven per second. A whole number from 1 to 1000000000000 (accounting units); default: 4500000. */
   readonly 'refresh-rate'?: number | string;
-  /** Minimum time between two refreshes with a peer; slightly over a second to tolerate clock drift. A duration such as 500ms, 15s or 1m30s; default: 1020 ms. */
+  /** Minimum time between two refreshes with a peer; slightly over a second to tolerate clock drift. A duration such as 500ms, 15s or 1m30s, at least 1ms; default: 1020 ms. */
   readonly 'refresh-interval'?: string;
   /** Maximum difference to the clock of a peer that accepts a refresh. A whole number from 0 to 1000000 (s); default: 2. */
   readonly 'refresh-clock-tolerance'?: number | string;
@@ -69,9 +69,9 @@ export interface NodeOptionsInput {
   readonly 'chunk-price'?: number | string;
   /** Maximum duration of the warm-up after the first peer connects. A duration such as 500ms, 15s or 1m30s; default: 300000 ms. */
   readonly 'warmup-time'?: string;
-  /** Window over which the pull syncing rate is measured. A duration such as 500ms, 15s or 1m30s; default: 900000 ms. */
+  /** Window over which the pull syncing rate is measured. A duration such as 500ms, 15s or 1m30s, at least 1ms; default: 900000 ms. */
   readonly 'pull-rate-window'?: string;
-  /** Pause after the first health rating of all peers; it doubles up to sixtyfold, at most to 5 minutes. A duration such as 500ms, 15s or 1m30s; default: 10000 ms. */
+  /** Pause after the first health rating of all peers; it doubles up to sixtyfold, at most to 5 minutes. A duration such as 500ms, 15s or 1m30s, at least 1ms; default: 10000 ms. */
   readonly 'salud-pause'?: string;
   /** Smallest storage radius. A whole number from 0 to 31 (bits); default: 0. */
   readonly 'minimum-storage-radius'?: number | string;
@@ -79,7 +79,7 @@ export interface NodeOptionsInput {
   readonly 'reserve-capacity'?: number | string;
   /** Number of times the reserve is doubled, to also store sibling neighbourhoods. A whole number from 0 to 1; default: 0. */
   readonly 'reserve-capacity-doubling'?: number | string;
-  /** Interval of the check whether the reserve is too empty. A duration such as 500ms, 15s or 1m30s; default: 900000 ms. */
+  /** Interval of the check whether the reserve is too empty. A duration such as 500ms, 15s or 1m30s, at least 1ms; default: 900000 ms. */
   readonly 'reserve-wake-up'?: string;
   /** Chunks kept for repeated reads. A whole number from 0 to 4294967295 (chunks); default: 1000000. */
   readonly 'cache-capacity'?: number | string;

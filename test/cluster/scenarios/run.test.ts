@@ -122,11 +122,12 @@ test('scenarios that want different clusters run side by side, each in a replaya
   expect(ended.code, ended.stdout + ended.stderr).toBe(0);
   expect(ended.stdout).toContain('2 clusters at once');
   expect(ended.stdout).toMatch(/passed {3}2 of 2 scenarios, in /);
-  const { scenarios } = JSON.parse(readFileSync(join(report, 'report.json'), 'utf8')) as RunResult;
+  const { scenarios, costs } = JSON.parse(readFileSync(join(report, 'report.json'), 'utf8')) as RunResult;
   expect(scenarios.map(({ name, folder: part, result }) => [name, part, result])).toEqual([
     ['pingpong', 'part-1', 'passed'],
     ['kademlia', 'part-2', 'passed'],
   ]);
+  expect(costs?.peakMemory).toBeGreaterThan(0);
   for (const file of ['recipe.json', 'part-1/recipe.json', 'part-2/report.html', 'part-2/logs/node-0.log'])
     expect(existsSync(join(report, file)), file).toBe(true);
   expect(livingProcesses()).toEqual([]);

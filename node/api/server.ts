@@ -183,7 +183,10 @@ function createListener(deps: ListenerDeps): Listener {
   };
   return {
     handle,
-    upgrade: (request, socket, head) => handle(request, deps.upgrades.released(request, socket, head)),
+    upgrade(request, socket, head) {
+      const response = deps.upgrades.released(request, socket, head);
+      if (response !== undefined) handle(request, response);
+    },
   };
 }
 

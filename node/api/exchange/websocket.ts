@@ -43,9 +43,10 @@ export interface Upgrades {
    */
   upgrade(exchange: Exchange, handler: SocketHandler): void;
   /**
-   * Remembers the connection of a request for a WebSocket. @returns the response that answers it until then
+   * Remembers the connection of a request for a WebSocket. @returns the response that answers it until then; undefined
+   * when the connection is ended instead
    */
-  released(request: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse;
+  released(request: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse | undefined;
   /** When the server stops: resolves when every handler has finished, or had its time to. */
   finished(): Promise<void>;
 }
@@ -81,9 +82,13 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
     released(request, socket, head) {
       // The client may already be gone; its request then ends by its signal.
       socket.on('error', () => socket.destroy());
-      const { response, leave } = responseOn(request, socket);
-      connections.set(request, { socket, head, leave });
-      return response;
+      const taken = responseOn(request, socket);
+      if (taken === undefined) {
+        socket.end(() => socket.destroy());
+        return undefined;
+      }
+      connections.set(request, { socket, head, leave: taken.leave });
+      return taken.response;
     },
     upgrade({ request, response }, handler) {
       const connection = connections.get(request);

@@ -137,6 +137,23 @@ describe('the handshake', () => {
     expect(turn.subscriptions.size).toBe(0);
   });
 
+  test.each([
+    ['has no host', 'GET /node HTTP/1.1\r\n\r\n', 400],
+    [
+      'expects what the server does not know',
+      'GET /node HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: x\r\n\r\n',
+      417,
+    ],
+  ])(
+    'one behind a request that %s ends the connection after the answer to that',
+    async (_what, first, code) => {
+      const { port } = await start();
+      const answers = await handshake(port, {}, `${first}GET /gsoc/subscribe/${ADDRESS} HTTP/1.1`);
+      expect(answers.match(/^HTTP\/1.1 \d+/gm)).toEqual([`HTTP/1.1 ${code}`]);
+      expect(await fetch(`http://127.0.0.1:${port}/health`)).toMatchObject({ status: 200 });
+    },
+  );
+
   test('pages of an allowed origin or of the node itself, and clients without an origin, are let in', async () => {
     const { url, port, turn } = await start();
     const origins = [{ origin: 'http://APP.test' }, { origin: `http://127.0.0.1:${port}` }, {}];

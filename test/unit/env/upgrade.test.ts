@@ -8,7 +8,7 @@ import { responseOn } from '../../../node/env/upgrade.ts';
 test('an answer instead of another protocol closes its connection, though the client keeps its own side open', async () => {
   const [connection, client] = duplexPair();
   const request = new IncomingMessage(connection as never);
-  const { response } = responseOn(request, connection);
+  const { response } = responseOn(request, connection)!;
   const closed = [once(response, 'close'), once(connection, 'close')];
   response.end('no');
   expect(await text(client)).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\nno/);

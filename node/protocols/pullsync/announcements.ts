@@ -8,6 +8,7 @@
 import { abortable } from '../../env/abortable.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
+import type { Peer } from '../../p2p/host.ts';
 import type { Reserve } from '../../store/ports.ts';
 import { type Burst, NEWS_WAIT_MS, newsDue } from './rules.ts';
 import type { Ack, Known } from './wire.ts';
@@ -17,12 +18,18 @@ export interface AnnouncementsDeps {
   readonly clock: Clock;
 }
 
+/** A stream of a peer. */
+interface Waiter {
+  readonly peer: Peer;
+  readonly known: MessageOf<typeof Known>;
+  /** Called when the next burst is over. */
+  readonly over: () => void;
+}
+
 export class Announcements {
   readonly #deps: AnnouncementsDeps;
   #burst: Burst | undefined;
-  #peers = 0;
-  /** Called when the next burst is over. */
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<Waiter>();
 
   constructor(deps: AnnouncementsDeps) {
     this.#deps = deps;
@@ -35,28 +42,28 @@ export class Announcements {
   }
 
   /** The current state, once it differs from `known`, or after a timeout. @throws the signal's reason */
-  async beyond(known: MessageOf<typeof Known>, signal: AbortSignal): Promise<MessageOf<typeof Ack>> {
+  async beyond(
+    { peer, known }: Pick<Waiter, 'peer' | 'known'>,
+    signal: AbortSignal,
+  ): Promise<MessageOf<typeof Ack>> {
     using deadline = this.#deps.clock.deadline(NEWS_WAIT_MS, signal);
-    this.#peers++;
+    const burstEnd = async () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const waiter = { peer, known, over: resolve };
+      this.#waiting.add(waiter);
+      try {
+        await abortable(promise, deadline.signal);
+      } finally {
+        this.#waiting.delete(waiter);
+      }
+    };
     try {
-      if (this.#burst !== undefined) await this.#burstEnd(deadline.signal);
-      while (!isNew(this.now(), known)) await this.#burstEnd(deadline.signal);
+      if (this.#burst !== undefined) await burstEnd();
+      while (!isNew(this.now(), known)) await burstEnd();
     } catch (error) {
       if (!(error instanceof TimeoutError) || signal.aborted) throw error;
-    } finally {
-      this.#peers--;
     }
     return this.now();
-  }
-
-  async #burstEnd(signal: AbortSignal): Promise<void> {
-    const over = Promise.withResolvers<void>();
-    this.#waiting.add(over.resolve);
-    try {
-      await abortable(over.promise, signal);
-    } finally {
-      this.#waiting.delete(over.resolve);
-    }
   }
 
   #put(): void {
@@ -72,13 +79,21 @@ export class Announcements {
 
   #watch(burst: Burst): void {
     const { clock } = this.#deps;
-    const rest = newsDue(burst, this.#peers) - clock.monotonic();
+    const rest = newsDue(burst, this.#peersToTell()) - clock.monotonic();
     if (rest > 0) {
       clock.timer(rest, () => this.#watch(burst));
       return;
     }
     this.#burst = undefined;
-    for (const over of this.#waiting) over();
+    for (const { over } of this.#waiting) over();
+  }
+
+  /** Most peers outside the neighbourhood wait for a bin that never gets anything. */
+  #peersToTell(): number {
+    const now = this.now();
+    const peers = new Set<Peer>();
+    for (const { peer, known } of this.#waiting) if (isNew(now, known)) peers.add(peer);
+    return peers.size;
   }
 }
 

@@ -311,7 +311,8 @@ class PullsyncProtocol implements Pullsync {
       () => waiting.abort(new PullsyncError('CURSORS_INVALID', 'asked again before the answer')),
       (error: unknown) => waiting.abort(error),
     );
-    return await this.#announcements.beyond(decodeMessage(Known, known), waiting.signal);
+    const { peer } = stream;
+    return await this.#announcements.beyond({ peer, known: decodeMessage(Known, known) }, waiting.signal);
   }
 
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {

@@ -40,7 +40,7 @@ const NEWS_CROWD_MAX_MS = 10_000;
 /** Fewer puts are a message or a small file, which is not kept waiting for more. */
 const STREAM_PUTS = 16;
 
-/** When peers are told of a burst if no more puts come, monotonic milliseconds. @param peers that wait for news */
+/** When peers are told of a burst if no more puts come, monotonic milliseconds. @param peers to be told */
 export function newsDue({ since, lastAt, puts }: Burst, peers: number): number {
   const crowd = Math.max(0, peers - CROWD.peers);
   const idleMs = NEWS_IDLE_MS + (puts < STREAM_PUTS ? 0 : crowd * CROWD.idleMs);

@@ -89,10 +89,13 @@ describe('a peer that says which cursors it knows', () => {
   /** Cursors that the node has told, and a question for what is beyond them. */
   async function told(filled = 0) {
     const context = await served({ filled });
-    const { clock, client, peer } = context;
-    const ask = async (known: MessageOf<typeof Known>) => {
+    const { clock } = context;
+    const ask = async (
+      known: MessageOf<typeof Known>,
+      by: Pick<typeof context, 'client' | 'peer'> = context,
+    ) => {
       const headers = new Map([[KNOWN_HEADER, encodeMessage(Known, known)]]);
-      const stream = await client.host.open(peer, CURSORS.id, { signal: never, headers });
+      const stream = await by.client.host.open(by.peer, CURSORS.id, { signal: never, headers });
       await stream.write(Syn, {});
       await clock.settle();
       return stream;
@@ -156,21 +159,37 @@ describe('a peer that says which cursors it knows', () => {
     expect(ack.value?.cursors[0]).toBe(20n);
   });
 
-  test.each([
-    ['later while many others wait too', 1900, false],
-    ['after a second once they have left', 1000, true],
-  ])('is told %s', async (_when, dueMs, leave) => {
-    const { clock, node, ask, known } = await told();
-    const ack = outcome((await ask(known)).read(Ack));
-    const others: MessageStream[] = [];
-    for (let i = 0; i < 5; i++) others.push(await ask(known));
-    for (const [at, chunk] of chunksInBin(node.overlay, 0, dueMs / 50).entries()) {
-      if (leave && at === 10) for (const stream of others) stream.reset(new Error('gone'));
-      expect(ack).toEqual({});
-      await fill(node, [chunk]);
-      await clock.advance(50);
+  describe('beside others that wait', () => {
+    /** How long five more peers, or streams, make it wait while an entry of bin 0 comes every 50 ms. */
+    async function toldAfter(others: { from?: number; to?: number; samePeer?: boolean; leaving?: boolean }) {
+      const context = await told();
+      const { clock, node, ask, known } = context;
+      const ack = outcome((await ask(known)).read(Ack));
+      const streams: MessageStream[] = [];
+      for (let n = 10; n < 15; n++) {
+        const about = { ...known, ...others };
+        const by = others.samePeer === true ? undefined : await another(n, node, context);
+        streams.push(await ask(about, by));
+      }
+      const startedAt = clock.now();
+      for (const [at, chunk] of chunksInBin(node.overlay, 0, 60).entries()) {
+        if (others.leaving === true && at === 10) for (const one of streams) one.reset(new Error('gone'));
+        await fill(node, [chunk]);
+        await clock.advance(50);
+        if (ack.value !== undefined) break;
+      }
+      return clock.now() - startedAt;
     }
-    expect(ack.value?.cursors[0]).toBe(BigInt(dueMs / 50));
+
+    test.each([
+      ['later when they are to be told as well', {}, 1900],
+      ['as if alone when they wait for other bins', { from: 1, to: 31 }, 1000],
+      ['as if alone when they wait for none', { from: 1, to: 0 }, 1000],
+      ['as if alone when they are streams of one peer', { samePeer: true }, 1000],
+      ['as if alone once they have left', { leaving: true }, 1000],
+    ])('is told %s', async (_when, others, ms) => {
+      expect(await toldAfter(others)).toBe(ms);
+    });
   });
 
   test('is told again what got lost on the way', async () => {

@@ -349,7 +349,7 @@ class ContractPlayer implements Player {
 
   async #commit(round: number, signal: AbortSignal): Promise<Progress> {
     const sample = this.#store.sample(round - 1);
-    if (sample === undefined) return this.#running.has('sample') ? 'again' : 'over';
+    if (sample === undefined) return 'again';
     if (this.#store.round(round).commit === undefined && !(await this.#isCurrent(sample, signal)))
       return this.#skip('a reorganisation changed the anchor of the sample', 'again');
     const key = await this.#keyOf(round);
@@ -365,9 +365,10 @@ class ContractPlayer implements Player {
   }
 
   async #reveal(round: number, signal: AbortSignal): Promise<Progress> {
-    const { key } = this.#store.round(round);
+    const { key, commit } = this.#store.round(round);
+    if (key === undefined || !this.#mayCount(commit)) return 'again';
     const sample = this.#store.sample(round - 1);
-    if (key === undefined || sample === undefined) return 'over';
+    if (sample === undefined) return 'over';
     const { depth, hash } = sample;
     const data = encodeReveal(depth, hash, Buffer.from(key, 'hex'));
     const call = { data, description: 'reveal transaction' };
@@ -377,10 +378,11 @@ class ContractPlayer implements Player {
   async #claim(round: number, signal: AbortSignal): Promise<Progress> {
     const { chain, log } = this.#deps;
     const { game, overlay } = this.#options;
-    const record = this.#store.round(round);
+    const { reveal, claim } = this.#store.round(round);
+    if (!this.#mayCount(reveal)) return 'again';
     const sample = this.#store.sample(round - 1);
-    if (record.reveal === undefined || sample === undefined) return 'over';
-    if (record.claim === undefined) {
+    if (sample === undefined) return 'over';
+    if (claim === undefined) {
       try {
         if (!(await isWinner(chain, game, overlay, signal))) return 'over';
       } catch (err) {
@@ -395,6 +397,16 @@ class ContractPlayer implements Player {
     }
     const receipt = await this.#proveAndClaim(round, sample, signal);
     return receipt === undefined ? 'again' : 'over';
+  }
+
+  /**
+   * Whether the next step has something to build on; without it, the contract would refuse that at every poll. It may
+   * still come: a height that is wrong once names a phase too early, and a reorganisation mines a step anew.
+   */
+  #mayCount(step: StepRecord | undefined): boolean {
+    const sent = step && this.#deps.transactions.find(step.hash);
+    if (sent?.outcome?.kind === 'mined') return sent.outcome.receipt.status === 'success';
+    return sent !== undefined && sent.outcome === undefined;
   }
 
   async #proveAndClaim(

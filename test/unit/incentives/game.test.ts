@@ -306,6 +306,8 @@ describe('a sample that takes long', () => {
     resolve();
     await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
     expect(bench.game.sent).toEqual([]);
+    // Nothing was committed to, so there is nothing to ask the contract.
+    expect(await bench.metric('reveal_phase_errors')).toBe(0);
   });
 });
 
@@ -478,6 +480,20 @@ test('a height that is wrong once, far ahead, makes no round forgotten', async (
   expectWon(bench, ROUND + 1);
 });
 
+test.each([
+  ['commit phase', ROUND * ROUND_LENGTH + CLAIM - 1],
+  ['reveal phase', (ROUND + 1) * ROUND_LENGTH - 4],
+  ['claim phase', (ROUND + 1) * ROUND_LENGTH + 3],
+])('a height that is wrong once, in the %s before it begins, costs no round', async (_phase, before) => {
+  const bench = new Bench(ROUND * ROUND_LENGTH);
+  await bench.to(before);
+  bench.game.head += 9;
+  await bench.clock.advance(2 * POLL_MS);
+  bench.game.head -= 9;
+  await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
+  expectWon(bench, ROUND + 1);
+});
+
 test('a transaction that was cancelled is sent again', async () => {
   const bench = new Bench();
   await bench.offset(ROUND + 1, 0);
@@ -509,7 +525,25 @@ test('a transaction that reverts in its block is an error, once, and the round i
     ],
   ]);
   expect(await bench.metric('commit_phase_errors')).toBe(1);
+  expect(await bench.metric('reveal_phase_errors')).toBe(0);
   expect(bench.player.state()).toMatchObject({ lastWonRound: 0, reward: 0n });
+});
+
+test('a reveal that reverts in its block is an error, once, and nothing is claimed', async () => {
+  const bench = new Bench();
+  await bench.offset(ROUND + 1, 4);
+  expect(bench.game.sent).toHaveLength(2);
+  // Taken back by a reorganisation, as the reveal comes into its block.
+  bench.game.commits.length = 0;
+  await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
+  expect(bench.game.sent.at(-1)).toMatchObject({ outcome: { receipt: { status: 'reverted' } } });
+  expect(bench.game.claims).toEqual([]);
+  for (const [name, value] of Object.entries({
+    reveal_phase_errors: 1,
+    claim_phase_errors: 0,
+    win_phase_errors: 0,
+  }))
+    expect([name, await bench.metric(name)]).toEqual([name, value]);
 });
 
 test('rounds that are long past are forgotten', async () => {

@@ -224,8 +224,11 @@ export class Monitor {
   ): Promise<void> {
     const { rpc, records } = this.#deps;
     const { hash, nonce } = record;
-    const sameNonce = records.recent().filter((other) => other.nonce === nonce);
-    if (sameNonce.some(({ outcome }) => outcome?.kind === 'mined')) return this.#cancelled(record, head);
+    for (const { nonce: used, outcome } of records.recent()) {
+      // Both are final at the same time: the number of a head may be wrong.
+      if (used === nonce && outcome?.kind === 'mined')
+        return this.#cancelled(record, outcome.receipt.blockNumber);
+    }
     if ((await rpc.transactionState(hash, signal)) !== 'unknown') return;
     if ((await rpc.minedCount(this.#options.account, 'latest', signal)) > nonce) {
       if (await this.#isLost(record, head, signal)) await this.#cancelled(record, head);
@@ -271,9 +274,9 @@ export class Monitor {
     this.#take(hash)?.resolve(receipt);
   }
 
-  async #cancelled(record: TransactionRecord, head: number): Promise<void> {
+  async #cancelled(record: TransactionRecord, blockNumber: number): Promise<void> {
     const { hash, nonce } = record;
-    await this.#deps.records.settle(record, { kind: 'cancelled', blockNumber: head });
+    await this.#deps.records.settle(record, { kind: 'cancelled', blockNumber });
     this.#deps.metrics?.cancelled.inc();
     this.#deps.log.warn({ hash, nonce }, 'transaction cancelled');
     this.#take(hash)?.reject(cancelled(hash));

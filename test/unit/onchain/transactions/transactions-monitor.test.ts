@@ -133,6 +133,19 @@ describe('a reorganisation', () => {
     await until(() => (minedAt(outcome(hash)) ?? 0) > blockNumber);
   });
 
+  test('is no longer looked for although a height far ahead was named when a transaction was replaced', async () => {
+    const { disk, endpoint, send, transactions, outcome } = setUp();
+    endpoint.mining = false;
+    const original = await send();
+    const replacement = await transactions.cancel(original, {}, forever);
+    endpoint.mining = true;
+    endpoint.ahead = 100_000;
+    await until(() => outcome(original)?.kind === 'cancelled');
+    endpoint.ahead = 0;
+    expect(outcome(original)).toEqual({ kind: 'cancelled', blockNumber: minedAt(outcome(replacement)) });
+    await until(() => ![...disk.keys()].some((key) => key.startsWith('recent/')));
+  });
+
   test('is no longer looked for sixty-four blocks later', async () => {
     const { disk, endpoint, send, transactions } = setUp();
     const { blockNumber } = await transactions.wait(await send(), forever);

@@ -85,7 +85,9 @@ function parseFlags(argv: readonly string[]): Given {
     let value = equals === -1 ? undefined : argument.slice(equals + 1);
     if (value === undefined && typeof OPTIONS[name].default === 'boolean') {
       // A bare flag means true; `--flag false` is accepted as well.
-      value = argv[i + 1] === 'true' || argv[i + 1] === 'false' ? (argv[++i] as string) : 'true';
+      const next = argv[i + 1];
+      const isValue = next !== undefined && OPTIONS[name].parse(next) !== undefined;
+      value = isValue ? (argv[++i] as string) : 'true';
     }
     value ??= argv[++i];
     if (value === undefined) throw new OptionError(`--${name} needs a value: ${OPTIONS[name].expected}`);

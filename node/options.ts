@@ -42,7 +42,11 @@ const flag = (help: string, fallback = false): OptionSpec<boolean> => ({
   help,
   default: fallback,
   expected: 'true or false',
-  parse: (value) => (value === 'true' ? true : value === 'false' ? false : undefined),
+  parse(value) {
+    // YAML's `True` and `TRUE` are truth values too, on nodes of the public network as well.
+    const word = value.toLowerCase();
+    return word === 'true' ? true : word === 'false' ? false : undefined;
+  },
 });
 
 const whole = (

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { parseOptionFile } from '../../../node/option-file.ts';
 import { resolveOptions } from '../../../node/option-sources.ts';
 import {
   describeOptions,
@@ -127,6 +128,19 @@ test('an error names the environment variable or the file of an invalid value', 
   );
   expect(failure(['--config', 'n.yaml'], {}, ['a'])).toBe('n.yaml: expected a map of option names to values');
 });
+
+test.each(['true', 'True', 'TRUE', 'false', 'False', 'FALSE'])(
+  "'%s' is a truth value everywhere",
+  (given) => {
+    const file = parseOptionFile(`full-node: ${given}`);
+    const expected = given.toLowerCase() === 'true';
+    // The other value comes from where it counts less.
+    const environment = { SVC_FULL_NODE: String(!expected) };
+    expect(resolve(['--config', 'f'], {}, file)['full-node']).toBe(expected);
+    expect(resolve([], { SVC_FULL_NODE: given })['full-node']).toBe(expected);
+    expect(resolve(['--full-node', given], environment)['full-node']).toBe(expected);
+  },
+);
 
 test('a flag without a value means true, and a repeatable option collects values', () => {
   const options = resolve([

@@ -71,7 +71,7 @@ const ROOT_NAME = 'node';
 /** The network nodes' names for the finest level, and for standard output, the only sink. */
 const FINEST = 0;
 const SINK = 1;
-/** Characters kept while standard output takes none; also the longest line. */
+/** Bytes kept while standard output takes none; also the longest line. */
 const UNWRITTEN_MAX = 1_048_576;
 
 export interface LogDestination {

@@ -11,7 +11,7 @@ const DATA_GAS = { zero: 10n, other: 40n };
 const GAS_LIMIT_MAX = 10_000_000n;
 /** State changes between estimate and block: one third is added. */
 const ESTIMATE_PERCENT = 133n;
-/** Nodes of the public network replace a transaction only by one with more than its tip and its fee cap, a tenth more. */
+/** Nodes of the public network replace a transaction only by one whose tip and fee cap are higher by a tenth. */
 const REPLACEMENT_PERCENT = 110n;
 
 /** Base units per gas. */

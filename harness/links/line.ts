@@ -7,6 +7,18 @@ const PACKET_BYTES = 1448;
 /** A slow line passes data in pieces of this duration, so that a large one does not arrive all at once. */
 const PIECE_MS = 20;
 
+/** Bytes on their way, as far as a line knows; times are those of its clock. */
+export interface Sent {
+  readonly bytes: number;
+  /** When all of them are on their way: until then they take up the line. */
+  leavesAt: number;
+  /** When they have arrived: never before earlier ones. */
+  dueAt: number;
+  /** What was drawn for them, each from 0 to below 1; absent: not needed so far. */
+  jitterDraw?: number;
+  lossDraw?: number;
+}
+
 export class Line {
   readonly #random: () => number;
   #freeAt = 0;
@@ -17,31 +29,55 @@ export class Line {
     this.#random = uniform(seed);
   }
 
-  /**
-   * @param nowMs on any clock that does not go back
-   * @returns when this many bytes sent now have arrived, on the same clock: never before earlier ones
-   */
-  due(nowMs: number, bytes: number, shape: Shape): number {
-    let due = nowMs;
+  /** Sends this many bytes. @param nowMs on any clock that does not go back */
+  send(nowMs: number, bytes: number, shape: Shape): Sent {
+    const sent: Sent = { bytes, leavesAt: nowMs, dueAt: 0 };
     if (Number.isFinite(shape.bytesPerSecond)) {
-      this.#freeAt = Math.max(nowMs, this.#freeAt) + (bytes / shape.bytesPerSecond) * 1000;
-      due = this.#freeAt;
+      sent.leavesAt = Math.max(nowMs, this.#freeAt) + takesMs(bytes, shape);
+      this.#freeAt = sent.leavesAt;
     }
-    const jitter = shape.jitterMs === 0 ? 0 : (this.#random() * 2 - 1) * shape.jitterMs;
-    due += Math.max(0, shape.delayMs + jitter);
-    if (shape.loss > 0 && bytes > 0) {
-      const packets = Math.ceil(bytes / PACKET_BYTES);
-      if (this.#random() > (1 - shape.loss) ** packets) due += shape.retransmitMs;
-    }
-    this.#lastDue = Math.max(this.#lastDue, due);
-    return this.#lastDue;
+    sent.dueAt = Math.max(this.#lastDue, sent.leavesAt + this.#travelMs(sent, shape));
+    this.#lastDue = sent.dueAt;
+    return sent;
   }
 
-  /** What was sent so far holds up nothing more: the line has changed. */
-  flush(nowMs: number): void {
-    this.#freeAt = Math.min(this.#freeAt, nowMs);
-    this.#lastDue = Math.min(this.#lastDue, nowMs);
+  /**
+   * The line has changed: nothing waits longer than if it were sent now. What has left the line does not take it up
+   * again, and nothing is drawn anew, so that an unchanged line changes nothing.
+   * @param waiting all that has not arrived, in the order in which it was sent
+   */
+  become(nowMs: number, shape: Shape, waiting: readonly Sent[]): void {
+    this.#freeAt = nowMs;
+    this.#lastDue = 0;
+    for (const sent of waiting) {
+      if (sent.leavesAt > nowMs) {
+        sent.leavesAt = Math.min(sent.leavesAt, this.#freeAt + takesMs(sent.bytes, shape));
+        this.#freeAt = sent.leavesAt;
+      }
+      const dueAt = Math.max(nowMs, sent.leavesAt) + this.#travelMs(sent, shape);
+      sent.dueAt = Math.max(this.#lastDue, Math.min(sent.dueAt, dueAt));
+      this.#lastDue = sent.dueAt;
+    }
   }
+
+  /** From the end of the line on. */
+  #travelMs(sent: Sent, { delayMs, jitterMs, loss, retransmitMs }: Shape): number {
+    let jitter = 0;
+    if (jitterMs > 0) {
+      sent.jitterDraw ??= this.#random();
+      jitter = (sent.jitterDraw * 2 - 1) * jitterMs;
+    }
+    const travelMs = Math.max(0, delayMs + jitter);
+    if (loss === 0 || sent.bytes === 0) return travelMs;
+    sent.lossDraw ??= this.#random();
+    const packets = Math.ceil(sent.bytes / PACKET_BYTES);
+    return sent.lossDraw > (1 - loss) ** packets ? travelMs + retransmitMs : travelMs;
+  }
+}
+
+/** 0 on a line without a limit. */
+function takesMs(bytes: number, { bytesPerSecond }: Shape): number {
+  return (bytes / bytesPerSecond) * 1000;
 }
 
 /** The largest piece that a line takes at once. */

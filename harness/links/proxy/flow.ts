@@ -6,7 +6,7 @@
 import type { Socket } from 'node:net';
 import { TIMER_MAX_MS } from '../../../node/units.ts';
 import type { Shape } from '../conditions.ts';
-import { type Line, pieceBytes } from '../line.ts';
+import { type Line, pieceBytes, type Sent } from '../line.ts';
 import { type Direction, isFree } from '../rules.ts';
 
 /** In flight in one direction: about what TCP lets a sender have outstanding. */
@@ -26,9 +26,10 @@ export interface Budget {
   queued: number;
 }
 
-type Piece =
-  | { readonly kind: 'data'; readonly bytes: Buffer; due: number }
-  | { readonly kind: 'end' | 'reset'; due: number };
+type Piece = { readonly sent: Sent; due: number } & (
+  | { readonly kind: 'data'; readonly bytes: Buffer }
+  | { readonly kind: 'end' | 'reset' }
+);
 
 export interface FlowEvents {
   /** Its source has ended, and its sink has been told. */
@@ -96,10 +97,16 @@ export class Flow {
     if (this.#hasGap && !direction.shape.swallows) return this.#events.onBroken();
     if (!isSame) {
       const now = performance.now();
-      this.#line.flush(now);
-      for (let i = this.#head; i < this.#queue.length; i++) {
-        const piece = this.#queue[i] as Piece;
-        piece.due = Math.min(piece.due, this.#due(now, piece.kind === 'data' ? piece.bytes.length : 'end'));
+      const { shape } = direction;
+      const waiting = this.#queue.slice(this.#head);
+      this.#line.become(
+        now,
+        shape,
+        waiting.map(({ sent }) => sent),
+      );
+      for (const piece of waiting) {
+        const closeMs = piece.kind === 'data' ? 0 : shape.closeDelayMs;
+        piece.due = Math.min(piece.due, Math.max(now, piece.sent.dueAt) + closeMs);
       }
     }
     this.#release();
@@ -146,7 +153,8 @@ export class Flow {
     const size = pieceBytes(this.#direction.shape);
     for (let start = 0; start < bytes.length; start += size) {
       const piece = bytes.subarray(start, start + size);
-      this.#queue.push({ kind: 'data', bytes: piece, due: this.#due(now, piece.length) });
+      const sent = this.#line.send(now, piece.length, this.#direction.shape);
+      this.#queue.push({ kind: 'data', bytes: piece, sent, due: sent.dueAt });
     }
     this.#queued += bytes.length;
     this.#budget.queued += bytes.length;
@@ -163,16 +171,9 @@ export class Flow {
       return;
     }
     if (shape.closeDelayMs > 0) this.#direction.countClose();
-    this.#queue.push({ kind, due: this.#due(performance.now(), 'end') });
+    const sent = this.#line.send(performance.now(), 0, shape);
+    this.#queue.push({ kind, sent, due: sent.dueAt + shape.closeDelayMs });
     this.#release();
-  }
-
-  /** When bytes, or the end of them, have arrived if they are sent now. */
-  #due(now: number, sent: number | 'end'): number {
-    const { shape } = this.#direction;
-    return sent === 'end'
-      ? this.#line.due(now, 0, shape) + shape.closeDelayMs
-      : this.#line.due(now, sent, shape);
   }
 
   /** Passes on what has arrived. */

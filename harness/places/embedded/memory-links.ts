@@ -5,7 +5,7 @@
 import type { Clock } from '../../../node/env/clock.ts';
 import type { Carrier, MemoryPair } from '../../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
-import { Line } from '../../links/line.ts';
+import { Line, type Sent } from '../../links/line.ts';
 import {
   type ActiveRule,
   changed,
@@ -41,7 +41,7 @@ interface DirectedLink {
   readonly to: string;
   readonly line: Line;
   direction: Direction;
-  queue: { readonly frame: MemoryFrame; readonly arrive: () => void; due: number }[];
+  queue: { readonly frame: MemoryFrame; readonly arrive: () => void; readonly sent: Sent; due: number }[];
   /** Bytes in it. */
   queued: number;
   /** Resolves for writers that wait. */
@@ -86,18 +86,17 @@ export class MemoryLinks implements LinkControl, Carrier {
     }
     if (this.#isCut(frame, direction)) return this.#reset(frame.from, frame.to);
     if (frame.kind === 'close' && shape.closeDelayMs > 0) direction.countClose();
-    const due = this.#due(link, frame);
+    const sent = link.line.send(this.#deps.clock.monotonic(), frame.bytes.length, shape);
     if (link.queued + sizeOf(frame) > QUEUE_MAX_BYTES) return this.#overflow(link);
     link.queued += sizeOf(frame);
-    link.queue.push({ frame, arrive, due });
+    link.queue.push({ frame, arrive, sent, due: sent.dueAt + this.#extraMs(link, frame) });
     if (link.timer === undefined) this.#release(link);
   }
 
-  /** When a frame has arrived if it is sent now. */
-  #due({ line, direction: { shape } }: DirectedLink, { kind, from, to, bytes }: MemoryFrame): number {
-    const due = line.due(this.#deps.clock.monotonic(), bytes.length, shape);
-    if (kind === 'dial') return due + this.#link(to, from).direction.shape.delayMs;
-    return kind === 'close' ? due + shape.closeDelayMs : due;
+  /** What a frame takes besides its way along the line. */
+  #extraMs({ direction: { shape } }: DirectedLink, { kind, from, to }: MemoryFrame): number {
+    if (kind === 'dial') return this.#link(to, from).direction.shape.delayMs;
+    return kind === 'close' ? shape.closeDelayMs : 0;
   }
 
   room(from: string, to: string): Promise<void> | undefined {
@@ -180,8 +179,15 @@ export class MemoryLinks implements LinkControl, Carrier {
       const link = this.#links.get(key);
       if (link === undefined) continue;
       // What is under way waits no longer than if it were sent now.
-      link.line.flush(this.#deps.clock.monotonic());
-      for (const one of link.queue) one.due = Math.min(one.due, this.#due(link, one.frame));
+      const now = this.#deps.clock.monotonic();
+      link.line.become(
+        now,
+        link.direction.shape,
+        link.queue.map(({ sent }) => sent),
+      );
+      for (const one of link.queue) {
+        one.due = Math.min(one.due, Math.max(now, one.sent.dueAt) + this.#extraMs(link, one.frame));
+      }
       if (link.hasGap && !link.direction.shape.swallows) {
         link.hasGap = false;
         this.#reset(link.from, link.to);

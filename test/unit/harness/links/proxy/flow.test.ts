@@ -50,3 +50,15 @@ test('an ended fault delays nothing any more, even while another one meets the l
   expect(passed).toHaveLength(1 + 63 + 2);
   expect(passed.slice(-2)).toEqual(['1510 7 bytes', '1510 end']);
 });
+
+test('what has left a slow line does not take it up again when its conditions change', () => {
+  const slow: LinkConditions = { latencyMs: 1000, bytesPerSecond: 1000 };
+  const { flow, source, passed } = flowing(direction(slow));
+  source.emit('data', Buffer.alloc(1000));
+  vi.advanceTimersByTime(1000);
+  flow.become(direction(slow, { slowCloseMs: 10 }));
+  source.emit('data', Buffer.alloc(100));
+  source.emit('end');
+  vi.advanceTimersByTime(1110);
+  expect(passed).toEqual(['2000 1000 bytes', '2100 100 bytes', '2110 end']);
+});

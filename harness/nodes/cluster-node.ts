@@ -70,6 +70,8 @@ export interface ClusterNodeDeps {
   readonly removed: () => void;
   /** Why this process must not start nodes, if so. */
   readonly mayStart: () => HarnessError | undefined;
+  /** Why nobody may change what stopped nodes have stored, if so. */
+  readonly mayChange: () => HarnessError | undefined;
 }
 
 /**
@@ -485,6 +487,8 @@ export class ClusterNode {
     const run = this.#run();
     if (run === undefined || isThere(sight))
       throw this.#wrongState(action, `it is ${sight.state}, expected it to be stopped`);
+    const refused = this.#deps.mayChange();
+    if (refused !== undefined) throw refused;
     const { name, dataDir } = this;
     return { name, dataDir, flavour: this.#flavour, handle: run.handle };
   }

@@ -58,18 +58,24 @@ function openNode(
     exists: () => readRecord(context.stateDir, name)?.token === token,
     removed: () => removeCluster(context.stateDir, context.record),
     mayStart: () => whyNotStarted(context),
+    mayChange: () => whySaved(context),
   });
 }
 
 /** Why this process must not start nodes now, if so. */
-function whyNotStarted({ stateDir, record }: OpenContext): HarnessError | undefined {
-  const { name, owner, ephemeral } = record;
+function whyNotStarted(context: OpenContext): HarnessError | undefined {
+  const { name, owner, ephemeral } = context.record;
   if (ephemeral && owner.pid !== process.pid) {
     return new HarnessError(
       'NODE_STATE',
       `cluster '${name}' lives and dies with process ${owner.pid}, which alone can start its nodes`,
     );
   }
+  return whySaved(context);
+}
+
+/** Why the nodes are left as they are while their data is copied, if it is. */
+function whySaved({ stateDir, record: { name } }: OpenContext): HarnessError | undefined {
   const saving = savingProcess(clusterFolder(stateDir, name).path);
   if (saving === undefined) return undefined;
   return new HarnessError(

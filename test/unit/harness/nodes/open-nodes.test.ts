@@ -40,11 +40,13 @@ async function opened(meanwhile: () => unknown = () => undefined): Promise<[Clus
   };
   const driver = {
     name: 'process',
-    capabilities: new Set(['kill', 'pause']),
+    capabilities: new Set(['kill', 'pause', 'data']),
     observe: () => Promise.resolve({ state }),
     stop: become('gone'),
     kill: become('gone'),
     pause: become('paused'),
+    wipe: () => Promise.resolve(),
+    damage: (_part: unknown, chunks: number) => Promise.resolve(chunks),
   } as unknown as Driver;
   const node = {
     name: 'node-0',
@@ -72,6 +74,22 @@ test('no node is started while its cluster is being saved', async () => {
     expect(node.startRefusal?.hint).toBe('Try again when it has been saved.');
   }
   expect(node.startRefusal).toBeUndefined();
+});
+
+test('what a node has stored is not changed while it is copied', async () => {
+  const [node] = await opened();
+  await node.stop();
+  {
+    using _saving = beginSaving({ folder: clusterFolder(stateDir, 'net').path, name: 'net' });
+    const refused = {
+      code: 'NODE_STATE',
+      message: expect.stringContaining(`cluster 'net' is being saved by process ${process.pid}`) as string,
+    };
+    await expect(node.damage(3)).rejects.toMatchObject(refused);
+    await expect(node.wipe()).rejects.toMatchObject(refused);
+  }
+  await node.wipe();
+  expect(await node.damage(3)).toBe(3);
 });
 
 test.each(['stop', 'kill', 'pause'] as const)(

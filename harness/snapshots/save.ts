@@ -54,7 +54,8 @@ export interface SaveContext {
 /**
  * @param options.force replaces a snapshot of that name
  * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED` before anything is stopped; `NODE_STATE` when
- * nodes could not be restarted, or something else started them during the copy
+ * nodes could not be restarted, or something else started them during the copy; `INTERRUPTED`, with a hint that names
+ * nodes that could not be restarted
  */
 export async function saveSnapshot(
   context: SaveContext,
@@ -97,7 +98,8 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
     };
     return finishSnapshot(stateDir, path, { record: saved, force });
   } catch (error) {
-    throwIfInterrupted(context.signal);
+    // It says itself which nodes could not be restarted.
+    if (!(error instanceof HarnessError && error.code === 'INTERRUPTED')) throwIfInterrupted(context.signal);
     throw error;
   } finally {
     // After an interruption a file may still be being copied.
@@ -177,7 +179,12 @@ async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Pr
     }),
   );
   const failed = stopped.filter((_, index) => failures[index]?.status === 'rejected');
-  if (failed.length > 0) throw notStarted(failed, failures, outcome);
+  if (failed.length > 0) {
+    const error = notStarted(failed, failures, outcome);
+    if (signal?.aborted !== true) throw error;
+    const hint = [error.message, error.hint].join('\n');
+    throw new HarnessError('INTERRUPTED', interrupted(signal).message, { cause: error, hint });
+  }
   if (outcome.status === 'rejected') throw outcome.reason;
   return outcome.value;
 }

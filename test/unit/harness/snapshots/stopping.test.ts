@@ -183,6 +183,16 @@ test('an interruption does not wait for the copy: the nodes run again first', as
   expect(hidden()).toEqual([]);
 });
 
+test('an interrupted save still says which nodes could not be restarted', async () => {
+  const { nodes, save, interrupt } = cluster(() => interrupt());
+  nodes[1].launch = () => Promise.reject(new HarnessError('PROCESS_FAILED', 'node-1 has no program'));
+  await expect(save()).rejects.toMatchObject({
+    code: 'INTERRUPTED',
+    message: 'interrupted',
+    hint: expect.stringMatching(/^node-1 could not be restarted\nnode-1 has no program\n/) as string,
+  });
+});
+
 test('a process that ends while the nodes are stopped says how to start them', async () => {
   const told: string[] = [];
   const { save } = cluster(() => {

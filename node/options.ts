@@ -1,6 +1,7 @@
 /**
  * Every option of a node, once. The command line, the environment (`SVC_<NAME>`), the configuration file, `--help`
- * and docs/reference/node-options.md are all derived from `OPTIONS`. Highest source first: flag, environment, file, default.
+ * and docs/reference/node-options.md are all derived from `OPTIONS`. Highest source first: flag, environment, file,
+ * default.
  */
 import { VERBOSITIES } from './env/verbosity.ts';
 import { DURATION_EXPECTED, durationText, parseDurationMs } from './units.ts';

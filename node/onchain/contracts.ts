@@ -64,8 +64,8 @@ export async function tokenBalance(
 }
 
 /**
- * Least gas limit of an approval: it costs 17,100 more than estimated when the allowance that was there has been used up
- * by the time that it is mined, for example by a purchase that a reorganisation has undone.
+ * Least gas limit of an approval: it costs 17,100 more than estimated when the allowance that was there has been used
+ * up by the time that it is mined, for example by a purchase that a reorganisation has undone.
  */
 export const APPROVAL_GAS_MIN = 100_000n;
 

@@ -11,7 +11,10 @@ import { Head } from './head.ts';
 import { CALL_METRICS, ONCHAIN_METRICS } from './metrics.ts';
 import { ChainError } from './ports.ts';
 
-/** A local chain answers in milliseconds, a public endpoint in a second or two; a page of 5,000 blocks of logs takes longest. */
+/**
+ * A local chain answers in milliseconds, a public endpoint in a second or two; a page of 5,000 blocks of logs takes
+ * longest.
+ */
 const CALL_TIMEOUT_MS = 15_000;
 /**
  * A call refused by a busy endpoint is repeated, so that an operation of many calls does not fail at the

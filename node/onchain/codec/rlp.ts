@@ -11,7 +11,10 @@ const STRING_BASE = 0x80;
 const LIST_BASE = 0xc0;
 const SHORT_LENGTH_MAX = 55;
 
-/** Numbers become big-endian bytes without leading zeros; zero becomes the empty string. @throws RangeError below zero */
+/**
+ * Numbers become big-endian bytes without leading zeros; zero becomes the empty string.
+ * @throws RangeError below zero
+ */
 export function encodeRlp(item: RlpItem): Uint8Array {
   if (typeof item === 'bigint') return encodeRlp(toBigEndian(item));
   if (item instanceof Uint8Array) {

@@ -1,5 +1,6 @@
 /**
- * Sends the node's transactions: one nonce sequence, one at a time up to the endpoint's answer. `node-behaviour.md` 7.1.
+ * Sends the node's transactions: one nonce sequence, one at a time up to the endpoint's answer.
+ * `node-behaviour.md` 7.1.
  *
  * A transaction is recorded, raw bytes included, before it is sent, and what is recorded is sent: when the
  * process dies in between, when the endpoint dies or drops it, and when a reorganisation undoes it, the

@@ -5,6 +5,7 @@
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
+import { peerIdOf, withoutPeerId } from '../p2p/address/underlay.ts';
 import { type Host, HostError } from '../p2p/host.ts';
 import type { KADEMLIA_METRICS } from './metrics.ts';
 import { bootnodePauseMs, DIAL_TIMEOUT_MS, REDIAL_MS } from './rules.ts';
@@ -28,6 +29,8 @@ export class BootnodePasses {
   /** Monotonic time from which the next pass may begin. */
   #dueAt = 0;
   #running: Promise<void> | undefined;
+  /** The bootnode being dialled. */
+  #current: string | undefined;
   /** Monotonic time since which there have been peers. */
   #peersSince: number | undefined;
 
@@ -62,6 +65,15 @@ export class BootnodePasses {
     });
   }
 
+  /** Whether the node at these multiaddresses is the bootnode being dialled. */
+  isDialling(underlays: readonly string[]): boolean {
+    const bootnode = this.#current;
+    if (bootnode === undefined) return false;
+    const peerId = peerIdOf(bootnode);
+    if (peerId === undefined) return underlays.some((underlay) => withoutPeerId(underlay) === bootnode);
+    return underlays.some((underlay) => peerIdOf(underlay) === peerId);
+  }
+
   /** Milliseconds until the next pass may begin, at most `maxMs`. */
   pauseMs(maxMs: number): number {
     const left = this.#dueAt - this.#deps.clock.monotonic();
@@ -80,12 +92,15 @@ export class BootnodePasses {
       if (connected >= CONNECTED_MAX || signal.aborted) return;
       using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
       metrics.bootnodeAttempts.inc();
+      this.#current = bootnode;
       try {
         await host.connect([bootnode], deadline.signal);
         connected++;
       } catch (error) {
         if (error instanceof HostError && error.code === 'ALREADY_CONNECTED') connected++;
         log.debug({ err: error, bootnode }, 'bootnode not connected');
+      } finally {
+        this.#current = undefined;
       }
     }
   }

@@ -51,6 +51,8 @@ export interface DiallerDeps {
   readonly counters: PeerCounters;
   /** Whether a node is known from the start. */
   readonly isCommon: (overlayHex: string) => boolean;
+  /** Whether the node at these multiaddresses is being dialled as a bootnode: a second link would be spare. */
+  readonly isDialledAsBootnode: (underlays: readonly string[]) => boolean;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: MetricsOf<typeof KADEMLIA_METRICS>;
@@ -89,6 +91,7 @@ export class Dialler {
   round(signal: AbortSignal, settled: () => void): void {
     for (const peer of this.#due()) {
       if (this.#running.size >= DIALS_MAX || this.#brisk().length >= BRISK_MAX) return;
+      if (this.#deps.isDialledAsBootnode(this.#underlays(peer) ?? [])) continue;
       const done = this.#dial(peer, signal).finally(() => {
         this.#running.delete(peer.id);
         settled();

@@ -122,6 +122,7 @@ class KademliaTable implements Kademlia {
       ...deps,
       bins: this.#bins,
       counters: this.#counters,
+      isDialledAsBootnode: (underlays) => this.#passes.isDialling(underlays),
       metrics: this.#metrics,
     });
     this.#fixed = options.onlyPeers.length === 0 ? undefined : new FixedLinks(options.onlyPeers, deps);

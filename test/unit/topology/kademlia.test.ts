@@ -460,8 +460,24 @@ test('a bootnode that ends each connection at once is dialled again after longer
   await kademlia.stop();
 });
 
-test('known peers are dialled while a bootnode does not answer', async () => {
+test('a bootnode that is in the address book is dialled once at the start', async () => {
   const bootnode = bootnodeOf(id('80'));
+  const answer = Promise.withResolvers<string>();
+  const { kademlia, clock, net, know, dialled } = table({ bootnodes: [bootnode] });
+  net.dial = () => answer.promise;
+  await know([id('80')]);
+  await kademlia.start();
+  await clock.settle();
+  expect(dialled()).toEqual([bootnode]);
+  answer.reject(new HostError('DIAL_FAILED', 'nobody there'));
+  await clock.settle();
+  // From now on it is a known peer like any other.
+  expect(dialled()).toEqual([underlayOf(id('80'))]);
+  await kademlia.stop();
+});
+
+test('known peers are dialled while a bootnode does not answer', async () => {
+  const bootnode = bootnodeOf(id('80'), otherPeerId);
   const answer = Promise.withResolvers<string>();
   const { kademlia, clock, net, know, dialled } = table({ bootnodes: [bootnode] });
   everybodyHome(net);
@@ -865,7 +881,8 @@ test('a node that others cannot reach is never the closest', async () => {
 });
 
 /** The address of a bootnode whose overlay is `overlayHex`. */
-const bootnodeOf = (overlayHex: string) => underlayOf(overlayHex);
+const bootnodeOf = (overlayHex: string, identity = peerId) =>
+  underlayOf(overlayHex).replace(/[^/]+$/, identity ?? '');
 
 test('a configured bootnode is used like any other peer', async () => {
   const { kademlia, clock, net } = table({ bootnodes: [bootnodeOf(id('80'))] });

@@ -57,9 +57,10 @@ export class BootnodePasses {
 
   /** Begins a pass. A bootnode that does not answer holds up no other dial. @param settled called at its end */
   dial(signal: AbortSignal, settled: () => void): void {
-    this.#passes++;
     this.#running = this.#pass(signal).finally(() => {
       this.#running = undefined;
+      // Counted at the end: peers that came and went during the pass begin a new row.
+      this.#passes++;
       this.#dueAt = this.#deps.clock.monotonic() + bootnodePauseMs(this.#passes);
       settled();
     });

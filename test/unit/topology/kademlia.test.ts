@@ -476,6 +476,26 @@ test('a bootnode that is in the address book is dialled once at the start', asyn
   await kademlia.stop();
 });
 
+test('when the last peer leaves during a pass over the bootnodes, the next one follows after the shortest pause', async () => {
+  const bootnode = bootnodeOf(id('80'));
+  const answer = Promise.withResolvers<string>();
+  const { kademlia, clock, net, connect, disconnect, dialled } = table({ bootnodes: [bootnode] });
+  net.dial = () => answer.promise;
+  await kademlia.start();
+  connect(id('40'));
+  await clock.advance(10_000);
+  disconnect(id('40'));
+  await clock.settle();
+  answer.reject(new HostError('DIAL_FAILED', 'nobody there'));
+  await clock.settle();
+  expect(dialled()).toEqual([bootnode]);
+  await clock.advance(49);
+  expect(dialled()).toEqual([]);
+  await clock.advance(1);
+  expect(dialled()).toEqual([bootnode]);
+  await kademlia.stop();
+});
+
 test('known peers are dialled while a bootnode does not answer', async () => {
   const bootnode = bootnodeOf(id('80'), otherPeerId);
   const answer = Promise.withResolvers<string>();

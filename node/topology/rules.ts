@@ -35,10 +35,10 @@ export const ROUND_MS = 15_000;
 /** Pause after a failed dial or a disconnect. */
 export const RETRY_MS = 20_000;
 /**
- * A node that is known from the start may still be starting itself, or have been restarted. For this long, failed dials
- * of it are not counted, and repeated after a pause that grows with the number of known nodes: the pause bounds how long
- * a starting cluster may wait for its last links, and how many vain dials each node makes per second. The other node,
- * too, dials as soon as it has started, unless it has enough peers.
+ * A node that is known from the start may still be starting itself, or have been restarted. For this long,
+ * failed dials of it are not counted, and repeated after a pause that grows with the number of known nodes: the
+ * pause bounds how long a starting cluster may wait for its last links, and how many vain dials each node makes
+ * per second. The other node, too, dials as soon as it has started, unless it has enough peers.
  */
 const EAGER_MS = 60_000;
 const EAGER_PAUSE_MIN_MS = 1_000;

@@ -38,7 +38,7 @@ import {
 import { HANDSHAKE_METRICS, P2P_METRICS } from './metrics.ts';
 import { Blocklist } from './peers/blocklist.ts';
 import { Conduct, MISCONDUCT_MS } from './peers/conduct.ts';
-import { Dialling, type DiallingOptions, isUnreachable } from './peers/dialling.ts';
+import { Dialling, type DiallingOptions, isNetworkUnreachable, isUnreachable } from './peers/dialling.ts';
 import { type OpenOptions, PeerStreams } from './peers/peer-streams.ts';
 import { newSession, type Session, Sessions } from './peers/sessions.ts';
 import { Strangers } from './peers/strangers.ts';
@@ -250,7 +250,7 @@ class PeerHost implements Host {
         return peer;
       } catch (error) {
         bounded.throwIfAborted();
-        if (isUnreachable(error) && this.#saysNoNetwork(underlay)) this.#networkStatus = 'Unavailable';
+        if (this.#saysNoNetwork(error, underlay)) this.#networkStatus = 'Unavailable';
         const transient = error instanceof HostError && error.code === 'DIAL_FAILED';
         if (!transient) throw error;
         failure = error;
@@ -260,13 +260,15 @@ class PeerHost implements Host {
   }
 
   /**
-   * Whether the machine has no network if it has no route to this address: not while peers are connected, and all
-   * over another kind of address. Many machines have IPv4 only.
+   * Whether a failed dial shows that the machine has no network. While peers are connected it takes more than one
+   * host that is gone, and an address of a kind over which one of them is: many machines have IPv4 only.
    */
-  #saysNoNetwork(underlay: string): boolean {
-    const [, kind] = underlay.split('/');
+  #saysNoNetwork(error: unknown, underlay: string): boolean {
     const sessions = this.#sessions.all();
-    return sessions.length === 0 || sessions.some(({ link }) => link.remoteAddress.startsWith(`/${kind}/`));
+    if (sessions.length === 0) return isUnreachable(error);
+    const [, kind] = underlay.split('/');
+    const isUsed = sessions.some(({ link }) => link.remoteAddress.startsWith(`/${kind}/`));
+    return isUsed && isNetworkUnreachable(error);
   }
 
   /**

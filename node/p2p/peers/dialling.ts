@@ -87,8 +87,17 @@ function dialError(underlay: string, cause: unknown): HostError {
 
 /** This machine has no route there, perhaps no network at all, which says nothing about the peer. */
 export function isUnreachable(error: unknown): boolean {
+  return isNetworkUnreachable(error) || hasCode(error, 'EHOSTUNREACH');
+}
+
+/** The same, and the reason is not the one host. */
+export function isNetworkUnreachable(error: unknown): boolean {
+  return hasCode(error, 'ENETUNREACH');
+}
+
+function hasCode(error: unknown, code: string): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ('code' in cause && (cause.code === 'ENETUNREACH' || cause.code === 'EHOSTUNREACH')) return true;
+    if ('code' in cause && cause.code === code) return true;
   }
   return false;
 }

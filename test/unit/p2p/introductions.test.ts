@@ -256,12 +256,25 @@ test('no peer is blocklisted while the machine has no network', async () => {
   const { clock, node } = await started();
   await introduce(node, node.link(), { clock });
   const [peer] = node.host.peers();
-  node.failure = Object.assign(new Error('no route'), { code: 'EHOSTUNREACH' });
+  node.failure = Object.assign(new Error('no route'), { code: 'ENETUNREACH' });
   await node.host.connect(['/ip4/10.1.0.3/tcp/1'], never).catch((error: unknown) => error);
   await expect(node.host.blocklist(peer?.id ?? '', 1_000, 'it did not pay')).rejects.toMatchObject({
     code: 'NETWORK_UNAVAILABLE',
   });
   expect(node.host.peers()).toEqual([peer]);
+});
+
+test('a single host that cannot be reached says nothing about the network while a peer is connected', async () => {
+  const { clock, node } = await started();
+  await introduce(node, node.link(), { clock });
+  node.failure = Object.assign(new Error('no such host'), { code: 'EHOSTUNREACH' });
+  const stoppedHost = () => node.host.connect(['/ip4/10.1.0.3/tcp/1'], never);
+  await expect(stoppedHost()).rejects.toMatchObject({ code: 'DIAL_FAILED' });
+  expect(node.host.networkStatus()).toBe('Available');
+  const [peer] = node.host.peers();
+  await node.host.disconnect(peer?.id ?? '', 'last one');
+  await expect(stoppedHost()).rejects.toMatchObject({ code: 'DIAL_FAILED' });
+  expect(node.host.networkStatus()).toBe('Unavailable');
 });
 
 test('an address of a family over which no peer is connected says nothing about the network', async () => {

@@ -51,6 +51,7 @@ export interface AddressRecord {
 /** Known peers, connected or not; persisted in the state store. */
 export interface AddressBook {
   get(overlayHex: string): AddressRecord | undefined;
+  /** Rejects when the disk does not take it: it is known all the same, and written when it is put again. */
   put(record: AddressRecord): Promise<void>;
   remove(overlayHex: string): Promise<void>;
   overlays(): string[];

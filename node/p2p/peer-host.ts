@@ -422,7 +422,7 @@ class PeerHost implements Host {
     const { peer } = session;
     try {
       await abortable(stream.close(), signal);
-      if (peer.fullNode) await this.#deps.addressBook.put(session.record);
+      if (peer.fullNode) await this.#remember(session);
       const lifetime = AbortSignal.any([signal, peer.closed]);
       for (const hook of this.#hooks) await hook(peer, lifetime);
       peer.closed.throwIfAborted();
@@ -433,6 +433,16 @@ class PeerHost implements Host {
     }
     session.settled = true;
     for (const listener of this.#onConnected) listener(peer);
+  }
+
+  /** The address book in memory has the record in any case, and writes it at a later introduction. */
+  async #remember({ peer, record }: Session): Promise<void> {
+    const { addressBook, log } = this.#deps;
+    try {
+      await addressBook.put(record);
+    } catch (error) {
+      log.warn({ err: error, peer: peer.id }, 'the record of a peer could not be written');
+    }
   }
 
   open(peer: Peer, protocolId: string, options: OpenOptions): Promise<MessageStream> {

@@ -35,19 +35,32 @@ export function createAddressBook(
   for (const [key, value] of state.entries(PREFIX)) {
     records.set(key.slice(PREFIX.length), decodeMessage(BzzAddress, value));
   }
-  const unsaved = new Set<AddressRecord>();
+  /** Overlays whose records are not on disk yet. */
+  const unsaved = new Set<string>();
   for (const record of given) {
     const overlayHex = toHex(record.overlay);
     if (record.timestamp <= (records.get(overlayHex)?.timestamp ?? NO_TIME)) continue;
     records.set(overlayHex, record);
-    unsaved.add(record);
+    unsaved.add(overlayHex);
   }
+  const remove = async (overlayHex: string) => {
+    unsaved.delete(overlayHex);
+    if (records.delete(overlayHex)) await state.remove(PREFIX + overlayHex);
+  };
   const forgetOldest = async (newest: string) => {
     for (const overlayHex of records.keys()) {
       if (overlayHex === newest || inUse(overlayHex)) continue;
-      records.delete(overlayHex);
-      await state.remove(PREFIX + overlayHex);
+      await remove(overlayHex);
       return;
+    }
+  };
+  const write = async (overlayHex: string, record: AddressRecord) => {
+    unsaved.delete(overlayHex);
+    try {
+      await state.put(PREFIX + overlayHex, encodeMessage(BzzAddress, record));
+    } catch (error) {
+      if (records.has(overlayHex)) unsaved.add(overlayHex);
+      throw error;
     }
   };
   return {
@@ -58,14 +71,12 @@ export function createAddressBook(
       const known = records.get(overlayHex);
       // Peers keep introducing themselves with the same record.
       const isKnown = known !== undefined && equalRecords(known, record);
-      if (isKnown && !unsaved.delete(known)) return;
+      if (isKnown && !unsaved.has(overlayHex)) return;
       const kept = isKnown ? known : copyRecord(record);
       records.set(overlayHex, kept);
-      await state.put(PREFIX + overlayHex, encodeMessage(BzzAddress, kept));
+      await write(overlayHex, kept);
       if (records.size > RECORDS_MAX) await forgetOldest(overlayHex);
     },
-    async remove(overlayHex) {
-      if (records.delete(overlayHex)) await state.remove(PREFIX + overlayHex);
-    },
+    remove,
   };
 }

@@ -1,6 +1,7 @@
 import { equalBytes } from '../../crypto/hex.ts';
 import type { Signer } from '../../crypto/signer.ts';
 import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { AddressRecord, Generation } from '../host.ts';
@@ -18,11 +19,12 @@ export class OwnRecord {
   readonly #identity: { readonly signer: Signer; readonly networkId: bigint; readonly nonce: Uint8Array };
   readonly #state: KeyValueStore;
   readonly #clock: Clock;
+  readonly #log: Logger;
   readonly #chequebook: () => Uint8Array | undefined;
   #last: AddressRecord | undefined;
   /** The record already verified as signed by this node: every handshake asks. */
   #proved: AddressRecord | undefined;
-  /** Given, but not on disk yet. */
+  /** The last one, when it is not on disk yet. */
   #unsaved: AddressRecord | undefined;
   #timeless: AddressRecord | undefined;
   /** Stands in while the last one is in the future; not kept. */
@@ -34,6 +36,7 @@ export class OwnRecord {
     deps: {
       state: KeyValueStore;
       clock: Clock;
+      log: Logger;
       /** 20 bytes; undefined: none. Returns the same value from the first record on. */
       chequebook?: (() => Uint8Array | undefined) | undefined;
       /** A record of this node that was given to others: used as long as it fits. */
@@ -43,6 +46,7 @@ export class OwnRecord {
     this.#identity = identity;
     this.#state = deps.state;
     this.#clock = deps.clock;
+    this.#log = deps.log;
     this.#chequebook = deps.chequebook ?? (() => undefined);
     const stored = deps.state.get(KEY);
     if (stored !== undefined) this.#last = decodeMessage(BzzAddress, stored);
@@ -53,7 +57,10 @@ export class OwnRecord {
     }
   }
 
-  /** The record for these underlays; resolves when a new one is on disk, so that its timestamp is never used twice. */
+  /**
+   * The record for these underlays; resolves when a new one is on disk, so that its timestamp is never used twice.
+   * A disk that takes no writes keeps nobody from being introduced: the record is written when it is next shown.
+   */
   async current(underlays: readonly string[], generation: Generation = '15.0.0'): Promise<AddressRecord> {
     const underlay = this.#encode([...new Set(underlays)].sort());
     return generation === '15.0.0' ? this.#timed(underlay) : this.#untimed(underlay);
@@ -108,7 +115,12 @@ export class OwnRecord {
   async #saved(record: AddressRecord): Promise<AddressRecord> {
     if (record !== this.#unsaved) return record;
     this.#unsaved = undefined;
-    await this.#state.put(KEY, encodeMessage(BzzAddress, record));
+    try {
+      await this.#state.put(KEY, encodeMessage(BzzAddress, record));
+    } catch (error) {
+      if (record === this.#last) this.#unsaved = record;
+      this.#log.warn({ err: error }, 'the record of this node could not be written');
+    }
     return record;
   }
 

@@ -2,7 +2,9 @@
 
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
+import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
+import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
 import { encodeFrame } from '../../../node/p2p/codec/codec.ts';
@@ -13,7 +15,7 @@ import { LINKS_MAX, LINKS_PER_PEER_MAX } from '../../../node/p2p/peer-host.ts';
 import { STRANGERS_MAX } from '../../../node/p2p/peers/strangers.ts';
 import type { Link } from '../../../node/p2p/transport.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
-import { NETWORK_ID, testKey, ZERO_NONCE } from './memory-nodes.ts';
+import { fillableRecords, NETWORK_ID, testKey, ZERO_NONCE } from './memory-nodes.ts';
 import {
   OWN_ID,
   type ScriptedNode,
@@ -132,6 +134,21 @@ test.each([
   const stream = await introduce(node, link, { clock });
   expect(asked).toBe(times);
   expect(Buffer.concat(stream.written).includes(Buffer.from(encodeUnderlays([THEIR_UNDERLAY])))).toBe(true);
+});
+
+test('a peer is served, and stays, while the disk takes no writes', async () => {
+  const clock = new ManualClock();
+  const disk = { full: true };
+  const state = fillableRecords(disk);
+  const node = await scriptedNode(clock, {}, { state, addressBook: createAddressBook(state) });
+  const link = node.link();
+  await introduce(node, link, { clock });
+  expect(node.host.peers()).toHaveLength(1);
+  expect(createAddressBook(state).overlays()).toEqual([]);
+  disk.full = false;
+  link.close(new Error('gone'));
+  await introduce(node, node.link(), { clock });
+  expect(createAddressBook(state).overlays()).toEqual([toHex(THEIR_OVERLAY)]);
 });
 
 test('a second connection of a peer belongs to it, and either may end', async () => {

@@ -5,7 +5,7 @@ import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import { HostError, StreamError } from '../../../node/p2p/host.ts';
-import { createPeerHost, type PeerHostOptions } from '../../../node/p2p/peer-host.ts';
+import { createPeerHost, type PeerHostDeps, type PeerHostOptions } from '../../../node/p2p/peer-host.ts';
 import { Inbox } from '../../../node/p2p/stream/inbox.ts';
 import type { Link, LinkEvents, RawStream, Transport } from '../../../node/p2p/transport.ts';
 import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from './memory-nodes.ts';
@@ -69,6 +69,7 @@ export interface ScriptedNode {
 export async function scriptedNode(
   clock: Clock,
   options: Pick<PeerHostOptions, 'listensAt'> = {},
+  deps: Partial<Pick<PeerHostDeps, 'addressBook' | 'state'>> = {},
 ): Promise<ScriptedNode> {
   let events: LinkEvents | undefined;
   const open = new Set<Link>();
@@ -104,6 +105,7 @@ export async function scriptedNode(
       clock,
       log: silentLogger(),
       metrics: createMetrics({ prefix: 'svc' }),
+      ...deps,
     },
   );
   await host.start();

@@ -4,7 +4,7 @@ import { createSigner } from '../../../../node/crypto/signer.ts';
 import { createAddressBook } from '../../../../node/p2p/address/address-book.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../../node/p2p/address/record.ts';
 import { encodeUnderlays } from '../../../../node/p2p/address/underlay.ts';
-import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../memory-nodes.ts';
+import { fillableRecords, memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../memory-nodes.ts';
 
 function recordOf(n: number, timestamp: bigint) {
   const underlay = encodeUnderlays([`/ip4/10.0.0.${n}/tcp/1634`]);
@@ -97,4 +97,23 @@ test('a given record is on disk once its node has shown it', async () => {
   expect(createAddressBook(state).overlays()).toEqual([]);
   await book.put(recordOf(1, 5n));
   expect(createAddressBook(state).get(toHex(record.overlay))).toEqual(record);
+});
+
+test('a record that could not be written is written when it is next shown', async () => {
+  const disk = { full: true };
+  const state = fillableRecords(disk);
+  const book = createAddressBook(state);
+  const [record, changed] = [recordOf(1, 5n), recordOf(1, 6n)];
+  await expect(book.put(record)).rejects.toThrow('no space');
+  await expect(book.put(record)).rejects.toThrow('no space');
+  disk.full = false;
+  await book.put(record);
+  expect(createAddressBook(state).get(toHex(record.overlay))).toEqual(record);
+  // Nothing is left to write.
+  disk.full = true;
+  await book.put(record);
+  await expect(book.put(changed)).rejects.toThrow('no space');
+  disk.full = false;
+  await book.put(changed);
+  expect(createAddressBook(state).get(toHex(record.overlay))).toEqual(changed);
 });

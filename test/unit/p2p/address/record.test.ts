@@ -4,6 +4,7 @@ import { fromHex, toHex } from '../../../../node/crypto/hex.ts';
 import { overlayAddress } from '../../../../node/crypto/overlay.ts';
 import { createSigner } from '../../../../node/crypto/signer.ts';
 import { systemClock } from '../../../../node/env/clock.ts';
+import { silentLogger } from '../../../../node/env/logger.ts';
 import { OwnRecord } from '../../../../node/p2p/address/own-record.ts';
 import {
   checkTimestamp,
@@ -15,7 +16,7 @@ import {
 } from '../../../../node/p2p/address/record.ts';
 import { encodeUnderlays } from '../../../../node/p2p/address/underlay.ts';
 import vectors from '../../../vectors/p2p.json' with { type: 'json' };
-import { memoryRecords, testKey, ZERO_NONCE } from '../memory-nodes.ts';
+import { fillableRecords, memoryRecords, testKey, ZERO_NONCE } from '../memory-nodes.ts';
 
 const signer = createSigner(fromHex(vectors.key));
 const networkId = BigInt(vectors.networkId);
@@ -142,7 +143,7 @@ test.each([
 test('the own record is minted once per set of underlays and survives a restart', async () => {
   const state = memoryRecords();
   const identity = { signer, networkId, nonce: ZERO_NONCE };
-  const deps = { state, clock: systemClock() };
+  const deps = { state, clock: systemClock(), log: silentLogger() };
   const [one, two] = vectors.underlays.map(({ underlays }) => underlays);
   const own = new OwnRecord(identity, deps);
   const first = await own.current(one ?? []);
@@ -161,10 +162,26 @@ test('the own record is minted once per set of underlays and survives a restart'
   parseRecord(foreign, networkId);
 });
 
+test('the own record is shown while the disk takes no writes, and written once it does', async () => {
+  const disk = { full: true };
+  const state = fillableRecords(disk);
+  const identity = { signer, networkId, nonce: ZERO_NONCE };
+  const deps = { state, clock: systemClock(), log: silentLogger() };
+  const underlays = vectors.underlays[0]?.underlays ?? [];
+  const own = new OwnRecord(identity, deps);
+  const shown = await own.current(underlays);
+  parseRecord(shown, networkId);
+  expect(await own.current(underlays)).toBe(shown);
+  expect(state.get('own-record')).toBeUndefined();
+  disk.full = false;
+  expect(await own.current(underlays)).toBe(shown);
+  expect(await new OwnRecord(identity, deps).current(underlays)).toEqual(shown);
+});
+
 test('a given record of this node is its own as long as it fits, even after a restart', async () => {
   const state = memoryRecords();
   const identity = { signer, networkId, nonce: ZERO_NONCE };
-  const deps = { state, clock: systemClock() };
+  const deps = { state, clock: systemClock(), log: silentLogger() };
   const [one = [], two = []] = vectors.underlays.map(({ underlays }) => underlays);
   const others = new OwnRecord(identity, { ...deps, state: memoryRecords() });
   const given = await others.current(one);
@@ -180,7 +197,7 @@ test('a record signed while the clock was ahead is not shown until its time has 
   let nowMs = Date.UTC(2026, 0, 1);
   const clock = { ...systemClock(), now: () => nowMs };
   const identity = { signer, networkId, nonce: ZERO_NONCE };
-  const deps = { state: memoryRecords(), clock };
+  const deps = { state: memoryRecords(), clock, log: silentLogger() };
   const [underlays = []] = vectors.underlays.map((one) => one.underlays);
   const seconds = () => BigInt(nowMs / 1000);
   const ahead = await new OwnRecord(identity, deps).current(underlays);
@@ -198,7 +215,7 @@ test('a record signed while the clock was ahead is not shown until its time has 
 
 test('the own record names the chequebook, and is minted again when that changes', async () => {
   const identity = { signer, networkId, nonce: ZERO_NONCE };
-  const deps = { state: memoryRecords(), clock: systemClock() };
+  const deps = { state: memoryRecords(), clock: systemClock(), log: silentLogger() };
   const underlays = vectors.underlays[0]?.underlays ?? [];
   const none = await new OwnRecord(identity, deps).current(underlays);
   expect(none.chequebook).toEqual(NO_CHEQUEBOOK);

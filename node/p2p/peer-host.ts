@@ -319,9 +319,13 @@ class PeerHost implements Host {
       this.#metrics.created.inc();
       return session.peer;
     }
-    await abortable(stream.close(), signal);
-    // The overlay is bound to another identity: streams on this link would be reset.
-    if (session.remoteId !== link.remoteId) link.close(new StreamError('STREAM_RESET', 'connected already'));
+    try {
+      await abortable(stream.close(), signal);
+    } finally {
+      // The overlay is bound to another identity: streams on this link would be reset.
+      if (session.remoteId !== link.remoteId)
+        link.close(new StreamError('STREAM_RESET', 'connected already'));
+    }
     return session.peer;
   }
 

@@ -329,6 +329,7 @@ test.each([
     await clock.settle();
     expect(failures).toEqual([reason]);
     expect(node.host.peers()).toHaveLength(known ? 1 : 0);
+    expect(link.ended()).toBeDefined();
   },
 );
 

@@ -134,8 +134,10 @@ function checkTime(record: AddressRecord, known: AddressRecord | undefined, cont
 }
 
 /**
- * Records are public: without this, any node could introduce itself as another one. All identities count, because some
- * nodes also sign the address at which a dialler says it sees them, whatever identity that names.
+ * Records are public: without this, any node could introduce itself as another one with that one's record. All
+ * identities count, because a Bee that is dialled also signs the addresses that it is told it has, whatever identity
+ * they name. Where these leave no room for its own, the dialler still passes as that Bee. Nodes of ours sign
+ * nothing but their own addresses.
  */
 function checkIdentity(underlays: readonly string[], remoteId: string): void {
   for (const underlay of underlays) {

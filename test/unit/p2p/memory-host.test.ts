@@ -499,7 +499,7 @@ test('no peer is blocklisted before a network has been seen', async () => {
   expect(a.host.blocklisted()).toHaveLength(1);
 });
 
-test('the side that refuses a stream keeps neither it nor its bytes', async () => {
+test('the side that refuses a stream keeps none of its bytes', async () => {
   const owner = (supports: boolean) => ({
     supports: () => supports,
     accepted: () => undefined,

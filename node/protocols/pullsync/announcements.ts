@@ -29,6 +29,7 @@ interface Waiter {
 export class Announcements {
   readonly #deps: AnnouncementsDeps;
   #burst: Burst | undefined;
+  #toldAt = Number.NEGATIVE_INFINITY;
   readonly #waiting = new Set<Waiter>();
 
   constructor(deps: AnnouncementsDeps) {
@@ -58,7 +59,8 @@ export class Announcements {
       }
     };
     try {
-      if (this.#burst !== undefined) await burstEnd();
+      // A peer that has just come begins with what there is.
+      if (this.#burst !== undefined && known.epoch !== 0n) await burstEnd();
       while (!isNew(this.now(), known)) await burstEnd();
     } catch (error) {
       if (!(error instanceof TimeoutError) || signal.aborted) throw error;
@@ -73,7 +75,7 @@ export class Announcements {
       this.#burst.puts++;
       return;
     }
-    this.#burst = { since: at, lastAt: at, puts: 1 };
+    this.#burst = { since: at, lastAt: at, puts: 1, toldAt: this.#toldAt };
     this.#watch(this.#burst);
   }
 
@@ -85,6 +87,7 @@ export class Announcements {
       return;
     }
     this.#burst = undefined;
+    this.#toldAt = clock.monotonic();
     for (const { over } of this.#waiting) over();
   }
 

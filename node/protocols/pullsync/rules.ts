@@ -22,6 +22,8 @@ export interface Burst {
   readonly since: number;
   lastAt: number;
   puts: number;
+  /** When peers were told of the one before. */
+  readonly toldAt: number;
 }
 
 /**
@@ -31,21 +33,21 @@ const NEWS_IDLE_MS = 100;
 const NEWS_MAX_MS = 1_000;
 /**
  * Each peer that is told asks for the new entries of every bin, and finds most of them with others already. The more
- * peers there are, the more puts are told at once, or a busy cluster does nothing but ask: what news waits longer for
- * each peer beyond some, ms.
+ * peers there are, the more puts are told at once, or a busy cluster does nothing but ask. For each peer beyond some:
+ * how much longer a long burst must have been over, and what lies between two times that peers are told, ms.
  */
-const CROWD = { peers: 4, idleMs: 60, maxMs: 450 } as const;
+const CROWD = { peers: 4, idleMs: 60, apartMs: 450 } as const;
 /** The longest, ms: until then only those have a chunk that it was pushed to. */
-const NEWS_CROWD_MAX_MS = 10_000;
+const APART_MAX_MS = 9_000;
 /** Fewer puts are a message or a small file, which is not kept waiting for more. */
-const STREAM_PUTS = 16;
+const LONG_BURST_PUTS = 16;
 
 /** When peers are told of a burst if no more puts come, monotonic milliseconds. @param peers to be told */
-export function newsDue({ since, lastAt, puts }: Burst, peers: number): number {
+export function newsDue({ since, lastAt, puts, toldAt }: Burst, peers: number): number {
   const crowd = Math.max(0, peers - CROWD.peers);
-  const idleMs = NEWS_IDLE_MS + (puts < STREAM_PUTS ? 0 : crowd * CROWD.idleMs);
-  const maxMs = Math.min(NEWS_CROWD_MAX_MS, NEWS_MAX_MS + crowd * CROWD.maxMs);
-  return Math.min(lastAt + idleMs, since + maxMs);
+  const idleMs = NEWS_IDLE_MS + (puts < LONG_BURST_PUTS ? 0 : crowd * CROWD.idleMs);
+  const apartMs = Math.min(APART_MAX_MS, crowd * CROWD.apartMs);
+  return Math.min(Math.max(lastAt + idleMs, toldAt + apartMs), since + NEWS_MAX_MS + apartMs);
 }
 
 /**

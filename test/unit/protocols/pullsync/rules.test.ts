@@ -1,5 +1,5 @@
 import { fc, test as property } from '@fast-check/vitest';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../../node/crypto/hex.ts';
 import {
   bitsOf,
@@ -67,19 +67,31 @@ test('an offer that ends before it begins is refused', () => {
   expect(() => checkOffer({ topmost: 5n, chunks: [entry()] }, 5n)).not.toThrow();
 });
 
-test.each([
-  ['a message', 1, 4, 100, 1000],
-  ['a message to a crowd', 15, 24, 100, 10_000],
-  ['an upload', 16, 4, 100, 1000],
-  ['an upload to a crowd', 16, 14, 700, 5500],
-  ['an upload to a large crowd', 16, 24, 1300, 10_000],
-  ['an upload to a huge crowd', 16, 1000, 59_860, 10_000],
-])(
-  'peers are told of %s (%i puts, %i peers) %i ms after the last put, within %i ms',
-  (...[, puts, peers, idle, max]) => {
-    expect(newsDue({ since: 1000 - idle, lastAt: 1000, puts }, peers)).toBe(
-      1000 + Math.min(idle, max - idle),
-    );
-    expect(newsDue({ since: 1000, lastAt: 1_000_000, puts }, peers)).toBe(1000 + max);
-  },
-);
+describe('peers are told', () => {
+  const NEVER = Number.NEGATIVE_INFINITY;
+
+  test.each([
+    ['a message', 1, 4, 100, 1000],
+    ['a message to a crowd', 15, 24, 100, 10_000],
+    ['an upload', 16, 4, 100, 1000],
+    ['an upload to a crowd', 16, 14, 700, 5500],
+    ['an upload to a large crowd', 16, 24, 1300, 10_000],
+    ['an upload to a huge crowd', 16, 1000, 59_860, 10_000],
+  ])(
+    'of %s (%i puts, %i peers) %i ms after the last put, within %i ms',
+    (...[, puts, peers, idleMs, maxMs]) => {
+      const since = 1_000_000;
+      const due = (lastAt: number) => newsDue({ since, lastAt, puts, toldAt: NEVER }, peers) - since;
+      expect([due(since), due(since + 100_000)]).toEqual([Math.min(idleMs, maxMs), maxMs]);
+    },
+  );
+
+  test.each([
+    ['few peers', 4, 100],
+    ['a crowd', 14, 4500],
+    ['a huge crowd', 1000, 9000],
+  ])('again, when they are %s, not before some time has passed', (_what, peers, apartMs) => {
+    const due = newsDue({ since: 1000, lastAt: 1000, puts: 1, toldAt: 1000 }, peers);
+    expect(due - 1000).toBe(apartMs);
+  });
+});

@@ -113,6 +113,16 @@ describe('a peer that says which cursors it knows', () => {
     expect(stream.headers.has(KNOWN_HEADER)).toBe(true);
   });
 
+  test('is told at once in the middle of a burst if it knows nothing yet, and not before its end otherwise', async () => {
+    const { clock, node, ask, known } = await told(1);
+    await fill(node, chunksInBin(node.overlay, 3, 1));
+    const [fresh, older] = [outcome((await ask(NOTHING)).read(Ack)), outcome((await ask(known)).read(Ack))];
+    await clock.settle();
+    expect([fresh.value?.cursors[3], older.value]).toEqual([1n, undefined]);
+    await clock.advance(100);
+    expect(older.value?.cursors[3]).toBe(1n);
+  });
+
   test('is told nothing of an empty reserve while it knows nothing itself', async () => {
     const { clock, node, ask } = await told();
     const ack = outcome((await ask(NOTHING)).read(Ack));
@@ -180,6 +190,25 @@ describe('a peer that says which cursors it knows', () => {
       }
       return clock.now() - startedAt;
     }
+
+    test('is told again only some time after the last time', async () => {
+      const context = await told();
+      const { clock, node, ask, known } = context;
+      const chunks = chunksInBin(node.overlay, 0, 2);
+      for (let n = 10; n < 16; n++) await ask(known, await another(n, node, context));
+      const first = outcome((await ask(known)).read(Ack));
+      await fill(node, [chunks[0]!]);
+      await clock.advance(100);
+      const now = { ...known, cursors: first.value!.cursors };
+      for (let n = 16; n < 22; n++) await ask(now, await another(n, node, context));
+      const second = outcome((await ask(now)).read(Ack));
+      await fill(node, [chunks[1]!]);
+      // Three peers more than four.
+      await clock.advance(3 * 450 - 1);
+      expect(second).toEqual({});
+      await clock.advance(1);
+      expect(second.value?.cursors[0]).toBe(2n);
+    });
 
     test.each([
       ['later when they are to be told as well', {}, 1900],

@@ -17,6 +17,7 @@ export interface WaveDeps {
   /** For all nodes to be ready. */
   readonly limitMs: number;
   readonly launch: (node: ClusterNode) => Promise<void>;
+  readonly onReady: (node: ClusterNode) => void;
   readonly onProgress: StartContext['onProgress'];
   readonly signal?: AbortSignal | undefined;
 }
@@ -28,7 +29,7 @@ export interface WaveDeps {
  */
 export async function startInWaves(
   nodes: readonly ClusterNode[],
-  { limitMs, launch, onProgress, signal }: WaveDeps,
+  { limitMs, launch, onReady, onProgress, signal }: WaveDeps,
 ): Promise<void> {
   const processors = availableParallelism();
   const pilots = pilotCount(nodes.length, processors);
@@ -48,6 +49,7 @@ export async function startInWaves(
         await launch(node);
         ending.throwIfAborted();
         await node.ready({ timeoutMs: limitMs, signal: ending });
+        onReady(node);
         waiting.delete(node.name);
         const ready = nodes.length - waiting.size;
         const detail = `${ready} of ${nodes.length} ready`;

@@ -12,7 +12,7 @@ const PAUSE_MS = 500;
 export type WhyEnded = () => Promise<HarnessError | undefined>;
 
 export class PartWatch {
-  readonly #parts: WhyEnded[] = [];
+  readonly #parts = new Set<WhyEnded>();
   readonly #lost = new AbortController();
   readonly #over = new AbortController();
 
@@ -25,8 +25,10 @@ export class PartWatch {
     return this.#lost.signal;
   }
 
-  add(...parts: readonly WhyEnded[]): void {
-    this.#parts.push(...parts);
+  /** @returns forgets the part, which may then be ended on purpose */
+  add(part: WhyEnded): Disposable {
+    this.#parts.add(part);
+    return { [Symbol.dispose]: () => void this.#parts.delete(part) };
   }
 
   /** Why a part has ended by now, for an error that may only be a consequence; the signal aborts with it. */
@@ -47,9 +49,12 @@ export class PartWatch {
   }
 
   async #look(): Promise<void> {
+    const parts = [...this.#parts];
     // A part that cannot be seen now, such as a container whose engine is busy, is looked at again.
-    const seen = await Promise.allSettled(this.#parts.map((whyEnded) => whyEnded()));
-    const why = seen.find((outcome) => outcome.status === 'fulfilled' && outcome.value !== undefined);
+    const seen = await Promise.allSettled(parts.map((whyEnded) => whyEnded()));
+    const why = seen
+      .filter((_, index) => this.#parts.has(parts[index] as WhyEnded))
+      .find((outcome) => outcome.status === 'fulfilled' && outcome.value !== undefined);
     if (why?.status === 'fulfilled') this.#lost.abort(why.value);
   }
 }

@@ -118,7 +118,6 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   const batches = context.continued ? context.record.batches : batchesOf(started, plan);
   await prepared;
   const { nodes, records } = await startNodes(context, { started, plan, batches, launched });
-  launched.watch.add(...nodes.map((node) => () => node.whyEnded()));
   const nodesMs = clock.lap();
   context.onProgress({
     step: 'nodes',
@@ -248,16 +247,21 @@ async function startNodes(
   parts: NodeParts,
 ): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
   for (let attempt = 1; ; attempt++) {
+    const watched = new DisposableStack();
     try {
-      return await startNodesOnce(context, parts);
+      return await startNodesOnce(context, parts, (node) => {
+        watched.use(parts.launched.watch.add(() => node.whyEnded()));
+      });
     } catch (error) {
       const again =
         error instanceof HarnessError &&
         error.code === 'PORT_IN_USE' &&
+        context.signal?.aborted !== true &&
         context.definition.ports === 'free' &&
         attempt < PORT_ATTEMPTS;
       if (!again) throw error;
       // The chain stays; the nodes start anew on other ports.
+      watched.dispose();
       const nodes = parts.launched.parts.filter(({ name }) => name !== 'chain');
       parts.launched.parts.splice(
         0,
@@ -272,6 +276,7 @@ async function startNodes(
 async function startNodesOnce(
   context: StartContext,
   { started, plan, batches, launched }: NodeParts,
+  onReady: (node: ClusterNode) => void,
 ): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
   const { signal, stateDir } = context;
   const { records, routes } = await createNodes(context, started, plan);
@@ -286,6 +291,7 @@ async function startNodesOnce(
       throwIfInterrupted(signal);
       launched.parts.push({ name: node.name, handle: await node.launch() });
     },
+    onReady,
     onProgress: context.onProgress,
     signal,
   });

@@ -249,6 +249,28 @@ test.each([
   },
 );
 
+test('a node that ends while others are not ready yet fails the start at once', async () => {
+  const name = 'short-wait';
+  const signal = (node: string, what: NodeJS.Signals) =>
+    process.kill(Number(readRun(stateDir, name, node)?.handle['pid']), what);
+  const start = Cluster.start({
+    nodes: 2,
+    name,
+    stateDir,
+    onProgress({ detail, missing }) {
+      if (detail !== '1 of 2 ready') return;
+      const waiting = missing === 'waiting for node-1' ? 'node-1' : 'node-0';
+      signal(waiting, 'SIGSTOP');
+      signal(waiting === 'node-1' ? 'node-0' : 'node-1', 'SIGKILL');
+    },
+  });
+  expect(await failure(start)).toMatchObject({
+    code: 'PROCESS_FAILED',
+    message: expect.stringMatching(/^node-[01] has ended \(SIGKILL\)$/) as string,
+  });
+  expect(clusters()).toEqual([]);
+});
+
 test('a start that exceeds its limit says what was missing, and leaves nothing', async () => {
   const error = await failure(Cluster.start({ nodes: 2, timeoutMs: 50, stateDir }));
   expect(error.code).toBe('START_TIMEOUT');

@@ -22,6 +22,7 @@ interface Limits {
 async function start(modes: readonly ClusterNode['mode'][], { limitMs, nodeMs, broken }: Limits) {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] });
   const launched: string[] = [];
+  const served: string[] = [];
   let starting = 0;
   let most = 0;
   const nodes = modes.map(
@@ -46,23 +47,25 @@ async function start(modes: readonly ClusterNode['mode'][], { limitMs, nodeMs, b
       launched.push(name);
       most = Math.max(most, ++starting);
     },
+    onReady: ({ name }) => void served.push(`${name} after ${told.length}`),
     onProgress: (progress) => void told.push(progress),
   }).then(
     () => undefined,
     (reason: unknown) => reason as HarnessError,
   );
   await vi.runAllTimersAsync();
-  return { launched, most, told, starting, error: await ended };
+  return { launched, served, most, told, starting, error: await ended };
 }
 
 test('a few nodes are all started at once', async () => {
-  const { launched, most, told, error } = await start(['full', 'light', 'boot'], {
+  const { launched, served, most, told, error } = await start(['full', 'light', 'boot'], {
     limitMs: 1,
     nodeMs: 1000,
   });
   expect(error).toBeUndefined();
   expect(most).toBe(3);
   expect(launched).toEqual(['node-2', 'node-0', 'node-1']);
+  expect(served).toEqual(['node-2 after 0', 'node-0 after 1', 'node-1 after 2']);
   expect(told.map(({ detail, missing }) => [detail, missing])).toEqual([
     ['1 of 3 ready', 'waiting for node-0, node-1'],
     ['2 of 3 ready', 'waiting for node-1'],

@@ -14,11 +14,9 @@ function watch(): PartWatch {
 test('a part that ends ends what is waited for, with its own reason', async () => {
   const parts = watch();
   let died: HarnessError | undefined;
-  parts.add(
-    () => Promise.resolve(undefined),
-    () => Promise.reject(new HarnessError('ENGINE_FAILED', 'the engine is busy')),
-    () => Promise.resolve(died),
-  );
+  parts.add(() => Promise.resolve(undefined));
+  parts.add(() => Promise.reject(new HarnessError('ENGINE_FAILED', 'the engine is busy')));
+  parts.add(() => Promise.resolve(died));
   const waiting = until(
     'the nodes are not meshed',
     async () => {
@@ -35,4 +33,15 @@ test('an error in the meantime may be a consequence: the reason is looked for', 
   expect(await parts.reason()).toBeUndefined();
   parts.add(() => Promise.resolve(DIED));
   expect(await parts.reason()).toBe(DIED);
+});
+
+test('a part that is forgotten may end, even while it is looked at', async () => {
+  const parts = watch();
+  const seen = Promise.withResolvers<HarnessError>();
+  const part = parts.add(() => seen.promise);
+  const looking = parts.reason();
+  part[Symbol.dispose]();
+  seen.resolve(DIED);
+  expect(await looking).toBeUndefined();
+  expect(await parts.reason()).toBeUndefined();
 });

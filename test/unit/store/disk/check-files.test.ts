@@ -123,6 +123,25 @@ test('nothing is wrong when two uploads brought a chunk at once and one of them 
   expect(wrong(path)).toEqual([]);
 });
 
+test('nothing is wrong when the previous version entered only the second of two such uploads', async () => {
+  const path = join(root, 'at-once-before');
+  const store = await open(path);
+  const session = async () => store.uploads.openSession((await store.tags.create()).uid);
+  const [first, second] = [await session(), await session()];
+  await first.put(leaf(1), stamp());
+  await second.put(leaf(1), stamp());
+  await first.done();
+  await second.done();
+  const sequences = store.uploads.pending(0, 2).map(({ sequence }) => sequence);
+  await store.close();
+  await change(path, 'uploads', (of) => {
+    const key = Buffer.concat([leaf(1).address, stamp().batchId]);
+    expect(of.get(key)).toEqual(encodeNumbers(sequences));
+    of.putSync(key, encodeNumber(sequences[1]!));
+  });
+  expect(wrong(path)).toEqual([]);
+});
+
 test('flipped bytes are found, with their chunk and slot, and are not marked', () => {
   const path = copy();
   const { address } = reserved[7]!;

@@ -12,6 +12,8 @@ import { Intervals } from './intervals.ts';
 const INTERVAL = 'interval/';
 const EPOCH = 'epoch/';
 const RADIUS = 'radius';
+/** A neighbour that is away for a while may leave the address book, and would then have to offer everything again. */
+const PEERS_KEPT = 1_000;
 
 export class PullProgress {
   readonly #state: KeyValueStore;
@@ -65,11 +67,12 @@ export class PullProgress {
     ]);
   }
 
-  /** Forgets other peers: an overlay costs nothing, and many strangers may come only once. */
+  /** Forgets other peers once there are many: an overlay costs nothing, and many strangers may come only once. */
   async retain(isKept: (overlayHex: string) => boolean): Promise<void> {
+    const met = [...this.#state.entries(EPOCH)];
+    if (met.length < PEERS_KEPT) return;
     const changes = this.#removals(INTERVAL, (overlayHex) => !isKept(overlayHex));
-    for (const [key] of this.#state.entries(EPOCH))
-      if (!isKept(key.slice(EPOCH.length))) changes.push({ remove: key });
+    for (const [key] of met) if (!isKept(key.slice(EPOCH.length))) changes.push({ remove: key });
     if (changes.length > 0) await this.#state.batch(changes);
   }
 

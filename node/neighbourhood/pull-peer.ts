@@ -20,10 +20,12 @@ import type { PullRate } from './pull-rate.ts';
 import { backOffMs, FAR_UNREAD_MAX, type PulledBins } from './pull-rules.ts';
 
 /**
- * Pauses before a page with refusals that may be outdated is asked for again, milliseconds: a node is seldom cut off from
- * its chain for longer than all of them. The chunks of a batch that is gone are refused every time.
+ * Pauses before a page with refusals that may be outdated is asked for again, milliseconds: a node is seldom cut off
+ * from its chain for longer than all of them. The chunks of a batch that is gone are refused every time.
  */
 const AGAIN_MS = [5_000, 60_000, 600_000];
+/** A peer that has evicted the entries of such a page, and has none behind them, waits for new ones. */
+const AGAIN_ANSWER_MS = 30_000;
 /** Such pages of a bin that wait at once; further ones count as pulled, so that bad chunks hold up nothing. */
 const AGAIN_MAX = 64;
 
@@ -329,6 +331,8 @@ export class PullPeer {
         if (signal.aborted || hasLeft(err)) return;
         metrics.errors.inc();
         log.debug({ err, peer: this.#peer.id, bin: bin.number }, 'pull failed');
+        // The next session asks for it again.
+        if (pauseMs === AGAIN_MS.at(-1)) return;
       } finally {
         this.#againSlot.release();
       }
@@ -340,13 +344,26 @@ export class PullPeer {
   async #isRefused(bin: Bin, { from, to }: DoubtfulPage, signal: AbortSignal): Promise<boolean> {
     let refused = false;
     for (let start = from; start <= to; ) {
-      const { topmost, count, errors } = await this.#sync({ bin, kind: 'live', start }, signal);
+      const answer = await this.#syncPromptly(bin, start, signal);
+      if (answer === undefined) break;
+      const { topmost, count, errors } = answer;
       await this.#deps.limit.take(Math.max(1, count), signal);
       refused ||= errors.some(mayBeOutdated);
       if (topmost < start) break;
       start = topmost + 1n;
     }
     return refused;
+  }
+
+  /** @returns undefined when the peer has nothing from `start` on */
+  async #syncPromptly(bin: Bin, start: bigint, signal: AbortSignal): Promise<Pulled | undefined> {
+    using deadline = this.#deps.clock.deadline(AGAIN_ANSWER_MS, signal);
+    try {
+      return await this.#sync({ bin, kind: 'live', start }, deadline.signal);
+    } catch (error) {
+      if (deadline.signal.aborted && !signal.aborted) return undefined;
+      throw error;
+    }
   }
 
   async #rest(failures: number, signal: AbortSignal): Promise<void> {

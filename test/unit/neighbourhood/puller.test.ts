@@ -575,6 +575,39 @@ describe('a page with chunks of a batch that this node does not know', () => {
     expect(remote.take()).toEqual([]);
   });
 
+  test('counts as pulled when the peer has nothing there any more, and delays no other page for long', async () => {
+    const { connect, clock, state } = setup({ radius: 30 });
+    const remote = new Remote(31, { 30: 10n, 31: 10n });
+    const refuse = () => Promise.resolve({ topmost: 10n, count: 9, errors: [unknown] });
+    remote.answer = (_bin, start) => (start === 1n ? refuse() : undefined);
+    await connect(remote);
+    expect(remote.take()).toEqual(['30:1', '30:11', '31:1', '31:11']);
+    remote.answer = (bin, start, signal) => {
+      if (start !== 1n || bin !== 30) return undefined;
+      const { promise, reject } = Promise.withResolvers<Pulled>();
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      return promise;
+    };
+    await clock.advance(60 * MINUTE_MS);
+    expect(remote.take()).toEqual(['30:1', '31:1']);
+    await setup({ radius: 30, state, clock }).connect(remote);
+    expect(remote.take()).toEqual(['30:11', '31:11']);
+  });
+
+  test('is asked for by the next session when the last answer is missing', async () => {
+    const { connect, clock, state } = setup({ radius: 31 });
+    const remote = refusing(clock);
+    await connect(remote);
+    await clock.advance(5 * MINUTE_MS);
+    expect(remote.take().filter((asked) => asked === '31:11')).toHaveLength(3);
+    remote.answer = (_bin, start) =>
+      start === 11n ? Promise.reject(new StreamError('STREAM_RESET', 'no')) : undefined;
+    await clock.advance(60 * MINUTE_MS);
+    expect(remote.take()).toEqual(['31:11']);
+    await setup({ radius: 31, state, clock }).connect(remote);
+    expect(remote.take()).toEqual(['31:11', '31:31']);
+  });
+
   test('waits with at most 63 others of its bin, and further ones count as pulled', async () => {
     const { connect, clock, state } = setup({ radius: 31 });
     const remote = new Remote(31, { 31: 25_000n });

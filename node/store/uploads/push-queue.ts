@@ -41,6 +41,21 @@ const STAMP_OFFSET = ADDRESS_SIZE + NUMBER_SIZE;
 const TOTALS = Buffer.from('uploadTotals');
 const NONE = new Uint8Array();
 
+/**
+ * Enters the blocks of pushes that lie in none, as previous versions left them on a failing disk, each as a closed
+ * session of its own: so they are pushed, and no new session uses their numbers.
+ */
+export async function enterBlocks(backend: Backend): Promise<void> {
+  for (let from: Uint8Array = START; ; ) {
+    const [first] = backend.scan('pushes', from, END, 1);
+    if (first === undefined) return;
+    const block = blockOf(decodeNumber(first[0]));
+    const key = encodeNumber(block);
+    if (!backend.has('blocks', key)) await backend.change((tx) => tx.put('blocks', key, key));
+    from = encodeNumber((block + 1) * BLOCK_SIZE);
+  }
+}
+
 type Totals = ReturnType<UploadStore['totals']>;
 
 /** A session's number is that of its first block. */
@@ -61,6 +76,7 @@ export class PushQueue {
   readonly #log: Logger;
   #nextBlock: number;
 
+  /** @param deps.backend with the blocks of all pushes, see `enterBlocks` */
   constructor(deps: { backend: Backend; chunks: ChunkTable; log: Logger }) {
     const { backend, chunks, log } = deps;
     this.#backend = backend;
@@ -77,8 +93,8 @@ export class PushQueue {
   }
 
   /**
-   * The first push that is written to a block opens it, and with it the session. Not the one with the lowest number: its
-   * write may have failed alone.
+   * The first push that is written to a block opens it, and with it the session. Not the one with the lowest number:
+   * its write may have failed alone.
    */
   open(tx: Transaction, { session, sequence }: PushPlace): void {
     const block = encodeNumber(blockOf(sequence));
@@ -94,7 +110,7 @@ export class PushQueue {
   add(tx: Transaction, place: PushPlace, push: Pick<PendingPush, 'tagUid' | 'chunk' | 'stamp'>): boolean {
     const { chunk, stamp, tagUid } = push;
     const key = join(chunk.address, stamp.batchId);
-    const waiting = decodeNumbers(tx.get('uploads', key));
+    const waiting = decodeNumbers(tx.get('uploads', key)).filter((sequence) => isPushOf(tx, sequence, key));
     const lasting = waiting.find((sequence) => !this.#mayBeUndone(tx, sequence, place.session));
     if (lasting !== undefined) {
       if (!this.#supersede(tx, encodeNumber(lasting), push)) this.#chunks.restore(tx, chunk);
@@ -176,8 +192,8 @@ export class PushQueue {
 
   /**
    * Undoes everything that a session has put, in steps; the marker goes last, so that after a crash in
-   * between the next start simply continues; without it nothing was put. A replaced single-owner chunk keeps its new bytes, and one that
-   * was waiting also its new stamp.
+   * between the next start simply continues; without it nothing was put. A replaced single-owner chunk keeps its new
+   * bytes, and one that was waiting also its new stamp.
    */
   async rollback(session: number): Promise<void> {
     if (!this.#isOpen(this.#backend, session)) return;
@@ -196,14 +212,9 @@ export class PushQueue {
     return pushes.length;
   }
 
-  /**
-   * Relying on another open session's push would lose the chunk if that session is rolled back. A push outside of all
-   * blocks, as older versions may have left it on a failing disk, is never pushed at all.
-   */
+  /** Relying on another open session's push would lose the chunk if that session is rolled back. */
   #mayBeUndone(tx: Transaction, sequence: number, ownSession: number): boolean {
-    const owner = tx.get('blocks', encodeNumber(blockOf(sequence)));
-    if (owner === undefined) return true;
-    const session = decodeNumber(owner);
+    const session = decodeNumber(tx.get('blocks', encodeNumber(blockOf(sequence)))!);
     return session !== ownSession && this.#isOpen(tx, session);
   }
 
@@ -295,6 +306,17 @@ function totalsOf(reader: TableReader): Totals {
     synced: decodeNumber(record, NUMBER_SIZE),
     pending: decodeNumber(record, 2 * NUMBER_SIZE),
   };
+}
+
+/**
+ * False where a previous version has used a number twice: the chunk that had it first does not wait.
+ * @param key of `uploads`
+ */
+function isPushOf(reader: TableReader, sequence: number, key: Uint8Array): boolean {
+  const record = reader.get('pushes', encodeNumber(sequence));
+  if (record === undefined) return false;
+  const { address, stamp } = decodePush(record);
+  return equalBytes(join(address, stamp.batchId), key);
 }
 
 /** @param record of a push */

@@ -5,7 +5,7 @@ import type { ChunkTable } from '../chunk-table.ts';
 import type { Undoing } from '../disk/undoing.ts';
 import type { Disk, PushOutcome, UploadStore } from '../ports.ts';
 import type { HandedOver } from './handed-over.ts';
-import { PushQueue } from './push-queue.ts';
+import { enterBlocks, PushQueue } from './push-queue.ts';
 import type { TagCounts, Tags } from './tags.ts';
 import { StoredUploadSession } from './upload-session.ts';
 
@@ -36,6 +36,7 @@ export async function openUploads({
   undoing,
   log,
 }: Deps): Promise<UploadStore> {
+  await enterBlocks(backend);
   const queue = new PushQueue({ backend, chunks, log });
   for (const session of queue.openSessions()) {
     log.info({ session }, 'taking back an upload that was cut short');

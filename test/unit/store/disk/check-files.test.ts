@@ -16,7 +16,7 @@ import { checkFiles } from '../../../../node/store/disk/check-files.ts';
 import { SLOTS_HEAD_SIZE } from '../../../../node/store/disk/identity.ts';
 import { SLOT_SIZE } from '../../../../node/store/disk/slot.ts';
 import { openLmdbStore } from '../../../../node/store/lmdb-store.ts';
-import { encodeNumber, encodeNumbers } from '../../../../node/store/records.ts';
+import { BLOCK_SIZE, encodeNumber, encodeNumbers } from '../../../../node/store/records.ts';
 import { OVERLAY, stamp } from '../stores.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'svcnet-check-'));
@@ -140,6 +140,39 @@ test('nothing is wrong when the previous version entered only the second of two 
     of.putSync(key, encodeNumber(sequences[1]!));
   });
   expect(wrong(path)).toEqual([]);
+});
+
+test('pushes without a block, as the previous version left them on a failing disk, are pushed all the same', async () => {
+  const path = copy();
+  await change(path, 'blocks', (of) => void of.removeSync(encodeNumber(1)));
+  const store = await open(path);
+  const session = store.uploads.openSession((await store.tags.create()).uid);
+  await session.put(leaf(5000), stamp({ batch: 2, index: 9 }));
+  await session.put(uploaded[0]!, stamp({ batch: 2 }));
+  await session.done();
+  expect(store.uploads.pending(0, 10).map(({ address }) => toHex(address))).toEqual(
+    [...uploaded, leaf(5000)].map(({ address }) => toHex(address)),
+  );
+  for (const push of store.uploads.pending(0, 10)) await store.uploads.report(push, 'synced');
+  expect(store.uploads.pendingCount()).toBe(0);
+  await store.close();
+  expect(wrong(path)).toEqual([]);
+});
+
+test('a chunk whose push the previous version has overwritten is pushed when it is uploaded again', async () => {
+  const path = copy();
+  const key = Buffer.concat([uploaded[0]!.address, stamp({ batch: 2 }).batchId]);
+  const [first, second] = [encodeNumber(BLOCK_SIZE), encodeNumber(BLOCK_SIZE + 1)];
+  await change(path, 'pushes', (of) => of.putSync(first, of.get(second)!));
+  const store = await open(path);
+  const { uid } = await store.tags.create();
+  const session = store.uploads.openSession(uid);
+  await session.put(uploaded[0]!, stamp({ batch: 2 }));
+  await session.done();
+  expect(store.tags.get(uid)).toMatchObject({ split: 1, seen: 0 });
+  expect(toHex(store.uploads.pending(2 * BLOCK_SIZE - 1, 10)[0]!.address)).toBe(toHex(uploaded[0]!.address));
+  await store.close();
+  await change(path, 'uploads', (of) => expect(of.get(key)).toEqual(encodeNumber(2 * BLOCK_SIZE)));
 });
 
 test('flipped bytes are found, with their chunk and slot, and are not marked', () => {

@@ -39,8 +39,8 @@ export function lockFolder(path: string): () => void {
 
 /** The file appears with its text: without one, it would look like that of nobody. */
 function create(file: string, text: string, draft: string): boolean {
-  writeFileSync(draft, text, { mode: 0o600 });
   try {
+    writeFileSync(draft, text, { mode: 0o600 });
     return place(draft, file);
   } finally {
     rmSync(draft, { force: true });
@@ -69,9 +69,9 @@ function place(draft: string, file: string): boolean {
     return true;
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
-    if (!NO_LINKS.includes(codeOf(error) ?? '')) throw error;
   }
   try {
+    // File systems without hard links refuse them in many ways. There the file is empty for a moment.
     copyFileSync(draft, file, constants.COPYFILE_EXCL);
     return true;
   } catch (error) {
@@ -79,9 +79,6 @@ function place(draft: string, file: string): boolean {
     throw error;
   }
 }
-
-/** A file system without hard links. There a file is empty for a moment. */
-const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
 /** Undefined when it has gone. */
 function textOf(file: string): string | undefined {

@@ -82,6 +82,29 @@ test('a start that comes between the look at a stale lock and its removal keeps 
   expect(readFileSync(file, 'utf8')).toBe(other);
 });
 
+/** Fails once with this code after having done its work, except for what is undone. */
+function failing(call: string, code: string, undo = (): void => undefined): void {
+  between.calls = (name) => {
+    if (name !== call) return;
+    between.calls = () => undefined;
+    undo();
+    throw Object.assign(new Error(`${call} failed`), { code });
+  };
+}
+
+test('a disk that is full when the lock is written keeps nothing of it', () => {
+  failing('writeFileSync', 'ENOSPC');
+  expect(() => lockFolder(folder)).toThrow(expect.objectContaining({ code: 'ENOSPC' }));
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('a folder is locked without a hard link, whatever the file system answers to that', () => {
+  failing('linkSync', 'EINVAL', () => rmSync(join(folder, 'lock')));
+  lockFolder(folder);
+  expect(readFileSync(join(folder, 'lock'), 'utf8')).toMatch(/^\d+ \d*$/);
+  expect(readdirSync(folder)).toEqual(['lock']);
+});
+
 test.each([
   ['a process that is gone', '4194305 1'],
   ['a later process with the same id', `${process.ppid} 1`],

@@ -12,6 +12,11 @@ const parameters = {
   'upload-node-count': parameter('integer', 1, 'nodes that upload', { min: 1 }),
   retries: parameter('integer', 5, 'looks for a chunk on the closest node', { min: 1, allowance: true }),
   'retry-delay': parameter('duration', 1000, 'pause between two looks', { allowance: true }),
+  // Of a crowd of peers that put much, a node may hear of a new chunk only after ten seconds.
+  'sync-within': parameter('duration', 20_000, 'time until another node of the neighbourhood has it', {
+    min: 1,
+    allowance: true,
+  }),
 };
 type Context = ScenarioContext<typeof parameters>;
 
@@ -61,10 +66,9 @@ function push(context: Context, node: ClusterNode, chunk: FreshChunk): Promise<v
     if (found) context.figure({ name: 'push to the closest node', of: short, value: ms, unit: 'ms' });
     const others = nodes.filter((other) => other !== closest && other !== node);
     if (context.parameters.mode === 'default' || others.length === 0) return;
-    const { retries, 'retry-delay': delay } = context.parameters;
     const probe = async (aborted: AbortSignal) =>
       (await holdersOf(address, others, aborted)).length > 0 ? undefined : 'none has it';
-    const timeoutMs = Math.max(1, retries * delay);
+    const { 'sync-within': timeoutMs } = context.parameters;
     const missing = await inTime('another node has it', probe, { timeoutMs, signal });
     context.expect(`chunk ${short} is on another node of its neighbourhood`, missing === undefined, {
       observed: missing ?? 'found',

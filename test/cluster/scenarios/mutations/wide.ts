@@ -162,7 +162,7 @@ export const WIDE: readonly Mutation[] = [
   ['kademlia', SOON, flatTable, /every routing table has a depth/],
   [
     'pushsync',
-    { retries: '1', mode: 'chunks', 'retry-delay': '100ms', 'chunks-per-node': '4' },
+    { retries: '1', mode: 'chunks', 'sync-within': '100ms', 'chunks-per-node': '4' },
     noChunk,
     /reaches the node closest/,
     /another node of its neighbourhood/,

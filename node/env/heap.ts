@@ -7,6 +7,11 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Clock } from './clock.ts';
 
+/**
+ * Before the first collection: the first nodes of a large cluster have nothing to do while the others start, which would
+ * take longer.
+ */
+const FIRST_MS = 30_000;
 /** How long a process must have been idle; a full collection takes a tenth of a second. */
 const REST_MS = 5000;
 /** Time between two checks while the process works; while it rests, `REST_MS`. */
@@ -63,7 +68,7 @@ export function processHeap(): Omit<HeapDeps, 'clock'> {
 export function keepHeapSmall({ clock, busyMs, youngBytes, collect, boundGrowth }: HeapDeps): Disposable {
   let samples = [sample()];
   /** Earliest time of the next collection. */
-  let collectAtMs = 0;
+  let collectAtMs = clock.monotonic() + FIRST_MS;
   let timer = clock.timer(CHECK_MS, () => {
     boundGrowth();
     check();

@@ -17,7 +17,7 @@ export interface Grown {
   readonly cpuS: number;
   /** Per node, not backed by files. */
   readonly mib: number;
-  /** Per node until five seconds after it was usable, by the nodes' own count: what a start sets off ends later. */
+  /** Per node until it has settled, by the nodes' own count: what a start sets off ends later. */
   readonly peers: number;
   readonly streams: number;
   readonly records: number;
@@ -31,8 +31,8 @@ export interface Grown {
 export type Outcome = Grown | { readonly failed: string };
 
 const UPLOAD_SIZE = 4 * 2 ** 20;
-/** What follows a start, such as the first round of health checks, is over by then. */
-const SETTLE_MS = 5000;
+/** What follows a start, such as the first round of health checks and the first full collection, is over by then. */
+const SETTLE_MS = 40_000;
 const IDLE_MS = 5000;
 
 const [driver, nodes, limitMs, stateDir = ''] = process.argv.slice(2);

@@ -24,7 +24,7 @@ const CPU_EXPONENT_BAR = 1.3;
 const CPU_EXPONENT_NODES_MAX = 50;
 /** A cluster has this long to start; its process, so much longer for all that follows. */
 const START_LIMIT_MS = 100_000;
-const REST_LIMIT_MS = 60_000;
+const REST_LIMIT_MS = 180_000;
 
 interface Size {
   readonly driver: keyof Sizes;

@@ -21,8 +21,8 @@ const CHUNKS = SIZE / 4096 + 2 + 1;
 const PAYMENT_THRESHOLD = 108_000_000;
 /** Bees only credit each other's debts by time: a moment between two rounds pays most of one. */
 const PAUSE_MS = 3000;
-/** What a start leaves behind is not what an idle node needs. */
-const RESTED_MS = 30_000;
+/** What a start leaves behind is not what an idle node needs; ours gives it back after half a minute. */
+const RESTED_MS = 40_000;
 const LIMIT_MS = 120_000;
 /** Short beside what is measured: a file of ours is taken within a fifth of a second, and held within half a second. */
 const TAKEN_POLL_MS = 10;

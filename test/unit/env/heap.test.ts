@@ -27,9 +27,27 @@ function bench({ costMs = 80, grownAgain = MIB } = {}) {
   return { clock, state, trimming };
 }
 
+/** It has worked since its start, long enough for collections. */
+async function longRunning(options: Parameters<typeof bench>[0] = {}) {
+  const started = bench(options);
+  for (let i = 0; i < 12; i++) {
+    started.state.busyMs += 2500;
+    await started.clock.advance(2500);
+  }
+  return started;
+}
+
 describe('a process', () => {
-  test('gives memory back once it has been idle for five seconds', async () => {
+  test('keeps its memory for half a minute after its start, however idle it is', async () => {
     const { clock, state } = bench();
+    await clock.advance(29_999);
+    expect(state.collections).toBe(0);
+    await clock.advance(1);
+    expect(state.collections).toBe(1);
+  });
+
+  test('gives memory back once it has been idle for five seconds', async () => {
+    const { clock, state } = await longRunning();
     state.busyMs += 400;
     await clock.advance(4999);
     expect(state.collections).toBe(0);
@@ -38,7 +56,7 @@ describe('a process', () => {
   });
 
   test('keeps its memory while it works', async () => {
-    const { clock, state } = bench();
+    const { clock, state } = await longRunning();
     for (let i = 0; i < 10; i++) {
       state.busyMs += 501;
       await clock.advance(5000);
@@ -49,7 +67,7 @@ describe('a process', () => {
   });
 
   test('gives back within eight seconds what it took after an earlier collection', async () => {
-    const { clock, state } = bench({ costMs: 100 });
+    const { clock, state } = await longRunning({ costMs: 100 });
     await clock.advance(5000);
     expect(state.collections).toBe(1);
     // Work that begins and ends between two looks, and lasts until the next collection may be made.
@@ -64,7 +82,7 @@ describe('a process', () => {
   });
 
   test('repeats this only when there is something to give back again', async () => {
-    const { clock, state } = bench();
+    const { clock, state } = await longRunning();
     await clock.advance(60_000);
     expect(state.collections).toBe(1);
     state.young = 5 * MIB;
@@ -76,7 +94,7 @@ describe('a process', () => {
     [80, 10],
     [2000, 200],
   ])('spends at most a hundredth of its time on this: %i ms once in %i seconds', async (costMs, seconds) => {
-    const { clock, state } = bench({ costMs, grownAgain: 16 * MIB });
+    const { clock, state } = await longRunning({ costMs, grownAgain: 16 * MIB });
     await clock.advance(5000);
     expect(state.collections).toBe(1);
     await clock.advance(seconds * 1000 - 1);
@@ -86,7 +104,7 @@ describe('a process', () => {
   });
 
   test('is checked half as often while it is idle', async () => {
-    const { clock, state } = bench();
+    const { clock, state } = await longRunning();
     const queriesIn = async (seconds: number) => {
       const before = state.queries;
       await clock.advance(seconds * 1000);

@@ -10,7 +10,10 @@ import { decodeNumber, END, encodeNumber, START } from './records.ts';
 
 /** One megabyte of chunks; beyond it the disk is too slow for a cache to help, and chunks are not cached. */
 const OPEN_WRITES_MAX = 256;
-/** Chunks evicted in one change, well below a millisecond: a cache that has become too large shrinks beside other work. */
+/**
+ * Chunks evicted in one change, well below a millisecond: a cache that has become too large shrinks beside other
+ * work.
+ */
 const EVICTED_MAX = 64;
 /** Reads noted before their order is written; a crash loses at most this many. */
 const TOUCHED_MAX = 256;

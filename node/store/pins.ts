@@ -153,8 +153,8 @@ class StoredPins implements Pins {
   }
 
   /**
-   * Releases every chunk, in steps; the marker goes last, so that after a crash the next start continues. Without it the
-   * collection has no chunks.
+   * Releases every chunk, in steps; the marker goes last, so that after a crash the next start continues. Without it
+   * the collection has no chunks.
    */
   async dissolve(collection: number): Promise<void> {
     const { backend } = this.#deps;

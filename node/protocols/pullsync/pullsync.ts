@@ -15,8 +15,8 @@
  * stream waits per peer and not one per bin (`announcements.ts`). A peer without this extension answers at once, and
  * is asked for the next entry of every bin instead, for as long as that takes.
  *
- * An invalid delivery costs only that chunk: the page counts as pulled, because asking again would bring the
- * same. A store failure, or a conversation that breaks off, leaves the page unpulled.
+ * An invalid delivery costs only that chunk: the page is done for this protocol; the puller may ask again, 7.3.
+ * A store failure, or a conversation that breaks off, leaves the page unpulled.
  *
  * Nothing is accounted: both sides gain.
  */

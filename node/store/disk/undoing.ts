@@ -18,8 +18,8 @@ export class Undoing {
   }
 
   /**
-   * Resolves when it is undone, or when the disk has refused that: then it is tried again until it succeeds, at the latest
-   * at the next start.
+   * Resolves when it is undone, or when the disk has refused that: then it is tried again until it succeeds, at the
+   * latest at the next start.
    * @param undo may run several times @throws what is no failure of the disk
    */
   async run(undo: () => Promise<void>): Promise<void> {

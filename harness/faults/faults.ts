@@ -1,6 +1,7 @@
 /** Breaks a cluster on purpose, says what is broken, and mends it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
+import { allAtMost } from '../base/all-at-most.ts';
 import { valueText } from '../base/arguments.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
@@ -15,6 +16,8 @@ import { FAULT_KINDS } from './table.ts';
 const HISTORY_MAX = 10_000;
 /** How long `healOwn` waits for faults that are just beginning; they are told to stop half-way. */
 const BEGIN_WAIT_MS = 10_000;
+/** Most of them start a node, which keeps a core busy for a moment. */
+const ENDED_AT_ONCE = 8;
 
 /** The faults of a cluster: `cluster.faults`. */
 export class Faults {
@@ -171,7 +174,8 @@ export class Faults {
   }
 
   /**
-   * Ends one fault, or all, the latest first. One that cannot be ended does not keep the others from ending.
+   * Ends one fault, or all: side by side, but those of one node the latest first. One that cannot be ended does
+   * not keep the others from ending.
    * @returns what has ended, with its effect @throws HarnessError `ARGUMENT_INVALID` for an id that is not active,
    * `FAULT_REFUSED` naming what could not be ended
    */
@@ -185,23 +189,35 @@ export class Faults {
     return this.#endAll(meant);
   }
 
+  /** Side by side, as a node may take its time to start; those of one target one after the other, as given. */
   async #endAll(meant: readonly ActiveFault[]): Promise<Fault[]> {
-    const ended: Fault[] = [];
     const failures: string[] = [];
-    for (const active of meant) {
+    const endAfter = async (active: ActiveFault, earlier: readonly unknown[]): Promise<Fault[]> => {
+      await Promise.all(earlier);
       try {
-        ended.push(await this.#end(active));
+        return [await this.#end(active)];
       } catch (error) {
         failures.push(`${active.id} (${active.text}): ${messageOf(error)}`);
+        return [];
       }
-    }
+    };
+    const lastOf = new Map<string, Promise<Fault[]>>();
+    const endings = meant.map((active) => () => {
+      const ending = endAfter(
+        active,
+        active.targets.map((target) => lastOf.get(target)),
+      );
+      for (const target of active.targets) lastOf.set(target, ending);
+      return ending;
+    });
+    const ended = await allAtMost(ENDED_AT_ONCE, endings);
     if (failures.length > 0) throw new HarnessError('FAULT_REFUSED', `cannot heal ${failures.join('; ')}`);
-    return ended;
+    return ended.flat();
   }
 
   /**
-   * Ends the faults that this process began and nothing else has ended since, the latest first. A fault that
-   * is just beginning is stopped half-way and undone.
+   * Ends the faults that this process began and nothing else has ended since, as `heal` does. A fault that is
+   * just beginning is stopped half-way and undone.
    * @throws HarnessError `FAULT_REFUSED` naming what could not be ended
    */
   async healOwn(): Promise<Fault[]> {

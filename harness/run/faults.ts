@@ -67,19 +67,27 @@ function targeted({ targets }: Fault, part: string | undefined): boolean {
   return part !== undefined && targets.includes(part);
 }
 
+interface MendedScenario {
+  readonly name: string;
+  readonly fromMs: number;
+  readonly folder: string;
+  readonly removed?: boolean;
+}
+
 /**
  * Ends the faults a scenario has left, and writes its faults into the run's folder.
- * @param scenario.fromMs when it began, ms since the epoch
+ * @param scenario.fromMs when it began, ms since the epoch @param scenario.removed its cluster is removed now,
+ * so that its faults end with it
  * @returns what is wrong with them: a fault without effect proves nothing, one that stays spoils later
  * scenarios
  */
 export async function mend(
   faults: Pick<Faults, 'history' | 'healOwn'>,
-  { name, fromMs, folder }: { readonly name: string; readonly fromMs: number; readonly folder: string },
+  { name, fromMs, folder, removed = false }: MendedScenario,
 ): Promise<string | undefined> {
   const wrong: string[] = [];
   try {
-    await faults.healOwn();
+    if (!removed) await faults.healOwn();
   } catch (error) {
     wrong.push(messageOf(error));
   }

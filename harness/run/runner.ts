@@ -133,22 +133,34 @@ interface Surroundings {
   readonly testbed: TestbedMetrics;
 }
 
-/** However it ends, nothing that it has broken stays broken, and a fault without effect is an error. */
+/** However it ends, nothing that it has broken stays broken in a cluster that goes on, and a fault without effect is an error. */
 async function runOne(planned: PlannedScenario, surroundings: Surroundings): Promise<ScenarioResult> {
   const { cluster, options } = surroundings;
   const fromMs = Date.now();
   let wrong: string | undefined;
-  let result: ScenarioResult;
+  let result: ScenarioResult | undefined;
   try {
     result = await runScenario(planned, surroundings);
   } finally {
     if (cluster !== undefined) {
-      wrong = await mend(cluster.faults, { name: planned.scenario.name, fromMs, folder: options.report });
+      const removed = isRemoved(result, options);
+      wrong = await mend(cluster.faults, {
+        name: planned.scenario.name,
+        fromMs,
+        folder: options.report,
+        removed,
+      });
     }
   }
   if (wrong === undefined) return result;
   const outcome = result.result === 'passed' ? 'error' : result.result;
   return { ...result, result: outcome, error: [result.error, wrong].filter(Boolean).join('\n') };
+}
+
+/** Whether the cluster is a fresh one that nothing uses any more. @param result undefined: it was interrupted */
+function isRemoved(result: ScenarioResult | undefined, { attachTo, keep }: RunOptions): boolean {
+  if (attachTo !== undefined) return false;
+  return result === undefined || (result.result === 'error' && keep !== true);
 }
 
 async function runScenario(

@@ -161,6 +161,37 @@ describe('faults of a cluster', () => {
     await expect(faults.heal('f1')).rejects.toThrow("no fault 'f1' is active (none is)");
   });
 
+  it('of different nodes are healed side by side, of one node the latest first', async () => {
+    const first = Promise.withResolvers<void>();
+    /** Of these the latest ends only after the end of the first one has begun. */
+    const waiting: FaultKind<{ node: string; ms: number }> = {
+      ...slow,
+      async end(context, handle) {
+        if (handle['node'] === 'node-0') first.resolve();
+        else await first.promise;
+        await slow.end(context, handle);
+      },
+    };
+    done = [];
+    const faults = new Faults(faultGround(), [waiting]);
+    for (const [node, ms] of [
+      ['node-0', 1],
+      ['node-1', 2],
+      ['node-3', 3],
+      ['node-3', 4],
+    ] as const) {
+      await faults.begin({ kind: 'slow', node, ms });
+    }
+    await expect(faults.heal()).rejects.toThrow(/^cannot heal f2 [^;]*$/);
+    expect(done.slice(4)).toEqual(['end node-0', 'end node-3', 'end node-3']);
+    expect(faults.active.map(({ id }) => id)).toEqual(['f2']);
+    expect(
+      journal()
+        .map(({ event, id }) => `${event} ${id}`)
+        .slice(4),
+    ).toEqual(['end f1', 'end f4', 'end f3']);
+  });
+
   it('stay active when they cannot be ended, while the others are ended', async () => {
     const faults = open();
     await faults.begin({ kind: 'slow', node: 'node-0' });

@@ -96,6 +96,14 @@ describe('when a scenario has ended', () => {
     ]);
   });
 
+  test('nothing is healed in a cluster that is removed: its faults are listed, without an end', async () => {
+    const { endAt: _, ...left } = fault('f1', { effect: {} });
+    const healOwn = () => Promise.reject(new Error('it takes a minute'));
+    const scenario = { name: 'smoke', fromMs: 0, folder, removed: true };
+    expect(await mend({ history: [left], healOwn }, scenario)).toBeUndefined();
+    expect(lines().map(({ event, id }) => `${event} ${id}`)).toEqual(['begin f1']);
+  });
+
   test('a fault without effect and a fault that cannot be healed are reported', async () => {
     const inert = fault('f1', { effect: { 'bytes delayed': 0 } });
     // Ended by another process: what it did since the last look is unknown.

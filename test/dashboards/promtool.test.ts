@@ -93,9 +93,16 @@ const CASES: readonly AlertCase[] = [
       'testbed_node_up{run="r",node="node-2",group="g"}': '1 0 0 0',
       'testbed_fault_active{run="r",kind="kill",target="node-2"}': '_ 1 1 1',
       'testbed_fault_active{run="r",kind="partition",target="node-1"}': '1 1 1 1',
+      'testbed_node_up{run="r",node="node-3",group="g"}': '1 0 0 0',
+      'testbed_fault_active{run="r",kind="disk-full",target="node-3"}': '1 1 1 1',
+      'testbed_node_up{run="r",node="node-4",group="g"}': '1 0 0 0',
+      'testbed_fault_active{run="r",kind="rolling-restart",target="node-4"}': '_ 1 1 1',
     },
     at: '30s',
-    fires: [{ ...RUN, node: 'node-1', group: 'g' }],
+    fires: [
+      { ...RUN, node: 'node-1', group: 'g' },
+      { ...RUN, node: 'node-3', group: 'g' },
+    ],
   },
   {
     alert: 'PushBacklogGrows',

@@ -1,11 +1,21 @@
 /** k6 as a command: its program, or its container with the folders that it needs. */
+import { dirname } from 'node:path';
+import type { LoadScript } from '../scripts.ts';
 import type { K6 } from './find-k6.ts';
 
 export interface K6Folders {
   /** Of the load; k6 writes nothing else. */
   readonly folder: string;
-  /** Of the script before it was bundled: files that the script opens lie there. */
-  readonly beside: string;
+  /** Of a script that may open files there. */
+  readonly beside: string | undefined;
+}
+
+/**
+ * The folder of a user's own script. Those of the package open nothing there, and Docker Desktop may refuse its
+ * folder.
+ */
+export function folderBeside({ own, path }: Pick<LoadScript, 'own' | 'path'>): string | undefined {
+  return own ? dirname(path) : undefined;
 }
 
 /** @param container options of the container, if there is one */
@@ -17,7 +27,7 @@ export function commandOf(
   if (kind === 'program') return [where, ...args];
   const user =
     process.getuid === undefined ? [] : ['--user', `${process.getuid()}:${process.getgid?.() ?? 0}`];
-  const script = ['--volume', `${beside}:${beside}:ro`];
+  const script = beside === undefined ? [] : ['--volume', `${beside}:${beside}:ro`];
   const load = ['--volume', `${folder}:${folder}`, '--workdir', folder];
   return ['docker', 'run', '--rm', '--init', ...container, ...user, ...script, ...load, where, ...args];
 }

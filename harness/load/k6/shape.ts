@@ -1,12 +1,11 @@
 /** How long a load lasts: by its plan, or by the scenarios of the script itself. */
 import { execFile } from 'node:child_process';
-import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { parseDurationMs } from '../../../node/units.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { LoadPlan } from '../plan.ts';
 import type { LoadScript } from '../scripts.ts';
-import { commandOf } from './command.ts';
+import { commandOf, folderBeside } from './command.ts';
 import { CONFIG_VARIABLE } from './config.ts';
 import { MEASURED } from './executors.ts';
 import type { K6 } from './find-k6.ts';
@@ -39,7 +38,7 @@ export async function shapeOf(plan: LoadPlan, script: LoadScript, options: Shape
   const [file = '', ...args] = commandOf(
     k6,
     ['inspect', '--execution-requirements', ...environment, bundle],
-    { folder, beside: dirname(script.path) },
+    { folder, beside: folderBeside(script) },
   );
   try {
     const { stdout } = await promisify(execFile)(file, args, { signal });

@@ -105,7 +105,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EIO: 'input/output error',
   ENOENT: 'no such folder',
 };
-const WRITING = new Set(['mkdir', 'open', 'write', 'rename', 'copyfile', 'cp', 'fsync', 'access']);
+const WRITING = new Set(['mkdir', 'open', 'write', 'rename', 'copyfile', 'cp', 'fsync', 'close', 'access']);
 
 /**
  * Explains why a folder could not be written to; nothing else does.

@@ -73,10 +73,11 @@ export class SeriesFile {
       if (this.#torn) await file.truncate(this.#size);
       this.#torn = true;
       await file.appendFile(text);
-      this.#torn = false;
     } catch (error) {
       throw cannotWrite(dirname(this.#path), error);
     }
+    // Only now: some disks say when the file is closed that they are full.
+    this.#torn = false;
     this.#begun = true;
     this.#known = ids.length;
     this.#last = rounded;

@@ -1,7 +1,17 @@
-import { appendFile, mkdtemp, readFile, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdtemp,
+  open,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { SeriesId } from '../../../../harness/metrics/series.ts';
 import { METRICS_FILE, readSeries, SeriesFile } from '../../../../harness/metrics/series-file.ts';
 
@@ -111,6 +121,28 @@ test('after lines that could not be written, as on a full disk, the file goes on
       { ...SENT, values: Float64Array.of(5, GAP) },
       { ...UP, values: Float64Array.of(GAP, 1) },
     ],
+  });
+});
+
+test('lines of a file that could not be closed do not count: the file goes on without them', async () => {
+  const run = await folder();
+  const path = join(run, METRICS_FILE);
+  const file = new SeriesFile(run);
+  await file.append(scrape(1, [[0, 5]]), [SENT]);
+  await using any = await open(path);
+  const prototype = Object.getPrototypeOf(any) as typeof any;
+  const closing = vi.spyOn(prototype, Symbol.asyncDispose).mockImplementationOnce(async function (
+    this: typeof any,
+  ) {
+    await this.close();
+    throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC', syscall: 'close' });
+  });
+  await expect(file.append(scrape(2, [[0, 6]]), [SENT])).rejects.toMatchObject({ code: 'CANNOT_WRITE' });
+  closing.mockRestore();
+  await file.append(scrape(3, [[0, 7]]), [SENT]);
+  expect(await readSeries(run)).toEqual({
+    times: Float64Array.of(1, 3),
+    series: [{ ...SENT, values: Float64Array.of(5, 7) }],
   });
 });
 

@@ -12,7 +12,7 @@ import { type DiskFault, isTampered, type NodeFault } from '../../tampered/setti
 import type { Effect, FaultContext, FaultKind, FaultStart } from '../fault.ts';
 import { duration, type FaultField, NODE_FIELD, nodeName } from '../fields.ts';
 import { type OneNode, oneNode, PERCENT, whole } from './fields.ts';
-import { expectReturn, startAgain } from './restarts.ts';
+import { expectReturn, START, startAgain } from './restarts.ts';
 
 const SLOW_MS = 50;
 const CHUNKS_MAX = 1_000_000;
@@ -138,7 +138,7 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
     const flipped = await node.damage(chunks);
     if (runs) {
       hold({ node: name, flipped, away: name });
-      await node.start({ signal });
+      await node.start({ ...START, signal });
     }
     return { node: name, flipped };
   },

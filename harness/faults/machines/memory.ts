@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { FaultKind } from '../fault.ts';
 import { NODE_FIELD, nodeName, size } from '../fields.ts';
+import { START } from './restarts.ts';
 
 const memory = z.strictObject({ node: nodeName, limit: size });
 
@@ -32,6 +33,6 @@ export const MEMORY: FaultKind<z.infer<typeof memory>> = {
     const limited = context.node(String(node));
     // Must come first: the container keeps its limit for the next start.
     await limited.limitMemory(Number(before));
-    if ((await limited.observe()).state === 'crashed') await limited.start();
+    if ((await limited.observe()).state === 'crashed') await limited.start(START);
   },
 };

@@ -2,7 +2,7 @@
 import type { NodeState } from '../../nodes/cluster-node.ts';
 import type { FaultContext, FaultKind } from '../fault.ts';
 import { type OneNode, oneNode } from './fields.ts';
-import { isUp } from './restarts.ts';
+import { isUp, START } from './restarts.ts';
 
 export const KILL: FaultKind<OneNode> = {
   name: 'kill',
@@ -20,7 +20,8 @@ export const KILL: FaultKind<OneNode> = {
   effect: (_context, { seen }) => Promise.resolve({ 'nodes killed': Number(seen) }),
   async end(context, { node }) {
     // A node that something else has started again meanwhile stays as it is.
-    if ((await isInState(context, String(node), 'killed')) === 1) await context.node(String(node)).start();
+    if ((await isInState(context, String(node), 'killed')) === 1)
+      await context.node(String(node)).start(START);
   },
 };
 

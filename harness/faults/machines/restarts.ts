@@ -141,7 +141,7 @@ async function restartAll(
     hold(soFar(node.name));
     await sleep(down, undefined, { signal });
     // Unless this fault was healed meanwhile.
-    if ((await node.observe()).state !== 'running') await node.start({ signal });
+    if ((await node.observe()).state !== 'running') await node.start({ ...START, signal });
     if ((await node.observe()).state === 'running') back++;
   }
   return soFar('');
@@ -158,11 +158,14 @@ export async function isUp(node: ClusterNode): Promise<boolean> {
   return state === 'running' || state === 'paused';
 }
 
+/** Of starts by faults. A node with much data on a busy machine takes longer than one that is new. */
+export const START = { timeoutMs: 120_000 } as const;
+
 /** Starts it again, unless something else already has. */
 export async function startAgain(context: FaultContext, name: string): Promise<void> {
   const node = context.node(name);
   const { state } = await node.observe();
-  if (state === 'stopped' || state === 'killed') await node.start();
+  if (state === 'stopped' || state === 'killed') await node.start(START);
 }
 
 function restartEffect(_context: FaultContext, { gone, back, wiped }: Handle): Promise<Effect> {

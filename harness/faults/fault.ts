@@ -61,7 +61,10 @@ export interface FaultKind<R = unknown> {
   readonly fields?: readonly FaultField[];
   /** What it cannot do on this cluster, in words; undefined: it can do everything. */
   note?(context: FaultContext): string | undefined;
-  /** What it sets as a whole, such as `the pace of the chain`: of the faults that set the same, one at a time is active. */
+  /**
+   * What it sets as a whole, such as `the pace of the chain`: of the faults that set the same, one at a time is
+   * active.
+   */
   sets?(request: R): string;
   /** Over as soon as it has begun, such as a reorganisation. */
   readonly momentary?: true;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClusterNode, HarnessError } from 'svcnet';
-import { batchAmount, defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario';
+import { batchAmount, defineScenario, formatMs, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { checkBooks } from './steps/money.ts';
 import { chosenNode, inTime, verifyLedger, workingNodes } from './steps/steps.ts';
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
@@ -32,7 +32,15 @@ export default defineScenario({
   timeoutMs: 3_600_000,
   async run(context) {
     const { cluster, signal } = context;
-    if (cluster.chain.blockTimeMs === 0) context.skip('the chain mines on demand: it has no blocks to stop');
+    const { blockTimeMs } = cluster.chain;
+    if (blockTimeMs === 0) context.skip('the chain mines on demand: it has no blocks to stop');
+    const { stall } = context.parameters;
+    if (stall <= blockTimeMs) {
+      throw new HarnessError(
+        'USAGE',
+        `stall: got ${formatMs(stall)}, expected more than the ${formatMs(blockTimeMs)} between two blocks of this chain`,
+      );
+    }
     const nodes = workingNodes(cluster.nodes);
     const before = await checkBooks(context);
     const buyer = chosenNode(context, context.parameters.node);
@@ -47,7 +55,7 @@ export default defineScenario({
       () => true,
     );
     await beside(context, { nodes: () => nodes }, async (traffic) => {
-      const early = await Promise.race([settled, sleep(context.parameters.stall, false, { signal })]);
+      const early = await Promise.race([settled, sleep(stall, false, { signal })]);
       context.expect('a purchase waits for a block', !early, {
         observed: early ? 'answered' : 'waiting',
         expected: 'waiting',

@@ -51,10 +51,10 @@ export const CHAIN_STALL: FaultKind<z.infer<typeof none>> = {
   text: () => 'stops the blocks of the chain',
   targets: () => TARGET,
   async begin({ chain }, _request, { hold }) {
-    const pace = await paceOf(chain);
-    hold(pace);
+    hold(await paceOf(chain));
     await chain.pause();
-    return pace;
+    // A block that came before the pause is none of those withheld.
+    return paceOf(chain);
   },
   effect: (context, handle) => missing(context, handle, 'blocks withheld'),
   end: ({ chain }) => chain.resume(),

@@ -58,7 +58,7 @@ const ownFault: Lie = () => {
 const EXPIRY = { ttl: '30', chunks: '3' };
 const CHURN = { rounds: '1', 'file-size': '50000', level: '0', churn: '60' };
 const KILL = { victims: 'uploader', modes: 'deferred', size: '5000', 'restart-after': '100ms' };
-const STALL = { stall: '500ms' };
+const STALL = { stall: '2s' };
 const SPLIT = { hold: '500ms', baseline: '500ms', 'deadline-heal': '3s' };
 const HOLD = { hold: '500ms' };
 const SLOW = { profiles: 'metro', hold: '500ms', 'slow-node': '20ms' };

@@ -133,7 +133,10 @@ interface Surroundings {
   readonly testbed: TestbedMetrics;
 }
 
-/** However it ends, nothing that it has broken stays broken in a cluster that goes on, and a fault without effect is an error. */
+/**
+ * However it ends, nothing that it has broken stays broken in a cluster that goes on. A fault without effect is an
+ * error.
+ */
 async function runOne(planned: PlannedScenario, surroundings: Surroundings): Promise<ScenarioResult> {
   const { cluster, options } = surroundings;
   const fromMs = Date.now();

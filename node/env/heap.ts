@@ -67,6 +67,8 @@ export function processHeap(): Omit<HeapDeps, 'clock'> {
  */
 export function keepHeapSmall({ clock, busyMs, youngBytes, collect, boundGrowth }: HeapDeps): Disposable {
   let samples = [sample()];
+  /** What a start leaves behind is old by then. */
+  let isFirst = true;
   /** Earliest time of the next collection. */
   let collectAtMs = clock.monotonic() + FIRST_MS;
   let timer = clock.timer(CHECK_MS, () => {
@@ -81,7 +83,8 @@ export function keepHeapSmall({ clock, busyMs, youngBytes, collect, boundGrowth 
 
   function check(): void {
     const atRest = isAtRest();
-    if (atRest && clock.monotonic() >= collectAtMs && youngBytes() > YOUNG_BYTES_MIN) {
+    if (atRest && clock.monotonic() >= collectAtMs && (isFirst || youngBytes() > YOUNG_BYTES_MIN)) {
+      isFirst = false;
       const costMs = costOf(collect);
       collectAtMs = clock.monotonic() + costMs / COLLECTIONS_SHARE_MAX;
       // The collection itself does not count as work of the node.

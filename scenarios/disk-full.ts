@@ -176,6 +176,8 @@ function resumes(context: Context, node: ClusterNode, when: string): Promise<voi
     const random = context.random(`resumes ${when}`);
     const probe = async (signal: AbortSignal) => {
       try {
+        // The node itself must keep it: others may take what is uploaded directly.
+        await node.bytes.upload(freshChunk(random).data, { batch: batchOf(node), deferred: true, signal });
         await upload(context, node, freshChunk(random), signal);
         return undefined;
       } catch (error) {

@@ -77,8 +77,13 @@ export const BUGS: readonly Bug[] = [
     edits: [
       {
         file: 'neighbourhood/pull-peer.ts',
-        from: 'bin.intervals.add(start, topmost);',
-        to: 'bin.intervals.add(start, topmost + 8n);',
+        from: 'bin.read.add(start, topmost);',
+        to: 'bin.read.add(start, topmost + 8n);',
+      },
+      {
+        file: 'neighbourhood/pull-peer.ts',
+        from: 'bin.pulled.add(from, to);',
+        to: 'bin.pulled.add(from, to + 8n);',
       },
       {
         file: 'neighbourhood/pull-peer.ts',

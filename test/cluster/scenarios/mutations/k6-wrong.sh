@@ -14,5 +14,5 @@ common='"node":"node-0","scenarioMs":1,"endMs":2,"iteration":0'
   echo "svcnet {\"operation\":\"download\",$common,\"failure\":{\"class\":\"data.mismatch\",\"message\":\"other bytes\"}}"
 } > "$folder/console.log"
 cat > "$folder/summary.json" <<END
-{"metrics":{"iterations{scenario:load}":{"values":{"count":1}},"dropped_iterations{scenario:load}":{"values":{"count":9}}}}
+{"metrics":{"iterations{scenario:svcnet_load}":{"values":{"count":1}},"dropped_iterations{scenario:svcnet_load}":{"values":{"count":9}}}}
 END

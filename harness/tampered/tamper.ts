@@ -22,7 +22,7 @@ export async function tamper(
     reload: () => surroundings.reload(),
     flush: () => tally.flush(),
   });
-  // Whoever has changed its faults since they were read could not tell it.
+  // Its faults may have changed since they were read, before it could be told.
   surroundings.reload();
   const clock = wrongClock(base.clock, surroundings);
   const platform: Platform = {

@@ -124,7 +124,7 @@ export function createLogger(
 /**
  * Written at once: the last lines of a node that is killed say what it was doing, and readers see each in order.
  * Lines that a full or failing disk does not take are written once it does, the first ones, up to the limit: without
- * a listener, the error would be thrown at whoever writes a line.
+ * a listener, each line would throw the error.
  */
 function standardOutput(): LogDestination {
   return pino.destination({ dest: SINK, sync: true, maxLength: UNWRITTEN_MAX }).on('error', () => undefined);

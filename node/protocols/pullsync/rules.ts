@@ -17,7 +17,7 @@ export const PAGE_IDLE_MS = 100;
  * pages.
  */
 export const PAGE_MAX_MS = 500;
-/** Puts of which peers are told together, the first at `since` and the last at `lastAt`, monotonic milliseconds. */
+/** Puts that peers are told of together, the first at `since` and the last at `lastAt`, monotonic milliseconds. */
 export interface Burst {
   readonly since: number;
   lastAt: number;

@@ -5,8 +5,7 @@
 import { createRequire } from 'node:module';
 
 /**
- * YAML, of which JSON is a subset: the built-in JSON parser reads the testbed's files without loading another
- * one.
+ * YAML, which includes JSON: the built-in JSON parser reads the testbed's files without loading another one.
  * @returns a map of texts, lists and `null`s in most cases; in JSON also booleans
  * @throws Error that says what is wrong and where, and from the second line on quotes the text
  */

@@ -202,7 +202,7 @@ async function read(
 
 interface Acting {
   readonly dishonest: readonly ClusterNode[];
-  /** One more round. A node that has only just started is asked for nothing in the first ones: others are known to be well. */
+  /** One more round. A node that has just started is asked for nothing in the first ones: others are known to be well. */
   readonly exchange: (round: number) => Promise<void>;
   readonly from: number;
 }

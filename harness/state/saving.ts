@@ -1,6 +1,6 @@
 /**
- * Who saves a cluster: its nodes are stopped then and their data is being copied, so nobody else may save it, start them
- * or change their data. Each process that saves has a file of its own in the cluster's folder; that of a process which
+ * Who saves a cluster: its nodes are stopped then and their data is being copied, so nobody else may save it, start
+ * them or change their data. Each process that saves has a file of its own in the cluster's folder; that of a process which
  * is gone does not count. No two of them save at once: each writes its file before it looks for others.
  */
 import { readdirSync, rmSync } from 'node:fs';

@@ -8,8 +8,8 @@ import { runInNewContext } from 'node:vm';
 import type { Clock } from './clock.ts';
 
 /**
- * Before the first collection: the first nodes of a large cluster have nothing to do while the others start, which would
- * take longer.
+ * Before the first collection: the first nodes of a large cluster have nothing to do while the others start, and would
+ * slow them down.
  */
 const FIRST_MS = 30_000;
 /** How long a process must have been idle; a full collection takes a tenth of a second. */
@@ -30,8 +30,8 @@ const YOUNG_BYTES_MIN = 4 * 1024 * 1024;
 const OLD_GROWTH_PERCENT = 60;
 
 /**
- * Share of the time below which a node counts as idle: without traffic it is busy for three thousandths. One that gets a
- * small file every few seconds needs 4 to 6 % less processor time for it if its heap is left alone.
+ * Share of the time below which a node counts as idle: without traffic it is busy for three thousandths. One that gets
+ * a small file every few seconds needs 4 to 6 % less processor time for it if its heap is left alone.
  */
 export const NODE_REST_SHARE = 0.03;
 

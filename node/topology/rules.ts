@@ -50,8 +50,8 @@ const ATTEMPTS_MAX = 4;
 const NEIGHBOUR_ATTEMPTS_MAX = 6;
 
 /**
- * First pause when no bootnode answered; it doubles up to the longest, so that nodes that start together find each other
- * at once: a local cluster's first node is up in a moment.
+ * First pause when no bootnode answered; it doubles up to the longest, so that nodes that start together find each
+ * other at once: a local cluster's first node is up in a moment.
  */
 const BOOTNODE_PAUSE_MIN_MS = 50;
 const BOOTNODE_PAUSE_MAX_MS = 20_000;

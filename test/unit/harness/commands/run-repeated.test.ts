@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const written = (): RepeatedRun =>
   JSON.parse(readFileSync(join(folder, 'repeat.json'), 'utf8')) as RepeatedRun;
 
-/** Runs with the seeds 1 to 3, of which one ends with an error. */
+/** Runs with the seeds 1 to 3; one of them ends with an error. */
 function withError(of: bigint, error: unknown): Repetition {
   return {
     seeds: [1n, 2n, 3n],

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { systemClock } from './env/clock.ts';
-import { keepHeapSmall, NODE_REST_SHARE, processHeap } from './env/heap.ts';
+import { keepHeapSmall, processHeap } from './env/heap.ts';
 import { parseOptionFile } from './option-file.ts';
 import { resolveOptions, resolveSome } from './option-sources.ts';
 import { describeOptions, type NodeOptions, OPTIONS, OptionError, type OptionName } from './options.ts';
@@ -191,7 +191,7 @@ async function run(resolved: NodeOptions): Promise<void> {
     throw error;
   });
   if (node === undefined) return;
-  using _trimming = keepHeapSmall({ clock: systemClock(), restShare: NODE_REST_SHARE, ...processHeap() });
+  using _trimming = keepHeapSmall({ clock: systemClock(), ...processHeap() });
   const failure = await node.stopped(stopping.signal);
   await node.stop();
   if (failure !== undefined) throw failure;

@@ -16,6 +16,8 @@ const FIRST_MS = 30_000;
 const REST_MS = 5000;
 /** Time between two checks while the process works; while it rests, `REST_MS`. */
 const CHECK_MS = REST_MS / 2;
+/** Share of the time below which it counts as idle: a node without traffic is busy for three hundredths. */
+const REST_SHARE = 0.1;
 /**
  * Share of the time that collections may take: a large heap on a slow processor is collected seldom.
  */
@@ -29,16 +31,8 @@ const YOUNG_BYTES_MIN = 4 * 1024 * 1024;
  */
 const OLD_GROWTH_PERCENT = 60;
 
-/**
- * Share of the time below which a node counts as idle: without traffic it is busy for three thousandths. One that gets
- * a small file every few seconds needs 4 to 6 % less processor time for it if its heap is left alone.
- */
-export const NODE_REST_SHARE = 0.03;
-
 export interface HeapDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
-  /** Share of the time below which the process counts as idle, 0 to 1. */
-  readonly restShare: number;
   /**
    * How long this process has had something to do so far, milliseconds. Processor time would not do: twenty nodes that
    * share two cores get a tenth of one each, however much they have to do.
@@ -53,7 +47,7 @@ export interface HeapDeps {
 }
 
 /** The heap of this process. */
-export function processHeap(): Omit<HeapDeps, 'clock' | 'restShare'> {
+export function processHeap(): Omit<HeapDeps, 'clock'> {
   return {
     busyMs: () => performance.eventLoopUtilization().active,
     youngBytes: () =>
@@ -71,14 +65,7 @@ export function processHeap(): Omit<HeapDeps, 'clock' | 'restShare'> {
  * code compiled without it, which is the runtime's own. Every process then compiled these modules again, at
  * 27 ms of processor time.
  */
-export function keepHeapSmall({
-  clock,
-  restShare,
-  busyMs,
-  youngBytes,
-  collect,
-  boundGrowth,
-}: HeapDeps): Disposable {
+export function keepHeapSmall({ clock, busyMs, youngBytes, collect, boundGrowth }: HeapDeps): Disposable {
   let samples = [sample()];
   /** What a start leaves behind is old by then. */
   let isFirst = true;
@@ -114,7 +101,7 @@ export function keepHeapSmall({
     const now = sample();
     const ms = now.atMs - first.atMs;
     // Rounded, because a timer may fire a fraction of a millisecond early.
-    return Math.round(ms) >= REST_MS && now.busyMs - first.busyMs < restShare * ms;
+    return Math.round(ms) >= REST_MS && now.busyMs - first.busyMs < REST_SHARE * ms;
   }
 
   function costOf(work: () => void): number {

@@ -4,10 +4,12 @@ import { configDefaults, defineConfig } from 'vitest/config';
 const withoutBee =
   process.env['SVCNET_BEE_BINARY'] === undefined ? ['test/interop/**', 'test/docker/bee*.test.ts'] : [];
 
+/** Unit tests that put something in the place of a module, which must not be loaded before. */
+const REPLACING_MODULES = ['test/unit/store/lock-store.test.ts'];
+
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
-    include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...withoutBee],
     testTimeout: 60_000,
     hookTimeout: 60_000,
@@ -16,5 +18,26 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     coverage: { include: ['node/**', 'chain/**', 'harness/**'] },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts'],
+          exclude: REPLACING_MODULES,
+          // To load all modules again for each file takes longer than the tests themselves.
+          isolate: false,
+          restoreMocks: true,
+          unstubEnvs: true,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'isolated',
+          include: ['test/!(unit)/**/*.test.ts', ...REPLACING_MODULES],
+        },
+      },
+    ],
   },
 });

@@ -50,11 +50,7 @@ export async function metrics(
     const last = flags.rate === undefined ? first : await readSnapshots(nodes, limits);
     throwIfInterrupted(context.signal);
     if (last.snapshots.length === 0) throw nobodyAnswered(last.silent);
-    const seconds = (last.atMs - first.atMs) / 1000;
-    const rows = summarise(
-      last.snapshots,
-      flags.rate === undefined ? undefined : { snapshots: first.snapshots, seconds },
-    );
+    const rows = summarise(last.snapshots, flags.rate === undefined ? [] : first.snapshots);
     const { match = '' } = flags;
     const matching = rows.filter(({ name }) => name.toLowerCase().includes(match.toLowerCase()));
     if (matching.length === 0) throw nothingMatches(match, rows);

@@ -1,4 +1,4 @@
-/** Reads the metrics of nodes at one moment. */
+/** Reads the metrics of nodes, of each at a moment of its own. */
 import { allAtMost } from '../base/all-at-most.ts';
 import { messageOf } from '../base/errors.ts';
 import { parseExposition } from './exposition.ts';
@@ -11,7 +11,6 @@ export interface SnapshotRound {
   readonly snapshots: readonly MetricsSnapshot[];
   /** Nodes that have not answered, with the reason. */
   readonly silent: Readonly<Record<string, string>>;
-  readonly atMs: number;
 }
 
 export interface SnapshotLimits {
@@ -30,12 +29,13 @@ export async function readSnapshots(
     nodes.map(({ name, client }) => async () => {
       try {
         const text = await client.metrics(AbortSignal.any([signal, AbortSignal.timeout(limitMs)]));
-        return [{ node: name, exposition: parseExposition(text) }];
+        const atMs = performance.now();
+        return [{ node: name, exposition: parseExposition(text), atMs }];
       } catch (error) {
         silent[name] = messageOf(error);
         return [];
       }
     }),
   );
-  return { snapshots: snapshots.flat(), silent, atMs: performance.now() };
+  return { snapshots: snapshots.flat(), silent };
 }

@@ -30,44 +30,49 @@ export interface MetricRow {
 export interface MetricsSnapshot {
   readonly node: string;
   readonly exposition: Exposition;
+  /** When it was read, on the process's monotonic clock. */
+  readonly atMs: number;
 }
 
 interface Value {
   readonly value: number;
   readonly mean?: number;
 }
+/** By node. */
+type Values = Map<string, Value & Pick<MetricsSnapshot, 'atMs'>>;
 type Row = Pick<MetricRow, 'name' | 'labels' | 'kind' | 'help'>;
 
 /**
  * @param snapshots one per node @param before readings from some seconds earlier, for rates: a node without one is
- * in none, a series that is new on a node counts from zero
+ * in none, a series that is new on a node counts from zero. Each node's growth is over its own interval: a node that
+ * hangs delays others between their readings.
  * @returns sorted by name
  */
 export function summarise(
   snapshots: readonly MetricsSnapshot[],
-  before?: { readonly snapshots: readonly MetricsSnapshot[]; readonly seconds: number },
+  before: readonly MetricsSnapshot[] = [],
 ): MetricRow[] {
-  const rows = new Map<string, { readonly row: Row; readonly values: Map<string, Value> }>();
-  for (const { node, exposition } of snapshots) {
+  const rows = new Map<string, { readonly row: Row; readonly values: Values }>();
+  for (const { node, exposition, atMs } of snapshots) {
     for (const { key, row, value } of valuesOf(exposition)) {
-      const known = rows.get(key) ?? { row, values: new Map<string, Value>() };
+      const known = rows.get(key) ?? { row, values: new Map() };
       rows.set(key, known);
-      known.values.set(node, value);
+      known.values.set(node, { ...value, atMs });
     }
   }
   const earlier = new Map(
-    before?.snapshots.map(({ node, exposition }) => [
+    before.map(({ node, exposition, atMs }) => [
       node,
-      new Map(Array.from(valuesOf(exposition), ({ key, value }) => [key, value.value])),
+      { values: new Map(Array.from(valuesOf(exposition), ({ key, value }) => [key, value.value])), atMs },
     ]),
   );
-  const rate = (key: string, values: ReadonlyMap<string, Value>): number | null => {
-    if (before === undefined) return null;
-    const grown = Array.from(values).flatMap(([node, { value }]) => {
+  const rate = (key: string, values: Values): number | null => {
+    const rates = Array.from(values).flatMap(([node, { value, atMs }]) => {
       const old = earlier.get(node);
-      return old === undefined ? [] : [gained(old.get(key) ?? 0, value)];
+      if (old === undefined) return [];
+      return [gained(old.values.get(key) ?? 0, value) / ((atMs - old.atMs) / 1000)];
     });
-    return grown.length === 0 ? null : grown.reduce((sum, n) => sum + n, 0) / before.seconds;
+    return rates.length === 0 ? null : rates.reduce((sum, n) => sum + n, 0);
   };
   return Array.from(rows, ([key, { row, values }]) => {
     const counts = row.kind === 'counter' || row.kind === 'histogram' || row.kind === 'summary';

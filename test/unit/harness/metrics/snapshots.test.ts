@@ -25,3 +25,25 @@ test('nodes that hang take no time from those that are asked after them', async 
   expect(snapshots.map(({ node }) => node)).toEqual(['well']);
   expect(silent).toEqual(Object.fromEntries(hung.map(({ name }) => [name, 'no answer'])));
 });
+
+test('what a node has answered is as old as its answer, however long another one hangs', async () => {
+  let endedAtMs = 0;
+  const hung = {
+    name: 'hung',
+    client: {
+      metrics: (signal?: AbortSignal) =>
+        new Promise<string>((_resolve, reject) => {
+          signal?.addEventListener('abort', () => {
+            endedAtMs = performance.now();
+            reject(new Error('no answer'));
+          });
+        }),
+    },
+  };
+  const well = { name: 'well', client: { metrics: () => Promise.resolve('svc_up 1\n') } };
+  const startedAtMs = performance.now();
+  const limits = { signal: new AbortController().signal, limitMs: 20 };
+  const [read] = (await readSnapshots([hung, well], limits)).snapshots;
+  expect(read?.atMs).toBeGreaterThanOrEqual(startedAtMs);
+  expect(read?.atMs).toBeLessThan(endedAtMs);
+});

@@ -2,9 +2,10 @@ import { expect, test } from 'vitest';
 import { parseExposition } from '../../../../harness/metrics/exposition.ts';
 import { type MetricsSnapshot, summarise } from '../../../../harness/metrics/summary.ts';
 
-const snapshot = (node: string, text: string): MetricsSnapshot => ({
+const snapshot = (node: string, text: string, atMs = 0): MetricsSnapshot => ({
   node,
   exposition: parseExposition(text),
+  atMs,
 });
 const counter = (value: number) =>
   `# HELP svc_pusher_total_synced Attempts.\n# TYPE svc_pusher_total_synced counter\nsvc_pusher_total_synced ${value}\n`;
@@ -58,18 +59,25 @@ test('nodes of both dialects are counted together', () => {
 });
 
 test('growth per second covers all nodes that were read before, including one that was restarted', () => {
-  const before = {
-    snapshots: [snapshot('a', counter(10)), snapshot('b', counter(100)), snapshot('c', '')],
-    seconds: 2,
-  };
-  const now = [snapshot('a', counter(16)), snapshot('b', counter(4)), snapshot('c', counter(2))];
+  const before = [snapshot('a', counter(10)), snapshot('b', counter(100)), snapshot('c', '')];
+  const now = [
+    snapshot('a', counter(16), 2000),
+    snapshot('b', counter(4), 2000),
+    snapshot('c', counter(2), 2000),
+  ];
   expect(summarise(now, before)).toMatchObject([{ total: 22, perSecond: 6 }]);
 });
 
+test('the growth of each node is over its own time between its readings', () => {
+  const before = [snapshot('a', counter(0), 100), snapshot('b', counter(0), 5100)];
+  const now = [snapshot('a', counter(600), 6100), snapshot('b', counter(7), 6100)];
+  expect(summarise(now, before)).toMatchObject([{ total: 607, perSecond: 100 + 7 }]);
+});
+
 test('a node that missed the first reading is in no rate: its whole life is not growth', () => {
-  const before = { snapshots: [snapshot('a', counter(10))], seconds: 2 };
-  const late = snapshot('b', counter(100_000) + histogram(3, 1));
-  expect(summarise([snapshot('a', counter(16)), late], before)).toMatchObject([
+  const before = [snapshot('a', counter(10))];
+  const late = snapshot('b', counter(100_000) + histogram(3, 1), 2000);
+  expect(summarise([snapshot('a', counter(16), 2000), late], before)).toMatchObject([
     { name: 'pusher_sync_time', perSecond: null },
     { name: 'pusher_total_synced', total: 100_016, perSecond: 3 },
   ]);

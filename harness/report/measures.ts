@@ -145,9 +145,13 @@ export function costsOf(scenarios: readonly Pick<ScenarioResult, 'metrics'>[], u
   };
 }
 
-/** The same of a run in parts, each with clusters of its own; what one of them does not know is not known. */
-export function costsOfParts(parts: readonly Pick<RunResult, 'scenarios' | 'costs'>[]): RunCosts {
-  const known = parts.map(({ scenarios, costs = {} }) => ({
+/**
+ * The same of a run in parts, each with clusters of its own; what one of them does not know is not known. Where all
+ * scenarios were skipped no cluster was started, so there is nothing to know.
+ */
+export function costsOfParts(parts: readonly Pick<RunResult, 'scenarios' | 'series' | 'costs'>[]): RunCosts {
+  const started = parts.filter(({ series }) => series !== undefined);
+  const known = started.map(({ scenarios, costs = {} }) => ({
     ...costs,
     moved: sum(
       scenarios.flatMap(({ metrics }) => metrics),

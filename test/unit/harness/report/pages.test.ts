@@ -276,6 +276,7 @@ test('a run in parts links to the nodes of each, and its costs are those of all 
   expect(resources(undefined, []).markup).toContain('The run has kept no series of its nodes.');
   const part = (costs: RunResult['costs'], moved: boolean) => ({
     scenarios: [moved ? scenarioOf(measured()) : scenarioOf()],
+    series: 'metrics.jsonl',
     ...(costs === undefined ? {} : { costs }),
   });
   const idle = part({ peakMemory: 5000 }, false);
@@ -283,6 +284,14 @@ test('a run in parts links to the nodes of each, and its costs are those of all 
   expect(costsOfParts([busy(10), busy(20), idle])).toEqual({ cpuSecondsPerGb: 15, peakMemory: 5000 });
   expect(costsOfParts([busy(10), part(undefined, true)])).toEqual({});
   expect(costsOfParts([idle])).toEqual({ peakMemory: 5000 });
+});
+
+test('a part whose scenarios were all skipped started no cluster, and hides no costs of the others', () => {
+  const costs = { cpuSecondsPerGb: 10, peakMemory: 1000 };
+  const ran = { scenarios: [scenarioOf(measured())], series: 'metrics.jsonl', costs };
+  const skipped = { scenarios: [scenarioOf({ result: 'skipped' })] };
+  expect(costsOfParts([ran, skipped])).toEqual(costs);
+  expect(costsOfParts([skipped])).toEqual({});
 });
 
 describe('the folder of a run', () => {

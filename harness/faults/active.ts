@@ -37,7 +37,7 @@ export class ActiveFaults {
 
   /** Takes the next free id. @throws HarnessError `CLUSTER_GONE` */
   claim(fault: Omit<ActiveFault, 'id'>): ActiveFault {
-    this.#expectCluster();
+    this.expectCluster();
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     for (let number = this.#highest() + 1; ; number++) {
       const claimed = { id: `f${number}`, ...fault };
@@ -57,7 +57,7 @@ export class ActiveFaults {
 
   /** @throws HarnessError `CLUSTER_GONE` */
   write(fault: ActiveFault): void {
-    this.#expectCluster();
+    this.expectCluster();
     writeJson(this.#path(fault.id), fault);
   }
 
@@ -72,13 +72,23 @@ export class ActiveFaults {
       .flatMap((number) => (readJson(this.#path(`f${number}`)) as ActiveFault | undefined) ?? []);
   }
 
+  /** @throws HarnessError `CLUSTER_GONE` */
   note(line: FaultLine): void {
+    this.expectCluster();
     appendFileSync(this.#journal, `${JSON.stringify(line)}\n`, { mode: 0o600 });
   }
 
-  /** A folder that has been removed must not be there again because of a fault. */
-  #expectCluster(): void {
-    if (existsSync(this.#cluster)) return;
+  /** Whether its folder has been removed: then nothing is left to undo. */
+  get clusterGone(): boolean {
+    return !existsSync(this.#cluster);
+  }
+
+  /**
+   * A folder that has been removed must not be there again because of a fault.
+   * @throws HarnessError `CLUSTER_GONE`
+   */
+  expectCluster(): void {
+    if (!this.clusterGone) return;
     throw new HarnessError('CLUSTER_GONE', `cluster '${basename(this.#cluster)}' has been removed`);
   }
 

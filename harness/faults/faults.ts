@@ -45,7 +45,7 @@ export class Faults {
    * @param options.signal undoes what was done up to then: a rolling restart brings back the node it took
    * away
    * @throws HarnessError `ARGUMENT_INVALID` naming what was wrong with the request, `FAULT_REFUSED` when it cannot be done
-   * to this cluster, `INTERRUPTED` saying what could not be undone
+   * to this cluster, `INTERRUPTED` saying what could not be undone, `CLUSTER_GONE` when it is removed meanwhile
    */
   async begin(request: FaultRequest, { signal }: { signal?: AbortSignal } = {}): Promise<Fault> {
     const stop = new AbortController();
@@ -113,11 +113,12 @@ export class Faults {
       this.#active.remove(active);
       return why;
     }
-    this.#active.note({ event: 'begin', ...claimed, effect: await this.#effectOf(active) });
     const code = why instanceof HarnessError ? why.code : 'FAULT_REFUSED';
     try {
+      this.#active.note({ event: 'begin', ...claimed, effect: await this.#effectOf(active) });
       await this.#end(active);
     } catch (error) {
+      if (this.#active.clusterGone) return why;
       this.#remember({ ...claimed, effect: await this.#effectOf(active) });
       const message = `${messageOf(why)}; ${active.id} (${active.text}) is not undone: ${messageOf(error)}`;
       const hint = `Undo it with: svcnet heal ${active.id} --name ${this.#context.name}`;
@@ -177,7 +178,7 @@ export class Faults {
    * Ends one fault, or all: side by side, but those of one node the latest first. One that cannot be ended does
    * not keep the others from ending.
    * @returns what has ended, with its effect @throws HarnessError `ARGUMENT_INVALID` for an id that is not active,
-   * `FAULT_REFUSED` naming what could not be ended
+   * `FAULT_REFUSED` naming what could not be ended, `CLUSTER_GONE`
    */
   async heal(id?: string): Promise<Fault[]> {
     const all = this.#active.list();
@@ -211,8 +212,9 @@ export class Faults {
       return ending;
     });
     const ended = await allAtMost(ENDED_AT_ONCE, endings);
-    if (failures.length > 0) throw new HarnessError('FAULT_REFUSED', `cannot heal ${failures.join('; ')}`);
-    return ended.flat();
+    if (failures.length === 0) return ended.flat();
+    this.#active.expectCluster();
+    throw new HarnessError('FAULT_REFUSED', `cannot heal ${failures.join('; ')}`);
   }
 
   /**

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -147,6 +147,42 @@ describe('faults of a cluster', () => {
       code: 'CLUSTER_GONE',
       message: `cluster '${basename(folder)}' has been removed`,
     });
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  it('say why they failed half-way when that was the end of the cluster', async () => {
+    const why = new HarnessError('NODE_STATE', 'node-1 is gone');
+    const orphaned: FaultKind<{ node: string }> = {
+      ...tour,
+      begin(_context, { node }, { hold }) {
+        hold({ node });
+        rmSync(folder, { recursive: true });
+        return Promise.reject(why);
+      },
+    };
+    await expect(new Faults(faultGround(), [orphaned]).begin({ kind: 'tour', node: 'node-1' })).rejects.toBe(
+      why,
+    );
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  it('say so when the cluster is removed as they begin or end', async () => {
+    const gone = { code: 'CLUSTER_GONE', message: `cluster '${basename(folder)}' has been removed` };
+    const remove = () => rmSync(folder, { recursive: true });
+    const late: FaultKind<{ node: string }> = {
+      ...blink,
+      name: 'late',
+      effect: () => Promise.resolve(remove()).then(() => ({})),
+    };
+    await expect(
+      new Faults(faultGround(), [late]).begin({ kind: 'late', node: 'node-0' }),
+    ).rejects.toMatchObject(gone);
+    mkdirSync(folder);
+    const faults = open();
+    await faults.begin({ kind: 'slow', node: 'node-0' });
+    const healing = faults.heal();
+    remove();
+    await expect(healing).rejects.toMatchObject(gone);
     expect(existsSync(folder)).toBe(false);
   });
 

@@ -25,7 +25,7 @@ import { backOffMs, FAR_UNREAD_MAX, type PulledBins } from './pull-rules.ts';
  */
 const AGAIN_MS = [5_000, 60_000, 600_000];
 /** A peer that has evicted the entries of such a page, and has none behind them, waits for new ones. */
-const AGAIN_ANSWER_MS = 30_000;
+const AGAIN_OFFER_MS = 30_000;
 /** Such pages of a bin that wait at once; further ones count as pulled, so that bad chunks hold up nothing. */
 const AGAIN_MAX = 64;
 
@@ -277,11 +277,11 @@ export class PullPeer {
   }
 
   async #sync(
-    { bin, kind, start }: { bin: Bin; kind: Kind; start: bigint },
+    { bin, kind, start, offerMs }: { bin: Bin; kind: Kind; start: bigint; offerMs?: number },
     signal: AbortSignal,
   ): Promise<Pulled> {
     const { pullsync, metrics, log } = this.#deps;
-    const pulled = await pullsync.sync(this.#peer, bin.number, start, signal);
+    const pulled = await pullsync.sync(this.#peer, bin.number, start, signal, offerMs);
     const { count, errors } = pulled;
     metrics.synced.inc({ type: kind }, count);
     if (errors.length > 0) {
@@ -344,26 +344,14 @@ export class PullPeer {
   async #isRefused(bin: Bin, { from, to }: DoubtfulPage, signal: AbortSignal): Promise<boolean> {
     let refused = false;
     for (let start = from; start <= to; ) {
-      const answer = await this.#syncPromptly(bin, start, signal);
-      if (answer === undefined) break;
-      const { topmost, count, errors } = answer;
+      const from = { bin, kind: 'live', start, offerMs: AGAIN_OFFER_MS } as const;
+      const { topmost, count, errors } = await this.#sync(from, signal);
       await this.#deps.limit.take(Math.max(1, count), signal);
       refused ||= errors.some(mayBeOutdated);
       if (topmost < start) break;
       start = topmost + 1n;
     }
     return refused;
-  }
-
-  /** @returns undefined when the peer has nothing from `start` on */
-  async #syncPromptly(bin: Bin, start: bigint, signal: AbortSignal): Promise<Pulled | undefined> {
-    using deadline = this.#deps.clock.deadline(AGAIN_ANSWER_MS, signal);
-    try {
-      return await this.#sync({ bin, kind: 'live', start }, deadline.signal);
-    } catch (error) {
-      if (deadline.signal.aborted && !signal.aborted) return undefined;
-      throw error;
-    }
   }
 
   async #rest(failures: number, signal: AbortSignal): Promise<void> {

@@ -121,10 +121,11 @@ export interface Pullsync {
    */
   changes(peer: Peer, bins: BinRange, known: Cursors | undefined, signal: AbortSignal): Promise<Changed>;
   /**
-   * Pulls one page of the peer's bin; waits without limit for a chunk from `start` on.
+   * Pulls one page of the peer's bin; waits for a chunk from `start` on.
+   * @param offerMs how long it waits; a peer that offers nothing by then has nothing. Default: without limit
    * @throws StreamError; TimeoutError; PullsyncError `OFFER_INVALID`, `NO_ROOM`; what the store throws; the signal's reason
    */
-  sync(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Pulled>;
+  sync(peer: Peer, bin: number, start: bigint, signal: AbortSignal, offerMs?: number): Promise<Pulled>;
   /**
    * What the peer holds in one of its bins from `start` on, at most a page, without any chunk of it. Waits without limit
    * for the first one. @throws StreamError; PullsyncError `OFFER_INVALID`; the signal's reason
@@ -152,6 +153,12 @@ interface Selection {
   readonly wanted: readonly number[];
   readonly claims: ReadonlyMap<string, Claim>;
   readonly shared: readonly Shared[];
+}
+
+interface PageStart {
+  readonly peer: Peer;
+  readonly bin: number;
+  readonly start: bigint;
 }
 
 interface PulledPage extends Pulled {
@@ -227,10 +234,13 @@ class PullsyncProtocol implements Pullsync {
     return offer;
   }
 
-  async sync(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Pulled> {
+  async sync(peer: Peer, bin: number, start: bigint, signal: AbortSignal, offerMs?: number): Promise<Pulled> {
     const errors: Error[] = [];
     for (let count = 0; ; ) {
-      const page = await this.#pull({ peer, bin, start }, signal);
+      const from = { peer, bin, start };
+      const page = await (offerMs === undefined
+        ? this.#pull(from, signal)
+        : this.#pullIfOffered(from, offerMs, signal));
       count += page.count;
       errors.push(...page.errors);
       // Another peer failed to deliver a chunk of this page: request what is still missing from this one.
@@ -238,12 +248,20 @@ class PullsyncProtocol implements Pullsync {
     }
   }
 
-  #pull(
-    { peer, bin, start }: { peer: Peer; bin: number; start: bigint },
-    signal: AbortSignal,
-  ): Promise<PulledPage> {
+  /** The deadline ends the wait for the offer alone: a peer may need far longer for the chunks. */
+  async #pullIfOffered(from: PageStart, offerMs: number, signal: AbortSignal): Promise<PulledPage> {
+    using deadline = this.#deps.clock.deadline(offerMs, signal);
+    try {
+      return await this.#pull(from, signal, deadline.signal);
+    } catch (error) {
+      if (signal.aborted || error !== deadline.signal.reason) throw error;
+      return { topmost: from.start - 1n, count: 0, errors: [], shared: [] };
+    }
+  }
+
+  #pull({ peer, bin, start }: PageStart, signal: AbortSignal, offering = signal): Promise<PulledPage> {
     return converse({ peer, protocol: PULLSYNC.id, signal }, this.#deps, async (stream) => {
-      const { topmost, chunks } = await this.#offered(stream, { bin, start }, signal);
+      const { topmost, chunks } = await this.#offered(stream, { bin, start }, offering);
       if (chunks.length === 0) return { topmost, count: 0, errors: [], shared: [] };
       this.#metrics.offered.inc(chunks.length);
       const { wanted, claims, shared } = this.#select(chunks);

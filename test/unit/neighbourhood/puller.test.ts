@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
+import { TimeoutError } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createPuller, type Puller } from '../../../node/neighbourhood/puller.ts';
@@ -40,7 +41,9 @@ class Remote {
   /** `bin:start` of every page asked for. */
   readonly asked: string[] = [];
   /** Replaces the answer of one page. */
-  answer: ((bin: number, start: bigint, signal: AbortSignal) => Promise<Pulled> | undefined) | undefined;
+  answer:
+    | ((bin: number, start: bigint, signal: AbortSignal, offerMs?: number) => Promise<Pulled> | undefined)
+    | undefined;
   greet: () => Promise<void> = async () => undefined;
   session: { peer: Peer; controller: AbortController } | undefined;
   #waiting: (() => void)[] = [];
@@ -72,9 +75,9 @@ class Remote {
     await promise;
   }
 
-  async sync(bin: number, start: bigint, signal: AbortSignal): Promise<Pulled> {
+  async sync(bin: number, start: bigint, signal: AbortSignal, offerMs?: number): Promise<Pulled> {
     this.asked.push(`${bin}:${start}`);
-    const special = this.answer?.(bin, start, signal);
+    const special = this.answer?.(bin, start, signal, offerMs);
     if (special !== undefined) return await special;
     for (;;) {
       signal.throwIfAborted();
@@ -130,7 +133,7 @@ function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(),
   const pullsync: Pullsync = {
     cursors: () => Promise.reject(new Error('the puller asks for changes')),
     changes: async (peer, bins, known, signal) => await of(peer).changes(bins, known, signal),
-    sync: async (peer, bin, start, signal) => await of(peer).sync(bin, start, signal),
+    sync: async (peer, bin, start, signal, offerMs) => await of(peer).sync(bin, start, signal, offerMs),
     list: () => Promise.reject(new Error('the puller never asks for a list')),
   };
   const puller: Puller = createPuller(
@@ -582,16 +585,33 @@ describe('a page with chunks of a batch that this node does not know', () => {
     remote.answer = (_bin, start) => (start === 1n ? refuse() : undefined);
     await connect(remote);
     expect(remote.take()).toEqual(['30:1', '30:11', '31:1', '31:11']);
-    remote.answer = (bin, start, signal) => {
-      if (start !== 1n || bin !== 30) return undefined;
-      const { promise, reject } = Promise.withResolvers<Pulled>();
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-      return promise;
+    const nothing = async (start: bigint, offerMs: number) => {
+      await clock.sleep(offerMs);
+      return { topmost: start - 1n, count: 0, errors: [] };
     };
+    remote.answer = (bin, start, _signal, offerMs) =>
+      start === 1n && bin === 30 ? nothing(start, offerMs as number) : undefined;
     await clock.advance(60 * MINUTE_MS);
     expect(remote.take()).toEqual(['30:1', '31:1']);
     await setup({ radius: 30, state, clock }).connect(remote);
     expect(remote.take()).toEqual(['30:11', '31:11']);
+  });
+
+  test('is asked for again when its chunks come too slowly', async () => {
+    const { connect, clock } = setup({ radius: 31 });
+    const remote = refusing(clock);
+    await connect(remote);
+    remote.take();
+    const late = async (): Promise<Pulled> => {
+      await clock.sleep(3 * MINUTE_MS);
+      throw new TimeoutError(3 * MINUTE_MS);
+    };
+    remote.answer = (_bin, start) => (start === 11n ? late() : undefined);
+    await clock.advance(4 * MINUTE_MS);
+    expect(remote.take()).toEqual(['31:11']);
+    remote.answer = (_bin, start) => (start === 11n ? page(start) : undefined);
+    await clock.advance(60 * MINUTE_MS);
+    expect(remote.take()).toEqual(['31:11']);
   });
 
   test('is asked for by the next session when the last answer is missing', async () => {

@@ -484,6 +484,34 @@ test('an offer is waited for without limit, and a caller that leaves resets the 
   expect(ended).toMatchObject({ code: 'STREAM_RESET' });
 });
 
+test('a peer that offers nothing for as long as the caller waits has nothing, and may take its time to deliver', async () => {
+  const { clock, server, node } = await pulling();
+  let ended: unknown;
+  const silent = await server(async (stream) => {
+    await stream.read(Get);
+    await stream.read(Want).catch((error: unknown) => {
+      ended = error;
+    });
+  });
+  const slow = await server({
+    offer: inBin(node, 0, 1),
+    deliver: async (stream, wanted) => {
+      await clock.sleep(40_000);
+      await deliverAll(stream, wanted);
+    },
+  });
+  const nothing = outcome(node.pullsync.sync(silent.peer, 0, 7n, never, 30_000));
+  const page = outcome(node.pullsync.sync(slow.peer, 0, 1n, never, 30_000));
+  await clock.advance(29_999);
+  expect([nothing, ended]).toEqual([{}, undefined]);
+  await clock.advance(1);
+  expect(nothing.value).toEqual({ topmost: 6n, count: 0, errors: [] });
+  expect(ended).toMatchObject({ code: 'STREAM_RESET' });
+  expect(page).toEqual({});
+  await clock.advance(10_000);
+  expect(page.value).toEqual({ topmost: 1n, count: 1, errors: [] });
+});
+
 test('a peer that disconnects ends the wait for its offer', async () => {
   const { clock, server, node, sync } = await pulling();
   const one = await server(async (stream) => {

@@ -53,13 +53,13 @@ interface Pinned {
   readonly chunks: number;
 }
 
-/** Removes the collections that a crash cut short, then opens the pins. */
+/** Removes the collections that a crash cut short, on a disk that takes no writes later, then opens the pins. */
 export async function openPins(deps: PinsDeps): Promise<Pins> {
   const pins = new StoredPins(deps);
   for (const [key] of deps.backend.scan('openPins', START, END, Number.MAX_SAFE_INTEGER)) {
     const collection = decodeNumber(key);
     deps.log.info({ collection }, 'taking away a pin that was cut short');
-    await pins.dissolve(collection);
+    await pins.giveUp(collection);
   }
   return pins;
 }

@@ -1,4 +1,4 @@
-/** Takes back what failed requests have left in the store, when the disk takes writes again. */
+/** Puts in order what failed requests have left in the store, when the disk takes writes again. */
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import { isDiskFailure } from '../errors.ts';
@@ -27,7 +27,7 @@ export class Undoing {
       await undo();
     } catch (error) {
       if (!isDiskFailure(error)) throw error;
-      this.#deps.log.warn({ err: error }, 'a failed request could not be taken back yet');
+      this.#deps.log.warn({ err: error }, 'what a failed request has left cannot be put in order yet');
       this.#waiting.push(undo);
       this.#later();
     }
@@ -49,7 +49,10 @@ export class Undoing {
         await undo();
       } catch (error) {
         if (isDiskFailure(error) || this.#closed) break;
-        this.#deps.log.error({ err: error }, 'a failed request is taken back at the next start only');
+        this.#deps.log.error(
+          { err: error },
+          'what a failed request has left is put in order at the next start',
+        );
       }
       this.#waiting.shift();
     }

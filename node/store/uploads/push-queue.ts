@@ -56,6 +56,16 @@ export async function enterBlocks(backend: Backend): Promise<void> {
   }
 }
 
+/** From here on no block has pushes, nor a number that belongs to a session. */
+export function unusedBlock(reader: TableReader): number {
+  const push = reader.last('pushes', START, END);
+  // Of a session that is only half taken back, the marker may be all that is left.
+  const used = [reader.last('blocks', START, END), reader.last('openSessions', START, END)];
+  const blocks = used.flatMap((key) => (key === undefined ? [] : [decodeNumber(key) + 1]));
+  if (push !== undefined) blocks.push(blockOf(decodeNumber(push)) + 1);
+  return Math.max(FIRST_BLOCK, ...blocks);
+}
+
 type Totals = ReturnType<UploadStore['totals']>;
 
 /** A session's number is that of its first block. */
@@ -76,14 +86,12 @@ export class PushQueue {
   readonly #log: Logger;
   #nextBlock: number;
 
-  /** @param deps.backend with the blocks of all pushes, see `enterBlocks` */
   constructor(deps: { backend: Backend; chunks: ChunkTable; log: Logger }) {
     const { backend, chunks, log } = deps;
     this.#backend = backend;
     this.#chunks = chunks;
     this.#log = log;
-    const last = backend.last('blocks', START, END);
-    this.#nextBlock = last === undefined ? FIRST_BLOCK : decodeNumber(last) + 1;
+    this.#nextBlock = unusedBlock(backend);
   }
 
   /** An unused block. */
@@ -214,8 +222,10 @@ export class PushQueue {
 
   /** Relying on another open session's push would lose the chunk if that session is rolled back. */
   #mayBeUndone(tx: Transaction, sequence: number, ownSession: number): boolean {
-    const session = decodeNumber(tx.get('blocks', encodeNumber(blockOf(sequence)))!);
-    return session !== ownSession && this.#isOpen(tx, session);
+    const session = tx.get('blocks', encodeNumber(blockOf(sequence)));
+    // Of a closed one, where the disk has not let its block be entered yet.
+    if (session === undefined) return false;
+    return decodeNumber(session) !== ownSession && this.#isOpen(tx, decodeNumber(session));
   }
 
   #isOpen(reader: TableReader, session: number): boolean {

@@ -26,7 +26,7 @@ interface Deps {
   readonly log: Logger;
 }
 
-/** Rolls back the sessions that a crash cut short, then opens the store. */
+/** Rolls back the sessions that a crash cut short, on a disk that takes no writes later, then opens the store. */
 export async function openUploads({
   backend,
   chunks,
@@ -36,16 +36,20 @@ export async function openUploads({
   undoing,
   log,
 }: Deps): Promise<UploadStore> {
-  await enterBlocks(backend);
-  const queue = new PushQueue({ backend, chunks, log });
-  for (const session of queue.openSessions()) {
-    log.info({ session }, 'taking back an upload that was cut short');
-    await queue.rollback(session);
-  }
   const listeners: (() => void)[] = [];
   const onPushable = () => {
     for (const listener of listeners) listener();
   };
+  await undoing.run(async () => {
+    await enterBlocks(backend);
+    onPushable();
+  });
+  const queue = new PushQueue({ backend, chunks, log });
+  for (const session of queue.openSessions()) {
+    log.info({ session }, 'taking back an upload that was cut short');
+    // Its marker keeps its chunks from the pusher, and its blocks from new uploads.
+    await undoing.run(() => queue.rollback(session));
+  }
   chunks.onHealed(onPushable);
   return {
     openSession(tagUid) {

@@ -1,7 +1,9 @@
 /** Requests that fail because of the disk, which then does not let them be taken back either. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../../node/env/logger.ts';
-import { createMemoryStore } from '../../../../node/store/memory-store.ts';
+import { createMemoryStore, MemoryDisk } from '../../../../node/store/memory-store.ts';
+import type { LocalStore } from '../../../../node/store/ports.ts';
+import { encodeNumber } from '../../../../node/store/records.ts';
 import { ManualClock } from '../../protocols/manual-clock.ts';
 import { chunk, failingDisk, OVERLAY, stamp } from '../stores.ts';
 
@@ -11,11 +13,13 @@ const EMPTY = { chunks: 0, shared: 0, references: 0 };
 async function setup() {
   const clock = new ManualClock();
   const disk = failingDisk();
-  const store = await createMemoryStore(
-    { cacheCapacity: 3, reserveCapacity: 10, radius: 0 },
-    { clock, log: silentLogger(), overlay: OVERLAY, through: disk.through },
-  );
-  return { clock, disk, store };
+  const files = new MemoryDisk();
+  const open = () =>
+    createMemoryStore(
+      { cacheCapacity: 3, reserveCapacity: 10, radius: 0 },
+      { clock, log: silentLogger(), overlay: OVERLAY, through: disk.through, disk: files },
+    );
+  return { clock, disk, files, open, store: await open() };
 }
 
 test('an upload is taken back as soon as the disk takes writes again', async () => {
@@ -64,4 +68,82 @@ test('a store that closes meanwhile tries no more', async () => {
   disk.heal();
   await clock.advance(60_000);
   expect(store.uploads.pendingCount()).toBe(1);
+});
+
+describe('a store opens on a disk that takes no writes', () => {
+  test('with an upload that was cut short, which is taken back later', async () => {
+    const { clock, disk, open, store } = await setup();
+    const cut = store.uploads.openSession((await store.tags.create()).uid);
+    await cut.put(chunk(1), stamp());
+    await store.close();
+    disk.fail();
+    const again = await open();
+    expect(again.uploads.pending(0, 10)).toEqual([]);
+    disk.heal();
+    const session = again.uploads.openSession((await again.tags.create()).uid);
+    await session.put(chunk(1), stamp());
+    await session.put(chunk(2), stamp());
+    await clock.advance(2_000);
+    await session.done();
+    expect(again.uploads.pending(0, 10).map(({ chunk }) => chunk.address[0])).toEqual([1, 2]);
+    expect(again.uploads.pendingCount()).toBe(2);
+    expect(await again.chunkTotals()).toEqual({ chunks: 2, shared: 0, references: 2 });
+    await again.close();
+  });
+
+  test('with one of which only the marker was left, whose number no new upload gets', async () => {
+    const { clock, disk, files, open, store } = await setup();
+    await store.close();
+    files.tables.openSessions.put(encodeNumber(1), new Uint8Array());
+    disk.fail();
+    const again = await open();
+    disk.heal();
+    const session = again.uploads.openSession((await again.tags.create()).uid);
+    await session.put(chunk(1), stamp());
+    await clock.advance(2_000);
+    await session.done();
+    expect(again.uploads.pendingCount()).toBe(1);
+    expect(again.uploads.pending(0, 10)).toHaveLength(1);
+    await again.close();
+  });
+
+  test('with a pin that was cut short, which is taken away later', async () => {
+    const { clock, disk, open, store } = await setup();
+    await store.pins.openSession().put(chunk(1));
+    await store.close();
+    disk.fail();
+    const again = await open();
+    disk.heal();
+    const session = again.pins.openSession();
+    await session.put(chunk(1));
+    await clock.advance(2_000);
+    await session.done(ROOT);
+    expect(again.chunks.get(chunk(1).address)).toEqual(chunk(1));
+    expect(await again.chunkTotals()).toEqual({ chunks: 1, shared: 0, references: 1 });
+    await again.close();
+  });
+
+  test('with pushes in no block, which are pushed later', async () => {
+    const { clock, disk, files, open, store } = await setup();
+    const upload = async ({ tags, uploads }: LocalStore, first: number) => {
+      const session = uploads.openSession((await tags.create()).uid);
+      await session.put(chunk(first), stamp());
+      await session.done();
+    };
+    await upload(store, 1);
+    await store.close();
+    files.tables.blocks.remove(encodeNumber(1));
+    disk.fail();
+    const again = await open();
+    let announced = 0;
+    again.uploads.onPushable(() => announced++);
+    disk.heal();
+    await upload(again, 2);
+    await upload(again, 1);
+    const before = announced;
+    await clock.advance(2_000);
+    expect(announced).toBe(before + 1);
+    expect(again.uploads.pending(0, 10).map(({ chunk }) => chunk.address[0])).toEqual([1, 2]);
+    await again.close();
+  });
 });

@@ -39,15 +39,38 @@ export interface LocalStoreDeps {
   readonly through?: ((disk: Backend) => Backend) | undefined;
 }
 
+/** Closes the backend when the store cannot be opened. */
 export async function openLocalStore(
   options: LocalStoreOptions,
   deps: LocalStoreDeps & { readonly backend: Backend },
 ): Promise<LocalStore> {
-  const { clock, overlay, events, through } = deps;
+  const { clock, through } = deps;
   const log = deps.log.child({ module: 'store' });
   const below = through === undefined ? deps.backend : through(deps.backend);
   const disk = new DiskSpace({ available: () => below.available(), clock, log });
   const backend = disk.watching(below);
+  const undoing = new Undoing({ clock, log });
+  const close = () => {
+    undoing.close();
+    return backend.close();
+  };
+  try {
+    return { ...(await openStores(options, { ...deps, log, disk, backend, undoing })), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+interface StoresDeps extends LocalStoreDeps {
+  readonly disk: DiskSpace;
+  /** Watched. */
+  readonly backend: Backend;
+  readonly undoing: Undoing;
+}
+
+async function openStores(options: LocalStoreOptions, deps: StoresDeps): Promise<Omit<LocalStore, 'close'>> {
+  const { clock, log, overlay, events, disk, backend, undoing } = deps;
   const table = new ChunkTable({ backend, log, events });
   const cache = createCache(options.cacheCapacity, { backend, chunks: table, disk, log, events });
   const handedOver = new HandedOver(clock);
@@ -61,7 +84,6 @@ export async function openLocalStore(
       return chunk;
     },
   };
-  const undoing = new Undoing({ clock, log });
   const tags = createTags({ backend, clock, disk });
   return {
     chunks,
@@ -74,9 +96,5 @@ export async function openLocalStore(
     pins: await openPins({ backend, chunks: table, disk, undoing, log }),
     reserve: await openReserve(options, { backend, chunks: table, disk, overlay, clock, events }),
     state: (subsystem) => createState(backend, subsystem),
-    close() {
-      undoing.close();
-      return backend.close();
-    },
   };
 }

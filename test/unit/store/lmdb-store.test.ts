@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
+import type { Backend } from '../../../node/store/backend.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
 import { chunk, OVERLAY, stamp } from './stores.ts';
@@ -58,6 +59,24 @@ test('an upload that was not done before the store was closed is rolled back', a
   expect(again.uploads.totals()).toEqual({ uploaded: 0, synced: 0, pending: 0 });
   expect(again.tags.get(uid)).toMatchObject({ split: 0 });
   await again.close();
+});
+
+test('a store that cannot be opened gives its folder back', async () => {
+  const path = join(folder, 'left');
+  const broken = (disk: Backend): Backend => ({
+    slots: disk.slots,
+    get: (...asked) => disk.get(...asked),
+    has: (...asked) => disk.has(...asked),
+    scan: (...asked) => disk.scan(...asked),
+    last: (...asked) => disk.last(...asked),
+    available: () => disk.available(),
+    change: () => Promise.reject(new Error('the epoch of the reserve is not written')),
+    close: () => disk.close(),
+  });
+  await expect(openLmdbStore({ ...options, path }, { ...deps, through: broken })).rejects.toThrow(
+    'the epoch',
+  );
+  expect(existsSync(join(path, 'lock'))).toBe(false);
 });
 
 test('a change that cannot be written fails alone', async () => {

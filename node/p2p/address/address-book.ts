@@ -74,8 +74,11 @@ export function createAddressBook(
       if (isKnown && !unsaved.has(overlayHex)) return;
       const kept = isKnown ? known : copyRecord(record);
       records.set(overlayHex, kept);
-      await write(overlayHex, kept);
-      if (records.size > RECORDS_MAX) await forgetOldest(overlayHex);
+      try {
+        await write(overlayHex, kept);
+      } finally {
+        if (records.size > RECORDS_MAX) await forgetOldest(overlayHex);
+      }
     },
     remove,
   };

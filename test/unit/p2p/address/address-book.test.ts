@@ -63,13 +63,14 @@ test('a record does not keep the message alive that carried it', async () => {
   }
 });
 
+function overlay(n: number): Uint8Array {
+  const bytes = new Uint8Array(32);
+  new DataView(bytes.buffer).setUint32(0, n);
+  return bytes;
+}
+
 test('only a limited number of records is kept: the oldest is forgotten, unless its peer is in use', async () => {
   const state = memoryRecords();
-  const overlay = (n: number) => {
-    const bytes = new Uint8Array(32);
-    new DataView(bytes.buffer).setUint32(0, n);
-    return bytes;
-  };
   const inUse = toHex(overlay(0));
   const book = createAddressBook(state, { inUse: (id) => id === inUse });
   const rest = { ...recordOf(1, 5n) };
@@ -97,6 +98,15 @@ test('a given record is on disk once its node has shown it', async () => {
   expect(createAddressBook(state).overlays()).toEqual([]);
   await book.put(recordOf(1, 5n));
   expect(createAddressBook(state).get(toHex(record.overlay))).toEqual(record);
+});
+
+test('no more records are kept while the disk takes none', async () => {
+  const book = createAddressBook(fillableRecords({ full: true }));
+  const rest = { ...recordOf(1, 5n) };
+  for (let n = 0; n < 20_002; n++) {
+    await expect(book.put({ ...rest, overlay: overlay(n) })).rejects.toThrow('no space');
+  }
+  expect(book.overlays()).toHaveLength(20_000);
 });
 
 test('a record that could not be written is written when it is next shown', async () => {

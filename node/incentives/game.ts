@@ -350,7 +350,7 @@ class ContractPlayer implements Player {
   async #commit(round: number, signal: AbortSignal): Promise<Progress> {
     const sample = this.#store.sample(round - 1);
     if (sample === undefined) return 'again';
-    if (this.#store.round(round).commit === undefined && !(await this.#isCurrent(sample, signal)))
+    if (this.#sent('commit', round) === undefined && !(await this.#isCurrent(sample, signal)))
       return this.#skip('a reorganisation changed the anchor of the sample', 'again');
     const key = await this.#keyOf(round);
     const hash = obfuscated({ ...sample, overlay: this.#options.overlay, key });
@@ -436,6 +436,13 @@ class ContractPlayer implements Player {
     return fresh;
   }
 
+  /** Hash of a step's transaction; undefined when none was sent, or it can no longer count. */
+  #sent(step: Step, round: number): string | undefined {
+    const hash = this.#store.round(round)[step]?.hash;
+    const begun = hash === undefined ? undefined : this.#deps.transactions.find(hash);
+    return begun === undefined || begun.outcome?.kind === 'cancelled' ? undefined : hash;
+  }
+
   /**
    * Sends the transaction of a step, once, and waits for it. One started before a crash is waited for, or
    * sent if it was not. @returns undefined when it would come too late
@@ -450,9 +457,8 @@ class ContractPlayer implements Player {
     const { chain, transactions, signer } = this.#deps;
     const { game, roundLength } = this.#options;
     const note = (fields: StepRecord) => this.#store.changeRound(round, { [step]: fields });
-    let hash = this.#store.round(round)[step]?.hash;
-    const begun = hash === undefined ? undefined : transactions.find(hash);
-    if (hash === undefined || begun === undefined || begun.outcome?.kind === 'cancelled') {
+    let hash = this.#sent(step, round);
+    if (hash === undefined) {
       if (!comesInTime(await chain.blockNumber(signal), roundLength)) return undefined;
       // Asked beforehand, a refusal costs nothing.
       await chain.call({ to: game, data, from: toAddress(signer.address) }, signal);

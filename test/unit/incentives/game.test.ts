@@ -457,6 +457,17 @@ describe('a sample whose anchor was undone by a reorganisation', () => {
     expect(bench.game.sent).toEqual([]);
   });
 
+  test('is not committed to anew when the commit was cancelled', async () => {
+    const bench = new Bench();
+    await bench.offset(ROUND + 1, 0);
+    bench.game.cancel(bench.game.sent[0]!.hash);
+    bench.game.commits.length = 0;
+    bench.game.fork = 1e6;
+    await bench.restart();
+    await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
+    expect(bench.game.sent).toHaveLength(1);
+  });
+
   test('is committed to once the anchor is the same again', async () => {
     const bench = new Bench();
     await bench.offset(ROUND, ROUND_LENGTH - 1);

@@ -1,6 +1,6 @@
 /** Repeats a run from its recipe. */
 import { existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { HarnessError } from '../base/errors.ts';
 import { writeJson } from '../base/json-file.ts';
@@ -18,8 +18,8 @@ import { parseSchedule, readSchedule, type Schedule } from '../schedule/schedule
 
 /** Parameter of scenarios that take their schedule from a file: its path; empty when they should draw one. */
 const SCHEDULE_PARAMETER = 'schedule';
-/** In the folder of a run that was given one. */
-const SCHEDULE_INPUT = join('inputs', SCHEDULE_FILE);
+/** Subfolder of a run's folder: the schedules that it was given, that of a part in a folder named after it. */
+const INPUTS = 'inputs';
 
 export interface Rerun {
   /** Where the files named by the recipe are: the folder of the run, or of its recipe. */
@@ -88,9 +88,11 @@ export async function plannedOf(
     timeoutMs === undefined || timeoutMs === loaded.timeoutMs ? loaded : { ...loaded, timeoutMs };
   const defaults = Object.entries(scenario.parameters).map(([key, spec]) => [key, spec.default] as const);
   const known = Object.entries(given).filter(([key]) => Object.hasOwn(scenario.parameters, key));
-  const schedule = takesSchedule(scenario) ? scheduleOf(partOf(folder, row), recipe) : undefined;
-  if (schedule !== undefined) writeJson(join(report, SCHEDULE_INPUT), schedule);
-  const drawn = schedule === undefined ? [] : [[SCHEDULE_PARAMETER, join(report, SCHEDULE_INPUT)] as const];
+  const part = partOf(row, { folder, recipe });
+  const schedule = takesSchedule(scenario) ? scheduleOf(part, recipe) : undefined;
+  const input = join(report, INPUTS, relative(folder, part), SCHEDULE_FILE);
+  if (schedule !== undefined) writeJson(input, schedule);
+  const drawn = schedule === undefined ? [] : [[SCHEDULE_PARAMETER, input] as const];
   return {
     scenario,
     parameters: Object.fromEntries([...defaults, ...known, ...drawn]) as PlannedScenario['parameters'],
@@ -108,7 +110,7 @@ export function expectOwnSchedule(
   const hasOne = ({ parameters }: Recipe['scenarios'][number]) =>
     Object.hasOwn(parameters, SCHEDULE_PARAMETER);
   if (!hasOne(row) || recipe.schedule !== undefined) return;
-  const part = partOf(folder, row);
+  const part = partOf(row, { folder, recipe });
   const { scenarios } = part === folder ? recipe : readRecipe(part);
   const count = scenarios.filter(hasOne).length;
   if (count < 2 || scheduleOf(part, recipe) === undefined) return;
@@ -129,21 +131,32 @@ export function takesSchedule({ parameters }: PlannedScenario['scenario']): bool
  */
 export function scheduleOf(folder: string, { schedule }: Pick<Recipe, 'schedule'>): Schedule | undefined {
   if (schedule !== undefined) return parseSchedule(schedule, join(folder, 'recipe.json'));
-  const file = [SCHEDULE_FILE, SCHEDULE_INPUT]
-    .map((name) => join(folder, name))
-    .find((path) => existsSync(path));
+  const file = [join(folder, SCHEDULE_FILE), join(folder, INPUTS, SCHEDULE_FILE)].find((path) =>
+    existsSync(path),
+  );
   return file === undefined ? undefined : readSchedule(file);
 }
 
-/** Folder of the part that ran a scenario of a run with several clusters at once; of any other run its own folder. */
-function partOf(folder: string, row: Recipe['scenarios'][number]): string {
+/**
+ * Folder of the part that ran a scenario of a run with several clusters at once; of any other run its own folder. Parts
+ * keep the order of rows that are alike.
+ * @param row of the recipe itself: others may be alike
+ */
+function partOf(
+  row: Recipe['scenarios'][number],
+  { folder, recipe }: Pick<Rerun, 'folder' | 'recipe'>,
+): string {
+  const isAlike = (other: Recipe['scenarios'][number]) => isDeepStrictEqual(other, row);
+  const before = recipe.scenarios.slice(0, recipe.scenarios.indexOf(row)).filter(isAlike).length;
   const parts = existsSync(folder) ? partFolders(folder).map((name) => join(folder, name)) : [];
-  const part = parts.find(
-    (path) =>
-      existsSync(join(path, RECIPE_FILE)) &&
-      readRecipe(path).scenarios.some((one) => isDeepStrictEqual(one, row)),
-  );
-  return part ?? folder;
+  const ran = parts
+    .filter((path) => existsSync(join(path, RECIPE_FILE)))
+    .flatMap((path) =>
+      readRecipe(path)
+        .scenarios.filter(isAlike)
+        .map(() => path),
+    );
+  return ran[before] ?? folder;
 }
 
 /** Loads a copy under a new file name each time: a loaded module stays in the cache. */

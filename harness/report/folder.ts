@@ -54,11 +54,16 @@ export function partFolder(part: number): string {
   return `part-${part + 1}`;
 }
 
-/** Names of the folders of a run's parts: those that are named like parts and hold what parts hold. */
+/** Names of the folders of a run's parts, in their order: those that are named like parts and hold what parts hold. */
 export function partFolders(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => /^part-\d+$/.test(name))
-    .filter((name) => [REPORT_FILE, RECIPE_FILE].some((file) => existsSync(join(folder, name, file))));
+    .filter((name) => [REPORT_FILE, RECIPE_FILE].some((file) => existsSync(join(folder, name, file))))
+    .sort((a, b) => numberOf(a) - numberOf(b));
+}
+
+function numberOf(part: string): number {
+  return Number(part.slice('part-'.length));
 }
 
 /**

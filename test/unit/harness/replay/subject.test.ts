@@ -8,6 +8,8 @@ import { plannedOf, rerun } from '../../../../harness/replay/rerun.ts';
 import { subjectOf } from '../../../../harness/replay/subject.ts';
 import { partFolder, RECIPE_FILE, REPORT_FILE, SCHEDULE_FILE } from '../../../../harness/report/folder.ts';
 import { type Recipe, readRecipe } from '../../../../harness/run/recipe.ts';
+import type { PlannedScenario } from '../../../../harness/run/run-options.ts';
+import { readSchedule } from '../../../../harness/schedule/schedule.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -97,7 +99,7 @@ test('the schedule of a part is repeated with the whole run, and minimised with 
   const [, row] = recipe.scenarios;
   if (row === undefined) throw new Error('no storm');
   const planned = await plannedOf(row, again);
-  expect(planned.parameters['schedule']).toBe(join(folder, 'again', 'inputs', SCHEDULE_FILE));
+  expect(planned.parameters['schedule']).toBe(join(folder, 'again', 'inputs', partFolder(1), SCHEDULE_FILE));
 
   report('', [
     { name: 'smoke', folder: partFolder(0) },
@@ -106,6 +108,25 @@ test('the schedule of a part is repeated with the whole run, and minimised with 
   report(partFolder(1), [{ name: 'storm', failed: true }]);
   const { given } = await subjectOf(folder, join(folder, 'inputs'));
   expect(given.schedule?.durationMs).toBe(1234);
+});
+
+test('scenarios that were asked for alike, each in a part of its own, each repeat their own schedule', async () => {
+  const storm = rowOf('storm', { duration: 5000, schedule: '' });
+  lay('', [storm, rowOf('smoke'), storm], { lanes: 2 });
+  lay(partFolder(0), [rowOf('smoke')]);
+  // By name, the second one would come first.
+  for (const part of [1, 9]) {
+    lay(partFolder(part), [storm]);
+    write(partFolder(part), SCHEDULE_FILE, { ...SCHEDULE, durationMs: part * 1000 });
+  }
+  const recipe = readRecipe(folder);
+  const again = { folder, recipe, report: join(folder, 'again') };
+  const planned: PlannedScenario[] = [];
+  for (const row of recipe.scenarios) planned.push(await plannedOf(row, again));
+  const durations = planned
+    .filter(({ scenario }) => scenario.name === 'storm')
+    .map(({ parameters }) => readSchedule(parameters['schedule'] as string).durationMs);
+  expect(durations).toEqual([1000, 9000]);
 });
 
 test('where several scenarios had a schedule, the one that was kept is repeated for none of them', async () => {

@@ -66,6 +66,11 @@ export interface FaultKind<R = unknown> {
    * active.
    */
   sets?(request: R): string;
+  /**
+   * `end` starts nodes: they become ready only when nothing keeps them from the chain or from their peers any
+   * more, so faults that start none end before.
+   */
+  readonly startsNodes?: true;
   /** Over as soon as it has begun, such as a reorganisation. */
   readonly momentary?: true;
   /** What it does: `kills node-3`. */

@@ -175,8 +175,8 @@ export class Faults {
   }
 
   /**
-   * Ends one fault, or all: side by side, but those of one node the latest first. One that cannot be ended does
-   * not keep the others from ending.
+   * Ends one fault, or all: side by side, but those of one node the latest first, and those that start nodes
+   * after all others. One that cannot be ended does not keep the others from ending.
    * @returns what has ended, with its effect @throws HarnessError `ARGUMENT_INVALID` for an id that is not active,
    * `FAULT_REFUSED` naming what could not be ended, `CLUSTER_GONE`
    */
@@ -190,9 +190,27 @@ export class Faults {
     return this.#endAll(meant);
   }
 
-  /** Side by side, as a node may take its time to start; those of one target one after the other, as given. */
   async #endAll(meant: readonly ActiveFault[]): Promise<Fault[]> {
+    const starting = new Set(this.#kinds.filter(({ startsNodes }) => startsNodes).map(({ name }) => name));
     const failures: string[] = [];
+    const others = await this.#endTogether(
+      meant.filter(({ kind }) => !starting.has(kind)),
+      failures,
+    );
+    const started = await this.#endTogether(
+      meant.filter(({ kind }) => starting.has(kind)),
+      failures,
+    );
+    if (failures.length === 0) return [...others, ...started];
+    this.#active.expectCluster();
+    throw new HarnessError('FAULT_REFUSED', `cannot heal ${failures.join('; ')}`);
+  }
+
+  /**
+   * Side by side, as a node may take its time to start; those of one target one after the other, as given.
+   * @param failures receives what could not be ended, and why
+   */
+  async #endTogether(meant: readonly ActiveFault[], failures: string[]): Promise<Fault[]> {
     const endAfter = async (active: ActiveFault, earlier: readonly unknown[]): Promise<Fault[]> => {
       await Promise.all(earlier);
       try {
@@ -211,10 +229,7 @@ export class Faults {
       for (const target of active.targets) lastOf.set(target, ending);
       return ending;
     });
-    const ended = await allAtMost(ENDED_AT_ONCE, endings);
-    if (failures.length === 0) return ended.flat();
-    this.#active.expectCluster();
-    throw new HarnessError('FAULT_REFUSED', `cannot heal ${failures.join('; ')}`);
+    return (await allAtMost(ENDED_AT_ONCE, endings)).flat();
   }
 
   /**

@@ -124,6 +124,7 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
     NODE_FIELD,
     { field: 'chunks', flag: '--chunks <count>', about: 'number of chunks (default: 10)' },
   ],
+  startsNodes: true,
   text: ({ node, chunks }) => `flips a bit in ${plural(chunks, 'chunk')} of ${node}`,
   targets: ({ node }) => [node],
   async begin(context, { node: name, chunks }, { signal, hold }) {

@@ -18,6 +18,7 @@ export const MEMORY: FaultKind<z.infer<typeof memory>> = {
   targets: ({ node }) => [node],
   // The first of two to be healed would end the limit of the other one.
   sets: ({ node }) => `the memory of ${node}`,
+  startsNodes: true,
   async begin(context, { node, limit }) {
     const before = await context.node(node).limitMemory(limit);
     return { node, before, limited: Number(before !== limit) };

@@ -10,6 +10,7 @@ export const KILL: FaultKind<OneNode> = {
   about: 'kill a node, as a power cut would; it starts again on its data when healed',
   capability: 'kill',
   schema: oneNode,
+  startsNodes: true,
   text: ({ node }) => `kills ${node}`,
   targets: ({ node }) => [node],
   async begin(context, { node }, { hold }) {

@@ -16,6 +16,7 @@ export const STOP: FaultKind<OneNode> = {
   layer: 'machine',
   about: 'stop a node cleanly; it starts again on its data when healed',
   schema: oneNode,
+  startsNodes: true,
   text: ({ node }) => `stops ${node}`,
   targets: ({ node }) => [node],
   async begin(context, { node }, { hold }) {
@@ -28,7 +29,8 @@ export const STOP: FaultKind<OneNode> = {
 };
 
 /** What all kinds that take nodes away for a moment share. */
-const RESTARTED: Pick<FaultKind, 'effect' | 'end' | 'stays'> = {
+const RESTARTED: Pick<FaultKind, 'startsNodes' | 'effect' | 'end' | 'stays'> = {
+  startsNodes: true,
   effect: restartEffect,
   // For a fault that was stopped half-way.
   end: (context, { away = '' }) => (away === '' ? Promise.resolve() : startAgain(context, String(away))),

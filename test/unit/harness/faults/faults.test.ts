@@ -228,6 +228,33 @@ describe('faults of a cluster', () => {
     ).toEqual(['end f1', 'end f4', 'end f3']);
   });
 
+  it('are healed before nodes start again, which may need what they have broken', async () => {
+    const seen: FaultKind<{ node: string }> = {
+      ...slow,
+      schema: blink.schema,
+      text: ({ node }) => `meets ${node}`,
+    };
+    let isCut = true;
+    const cut: FaultKind<{ node: string }> = {
+      ...seen,
+      name: 'cut',
+      end: () => Promise.resolve().then(() => void (isCut = false)),
+    };
+    const fallen: FaultKind<{ node: string }> = {
+      ...seen,
+      name: 'fallen',
+      startsNodes: true,
+      end: (_context, { node }) =>
+        isCut ? Promise.reject(new Error(`${node} is not ready`)) : Promise.resolve(),
+    };
+    done = [];
+    const faults = new Faults(faultGround(), [cut, fallen]);
+    await faults.begin({ kind: 'cut', node: 'node-0' });
+    await faults.begin({ kind: 'fallen', node: 'node-3' });
+    await faults.begin({ kind: 'fallen', node: 'node-0' });
+    expect((await faults.heal()).map(({ id }) => id)).toEqual(['f1', 'f3', 'f2']);
+  });
+
   it('stay active when they cannot be ended, while the others are ended', async () => {
     const faults = open();
     await faults.begin({ kind: 'slow', node: 'node-0' });

@@ -42,12 +42,16 @@ test.each([
   ['churn', { nodes: ['node-0'], down: 1 }],
   ['flip-bits', { node: 'node-0' }],
   ['memory', { node: 'node-0', limit: '32MiB' }],
-])('%s gives a node two minutes to start again', async (name, request) => {
-  const started: unknown[] = [];
-  const context = clusterOf(started);
-  const kind = FAULT_KINDS.find((each) => each.name === name);
-  if (kind === undefined) throw new Error(`no fault '${name}'`);
-  const start: FaultStart = { signal, hold: () => undefined };
-  await kind.end(context, await kind.begin(context, kind.schema.parse(request), start));
-  expect(started).toEqual([expect.objectContaining({ timeoutMs: 120_000 })]);
-});
+])(
+  '%s gives a node two minutes to start again, and is healed after faults that start none',
+  async (name, request) => {
+    const started: unknown[] = [];
+    const context = clusterOf(started);
+    const kind = FAULT_KINDS.find((each) => each.name === name);
+    if (kind === undefined) throw new Error(`no fault '${name}'`);
+    const start: FaultStart = { signal, hold: () => undefined };
+    await kind.end(context, await kind.begin(context, kind.schema.parse(request), start));
+    expect(started).toEqual([expect.objectContaining({ timeoutMs: 120_000 })]);
+    expect(kind.startsNodes).toBe(true);
+  },
+);

@@ -18,6 +18,7 @@ import {
   BLOCK_SIZE,
   blockOf,
   decodeNumber,
+  decodeNumbers,
   END,
   encodeNumber,
   encodeNumbers,
@@ -25,6 +26,7 @@ import {
   NUMBER_SIZE,
   START,
 } from '../records.ts';
+import { unusedBlock } from '../uploads/push-queue.ts';
 import { addressIn, decodeHeld, decodeSlot, HEAD_RANGE, HELD_RANGE, type Held, SLOT_SIZE } from './slot.ts';
 
 /** Entries or slots between two turns of other work, one transaction. */
@@ -111,10 +113,8 @@ class Rebuild {
         tx.put(table, key, value);
       });
     }
-    const last = this.#deps.backend.last('pushes', START, END);
-    // An unused block: recovered pushes form a session of their own.
-    const block = last === undefined ? 1 : blockOf(decodeNumber(last)) + 1;
-    this.#nextPush = block * BLOCK_SIZE;
+    // Recovered pushes form a session of their own.
+    this.#nextPush = unusedBlock(this.#deps.backend) * BLOCK_SIZE;
   }
 
   async #eachSlot(change: (tx: Transaction, slot: number) => void): Promise<void> {
@@ -247,11 +247,13 @@ class Rebuild {
       const address = record.subarray(0, ADDRESS_SIZE);
       const { batchId } = decodeStamp(record.subarray(ADDRESS_SIZE + NUMBER_SIZE));
       const key = join(address, batchId);
-      if (tx.has('uploads', key)) {
+      const entered = decodeNumbers(tx.get('uploads', key));
+      // Beside one that is about to be taken back it stays, as in the push queue.
+      if (entered.some((other) => !isCutShort(tx, other))) {
         tx.remove('pushes', sequence);
         return;
       }
-      tx.put('uploads', key, sequence);
+      tx.put('uploads', key, encodeNumbers([...entered, decodeNumber(sequence)]));
       const block = encodeNumber(blockOf(decodeNumber(sequence)));
       if (!tx.has('blocks', block)) tx.put('blocks', block, block);
       this.#pushes++;
@@ -356,6 +358,11 @@ class Rebuild {
       });
     }
   }
+}
+
+/** @param sequence of a push whose block is entered @returns whether its session is taken back when the store opens */
+function isCutShort(reader: TableReader, sequence: number): boolean {
+  return reader.has('openSessions', reader.get('blocks', encodeNumber(blockOf(sequence)))!);
 }
 
 function isNewer(held: Held | undefined, than: Held | undefined): boolean {

@@ -26,6 +26,7 @@ import { checkFiles } from '../../../../node/store/disk/check-files.ts';
 import { walkIndex } from '../../../../node/store/disk/index-file.ts';
 import { openLmdbStore } from '../../../../node/store/lmdb-store.ts';
 import type { LocalStore } from '../../../../node/store/ports.ts';
+import { encodeNumber } from '../../../../node/store/records.ts';
 import { addressIn, chunkAt, OVERLAY, stamp } from '../stores.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'svcnet-broken-'));
@@ -314,6 +315,41 @@ test('a damaged sector before the first slot does not make the store a foreign o
   await store.close();
 });
 
+describe('an upload that was done beside one that was cut short is pushed, although a page is damaged', () => {
+  const [chunk] = uploaded;
+  const under = stamp({ batch: 2 });
+
+  const rebuilt = async (lost: (tagUid: number) => Uint8Array) => {
+    const path = mkdtempSync(join(root, 'cut-'));
+    const store = await open(path);
+    const cut = store.uploads.openSession((await store.tags.create()).uid);
+    await cut.put(chunk!, under);
+    const { uid } = await store.tags.create();
+    const session = store.uploads.openSession(uid);
+    await session.put(chunk!, under);
+    await session.done();
+    await store.close();
+    losePagesWith(lost(uid), path);
+    const again = await open(path);
+    expect(existsSync(`${file(path, 'index.mdb')}.damaged`)).toBe(true);
+    expect(again.uploads.pending(0, 10)).toMatchObject([{ chunk, stamp: under }]);
+    expect(again.uploads.pendingCount()).toBe(1);
+    await again.close();
+    expect(checkFiles(path).flatMap(({ names }) => names)).toEqual([]);
+  };
+
+  test('of another table', () => rebuilt(() => Buffer.concat([chunk!.address, under.batchId])));
+  test('of the queue', () => rebuilt((uid) => Buffer.concat([chunk!.address, encodeNumber(uid)])));
+});
+
+function losePagesWith(entry: Uint8Array, path: string): void {
+  const bytes = readFileSync(file(path, 'index.mdb'));
+  for (let at = bytes.indexOf(entry); at !== -1; at = bytes.indexOf(entry, at + 1)) {
+    bytes.fill(0xff, Math.floor(at / PAGE) * PAGE, (Math.floor(at / PAGE) + 1) * PAGE);
+  }
+  writeFileSync(file(path, 'index.mdb'), bytes);
+}
+
 test('a bin of the reserve whose entries are all lost is empty afterwards, and its numbers go on', async () => {
   const path = mkdtempSync(join(root, 'bins-'));
   const [lost, ...kept] = [9, 0, 1, 2].map((bin) => chunkAt(addressIn(bin, 1)));
@@ -326,13 +362,8 @@ test('a bin of the reserve whose entries are all lost is empty afterwards, and i
   const isLost = (key: Uint8Array) => Buffer.compare(key.subarray(33, 65), lost!.address) === 0;
   for (const key of [...table('reserve').getKeys()].filter(isLost)) await table('reserve').remove(key);
   await index.close();
-  const bytes = readFileSync(file(path, 'index.mdb'));
   // The pages of table `bins`, which is derived from the others.
-  const entry = Buffer.concat([kept[0]!.address, stamp().batchId, stampHash(stamp({ index: 1 }))]);
-  for (let at = bytes.indexOf(entry); at !== -1; at = bytes.indexOf(entry, at + 1)) {
-    bytes.fill(0xff, Math.floor(at / PAGE) * PAGE, (Math.floor(at / PAGE) + 1) * PAGE);
-  }
-  writeFileSync(file(path, 'index.mdb'), bytes);
+  losePagesWith(Buffer.concat([kept[0]!.address, stamp().batchId, stampHash(stamp({ index: 1 }))]), path);
   const rebuilt = await open(path);
   expect(existsSync(`${file(path, 'index.mdb')}.damaged`)).toBe(true);
   expect(rebuilt.reserve.size()).toBe(3);

@@ -186,6 +186,8 @@ async function pass(
     if (fault.kind !== 'slow' || one.isOver) continue;
     noteMet(one);
     await one.delay(fault.ms);
+    // Clients that gave up ask again: the calls they left must not all reach the chain at once when the fault ends.
+    if (incoming.socket.destroyed) return;
   }
   // Some may have ended meanwhile.
   const left = faults.filter(({ isOver }) => !isOver);

@@ -1,5 +1,6 @@
 /** An endpoint that fails on purpose. */
-import { createServer, type Server } from 'node:http';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type Gate, startGate } from '../../../chain/gate.ts';
 import { listen } from '../../../chain/listen.ts';
@@ -75,6 +76,27 @@ test('a delayed answer comes as soon as its fault ends, and an ended fault does 
   gate.setFault('f2', undefined);
   gate.setFault('f1', { client: 'node-0', fault: { kind: 'slow', ms: 1 } });
   expect(await answer).toBe('echo {"id":7}');
+});
+
+test('a delayed call whose client has left does not reach the endpoint when its fault ends', async () => {
+  gate.setFault('f1', { client: 'node-0', fault: { kind: 'slow', ms: 600_000 } });
+  const left = Promise.withResolvers<void>();
+  const onRequest = (message: unknown) => {
+    const { request } = message as { request: IncomingMessage };
+    if (request.url === '/node-0') request.socket.once('close', left.resolve);
+  };
+  subscribe('http.server.request.start', onRequest);
+  const client = new AbortController();
+  const options = { method: 'POST', body: '{"id":1}', signal: client.signal };
+  const answer = fetch(`${gate.url}/node-0`, options).catch((error: unknown) => error);
+  await vi.waitFor(() => expect(gate.met).toEqual({ f1: 1 }), { timeout: 10_000 });
+  unsubscribe('http.server.request.start', onRequest);
+  client.abort();
+  await left.promise;
+  expect(await answer).toMatchObject({ name: 'AbortError' });
+  gate.setFault('f1', undefined);
+  expect(await ask('node-0', '{"id":2}')).toBe('echo {"id":2}');
+  expect(seen).toEqual(['{"id":2}']);
 });
 
 test('refusals name the call and follow their rate, and these calls do not reach the endpoint', async () => {

@@ -10,11 +10,10 @@ import { decodeNumber, END, encodeNumber, START } from './records.ts';
 
 /** One megabyte of chunks; beyond it the disk is too slow for a cache to help, and chunks are not cached. */
 const OPEN_WRITES_MAX = 256;
-/**
- * Chunks evicted in one change, well below a millisecond: a cache that has become too large shrinks beside other
- * work.
- */
-const EVICTED_MAX = 64;
+/** Chunks evicted in one step of a cache that has become too large, a few milliseconds: it shrinks beside other work. */
+const EVICTED_PER_STEP = 64;
+/** Chunks evicted by one that arrives: hundreds of them may share a turn. One more than it needs, so that it shrinks. */
+const EVICTED_PER_PUT = 2;
 /** Reads noted before their order is written; a crash loses at most this many. */
 const TOUCHED_MAX = 256;
 const SIZE = Buffer.from('cacheSize');
@@ -52,12 +51,12 @@ export function createCache(
       place(tx, address);
     }
   };
-  /** Makes room for `arriving` chunks, as far as one change may. @returns the size left */
-  const evict = (tx: Transaction, arriving: number): number => {
+  /** Makes room for `arriving` chunks with at most `most` evictions. @returns the size left */
+  const evict = (tx: Transaction, { arriving, most }: { arriving: number; most: number }): number => {
     const size = sizeOf(tx);
     const excess = Math.max(0, size + arriving - capacity);
     if (excess === 0) return size;
-    const leaving = tx.scan('cacheOrder', START, END, Math.min(excess, EVICTED_MAX));
+    const leaving = tx.scan('cacheOrder', START, END, Math.min(excess, most));
     for (const [at, address] of leaving) {
       tx.remove('cacheOrder', at);
       tx.remove('cache', address);
@@ -72,7 +71,7 @@ export function createCache(
     for (let size = sizeOf(backend); size > capacity; ) {
       const before = size;
       size = await backend.change((tx) => {
-        const left = evict(tx, 0);
+        const left = evict(tx, { arriving: 0, most: EVICTED_PER_STEP });
         setSize(tx, left);
         return left;
       });
@@ -102,7 +101,7 @@ export function createCache(
             chunks.restore(tx, chunk);
             return;
           }
-          const left = evict(tx, 1);
+          const left = evict(tx, { arriving: 1, most: EVICTED_PER_PUT });
           place(tx, chunk.address);
           events?.add('cached', chunk.address);
           chunks.retain(tx, chunk);

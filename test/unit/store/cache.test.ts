@@ -82,6 +82,21 @@ describe.each(BACKENDS)('the cache %s', (_name, open) => {
   });
 });
 
+test('chunks that arrive together in a cache that is too large evict a few each, so that nothing waits for them', async () => {
+  const [, open] = BACKENDS[1]!;
+  await using bench = await open({ cacheCapacity: 1000 });
+  const put = (from: number, to: number) => {
+    for (let i = from; i < to; i++) bench.store.cache.put(chunkAt(addressIn(0, i)));
+    return committed(bench.store);
+  };
+  for (let i = 0; i < 500; i += 100) await put(i, i + 100);
+  await bench.reopen({ cacheCapacity: 10 });
+  const before = bench.store.cache.size();
+  await put(1000, 1100);
+  // One turn: each of them, and a step of the cache that shrinks by itself.
+  expect(before - bench.store.cache.size()).toBeOneOf([100, 100 + 64]);
+});
+
 test('a cache that is too large after a restart shrinks by itself, a little per transaction', async () => {
   const [, open] = BACKENDS[1]!;
   await using bench = await open({ cacheCapacity: 1000 });

@@ -11,6 +11,7 @@ import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
+import { Lock } from '../env/turns/lock.ts';
 import { minimumValidityBlocks } from '../onchain/contracts.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
 import { deferredState } from '../store/disk/deferred-state.ts';
@@ -104,6 +105,8 @@ class ContractPostage implements PostageService {
   readonly #purchases: Purchases;
   readonly #pace: Pace;
   readonly #metrics: MetricsOf<typeof POSTAGE_METRICS>;
+  /** The label of before is a stored one only when no other is being written. */
+  readonly #relabels = new Lock();
   readonly #expiryListeners = new Set<() => void>();
   readonly #stopping = new AbortController();
   readonly #caughtUp = Promise.withResolvers<void>();
@@ -240,13 +243,15 @@ class ContractPostage implements PostageService {
   async relabel(batchId: Uint8Array, label: string): Promise<void> {
     const issuer = this.#issuers.get(batchId);
     if (issuer === undefined) throw new PostageError('BATCH_NOT_FOUND', 'batch with id not found');
-    const before = issuer.label;
-    try {
-      await this.#state.batch(this.#issuers.relabel(issuer, label));
-    } catch (error) {
-      if (issuer.label === label) this.#issuers.relabel(issuer, before);
-      throw error;
-    }
+    await this.#relabels.run(async () => {
+      const before = issuer.label;
+      try {
+        await this.#state.batch(this.#issuers.relabel(issuer, label));
+      } catch (error) {
+        if (issuer.label === label) this.#issuers.relabel(issuer, before);
+        throw error;
+      }
+    });
   }
 
   batchTtl(batch: Batch): number {

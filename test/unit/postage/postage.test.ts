@@ -296,6 +296,9 @@ describe('own batches', () => {
     const batch = own.state.batch.bind(own.state);
     own.state.batch = () => Promise.reject(Object.assign(new Error('nothing is written'), { code: 'EROFS' }));
     await expect(own.postage.relabel(batchId, 'yours')).rejects.toMatchObject({ code: 'EROFS' });
+    expect(own.postage.issuer(batchId)?.label).toBe(request.label);
+    const both = [own.postage.relabel(batchId, 'yours'), own.postage.relabel(batchId, 'theirs')];
+    expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     own.state.batch = batch;
     expect(own.postage.issuer(batchId)?.label).toBe(request.label);
   });

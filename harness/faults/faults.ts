@@ -27,6 +27,7 @@ export class Faults {
   #history: readonly Fault[] = [];
   readonly #beginning = new Map<Promise<Fault>, AbortController>();
   readonly #ending = new Map<string, Promise<Fault>>();
+  readonly #abandoned = new AbortController();
 
   /** @param kinds default: all kinds @internal */
   constructor(context: FaultContext, kinds: readonly FaultKind[] = FAULT_KINDS) {
@@ -48,6 +49,7 @@ export class Faults {
    * to this cluster, `INTERRUPTED` saying what could not be undone, `CLUSTER_GONE` when it is removed meanwhile
    */
   async begin(request: FaultRequest, { signal }: { signal?: AbortSignal } = {}): Promise<Fault> {
+    this.#abandoned.signal.throwIfAborted();
     const stop = new AbortController();
     const work = this.#begin(request, { signal, stop: stop.signal });
     this.#beginning.set(work, stop);
@@ -60,7 +62,7 @@ export class Faults {
 
   /**
    * @param given.signal the caller's, which wants all of the fault or none of it; `stop`: all faults are
-   * being healed
+   * being healed, or abandoned
    */
   async #begin(
     request: FaultRequest,
@@ -113,6 +115,7 @@ export class Faults {
       this.#active.remove(active);
       return why;
     }
+    if (this.#abandoned.signal.aborted) return why;
     const code = why instanceof HarnessError ? why.code : 'FAULT_REFUSED';
     try {
       this.#active.note({ event: 'begin', ...claimed, effect: await this.#effectOf(active) });
@@ -238,15 +241,27 @@ export class Faults {
    * @throws HarnessError `FAULT_REFUSED` naming what could not be ended
    */
   async healOwn(): Promise<Fault[]> {
-    for (const stop of this.#beginning.values()) {
-      stop.abort(new HarnessError('INTERRUPTED', 'all faults of this process are being healed'));
-    }
+    this.#stopBeginning(new HarnessError('INTERRUPTED', 'all faults of this process are being healed'));
     await Promise.race([
       Promise.allSettled(this.#beginning.keys()),
       sleep(BEGIN_WAIT_MS, undefined, { ref: false }),
     ]);
     const own = this.#active.list().filter((fault) => this.#history.some(isSame(fault)));
     return this.#endAll(own.toReversed());
+  }
+
+  /**
+   * Before the cluster is removed: faults that are just beginning are stopped half-way, so that nothing waits for
+   * them, and none begins any more. Undoes nothing. @internal
+   */
+  abandon(): void {
+    const why = new HarnessError('INTERRUPTED', `cluster '${this.#context.name}' is being removed`);
+    this.#abandoned.abort(why);
+    this.#stopBeginning(why);
+  }
+
+  #stopBeginning(why: HarnessError): void {
+    for (const stop of this.#beginning.values()) stop.abort(why);
   }
 
   /** Ends it once for all simultaneous callers, such as a schedule and the end of its scenario. */

@@ -82,12 +82,13 @@ interface MendedScenario {
  * scenarios
  */
 export async function mend(
-  faults: Pick<Faults, 'history' | 'healOwn'>,
+  faults: Pick<Faults, 'history' | 'healOwn' | 'abandon'>,
   { name, fromMs, folder, removed = false }: MendedScenario,
 ): Promise<string | undefined> {
   const wrong: string[] = [];
   try {
-    if (!removed) await faults.healOwn();
+    if (removed) faults.abandon();
+    else await faults.healOwn();
   } catch (error) {
     wrong.push(messageOf(error));
   }

@@ -335,6 +335,18 @@ describe('faults of a cluster', () => {
     expect(done.at(-1)).toBe('end node-0');
   });
 
+  it('are neither undone nor begun any more once the cluster is being removed', async () => {
+    const faults = open();
+    await faults.begin({ kind: 'slow', node: 'node-0' });
+    stop = () => faults.abandon();
+    await expect(faults.begin({ kind: 'tour', node: 'node-0' })).rejects.toMatchObject({
+      code: 'INTERRUPTED',
+      message: "cluster 'net' is being removed",
+    });
+    await expect(faults.begin({ kind: 'slow', node: 'node-3' })).rejects.toThrow('is being removed');
+    expect(done).toEqual(['begin node-0', 'begin node-3', 'begin node-0']);
+  });
+
   it('stay when they fail half-way and cannot be undone, with the command that undoes them', async () => {
     const faults = open();
     await expect(faults.begin({ kind: 'stuck', node: 'node-1' })).rejects.toMatchObject({

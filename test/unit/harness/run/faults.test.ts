@@ -84,10 +84,11 @@ describe('when a scenario has ended', () => {
 
   test('what it has left broken is healed, and its faults are listed in its folder in order of time', async () => {
     const history = [fault('f1', { endAt: 40 }), fault('f2', { at: 30, endAt: 50 }), fault('f0', { at: 1 })];
-    let healed = 0;
-    const healOwn = () => Promise.resolve([fault(`f${healed++}`)]);
-    expect(await mend({ history, healOwn }, { name: 'smoke', fromMs: 5, folder })).toBeUndefined();
-    expect(healed).toBe(1);
+    const done: string[] = [];
+    const healOwn = () => Promise.resolve(void done.push('heal')).then(() => []);
+    const abandon = () => void done.push('abandon');
+    expect(await mend({ history, healOwn, abandon }, { name: 'smoke', fromMs: 5, folder })).toBeUndefined();
+    expect(done).toEqual(['heal']);
     expect(lines().map(({ event, id, scenario }) => `${scenario} ${event} ${id}`)).toEqual([
       'smoke begin f1',
       'smoke begin f2',
@@ -96,11 +97,14 @@ describe('when a scenario has ended', () => {
     ]);
   });
 
-  test('nothing is healed in a cluster that is removed: its faults are listed, without an end', async () => {
+  test('nothing is healed or begun in a cluster that is removed: its faults are listed, without an end', async () => {
     const { endAt: _, ...left } = fault('f1', { effect: {} });
     const healOwn = () => Promise.reject(new Error('it takes a minute'));
+    const done: string[] = [];
+    const abandon = () => void done.push('abandon');
     const scenario = { name: 'smoke', fromMs: 0, folder, removed: true };
-    expect(await mend({ history: [left], healOwn }, scenario)).toBeUndefined();
+    expect(await mend({ history: [left], healOwn, abandon }, scenario)).toBeUndefined();
+    expect(done).toEqual(['abandon']);
     expect(lines().map(({ event, id }) => `${event} ${id}`)).toEqual(['begin f1']);
   });
 
@@ -109,7 +113,8 @@ describe('when a scenario has ended', () => {
     // Ended by another process: what it did since the last look is unknown.
     const { endAt: _, ...unknown } = fault('f2', { effect: {} });
     const healOwn = () => Promise.reject(new Error('cannot heal f3'));
-    const wrong = await mend({ history: [inert, unknown], healOwn }, { name: 'smoke', fromMs: 0, folder });
+    const faults = { history: [inert, unknown], healOwn, abandon: () => undefined };
+    const wrong = await mend(faults, { name: 'smoke', fromMs: 0, folder });
     expect(wrong).toBe('cannot heal f3\nfault f1 (slows f1) had no effect');
   });
 });

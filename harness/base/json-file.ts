@@ -5,6 +5,11 @@ import { HarnessError, messageOf } from './errors.ts';
 
 export function writeJson(path: string, value: unknown): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  replaceJson(path, value);
+}
+
+/** The same in a folder that exists: one that was removed is not made again. @throws `ENOENT` */
+export function replaceJson(path: string, value: unknown): void {
   const temporary = `${path}.${process.pid}.tmp`;
   // It may hold a cluster's token, which gives control over the cluster's nodes.
   writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });

@@ -452,7 +452,7 @@ export class Cluster implements AsyncDisposable {
    * Saves chain, data and identities, for `Cluster.start({ snapshot: name })`. Running nodes are stopped for
    * a moment, and are connected again when this resolves.
    * @param options.force replaces a snapshot of that name
-   * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED`, `INTERRUPTED`
+   * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED`, `CLUSTER_GONE`, `INTERRUPTED`
    */
   async saveSnapshot(name: string, options: SaveOptions = {}): Promise<SnapshotRecord> {
     const { force = false, signal, onProgress = () => undefined } = options;

@@ -15,14 +15,7 @@ import type { ClusterNode, NodeSight } from '../nodes/cluster-node.ts';
 import type { Driver } from '../places/driver.ts';
 import { clusterName } from '../plan/fields.ts';
 import { beginSaving } from '../state/saving.ts';
-import {
-  type ClusterRecord,
-  clusterFolder,
-  compileCacheDir,
-  readRecord,
-  readRun,
-  removeFolder,
-} from '../state/state.ts';
+import { type ClusterRecord, compileCacheDir, readRecord, readRun, removeFolder } from '../state/state.ts';
 import { copyFolder, sizeOf } from './copy.ts';
 import {
   beginSnapshot,
@@ -53,9 +46,9 @@ export interface SaveContext {
 
 /**
  * @param options.force replaces a snapshot of that name
- * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED` before anything is stopped; `NODE_STATE` when
- * nodes could not be restarted, or something else started them during the copy; `INTERRUPTED`, with a hint that names
- * nodes that could not be restarted
+ * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED`, `CLUSTER_GONE` before anything is stopped; `NODE_STATE`
+ * when nodes could not be restarted, or something else started them during the copy; `INTERRUPTED`, with a hint that
+ * names nodes that could not be restarted
  */
 export async function saveSnapshot(
   context: SaveContext,
@@ -65,7 +58,7 @@ export async function saveSnapshot(
   checkName(context.stateDir, name, force);
   checkCluster(context);
   const { stateDir, record } = context;
-  using _saving = beginSaving({ folder: clusterFolder(stateDir, record.name).path, name: record.name });
+  using _saving = beginSaving(stateDir, record);
   const snapshot = await save(context, name, { force });
   await context.restarted();
   return snapshot;

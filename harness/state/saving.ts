@@ -6,23 +6,34 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
-import { readJson, writeJson } from '../base/json-file.ts';
+import { readJson, replaceJson } from '../base/json-file.ts';
 import { isAlive, ownProcess, type ProcessId } from '../machine/processes.ts';
+import { type ClusterRecord, clusterFolder, readRecord } from './state.ts';
 
 const CLAIM = /^saving-\d+\.json$/;
 
 /**
- * @param cluster its folder, and its name for messages
- * @returns ends it @throws HarnessError `SNAPSHOT_REFUSED` when it is being saved already
+ * @returns ends it
+ * @throws HarnessError `SNAPSHOT_REFUSED` when it is being saved already, `CLUSTER_GONE` when it has been removed: its
+ * folder would be there again, or is another cluster's
  */
-export function beginSaving({ folder, name }: { folder: string; name: string }): Disposable {
+export function beginSaving(
+  stateDir: string,
+  { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
+): Disposable {
+  const folder = clusterFolder(stateDir, name).path;
+  const expectCluster = () => {
+    if (readRecord(stateDir, name)?.token !== token) throw goneError(name);
+  };
+  expectCluster();
   // Its own file would be replaced.
   expectNobody(savingProcess(folder), name);
   const own = join(folder, `saving-${process.pid}.json`);
-  writeJson(own, ownProcess());
+  writeClaim(own, name);
   const remove = () => rmSync(own, { force: true });
   try {
     expectNobody(savingProcess(folder, { except: own }), name);
+    expectCluster();
   } catch (error) {
     remove();
     throw error;
@@ -39,6 +50,19 @@ export function savingProcess(folder: string, { except }: { except?: string } = 
     .filter((path) => path !== except)
     .map((path) => readJson(path) as ProcessId | undefined)
     .find((owner) => owner !== undefined && isAlive(owner));
+}
+
+function writeClaim(path: string, cluster: string): void {
+  try {
+    replaceJson(path, ownProcess());
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw goneError(cluster);
+    throw error;
+  }
+}
+
+function goneError(cluster: string): HarnessError {
+  return new HarnessError('CLUSTER_GONE', `cluster '${cluster}' has been removed`);
 }
 
 function expectNobody(owner: ProcessId | undefined, name: string): void {

@@ -63,10 +63,9 @@ async function opened(meanwhile: () => unknown = () => undefined): Promise<[Clus
 }
 
 test('no node is started while its cluster is being saved', async () => {
-  const [node] = await opened();
-  const { path } = clusterFolder(stateDir, 'net');
+  const [node, record] = await opened();
   {
-    using _saving = beginSaving({ folder: path, name: 'net' });
+    using _saving = beginSaving(stateDir, record);
     await expect(node.start()).rejects.toMatchObject({
       code: 'NODE_STATE',
       message: expect.stringContaining(`cluster 'net' is being saved by process ${process.pid}`) as string,
@@ -77,10 +76,10 @@ test('no node is started while its cluster is being saved', async () => {
 });
 
 test('what a node has stored is not changed while it is copied', async () => {
-  const [node] = await opened();
+  const [node, record] = await opened();
   await node.stop();
   {
-    using _saving = beginSaving({ folder: clusterFolder(stateDir, 'net').path, name: 'net' });
+    using _saving = beginSaving(stateDir, record);
     const refused = {
       code: 'NODE_STATE',
       message: expect.stringContaining(`cluster 'net' is being saved by process ${process.pid}`) as string,

@@ -1,10 +1,11 @@
 /** A cluster that cannot be saved is refused before anything is stopped. */
-import fs, { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import fs, { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
+import { writeJson } from '../../../../harness/base/json-file.ts';
 import { ownProcess } from '../../../../harness/machine/processes.ts';
 import { type SaveContext, saveSnapshot } from '../../../../harness/snapshots/save.ts';
 import {
@@ -14,6 +15,7 @@ import {
   listSnapshots,
   type SnapshotRecord,
 } from '../../../../harness/snapshots/snapshot.ts';
+import { clusterFolder, readRecord, removeCluster, writeRecord } from '../../../../harness/state/state.ts';
 
 let stateDir = '';
 beforeEach(() => {
@@ -30,6 +32,8 @@ function context({ copies = true, flavour = 'svc', ownerPid = process.pid, chain
   return {
     stateDir,
     record: {
+      version: 3,
+      token: 'one',
       name: 'net',
       seed: '1',
       driver: 'process',
@@ -64,9 +68,58 @@ test.each([
 });
 
 test('a chain that does not answer is detected before any node is stopped', async () => {
-  const saving = saveSnapshot(context({ chainError: 'nobody there' }), 'x', { force: false });
+  const saved = context({ chainError: 'nobody there' });
+  writeRecord(stateDir, saved.record);
+  const saving = saveSnapshot(saved, 'x', { force: false });
   await expect(saving).rejects.toMatchObject({ code: 'CHAIN_FAILED', message: 'nobody there' });
   expect(readdirSync(join(stateDir, 'snapshots'))).toEqual([]);
+});
+
+describe('a cluster that has been removed is not saved, and its folder not made again', () => {
+  const saving = () => saveSnapshot(context({}), 'x', { force: false });
+  const gone = { code: 'CLUSTER_GONE', message: "cluster 'net' has been removed" };
+  const folder = () => clusterFolder(stateDir, 'net').path;
+  const filesLeft = () => (existsSync(folder()) ? readdirSync(folder()) : undefined);
+  const another = () => writeRecord(stateDir, { ...context({}).record, token: 'two' });
+  const anotherSaved = () => {
+    another();
+    writeJson(join(folder(), 'saving-1.json'), ownProcess());
+  };
+
+  test.each([
+    ['', () => undefined, undefined],
+    [', and another one has its name', another, ['cluster.json']],
+    [', and another one is being saved', anotherSaved, ['cluster.json', 'saving-1.json']],
+  ])('before the save%s', async (_, then, left) => {
+    then();
+    await expect(saving()).rejects.toMatchObject(gone);
+    expect(filesLeft()).toEqual(left);
+  });
+
+  test.each([
+    ['', () => undefined, undefined],
+    [', and another one gets its name', another, ['cluster.json']],
+  ])('while the save begins%s', async (_, then, left) => {
+    const { record } = context({});
+    writeRecord(stateDir, record);
+    const { readdirSync: read } = fs;
+    // Once it has looked for other saves, but not yet begun its own.
+    const listing = vi.spyOn(fs, 'readdirSync').mockImplementation(((path: string) => {
+      const files = read(path);
+      if (path !== folder() || readRecord(stateDir, 'net')?.token !== record.token) return files;
+      removeCluster(stateDir, record);
+      then();
+      return files;
+    }) as typeof read);
+    syncBuiltinESMExports();
+    try {
+      await expect(saving()).rejects.toMatchObject(gone);
+    } finally {
+      listing.mockRestore();
+      syncBuiltinESMExports();
+    }
+    expect(filesLeft()).toEqual(left);
+  });
 });
 
 describe('a snapshot that is complete', () => {

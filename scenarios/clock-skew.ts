@@ -79,12 +79,9 @@ function under(
       await traffic.stop();
       for (const id of begun) await cluster.faults.heal(id);
       const who = active.length === workingNodes(cluster.nodes).length ? 'all nodes' : 'all other nodes';
-      expectSuccess(
-        context,
-        `skew ${skew}: ${who} keep serving`,
-        traffic.between(from),
-        given['min-success'],
-      );
+      expectSuccess(context, `skew ${skew}: ${who} keep serving`, traffic.between(from), {
+        least: given['min-success'],
+      });
     });
     progress.detail(skewed.map(({ name }) => name).join(', '));
   });

@@ -63,7 +63,9 @@ export default defineScenario({
         await resumes(context, node, when);
       }
       await traffic.stop();
-      expectSuccess(context, 'all other nodes keep serving', traffic.samples, given['min-success']);
+      expectSuccess(context, 'all other nodes keep serving', traffic.samples, {
+        least: given['min-success'],
+      });
     });
     await cluster.meshed({ signal: context.signal });
     await verifyLedger(context);

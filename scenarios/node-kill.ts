@@ -54,7 +54,7 @@ export default defineScenario({
       await Promise.all(returns);
       await traffic.stop();
       const reads = traffic.samples.filter(({ what }) => what === 'read');
-      expectSuccess(context, 'reads succeed while nodes are killed', reads, given['min-reads']);
+      expectSuccess(context, 'reads succeed while nodes are killed', reads, { least: given['min-reads'] });
     });
     context.figure({ name: 'kills', value: kills, unit: '' });
     await cluster.meshed({ signal });

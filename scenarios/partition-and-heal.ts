@@ -64,12 +64,9 @@ export default defineScenario({
       await whole(context);
       await traffic.stop();
       meanwhile(context, traffic.between(cutAt, healedAt));
-      expectSuccess(
-        context,
-        'uploads and reads succeed before the partition',
-        traffic.between(0, cutAt),
-        given['min-served'],
-      );
+      expectSuccess(context, 'uploads and reads succeed before the partition', traffic.between(0, cutAt), {
+        least: given['min-served'],
+      });
     });
     await placed(context);
     await checkBooks(context, { before, timeoutMs: given['deadline-heal'], isExplained: underWay(() => 1) });
@@ -96,7 +93,9 @@ function sideOf({ one, other, bridge }: Sides, node: ClusterNode): readonly Clus
 /** Uploads within a side are read there; requests that cannot be served fail soon. */
 function meanwhile(context: Context, samples: readonly Sample[]): void {
   const reads = samples.filter(({ what }) => what === 'read');
-  expectSuccess(context, 'each side reads what it has stored', reads, context.parameters['min-served']);
+  expectSuccess(context, 'each side reads what it has stored', reads, {
+    least: context.parameters['min-served'],
+  });
   const longest = samples.reduce((most, { ms }) => Math.max(most, ms), 0);
   context.expect('requests that cannot be served fail without hanging', longest <= FAILS_WITHIN_MS, {
     observed: `${Math.round(longest)} ms`,

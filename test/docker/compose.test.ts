@@ -29,6 +29,8 @@ const RPC = `http://127.0.0.1:${CHAIN_PORT}`;
 const CONTROL = `http://127.0.0.1:${CHAIN_PORT + 1}`;
 const START_TIMEOUT_MS = 120_000;
 const REQUEST_TIMEOUT_MS = 5000;
+/** Longer than its waits, which say what was missing. */
+const RECOVERY_TIMEOUT_MS = 180_000;
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-compose-'));
 
 const environment = {
@@ -215,30 +217,34 @@ test.each([
       await inProject('start', 'chain');
     },
   ],
-])('batches stay, and uploads continue, when the container of the chain is %s', async (_how, again) => {
-  const client = clients[1] as NodeClient;
-  const bought = await client.stamps.buy({ amount: 24_000n * 3600n, depth: 18, immutable: true });
-  const batches = [await batchOf(1), bought.batchID];
-  await again();
-  await chainIsBack();
-  for (const batch of batches) expect(await balanceOf(batch)).toBeGreaterThan(0n);
-  const known = (await client.stamps.list()).map(({ batchID }) => batchID);
-  expect(known).toEqual(expect.arrayContaining(batches));
-  const block = (await client.status()).lastSyncedBlock;
-  await until(
-    'node-1 does not follow the chain',
-    async (signal) => {
-      const { lastSyncedBlock } = await client.status(signal);
-      return lastSyncedBlock > block + 15
-        ? { done: true }
-        : { missing: `it has read block ${lastSyncedBlock}` };
-    },
-    { timeoutMs: 60_000 },
-  );
-  const data = randomBytes(20_000);
-  const { reference } = await client.bytes.upload(data, { batch: await batchOf(1), deferred: false });
-  expect(Buffer.compare(await (clients[3] as NodeClient).bytes.download(reference), data)).toBe(0);
-});
+])(
+  'batches stay, and uploads continue, when the container of the chain is %s',
+  async (_how, again) => {
+    const client = clients[1] as NodeClient;
+    const bought = await client.stamps.buy({ amount: 24_000n * 3600n, depth: 18, immutable: true });
+    const batches = [await batchOf(1), bought.batchID];
+    await again();
+    await chainIsBack();
+    for (const batch of batches) expect(await balanceOf(batch)).toBeGreaterThan(0n);
+    const known = (await client.stamps.list()).map(({ batchID }) => batchID);
+    expect(known).toEqual(expect.arrayContaining(batches));
+    const block = (await client.status()).lastSyncedBlock;
+    await until(
+      'node-1 does not follow the chain',
+      async (signal) => {
+        const { lastSyncedBlock } = await client.status(signal);
+        return lastSyncedBlock > block + 15
+          ? { done: true }
+          : { missing: `it has read block ${lastSyncedBlock}` };
+      },
+      { timeoutMs: 60_000 },
+    );
+    const data = randomBytes(20_000);
+    const { reference } = await client.bytes.upload(data, { batch: await batchOf(1), deferred: false });
+    expect(Buffer.compare(await (clients[3] as NodeClient).bytes.download(reference), data)).toBe(0);
+  },
+  RECOVERY_TIMEOUT_MS,
+);
 
 test('the network continues where it was after down and up', async () => {
   const data = randomBytes(20_000);

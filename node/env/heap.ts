@@ -16,7 +16,11 @@ const FIRST_MS = 30_000;
 const REST_MS = 5000;
 /** Time between two checks while the process works; while it rests, `REST_MS`. */
 const CHECK_MS = REST_MS / 2;
-/** Share of the time below which it counts as idle: a node without traffic is busy for three hundredths. */
+/**
+ * Share of the time below which it counts as idle: a node without traffic is busy for three thousandths, a process that
+ * holds fifty of them for half of this share. With a smaller share a node with a little traffic keeps its heap: 20 MiB
+ * more, for about 5 % less processor time per chunk.
+ */
 const REST_SHARE = 0.1;
 /**
  * Share of the time that collections may take: a large heap on a slow processor is collected seldom.

@@ -84,6 +84,13 @@ export function throwIfInterrupted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw interrupted(signal);
 }
 
+/** A cluster that `svcnet down` has removed while somebody still works with it. */
+export function clusterGone(name: string): HarnessError {
+  return new HarnessError('CLUSTER_GONE', `cluster '${name}' has been removed`, {
+    hint: `Start it again with: svcnet up --name ${name}`,
+  });
+}
+
 export function interrupted(signal: AbortSignal): HarnessError {
   return signal.reason instanceof HarnessError
     ? signal.reason

@@ -1,6 +1,6 @@
 /** `svcnet status`: cluster health, debts and problems, once or refreshed. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
+import { clusterGone, throwIfInterrupted } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { findCluster, readRecord } from '../state/state.ts';
 import { ANSWER_LIMIT_MS, askNodes, replyOf } from '../status/ask.ts';
@@ -73,7 +73,7 @@ async function watch(cluster: Cluster, watching: Watching, context: CommandConte
     try {
       const document = await readStatus(cluster, signal);
       // A cluster that is being removed looks as if its nodes had crashed.
-      if (!watching.isThere()) throw goneError(cluster.name);
+      if (!watching.isThere()) throw clusterGone(cluster.name);
       view.show(document);
       await sleep(watching.intervalMs, undefined, { signal });
     } catch (error) {
@@ -114,10 +114,4 @@ function drawn(
       if (last !== undefined) out(`${pageLines(statusPage(last, { style, width })).join('\n')}\n`);
     },
   };
-}
-
-function goneError(name: string): HarnessError {
-  return new HarnessError('CLUSTER_GONE', `cluster '${name}' has been removed`, {
-    hint: `Start it again with: svcnet up --name ${name}`,
-  });
 }

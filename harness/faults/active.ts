@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, existsSync, linkSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { HarnessError } from '../base/errors.ts';
+import { clusterGone } from '../base/errors.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import type { Handle } from '../places/driver.ts';
 import type { Fault } from './fault.ts';
@@ -89,7 +89,7 @@ export class ActiveFaults {
    */
   expectCluster(): void {
     if (!this.clusterGone) return;
-    throw new HarnessError('CLUSTER_GONE', `cluster '${basename(this.#cluster)}' has been removed`);
+    throw clusterGone(basename(this.#cluster));
   }
 
   #path(id: string): string {

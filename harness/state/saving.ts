@@ -5,7 +5,7 @@
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { HarnessError } from '../base/errors.ts';
+import { clusterGone, HarnessError } from '../base/errors.ts';
 import { readJson, replaceJson } from '../base/json-file.ts';
 import { isAlive, ownProcess, type ProcessId } from '../machine/processes.ts';
 import { type ClusterRecord, clusterFolder, readRecord } from './state.ts';
@@ -23,7 +23,7 @@ export function beginSaving(
 ): Disposable {
   const folder = clusterFolder(stateDir, name).path;
   const expectCluster = () => {
-    if (readRecord(stateDir, name)?.token !== token) throw goneError(name);
+    if (readRecord(stateDir, name)?.token !== token) throw clusterGone(name);
   };
   expectCluster();
   // Its own file would be replaced.
@@ -56,13 +56,9 @@ function writeClaim(path: string, cluster: string): void {
   try {
     replaceJson(path, ownProcess());
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw goneError(cluster);
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw clusterGone(cluster);
     throw error;
   }
-}
-
-function goneError(cluster: string): HarnessError {
-  return new HarnessError('CLUSTER_GONE', `cluster '${cluster}' has been removed`);
 }
 
 function expectNobody(owner: ProcessId | undefined, name: string): void {

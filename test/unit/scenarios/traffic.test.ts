@@ -27,12 +27,15 @@ test.each([
   [1000, 21, 5, false],
   [0, 3, 5, false],
   [0, 0, 5, false],
-])('of %d good and %d failed requests, of which %d may fail in any case: %s', (good, failed, allBut, is) => {
-  const seen: boolean[] = [];
-  const context = { expect: (_name: string, passed: boolean) => seen.push(passed) };
-  expectSuccess(context as unknown as ScenarioContext, 'requests succeed', samples(good, failed), {
-    least: 0.98,
-    allBut,
-  });
-  expect(seen).toEqual([is]);
-});
+])(
+  '%d requests succeed and %d fail, where %d may fail however few there are: %s',
+  (good, failed, allBut, is) => {
+    const seen: boolean[] = [];
+    const context = { expect: (_name: string, passed: boolean) => seen.push(passed) };
+    expectSuccess(context as unknown as ScenarioContext, 'requests succeed', samples(good, failed), {
+      least: 0.98,
+      allBut,
+    });
+    expect(seen).toEqual([is]);
+  },
+);

@@ -67,9 +67,20 @@ async function pulling(options: { radius?: number; latencyMs?: number } = {}) {
     const other = await stranger(++servers, { clock, network, protocol: PULLSYNC, handler });
     return { peer: await connect(node, other, clock), wants };
   };
+  /** A peer that offers nothing, and notes how that ended. */
+  const silent = async (): Promise<{ readonly peer: Peer; ended?: unknown }> => {
+    const seen: { ended?: unknown } = {};
+    const { peer } = await server(async (stream) => {
+      await stream.read(Get);
+      await stream.read(Want).catch((error: unknown) => {
+        seen.ended = error;
+      });
+    });
+    return Object.assign(seen, { peer });
+  };
   const sync = ({ peer }: Server, { bin = 0, start = 1n } = {}) =>
     node.pullsync.sync(peer, bin, start, never);
-  return { clock, network, node, server, sync };
+  return { clock, network, node, server, silent, sync };
 }
 
 function serving({ offer, topmost, deliver = deliverAll }: Script, wants: number[][]) {
@@ -449,50 +460,34 @@ test('a list with an invalid entry, or one that makes no progress, is refused', 
 });
 
 test('a list is waited for without limit, until the caller leaves', async () => {
-  const { clock, node, server } = await pulling();
-  let ended: unknown;
-  const one = await server(async (stream) => {
-    await stream.read(Get);
-    ended = await stream.read(Want).catch((error: unknown) => error);
-  });
+  const { clock, node, silent } = await pulling();
+  const one = await silent();
   const leaving = new AbortController();
   const page = outcome(node.pullsync.list(one.peer, 0, 1n, leaving.signal));
   await clock.advance(30 * 86_400_000);
-  expect([page, ended]).toEqual([{}, undefined]);
+  expect([page, one.ended]).toEqual([{}, undefined]);
   leaving.abort(new Error('never mind'));
   await clock.settle();
   expect(page.error).toMatchObject({ message: 'never mind' });
-  expect(ended).toMatchObject({ code: 'STREAM_RESET' });
+  expect(one.ended).toMatchObject({ code: 'STREAM_RESET' });
 });
 
 test('an offer is waited for without limit, and a caller that leaves resets the stream', async () => {
-  const { clock, server, node } = await pulling();
-  let ended: unknown;
-  const one = await server(async (stream) => {
-    await stream.read(Get);
-    await stream.read(Want).catch((error: unknown) => {
-      ended = error;
-    });
-  });
+  const { clock, silent, node } = await pulling();
+  const one = await silent();
   const leaving = new AbortController();
   const page = outcome(node.pullsync.sync(one.peer, 0, 1n, leaving.signal));
   await clock.advance(30 * 86_400_000);
-  expect([page, ended]).toEqual([{}, undefined]);
+  expect([page, one.ended]).toEqual([{}, undefined]);
   leaving.abort(new Error('never mind'));
   await clock.settle();
   expect(page.error).toMatchObject({ message: 'never mind' });
-  expect(ended).toMatchObject({ code: 'STREAM_RESET' });
+  expect(one.ended).toMatchObject({ code: 'STREAM_RESET' });
 });
 
 test('a peer that offers nothing for as long as the caller waits has nothing, and may take its time to deliver', async () => {
-  const { clock, server, node } = await pulling();
-  let ended: unknown;
-  const silent = await server(async (stream) => {
-    await stream.read(Get);
-    await stream.read(Want).catch((error: unknown) => {
-      ended = error;
-    });
-  });
+  const { clock, server, silent, node } = await pulling();
+  const one = await silent();
   const slow = await server({
     offer: inBin(node, 0, 1),
     deliver: async (stream, wanted) => {
@@ -500,13 +495,13 @@ test('a peer that offers nothing for as long as the caller waits has nothing, an
       await deliverAll(stream, wanted);
     },
   });
-  const nothing = outcome(node.pullsync.sync(silent.peer, 0, 7n, never, 30_000));
+  const nothing = outcome(node.pullsync.sync(one.peer, 0, 7n, never, 30_000));
   const page = outcome(node.pullsync.sync(slow.peer, 0, 1n, never, 30_000));
   await clock.advance(29_999);
-  expect([nothing, ended]).toEqual([{}, undefined]);
+  expect([nothing, one.ended]).toEqual([{}, undefined]);
   await clock.advance(1);
   expect(nothing.value).toEqual({ topmost: 6n, count: 0, errors: [] });
-  expect(ended).toMatchObject({ code: 'STREAM_RESET' });
+  expect(one.ended).toMatchObject({ code: 'STREAM_RESET' });
   expect(page).toEqual({});
   await clock.advance(10_000);
   expect(page.value).toEqual({ topmost: 1n, count: 1, errors: [] });

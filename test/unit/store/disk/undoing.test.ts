@@ -91,7 +91,7 @@ describe('a store opens on a disk that takes no writes', () => {
     await again.close();
   });
 
-  test('with one of which only the marker was left, whose number no new upload gets', async () => {
+  test('with the marker of an upload that was half taken back, whose number no new upload gets', async () => {
     const { clock, disk, files, open, store } = await setup();
     await store.close();
     files.tables.openSessions.put(encodeNumber(1), new Uint8Array());

@@ -1,12 +1,16 @@
 /** Text and byte forms of the values of multiaddress protocols. */
 import { fromBase58, toBase58 } from '../../crypto/base58.ts';
 
-export class MultiaddressError extends Error {
-  readonly code = 'MULTIADDRESS_INVALID';
+/** `MULTIADDRESS_UNKNOWN`: nothing in it is wrong as far as it can be read, up to a protocol that this node does not know. */
+export type MultiaddressErrorCode = 'MULTIADDRESS_INVALID' | 'MULTIADDRESS_UNKNOWN';
 
-  constructor(message: string) {
+export class MultiaddressError extends Error {
+  readonly code: MultiaddressErrorCode;
+
+  constructor(message: string, code: MultiaddressErrorCode = 'MULTIADDRESS_INVALID') {
     super(message);
     this.name = 'MultiaddressError';
+    this.code = code;
   }
 }
 

@@ -98,7 +98,11 @@ export function encodeMultiaddress(address: string): Uint8Array {
   return new Uint8Array(Buffer.concat(parts));
 }
 
-/** @returns the address in its canonical text @throws MultiaddressError */
+/**
+ * @returns the address in its canonical text
+ * @throws MultiaddressError `MULTIADDRESS_UNKNOWN` for a protocol that is not in the table, whose value has no known
+ * length: what follows it cannot be read
+ */
 export function decodeMultiaddress(bytes: Uint8Array): string {
   if (bytes.length > SIZE_MAX) throw new MultiaddressError(`an address of ${bytes.length} bytes`);
   const reader = { bytes, at: 0 };
@@ -106,7 +110,8 @@ export function decodeMultiaddress(bytes: Uint8Array): string {
   while (reader.at < bytes.length) {
     const code = readVarint(reader);
     const protocol = BY_CODE.get(code);
-    if (protocol === undefined) throw new MultiaddressError(`unknown protocol ${code}`);
+    if (protocol === undefined)
+      throw new MultiaddressError(`unknown protocol ${code}`, 'MULTIADDRESS_UNKNOWN');
     words.push(protocol.name);
     if (protocol.value === undefined) continue;
     const size = protocol.value.size ?? readVarint(reader);
@@ -135,12 +140,19 @@ function varint(value: number): Uint8Array {
   return value < 0x80 ? Uint8Array.of(value) : Uint8Array.of((value & 0x7f) | 0x80, value >> 7);
 }
 
-/** At most two bytes: neither a code nor a length is larger. */
+/**
+ * No code that we know and no length that fits has more than two bytes, but codes of other protocols have: up to nine,
+ * as everywhere in this format.
+ */
 function readVarint(reader: { readonly bytes: Uint8Array; at: number }): number {
-  const low = reader.bytes[reader.at++];
-  if (low === undefined) throw new MultiaddressError('cut within a number');
-  if (low < 0x80) return low;
-  const high = reader.bytes[reader.at++];
-  if (high === undefined || high >= 0x80) throw new MultiaddressError('a number that is too large');
-  return (low & 0x7f) | (high << 7);
+  let number = 0;
+  for (let scale = 1; scale < 2 ** 63; scale *= 0x80) {
+    const byte = reader.bytes[reader.at++];
+    if (byte === undefined) throw new MultiaddressError('cut within a number');
+    number += (byte & 0x7f) * scale;
+    if (byte >= 0x80) continue;
+    if (byte === 0 && scale > 1) throw new MultiaddressError('a number in more bytes than it needs');
+    return number;
+  }
+  throw new MultiaddressError('a number that is too large');
 }

@@ -39,13 +39,24 @@ export function fittingUnderlays(underlays: readonly string[]): string[] {
   return kept;
 }
 
-/** @returns at least one address, as text @throws UnderlayError */
+/**
+ * Addresses of kinds that this node does not know are left out: the next version of the network may have them beside
+ * those that it has now. @returns at least one address, as text @throws UnderlayError
+ */
 export function decodeUnderlays(bytes: Uint8Array): string[] {
+  const parts = underlayParts(bytes);
+  const underlays = parts.flatMap(parse);
+  if (underlays.length === 0) throw new UnderlayError(`none of ${parts.length} underlays is of a known kind`);
+  return underlays;
+}
+
+/** The addresses as bytes, those of unknown kinds too; at least one. @throws UnderlayError */
+export function underlayParts(bytes: Uint8Array): Uint8Array[] {
   if (bytes.length === 0) throw new UnderlayError('no underlay');
   if (bytes.length > UNDERLAY_BYTES_MAX) throw new UnderlayError(`underlays of ${bytes.length} bytes`);
   const parts = bytes[0] === LIST ? splitList(bytes) : [bytes];
   if (parts.length === 0) throw new UnderlayError('empty list of underlays');
-  return parts.map(parse);
+  return parts;
 }
 
 /** Identity at the end of an underlay. */
@@ -185,10 +196,12 @@ function splitList(bytes: Uint8Array): Uint8Array[] {
   return parts;
 }
 
-function parse(bytes: Uint8Array): string {
+/** @returns nothing for an address of an unknown kind @throws UnderlayError */
+function parse(bytes: Uint8Array): string[] {
   try {
-    return decodeMultiaddress(bytes);
+    return [decodeMultiaddress(bytes)];
   } catch (cause) {
+    if (cause instanceof MultiaddressError && cause.code === 'MULTIADDRESS_UNKNOWN') return [];
     throw new UnderlayError('underlay is no multiaddress', { cause });
   }
 }

@@ -1,5 +1,5 @@
 /** Which records hive accepts, and how many. Pure. `p2p-protocols.md` 4.2. */
-import { equalBytes } from '../../crypto/hex.ts';
+import { equalBytes, toHex } from '../../crypto/hex.ts';
 import {
   type BzzAddress,
   checkTimestamp,
@@ -10,7 +10,13 @@ import {
   type RecordErrorCode,
   withoutTime,
 } from '../../p2p/address/record.ts';
-import { decodeUnderlays, encodeUnderlays, isPrivate, UnderlayError } from '../../p2p/address/underlay.ts';
+import {
+  decodeUnderlays,
+  encodeUnderlays,
+  isPrivate,
+  UnderlayError,
+  underlayParts,
+} from '../../p2p/address/underlay.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { AddressRecord, Generation } from '../../p2p/host.ts';
 
@@ -129,11 +135,10 @@ function judgeHearsay(wire: MessageOf<typeof BzzAddress>, context: ReceiveContex
   for (const [field, size] of FIELD_SIZES) {
     if (wire[field].length !== size) return { drop: 'RECORD_INVALID' };
   }
-  const underlays = decodeUnderlays(wire.underlay);
+  // One that we can read, at least; then all of them count.
+  decodeUnderlays(wire.underlay);
   const stored = context.stored(wire.overlay);
-  if (stored !== undefined && sameUnderlays(underlaysOf(stored), underlays)) {
-    return { drop: 'UNCHANGED' };
-  }
+  if (stored !== undefined && sameUnderlays(stored, wire)) return { drop: 'UNCHANGED' };
   if (stored !== undefined && generationOf(stored) === '15.0.0') return { drop: 'WITHOUT_TIME' };
   return { take: withoutTime(wire) };
 }
@@ -144,9 +149,18 @@ const FIELD_SIZES = [
   ['nonce', 32],
 ] as const;
 
-/** In any order. */
-function sameUnderlays(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && [...a].sort().join() === [...b].sort().join();
+/** In any order, and no matter whether we can read them. */
+function sameUnderlays(stored: AddressRecord, wire: MessageOf<typeof BzzAddress>): boolean {
+  return equalBytes(stored.underlay, wire.underlay) || sortedParts(stored) === sortedParts(wire);
+}
+
+function sortedParts({ underlay }: Pick<AddressRecord, 'underlay'>): string {
+  try {
+    return underlayParts(underlay).map(toHex).sort().join();
+  } catch (error) {
+    if (error instanceof UnderlayError) return '';
+    throw error;
+  }
 }
 
 /**
@@ -158,10 +172,13 @@ export function toAnnounce(
   record: AddressRecord,
   options: { readonly generation: Generation; readonly allowPrivate: boolean },
 ): MessageOf<typeof BzzAddress> | undefined {
-  const reachable = underlaysOf(record).filter((underlay) => options.allowPrivate || !isPrivate(underlay));
+  const underlays = underlaysOf(record);
+  const reachable = underlays.filter((underlay) => options.allowPrivate || !isPrivate(underlay));
   if (reachable.length === 0) return undefined;
   if (options.generation === '15.0.0') return generationOf(record) === '15.0.0' ? record : undefined;
-  const underlay = options.allowPrivate ? record.underlay : encodeUnderlays(reachable);
+  // Whole where nothing has to be left out: the record may name addresses of kinds that only others know.
+  const isWhole = reachable.length === underlays.length;
+  const underlay = isWhole ? record.underlay : encodeUnderlays(reachable);
   return { ...record, underlay, timestamp: 0n, chequebook: NOTHING };
 }
 

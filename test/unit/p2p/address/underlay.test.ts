@@ -32,6 +32,35 @@ test.each([
   expect(() => decodeUnderlays(fromHex(hex))).toThrow(UnderlayError);
 });
 
+/** An address of `/ip4/8.8.8.8/tcp/1634` and these bytes behind it. */
+const KNOWN = '0408080808060662';
+const listOf = (...addresses: string[]) =>
+  fromHex(`99${addresses.map((hex) => (hex.length / 2).toString(16).padStart(2, '0') + hex).join('')}`);
+
+test.each([
+  ['a code of one byte', '7f010203'],
+  ['a code of two bytes', 'b37f0a0b'],
+  ['a code of five bytes', '8080808001ff'],
+  ['a code of nine bytes', 'ffffffffffffffff7f'],
+  ['an unknown code behind known ones', `${KNOWN}b37f0a0b`],
+])('an address of an unknown kind, %s, is left out, wherever it stands in the list', (_name, unknown) => {
+  for (const list of [listOf(unknown, KNOWN), listOf(KNOWN, unknown), listOf(unknown, KNOWN, unknown)]) {
+    expect(decodeUnderlays(list)).toEqual(['/ip4/8.8.8.8/tcp/1634']);
+  }
+  for (const alone of [listOf(unknown), fromHex(unknown)]) {
+    expect(() => decodeUnderlays(alone)).toThrow(/underlays is of a known kind/);
+  }
+});
+
+test.each([
+  ['cut within a value', '0408'],
+  ['cut within a code', 'ff'],
+  ['a code in more bytes than it needs', '8600'],
+  ['a code of ten bytes', '80808080808080808001'],
+])('a damaged address, %s, is not of an unknown kind: the list is refused', (_name, damaged) => {
+  expect(() => decodeUnderlays(listOf(KNOWN, damaged))).toThrow('underlay is no multiaddress');
+});
+
 property.prop([fc.uint8Array({ maxLength: 300 }), fc.boolean()])(
   'arbitrary bytes are addresses or an error of their own',
   (bytes, list) => {

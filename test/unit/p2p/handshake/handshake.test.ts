@@ -77,6 +77,25 @@ test.each([
   expect(() => checkAck(message, context)).toThrow(expect.objectContaining({ code: 'PEER_ID_MISMATCH' }));
 });
 
+/** A list of a known address and one whose protocol has the code 0x3fb3. */
+const withUnknown = (known: Uint8Array) =>
+  Uint8Array.of(0x99, known.length, ...known, 4, 0xb3, 0x7f, 0x0a, 0x0b);
+
+test('a record with an address of an unknown kind is kept as it was signed, and its other addresses are used', () => {
+  const underlay = withUnknown(ownUnderlay);
+  const introduction = checkAck({ ...ack, address: record(NOW, underlay) }, context);
+  expect(introduction.underlays).toEqual([own]);
+  expect(introduction.record).toEqual(record(NOW, underlay));
+  expect(() => checkObserved(underlay, OWN_ID)).not.toThrow();
+});
+
+test('an address of an unknown kind proves nothing: the record of another node is refused with it, too', () => {
+  const address = record(NOW, withUnknown(encodeUnderlays([OTHER])));
+  expect(() => checkAck({ ...ack, address }, context)).toThrow(
+    expect.objectContaining({ code: 'PEER_ID_MISMATCH' }),
+  );
+});
+
 test('an address that names no identity belongs to whoever presents it', () => {
   for (const underlays of [[NAMELESS], [own ?? '', NAMELESS]]) {
     const message = { ...ack, address: record(NOW, encodeUnderlays(underlays)) };

@@ -82,6 +82,36 @@ test('a record with an invalid signature names no node, not even one that we kno
   expect(learned).toEqual([]);
 });
 
+/** A record signed with one address of a kind that this node does not know beside the known one. */
+function recordOfTomorrow(n: number, address: string): AddressRecord {
+  const known = encodeUnderlays([`${address}/p2p/${peerId}`]);
+  const underlay = Uint8Array.of(0x99, 4, 0xb3, 0x7f, 0x0a, 0x0b, known.length, ...known);
+  const statement = { underlay, nonce: ZERO_NONCE, timestamp: nowSeconds, chequebook: NO_CHEQUEBOOK };
+  return mintRecord(statement, { signer: createSigner(testKey(n)), networkId: NETWORK_ID });
+}
+
+test('a record with an address of an unknown kind is learned and passed on whole', async () => {
+  const { a, b, clock, learned, announce } = await gossips();
+  const record = recordOfTomorrow(11, '/ip4/10.9.0.11/tcp/1634');
+  await a.addressBook.put(record);
+  await announce([toHex(record.overlay)]);
+  await clock.settle();
+  expect(learned).toEqual([[toHex(record.overlay)]]);
+  const stored = b.addressBook.get(toHex(record.overlay)) as AddressRecord;
+  expect(stored).toEqual(record);
+  const onward = toAnnounce(stored, { generation: '15.0.0', allowPrivate: true });
+  expect(parseRecord(onward as AddressRecord, NETWORK_ID).record).toEqual(record);
+});
+
+test('over hive 1.1.0 an address of an unknown kind is news, and passed on unless a private one must be left out', () => {
+  const record = recordOfTomorrow(2, '/ip4/8.8.8.8/tcp/1634');
+  const plain = recordOf(2, { timestamp: 0n, address: '/ip4/8.8.8.8/tcp/1634' });
+  const verdict = judge({ ...record, timestamp: 0n }, '14.0.0', known(plain));
+  expect(verdict).toEqual({ take: { ...record, timestamp: 0n } });
+  const options = { generation: '14.0.0', allowPrivate: false } as const;
+  expect(toAnnounce(record, options)?.underlay).toEqual(record.underlay);
+});
+
 test('more than thirty records travel in several messages', async () => {
   const { a, clock, learned, announce } = await gossips();
   const records = Array.from({ length: 70 }, (_, i) => recordOf(i + 11));

@@ -40,6 +40,7 @@ import { Blocklist } from './peers/blocklist.ts';
 import { Conduct, MISCONDUCT_MS } from './peers/conduct.ts';
 import { Dialling, type DiallingOptions, isNetworkUnreachable, isUnreachable } from './peers/dialling.ts';
 import { type OpenOptions, PeerStreams } from './peers/peer-streams.ts';
+import { servedFor } from './peers/protocol-versions.ts';
 import { newSession, type Session, Sessions } from './peers/sessions.ts';
 import { Strangers } from './peers/strangers.ts';
 import { FramedStream } from './stream/framed-stream.ts';
@@ -179,9 +180,12 @@ class PeerHost implements Host {
   }
 
   async start(): Promise<void> {
-    const dialects = new Map(this.#dialects.map((dialect) => [dialect.id, dialect]));
+    const dialects = new Map<string, HandshakeDialect>(
+      this.#dialects.map((dialect) => [dialect.id, dialect]),
+    );
+    const dialectOf = (proposed: string) => dialects.get(servedFor(proposed, dialects.keys()) ?? '');
     const events: LinkEvents = {
-      supports: (protocolId) => dialects.has(protocolId) || this.#streams.supports(protocolId),
+      supports: (protocolId) => this.#streams.supports(protocolId) || dialectOf(protocolId) !== undefined,
       protocolIds: () => [...dialects.keys(), ...this.#streams.protocolIds()],
       opened: (link) => this.#opened(link),
       closed: (link) => {
@@ -190,7 +194,7 @@ class PeerHost implements Host {
         if (orphan !== undefined) this.#end(orphan, 'connection closed');
       },
       accepted: (link, protocolId, raw) => {
-        const dialect = dialects.get(protocolId);
+        const dialect = this.#streams.supports(protocolId) ? undefined : dialectOf(protocolId);
         if (dialect === undefined) this.#streams.accept(link, protocolId, raw);
         else void this.#answer(link, dialect, raw);
       },

@@ -4,6 +4,7 @@ import { BINS } from '../../../node/chunk/address.ts';
 import { fromBigEndian } from '../../../node/crypto/big-endian.ts';
 import type { MessageOf } from '../../../node/p2p/codec/message.ts';
 import { HANDSHAKE_DIALECTS } from '../../../node/p2p/handshake/wire.ts';
+import { servedFor } from '../../../node/p2p/peers/protocol-versions.ts';
 import { HeadersMessage } from '../../../node/p2p/stream/headers.ts';
 import { HIVE, Peers } from '../../../node/protocols/hive/wire.ts';
 import { PINGPONG, Ping, Pong } from '../../../node/protocols/pingpong/wire.ts';
@@ -91,18 +92,19 @@ export class Answers {
     ]);
   }
 
-  supports(protocolId: string): boolean {
-    return this.#answers.has(protocolId);
+  supports(proposed: string): boolean {
+    return servedFor(proposed, this.#answers.keys()) !== undefined;
   }
 
   protocolIds(): string[] {
     return [...this.#answers.keys()];
   }
 
-  accept(protocolId: string, conversation: Conversation): void {
+  accept(proposed: string, conversation: Conversation): void {
+    const protocolId = servedFor(proposed, this.#answers.keys()) ?? proposed;
     const answer = this.#answers.get(protocolId);
     if (answer === undefined) return conversation.reset();
-    this.#deps.log().received(`open ${protocolId}`);
+    this.#deps.log().received(`open ${proposed}`);
     const hasHeaders = !HANDSHAKE_DIALECTS.some(({ id }) => id === protocolId);
     const serve = async () => {
       if (hasHeaders) {

@@ -41,6 +41,8 @@ const observed = { observedUnderlay: encodeUnderlays([`/ip4/10.1.0.1/tcp/1634/p2
 interface Introducing {
   readonly n?: number;
   readonly generation?: Generation;
+  /** Proposed id; that of the generation when absent. */
+  readonly proposed?: string;
   /** Identity that the record names. */
   readonly named?: string;
 }
@@ -60,10 +62,18 @@ function ackOf(clock: ManualClock, { n = 2, generation = '15.0.0', named = THEIR
 async function introduce(
   node: ScriptedNode,
   link: Link,
-  { clock, n = 2, generation = '15.0.0', named = link.remoteId }: Introducing & { clock: ManualClock },
+  {
+    clock,
+    proposed,
+    n = 2,
+    generation = '15.0.0',
+    named = link.remoteId,
+  }: Introducing & {
+    clock: ManualClock;
+  },
 ) {
   const stream = scriptedStream();
-  node.accept(link, idOf(generation), stream.raw);
+  node.accept(link, proposed ?? idOf(generation), stream.raw);
   stream.inbox.push(encodeFrame(Syn, observed));
   stream.inbox.push(encodeFrame(Ack, ackOf(clock, { n, generation, named })));
   stream.inbox.end();
@@ -103,6 +113,28 @@ test('a second introduction on the same connection, of either generation, change
   expect(connected).toEqual(['15.0.0']);
   expect(link.ended()).toBeUndefined();
   expect(await isServed(link)).toBe(true);
+});
+
+test.each([
+  ['/swarm/handshake/15.0.1/handshake', '15.0.0'],
+  ['/swarm/handshake/14.0.7/handshake', '14.0.0'],
+] as const)(
+  'a node that proposes %s is introduced as of %s: patches do not count',
+  async (proposed, generation) => {
+    const { clock, node, connected } = await started();
+    expect(node.supports(proposed)).toBe(true);
+    await introduce(node, node.link(), { clock, generation, proposed });
+    expect(connected).toEqual([generation]);
+  },
+);
+
+test.each([
+  '/swarm/handshake/15.1.0/handshake',
+  '/swarm/handshake/16.0.0/handshake',
+  '/swarm/handshake/13.0.0/handshake',
+])('%s is not taken', async (proposed) => {
+  const { node } = await started();
+  expect(node.supports(proposed)).toBe(false);
 });
 
 test('a second introduction that fails does not cost the peer its connection', async () => {

@@ -59,6 +59,8 @@ export interface ScriptedNode {
     direction?: Link['direction'];
     stream?: RawStream;
   }): ScriptedLink;
+  /** Whether the node takes a stream that the other side proposes. */
+  supports(protocolId: string): boolean;
   /** The other side opens a stream. */
   accept(link: Link, protocolId: string, stream: RawStream): void;
   /** What the next dials get: `failure` when absent. */
@@ -133,6 +135,7 @@ export async function scriptedNode(
       events?.opened(link);
       return link;
     },
+    supports: (protocolId) => events?.supports(protocolId) ?? false,
     accept: (link, protocolId, stream) => events?.accepted(link, protocolId, stream),
   };
   return node;

@@ -83,12 +83,29 @@ export class Conversation {
     const next = await this.next(withinMs);
     if (next.kind !== 'frame')
       throw new Mismatch(`expected ${name}, but the node ${REACTIONS[next.kind]}${after(next, withinMs)}`);
+    return this.#decoded(table, name, next.bytes);
+  }
+
+  /** One message that may come in several frames, of which the last is followed by the end. @throws Mismatch */
+  async receiveParts<T extends MessageTable>(
+    table: T,
+    name: string,
+    partsMax: number,
+  ): Promise<MessageOf<T>> {
+    const parts: Uint8Array[] = [];
+    let next = await this.next();
+    for (; next.kind === 'frame' && parts.length < partsMax; next = await this.next()) parts.push(next.bytes);
+    if (parts.length === 0) throw new Mismatch(`expected ${name}, but the node ${REACTIONS[next.kind]}`);
+    return this.#decoded(table, name, new Uint8Array(Buffer.concat(parts)));
+  }
+
+  #decoded<T extends MessageTable>(table: T, name: string, bytes: Uint8Array): MessageOf<T> {
     try {
-      const message = decodeMessage(table, next.bytes);
+      const message = decodeMessage(table, bytes);
       this.#log.received(`${name} ${messageText(message)}`);
       return message;
     } catch (error) {
-      throw new Mismatch(`expected ${name}, got ${hexText(next.bytes)}: ${(error as Error).message}`);
+      throw new Mismatch(`expected ${name}, got ${hexText(bytes)}: ${(error as Error).message}`);
     }
   }
 

@@ -18,7 +18,7 @@ import { ackMessage } from '../../../node/p2p/handshake/rules.ts';
 import { Ack, HANDSHAKE_DIALECTS, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
 import { type AddressRecord, type Generation, StreamError } from '../../../node/p2p/host.ts';
 import { createSecure } from '../../../node/p2p/libp2p/channel.ts';
-import { IDENTIFY_ID, Identify } from '../../../node/p2p/libp2p/identify.ts';
+import { IDENTIFY_ID, IDENTIFY_MESSAGES_MAX, Identify } from '../../../node/p2p/libp2p/identify.ts';
 import { Libp2pLink } from '../../../node/p2p/libp2p/link.ts';
 import { createTcp } from '../../../node/p2p/tcp-host.ts';
 import type { RawStream } from '../../../node/p2p/transport.ts';
@@ -311,7 +311,7 @@ export class Counterpart {
   /** What the node tells anyone about itself. @throws Mismatch */
   async identify() {
     const conversation = await this.open(IDENTIFY_ID);
-    const identity = await conversation.receive(Identify, 'Identify');
+    const identity = await conversation.receiveParts(Identify, 'Identify', IDENTIFY_MESSAGES_MAX);
     const observed =
       identity.observedAddr.length === 0 ? this.#seenAt : decodeMultiaddress(identity.observedAddr);
     return { ...identity, observed: withoutPeerId(observed) };

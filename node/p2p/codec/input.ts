@@ -21,9 +21,7 @@ export function decode(table: Compiled, bytes: Uint8Array): Values {
   return decodeFrom(table, new Input(bytes, 0, bytes.length));
 }
 
-function decodeFrom(table: Compiled, input: Input): Values {
-  const message: Values = {};
-  for (const field of table.fields) message[field.name] = zero(field);
+function decodeFrom(table: Compiled, input: Input, message = emptyOf(table)): Values {
   while (!input.ended()) {
     const tag = input.uint32();
     const field = table.byNumber.get(tag >>> 3);
@@ -32,6 +30,12 @@ function decodeFrom(table: Compiled, input: Input): Values {
     else if (tag >>> 3 === 0) throw malformed('field number 0');
     else input.skip(wire);
   }
+  return message;
+}
+
+function emptyOf(table: Compiled): Values {
+  const message: Values = {};
+  for (const field of table.fields) message[field.name] = zero(field);
   return message;
 }
 
@@ -52,7 +56,7 @@ const ZERO: Readonly<Record<ScalarKind, Value>> = {
   double: 0,
 };
 
-/** The last value of a single field wins. */
+/** The last value of a single field wins; parts of an embedded message are one, as in protobuf. */
 function decodeField(message: Values, field: Field, wire: number, input: Input): void {
   const { name, scalar, shape } = field;
   if (shape === 'packed') {
@@ -65,7 +69,11 @@ function decodeField(message: Values, field: Field, wire: number, input: Input):
       message[name] = input.scalar(scalar);
       return;
     case 'embedded':
-      message[name] = decodeFrom(field.table as Compiled, input.nested());
+      message[name] = decodeFrom(
+        field.table as Compiled,
+        input.nested(),
+        message[name] as Values | undefined,
+      );
       return;
     case 'repeated-bytes':
       (message[name] as Value[]).push(input.scalar(scalar));

@@ -6,6 +6,7 @@ import { equalBytes } from '../../crypto/hex.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import { decodeMultiaddress, encodeMultiaddress } from '../address/multiaddress.ts';
 import { encodeFrame } from '../codec/codec.ts';
+import type { MessageOf } from '../codec/message.ts';
 import { StreamError } from '../host.ts';
 import type { FramedStream } from '../stream/framed-stream.ts';
 import type { RawStream } from '../transport.ts';
@@ -23,6 +24,8 @@ const PINGS_PER_STREAM_MAX = 100_000;
 const PING_IDLE_MS = 60_000;
 /** A node has only a few; each is parsed and compared. */
 const LISTEN_ADDRESSES_MAX = 64;
+/** Messages of one answer: what does not fit into one of 4 KiB comes in several, of which the parts belong together. */
+export const IDENTIFY_MESSAGES_MAX = 10;
 
 export const Identify = {
   publicKey: [1, 'bytes'],
@@ -57,9 +60,17 @@ export function answerIdentify(raw: RawStream, own: Identity, remoteAddress: str
   raw.closeWrite();
 }
 
-/** Asking side. @returns listen addresses of the other end, as text, without unreadable and surplus ones */
+/**
+ * Asking side. Reads until the other end closes; one that does not is taken by what it has said when the time is up.
+ * @returns listen addresses of the other end, as text, without unreadable and surplus ones
+ */
 export async function askIdentify(stream: FramedStream, signal: AbortSignal): Promise<string[]> {
   const { listenAddrs } = await stream.read(Identify, signal);
+  for (let count = 1; count < IDENTIFY_MESSAGES_MAX && listenAddrs.length < LISTEN_ADDRESSES_MAX; count++) {
+    const part = await nextPart(stream, signal);
+    if (part === undefined) break;
+    listenAddrs.push(...part.listenAddrs);
+  }
   return listenAddrs.slice(0, LISTEN_ADDRESSES_MAX).flatMap((bytes) => {
     try {
       return decodeMultiaddress(bytes);
@@ -68,6 +79,20 @@ export async function askIdentify(stream: FramedStream, signal: AbortSignal): Pr
       throw error;
     }
   });
+}
+
+/** @returns undefined when nothing more comes */
+async function nextPart(
+  stream: FramedStream,
+  signal: AbortSignal,
+): Promise<MessageOf<typeof Identify> | undefined> {
+  try {
+    return await stream.read(Identify, signal);
+  } catch (error) {
+    const isOver = error instanceof StreamError && error.code === 'STREAM_ENDED';
+    if (isOver || error instanceof TimeoutError) return undefined;
+    throw error;
+  }
 }
 
 /**

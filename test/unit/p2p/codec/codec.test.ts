@@ -190,6 +190,16 @@ test('repeated numbers are read both packed and one by one', () => {
   });
 });
 
+test('an embedded message that comes in parts is one message', () => {
+  const Inner = { name: [1, 'string'], counts: [2, ['repeated', 'uint32']] } as const;
+  const Outer = { inner: [1, Inner] } as const;
+  const parts = [{ name: 'first', counts: [1] }, { counts: [2] }, { name: 'last' }];
+  const bytes = Buffer.concat(
+    parts.map((inner) => encodeMessage(Outer, { inner: { name: '', counts: [], ...inner } })),
+  );
+  expect(decodeMessage(Outer, bytes)).toEqual({ inner: { name: 'last', counts: [1, 2] } });
+});
+
 test('zero values are not written, negative zero is', () => {
   expect(
     encodeMessage(Everything, { bool: false, uint64: 0n, string: '', double: 0, numbers: [] }),

@@ -155,10 +155,39 @@ test('a peer that answers identify and does not close leaves no stream', async (
   const listenAddrs = [encodeMultiaddress('/ip4/127.0.0.1/tcp/77')];
   stream?.write(Buffer.concat([proposalOf(IDENTIFY_ID), encodeFrame(Identify, { listenAddrs })]));
   await settle();
+  // More parts of the answer may come until the time is up.
+  await clock.advance(2_000);
   expect(await listening).toEqual([`/ip4/127.0.0.1/tcp/77/p2p/${REMOTE_ID}`]);
   await clock.advance(ALL_OVER_MS);
   await settle();
   expect([clock.running, other.streams]).toEqual([0, 0]);
+});
+
+test('an answer to identify in several messages is one answer', async () => {
+  const { link, opened, settle } = linked();
+  const listening = link.listenAddresses(new AbortController().signal);
+  await settle();
+  const [stream] = opened;
+  const part = (port: number) =>
+    encodeFrame(Identify, { listenAddrs: [encodeMultiaddress(`/ip4/127.0.0.1/tcp/${port}`)] });
+  stream?.write(Buffer.concat([proposalOf(IDENTIFY_ID), encodeFrame(Identify, {}), part(77)]));
+  await settle();
+  stream?.write(part(78));
+  stream?.closeWrite();
+  await settle();
+  expect(await listening).toEqual([77, 78].map((port) => `/ip4/127.0.0.1/tcp/${port}/p2p/${REMOTE_ID}`));
+});
+
+test('an answer to identify that never ends is read up to the tenth message', async () => {
+  const { link, opened, settle } = linked();
+  const listening = link.listenAddresses(new AbortController().signal);
+  await settle();
+  const part = (port: number) =>
+    encodeFrame(Identify, { listenAddrs: [encodeMultiaddress(`/ip4/127.0.0.1/tcp/${port}`)] });
+  const parts = Array.from({ length: 40 }, (_, n) => part(77 + n));
+  opened[0]?.write(Buffer.concat([proposalOf(IDENTIFY_ID), ...parts]));
+  await settle();
+  expect(await listening).toHaveLength(10);
 });
 
 test('only a few of a flood of listen addresses are looked at', async () => {

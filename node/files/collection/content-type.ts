@@ -6,32 +6,70 @@
 /** Bytes that sniffing looks at. */
 export const SNIFF_SIZE = 512;
 
-/** Stored in manifests, so the same on every host: the system's own tables are not used. */
-const BY_EXTENSION: Readonly<Record<string, string>> = {
-  avif: 'image/avif',
-  css: 'text/css; charset=utf-8',
-  gif: 'image/gif',
-  htm: 'text/html; charset=utf-8',
-  html: 'text/html; charset=utf-8',
-  jpeg: 'image/jpeg',
-  jpg: 'image/jpeg',
-  js: 'text/javascript; charset=utf-8',
-  json: 'application/json',
-  mjs: 'text/javascript; charset=utf-8',
-  pdf: 'application/pdf',
-  png: 'image/png',
-  svg: 'image/svg+xml',
-  wasm: 'application/wasm',
-  webp: 'image/webp',
-  xml: 'text/xml; charset=utf-8',
+/**
+ * Content type → extensions of names. The list of Go 1.26, which a Bee uses on a system without lists of its own, as its
+ * official image is: types are stored in manifests, so another list would give a website another reference.
+ */
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  'application/gzip': 'gz',
+  'application/json': 'json',
+  'application/msword': 'doc',
+  'application/octet-stream': 'bin com exe',
+  'application/pdf': 'pdf',
+  'application/postscript': 'ai eps ps',
+  'application/rdf+xml': 'rdf',
+  'application/rtf': 'rtf',
+  'application/vnd.android.package-archive': 'apk',
+  'application/vnd.ms-excel': 'xls',
+  'application/vnd.ms-powerpoint': 'ppt',
+  'application/vnd.openxmlformats-officedocument.presentationml.presentation': 'pptx',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
+  'application/wasm': 'wasm',
+  'application/xhtml+xml': 'xht xhtml',
+  'application/zip': 'zip',
+  'audio/flac': 'flac',
+  'audio/mp4': 'm4a',
+  'audio/mpeg': 'mp3',
+  'audio/ogg': 'oga ogg opus',
+  'audio/wav': 'wav',
+  'audio/webm': 'webm',
+  'image/apng': 'apng',
+  'image/avif': 'avif',
+  'image/bmp': 'bmp',
+  'image/gif': 'gif',
+  'image/jpeg': 'jfif jpeg jpg pjp pjpeg',
+  'image/png': 'png',
+  'image/svg+xml': 'svg',
+  'image/tiff': 'tif tiff',
+  'image/vnd.microsoft.icon': 'ico',
+  'image/webp': 'webp',
+  'image/x-xbitmap': 'xbm',
+  'message/rfc822': 'eml',
+  'text/calendar; charset=utf-8': 'ics',
+  'text/css; charset=utf-8': 'css',
+  'text/csv; charset=utf-8': 'csv',
+  'text/html; charset=utf-8': 'ehtml htm html shtml',
+  'text/javascript; charset=utf-8': 'js mjs',
+  'text/plain; charset=utf-8': 'text txt',
+  'text/vtt; charset=utf-8': 'vtt',
+  'text/xml; charset=utf-8': 'xbl xml xsl',
+  'video/mp4': 'mp4',
+  'video/ogg': 'ogv',
 };
+
+const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
+  Object.entries(EXTENSIONS).flatMap(([type, extensions]) =>
+    extensions.split(' ').map((extension) => [extension, type] as const),
+  ),
+);
 
 /** Empty for a name without an extension, or with an unknown one. */
 export function contentTypeOfName(path: string): string {
   const name = path.slice(path.lastIndexOf('/') + 1);
   const dot = name.lastIndexOf('.');
   const extension = dot === -1 ? '' : name.slice(dot + 1).toLowerCase();
-  return Object.hasOwn(BY_EXTENSION, extension) ? (BY_EXTENSION[extension] as string) : '';
+  return BY_EXTENSION.get(extension) ?? '';
 }
 
 interface Signature {

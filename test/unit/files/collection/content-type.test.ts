@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { contentTypeOfName, sniffContentType } from '../../../../node/files/collection/content-type.ts';
+import vectors from '../../../vectors/content-types.json' with { type: 'json' };
 
 const mp4 = (size: number, brand: string) => {
   const box = Buffer.alloc(24);
@@ -9,12 +10,23 @@ const mp4 = (size: number, brand: string) => {
 };
 
 describe('by name', () => {
+  test('every extension that a Bee knows without help of its system has the same type', () => {
+    expect(Object.keys(vectors.types)).toHaveLength(64);
+    const ours = Object.keys(vectors.types).map((extension) => [
+      extension,
+      contentTypeOfName(`a.${extension}`),
+    ]);
+    expect(Object.fromEntries(ours)).toEqual(vectors.types);
+  });
+
   test.each([
     ['index.html', 'text/html; charset=utf-8'],
     ['INDEX.HTM', 'text/html; charset=utf-8'],
     ['dir.css/file', ''],
     ['dir/a.b.css', 'text/css; charset=utf-8'],
-    ['robots.txt', ''],
+    ['robots.txt', 'text/plain; charset=utf-8'],
+    ['FAVICON.ICO', 'image/vnd.microsoft.icon'],
+    ['notes.md', ''],
     ['noextension', ''],
     ['.json', 'application/json'],
     ['a.', ''],

@@ -48,7 +48,7 @@ describe('a tar archive', () => {
       { name: 'site/index.html', content: '3' },
     ]);
     expect(await read(archive)).toEqual([
-      { path: 'a.txt', contentType: '', filename: 'a.txt', content: '1' },
+      { path: 'a.txt', contentType: 'text/plain; charset=utf-8', filename: 'a.txt', content: '1' },
       { path: 'img/1.PNG', contentType: 'image/png', filename: '1.PNG', content: '2' },
       {
         path: 'site/index.html',

@@ -5,7 +5,7 @@ import type { Clock } from '../../env/clock.ts';
 import { defaultReadAhead, type JoinedFile, openFile } from '../../files/joiner.ts';
 import { LEVEL_MAX, type RedundancyLevel } from '../../files/redundancy/redundancy.ts';
 import { type ContentGetter, DATA, RACE, type Strategy } from '../../files/redundancy/siblings.ts';
-import { ApiError, orElse } from '../errors.ts';
+import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type ApiMetrics, sizeClass } from '../metrics.ts';
 import type { Call } from '../route/route.ts';
@@ -27,6 +27,7 @@ const CONDITION_HEADERS = {
   ifUnmodifiedSince: optional(text, undefined),
 } as const;
 
+/** How the content is fetched. Strategy and fallback are for content with redundancy; plain content has one way. */
 const PLAIN_FETCH_HEADERS = {
   cache: optional(bool, true),
   redundancyStrategy: optional(uint(8), DATA, { checks: [max(RACE)] }),
@@ -39,13 +40,10 @@ const PLAIN_FETCH_HEADERS = {
 /** How long one chunk of redundant content may take when the request does not say, milliseconds. */
 const CHUNK_TIMEOUT_MS = 30_000;
 
-/** How the content is fetched. Strategy and fallback are for content with redundancy; plain content has one way. */
-export const FETCH_HEADERS = { ...PLAIN_FETCH_HEADERS, ...ACT_DOWNLOAD_HEADERS } as const;
-
-export const DOWNLOAD_HEADERS = { ...FETCH_HEADERS, ...CONDITION_HEADERS } as const;
-
 /** For content that is not access-controlled: single-owner chunks and feeds. */
 export const PLAIN_DOWNLOAD_HEADERS = { ...PLAIN_FETCH_HEADERS, ...CONDITION_HEADERS } as const;
+
+export const DOWNLOAD_HEADERS = { ...PLAIN_DOWNLOAD_HEADERS, ...ACT_DOWNLOAD_HEADERS } as const;
 
 type PlainFetchCall = Call<ParamTable, ParamTable, typeof PLAIN_FETCH_HEADERS>;
 export type DownloadCall = Call<ParamTable, ParamTable, typeof PLAIN_DOWNLOAD_HEADERS>;
@@ -61,6 +59,8 @@ export interface Content {
   readonly etag?: false;
   /** Label of the speed metric. */
   readonly endpoint: string;
+  /** The answer when its root chunk is there, but cannot be read; default: `JOIN_FAILED`. */
+  readonly unreadable?: ApiErrorCode | undefined;
 }
 
 /**
@@ -109,21 +109,25 @@ function keeper({ store }: NodeServices): (chunk: Chunk) => void {
   return (chunk) => store.cache.put(chunk);
 }
 
-/** Opens the file behind a reference. @throws ApiError `ROOT_NOT_FOUND`, `JOIN_FAILED` */
+/** Opens the file behind a reference. @throws ApiError `ROOT_NOT_FOUND`, `unreadable` */
 export function openContent(
   reference: Uint8Array,
   getter: ContentGetter,
   signal: AbortSignal,
+  unreadable: ApiErrorCode = 'JOIN_FAILED',
 ): Promise<JoinedFile> {
-  return orElse('JOIN_FAILED', () => openFile(reference, getter, { signal }), {
+  return orElse(unreadable, () => openFile(reference, getter, { signal }), {
     CHUNK_NOT_FOUND: 'ROOT_NOT_FOUND',
   });
 }
 
-/** The answer to GET: complete, partial, or as the conditions require. */
+/**
+ * The answer to GET: complete, partial, or as the conditions require. HEAD gets the same without its body, of which
+ * nothing is read.
+ */
 export async function download(call: DownloadCall, content: Content, getter: ContentGetter): Promise<Answer> {
   const { services, headers: wishes, signal } = call;
-  const file = await openContent(content.reference, getter, signal);
+  const file = await openContent(content.reference, getter, signal, content.unreadable);
   const nowMs = services.clock.now();
   const etag = content.etag === false ? undefined : etagOf(content.reference);
   const plan = planDownload(wishes, { size: file.length, etag, nowSeconds: Math.floor(nowMs / 1000) });
@@ -231,7 +235,8 @@ function contentRange({ start, end }: ByteRange, size: bigint): string {
 }
 
 function reader(call: DownloadCall, file: JoinedFile, endpoint: string): Reader {
-  const { reads, headers, signal } = call;
+  const { reads, headers, signal, request } = call;
+  if (request.method === 'HEAD') return () => Promise.resolve(NOTHING);
   const readAhead = headers.lookaheadBufferSize ?? defaultReadAhead(file.length);
   let isUnderWay = false;
   return async ({ start, end }) => {
@@ -243,6 +248,10 @@ function reader(call: DownloadCall, file: JoinedFile, endpoint: string): Reader 
     return measured(pieces, call.metrics, call.services.clock, endpoint);
   };
 }
+
+const NOTHING: AsyncIterable<Uint8Array> = {
+  [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) }),
+};
 
 async function* measured(
   pieces: AsyncIterable<Uint8Array>,

@@ -15,7 +15,7 @@ export const DOWNLOAD_LEVEL = level(LEVEL_MAX);
 export const OTHER_UPLOAD_LEVEL = varying(({ levelEverywhere, uploadLevel }) =>
   readIf(levelEverywhere, level(uploadLevel)),
 );
-/** Pins, stewardship, single chunks, the size of bytes, lists of grantees. */
+/** Pins, stewardship, single chunks, lists of grantees. */
 export const OTHER_DOWNLOAD_LEVEL = varying(({ levelEverywhere }) => readIf(levelEverywhere, DOWNLOAD_LEVEL));
 export const REUPLOAD_LEVEL = varying(({ levelEverywhere, reuploadLevel }) =>
   readIf(levelEverywhere, level(reuploadLevel)),

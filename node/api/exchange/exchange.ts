@@ -31,7 +31,7 @@ export function send(exchange: Exchange, answer: Answer, failed: (error: unknown
   else if (answer.text !== undefined)
     sendBytes(exchange, Buffer.from(answer.text), 'text/plain; charset=utf-8');
   else if (answer.bytes !== undefined) sendBytes(exchange, answer.bytes, 'application/octet-stream');
-  else sendNothing(exchange);
+  else sendNothing(exchange, answer);
 }
 
 /**
@@ -64,9 +64,9 @@ async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, vo
   for (let at = 0; at < bytes.length; at += PIECE_SIZE) yield bytes.subarray(at, at + PIECE_SIZE);
 }
 
-function sendNothing({ response, method }: Exchange): void {
-  const mayHaveBody = response.statusCode !== 204 && response.statusCode !== 304 && method !== 'HEAD';
-  if (mayHaveBody) response.setHeader('content-length', 0);
+/** An answer without a body, or one to HEAD, whose stream is not read: its length is known from its headers. */
+function sendNothing({ response }: Exchange, { status, stream }: Answer): void {
+  if (stream === undefined && status !== 204 && status !== 304) response.setHeader('content-length', 0);
   response.end();
 }
 

@@ -1,15 +1,14 @@
 /** Raw bytes: `http-api-completion.md` 5.1. */
 import { toHex } from '../../crypto/hex.ts';
-import { openFile } from '../../files/joiner.ts';
 import { split } from '../../files/splitter.ts';
-import { ACT_DOWNLOAD_HEADERS, reveal } from '../content/act.ts';
-import { DOWNLOAD_HEADERS, defaultGetter, download, requestGetter } from '../content/download.ts';
-import { OTHER_DOWNLOAD_LEVEL } from '../content/levels.ts';
+import { reveal } from '../content/act.ts';
+import { DOWNLOAD_HEADERS, download, requestGetter } from '../content/download.ts';
 import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
-import { orElse } from '../errors.ts';
-import { route } from '../route/route.ts';
-import { bool, reference } from '../values/kinds.ts';
-import { optional, required } from '../values/params.ts';
+import { type ApiErrorCode, orElse } from '../errors.ts';
+import type { Answer } from '../exchange/answer.ts';
+import { type Call, route } from '../route/route.ts';
+import { reference } from '../values/kinds.ts';
+import { type ParamTable, required } from '../values/params.ts';
 
 const OCTETS = 'application/octet-stream';
 const PATH = { reference: required(reference, { field: 'address' }) } as const;
@@ -49,41 +48,31 @@ export const BYTES_ROUTES = [
     success: [200, 206, 304],
     response: 'octets',
     serverErrors: ['JOIN_FAILED'],
-    async handle(call) {
-      const reference = await reveal(call.params.reference, call);
-      return download(call, { reference, contentType: OCTETS, endpoint: 'bytes' }, requestGetter(call));
-    },
+    handle: (call) => serve(call),
   }),
   route({
     method: 'HEAD',
     path: '/bytes/{reference}',
     port: 'main',
-    summary: 'size and type of raw bytes',
+    summary: 'headers of the download',
     gates: ['started'],
     params: PATH,
-    headers: {
-      ...ACT_DOWNLOAD_HEADERS,
-      cache: optional(bool, true),
-      redundancyLevel: OTHER_DOWNLOAD_LEVEL,
-    },
-    success: [200],
-    async handle(call) {
-      const { headers, services, signal } = call;
-      const reference = await reveal(call.params.reference, call);
-      const { cache, redundancyLevel: level } = headers;
-      const getter = defaultGetter(services, { cache, level });
-      // To a client that asks for a size, all reasons for an unreadable root chunk are the same.
-      const file = await orElse('ROOT_NOT_FOUND', () => openFile(reference, getter, { signal }), {
-        CHUNK_NOT_FOUND: 'ROOT_NOT_FOUND',
-      });
-      return {
-        status: 200,
-        headers: {
-          'content-type': OCTETS,
-          'content-length': String(file.length),
-          'access-control-expose-headers': 'Accept-Ranges, Content-Encoding',
-        },
-      };
-    },
+    headers: DOWNLOAD_HEADERS,
+    success: [200, 206, 304],
+    response: 'octets',
+    // To a client that asks for a size, all reasons for an unreadable root chunk are the same.
+    handle: (call) => serve(call, 'ROOT_NOT_FOUND'),
   }),
 ];
+
+async function serve(
+  call: Call<typeof PATH, ParamTable, typeof DOWNLOAD_HEADERS>,
+  unreadable?: ApiErrorCode,
+): Promise<Answer> {
+  const reference = await reveal(call.params.reference, call);
+  return download(
+    call,
+    { reference, contentType: OCTETS, endpoint: 'bytes', unreadable },
+    requestGetter(call),
+  );
+}

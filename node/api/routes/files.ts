@@ -19,8 +19,6 @@ import {
   DOWNLOAD_HEADERS,
   download,
   etagOf,
-  exposed,
-  FETCH_HEADERS,
   openContent,
   PLAIN_DOWNLOAD_HEADERS,
   requestGetter,
@@ -117,13 +115,14 @@ export const FILE_ROUTES = [
     method: 'HEAD',
     path: '/svc/{reference}',
     port: 'main',
-    summary: 'type and size of the content of the root',
+    summary: 'headers of the content of the root',
     gates: ['started'],
     params: ROOT,
-    headers: { ...ROOT_HEADERS, ...FETCH_HEADERS },
-    success: [200, 308],
+    headers: { ...ROOT_HEADERS, ...DOWNLOAD_HEADERS },
+    success: [200, 206, 304, 308],
+    response: 'octets',
     early: rootRedirect,
-    handle: (call) => describe(call, '', call.dialect.rootVary),
+    handle: (call) => serve(call, '', call.dialect.rootVary),
   }),
   route({
     method: 'GET',
@@ -142,12 +141,13 @@ export const FILE_ROUTES = [
     method: 'HEAD',
     path: '/svc/{reference}/{path}',
     port: 'main',
-    summary: 'type and size of a file of a collection',
+    summary: 'headers of a file of a collection',
     gates: ['started'],
     params: PATH,
-    headers: FETCH_HEADERS,
-    success: [200, 308],
-    handle: (call) => describe(call, call.params.path, {}),
+    headers: DOWNLOAD_HEADERS,
+    success: [200, 206, 304, 308],
+    response: 'octets',
+    handle: (call) => serve(call, call.params.path, {}),
   }),
 ];
 
@@ -175,7 +175,6 @@ export const HOST_FILE_ROUTE = route({
 const NO_ACT = { actPublisher: undefined, actHistoryAddress: undefined, actTimestamp: undefined } as const;
 
 type UploadCall = Call<ParamTable, ParamTable, typeof FILE_UPLOAD_HEADERS>;
-type FetchCall = Call<typeof ROOT, ParamTable, typeof FETCH_HEADERS>;
 type DownloadCall = Call<typeof ROOT, ParamTable, typeof DOWNLOAD_HEADERS>;
 
 /** An unparsable type does not by itself make a collection. */
@@ -237,30 +236,6 @@ async function serve(
   );
 }
 
-async function describe(
-  call: FetchCall,
-  path: string,
-  extra: Readonly<Record<string, string>>,
-): Promise<Answer> {
-  const found = await resolve(call, path);
-  if ('status' in found) return found;
-  const { entry, getter, feed } = found;
-  const { reference: file, metadata } = entry;
-  const { length } = await openContent(file, getter, call.signal);
-  const named = metadata[CONTENT_TYPE] ?? '';
-  return {
-    status: 200,
-    headers: {
-      ...(named === '' ? {} : { 'content-type': headerText(named) }),
-      'content-length': String(length),
-      ...(feed === undefined ? { etag: etagOf(file) } : feed.headers),
-      ...exposed(feed?.expose),
-      ...disposition(metadata[FILENAME]),
-      ...extra,
-    },
-  };
-}
-
 /** The entry that answers a path. */
 interface Resolved {
   readonly entry: Entry;
@@ -270,7 +245,7 @@ interface Resolved {
 }
 
 /** The entry behind a path, or the redirect to it. @throws ApiError when there is neither */
-async function resolve(call: FetchCall, path: string): Promise<Resolved | Answer> {
+async function resolve(call: DownloadCall, path: string): Promise<Resolved | Answer> {
   const { params, request } = call;
   const reference = await reveal(params.reference, call);
   const getter = requestGetter(call);
@@ -287,7 +262,7 @@ async function resolve(call: FetchCall, path: string): Promise<Resolved | Answer
 }
 
 function openNamed(
-  { signal }: FetchCall,
+  { signal }: DownloadCall,
   reference: Uint8Array,
   getter: ContentGetter,
   missing: ApiErrorCode,
@@ -300,7 +275,7 @@ function openNamed(
  * update's content is not followed further.
  */
 async function throughFeed(
-  call: FetchCall,
+  call: DownloadCall,
   manifest: Manifest,
   getter: ContentGetter,
   missing: ApiErrorCode,

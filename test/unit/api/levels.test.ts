@@ -115,7 +115,6 @@ const ELSEWHERE = [
   ['GET', `/grantee/${OWNER}`],
   ['GET', `/chunks/${OWNER}`],
   ['HEAD', `/chunks/${OWNER}`],
-  ['HEAD', `/bytes/${OWNER}`],
 ] as const;
 
 describe.each(ELSEWHERE)('%s %s', (method, url) => {

@@ -1,3 +1,4 @@
+import type { Response } from 'light-my-request';
 import { describe, expect, test, vi } from 'vitest';
 import { httpDate } from '../../../../node/api/values/http-date.ts';
 import { BATCH } from '../fake-postage.ts';
@@ -104,19 +105,53 @@ describe.each(URLS)('GET %s', (url) => {
   });
 });
 
-describe('HEAD', () => {
-  test('a file: its headers, without conditions and ranges', async () => {
-    const url = URLS[1] ?? '';
-    const headers = { range: 'bytes=0-1', 'if-none-match': '*' };
-    const answer = await api.main.inject({ method: 'HEAD', url, headers });
-    expect(answer.statusCode).toBe(200);
-    expect(answer.headers).toMatchObject({
-      'content-type': 'text/x-own; a=b',
-      'content-length': '50000',
-      etag: `"${content}"`,
-      'content-disposition': String.raw`inline; filename="a \"b\".bin"`,
-    });
-    for (const name of ['accept-ranges', 'last-modified']) expect(answer.headers[name]).toBeUndefined();
+describe('HEAD is GET without a body', () => {
+  /** Without the id of the request, and with the way in which a body was sent. */
+  const facts = ({ statusCode, headers }: Response) => {
+    const { 'x-request-id': _id, connection: _connection, ...others } = headers;
+    return { statusCode, headers: others };
+  };
+
+  describe.each([...URLS, `/svc/${uploaded.json().reference}/nowhere`, `/bytes/${'0'.repeat(64)}`])(
+    '%s',
+    (url) => {
+      test.each([
+        {},
+        { range: 'bytes=4090-4099' },
+        { range: 'bytes=0-1, 49998-' },
+        { range: 'bytes=5-2' },
+        { range: 'bytes=50000-' },
+        { range: 'bytes=0-1', 'if-range': '"another"' },
+        { range: 'bytes=0-1', 'if-range': `"${content}"` },
+        { 'if-none-match': `W/"${content}"` },
+        { 'if-none-match': '*' },
+        { 'if-match': '"x"' },
+        { 'if-modified-since': httpDate(NOW_MS) },
+        { 'if-unmodified-since': httpDate(0) },
+        { 'svc-chunk-retrieval-timeout': 'soon' },
+        { 'svc-redundancy-level': '5' },
+        { accept: 'text/html' },
+      ] as const)('%j', async (headers) => {
+        for (const dialect of ['svc', 'swarm'] as const) {
+          const kit = await startKit({ dialect });
+          kit.services.netstore.getter = (wishes) => services.netstore.getter(wishes);
+          const [got, head] = [
+            await kit.api.main.inject({ url, headers }),
+            await kit.api.main.inject({ method: 'HEAD', url, headers }),
+          ];
+          expect(facts(head)).toEqual(facts(got));
+          expect(head.rawPayload).toHaveLength(0);
+        }
+      });
+    },
+  );
+
+  test('and reads no more than the root chunk of the file', async () => {
+    const other = await startKit();
+    const root = services.store.chunks.get(Buffer.from(content, 'hex'));
+    if (root !== undefined) other.knobs.network.set(content, root);
+    const head = await other.api.main.inject({ method: 'HEAD', url: `/bytes/${content}` });
+    expect([head.statusCode, head.headers['content-length']]).toEqual([200, '50000']);
   });
 });
 

@@ -27,7 +27,8 @@ import { addUi } from './commands/line/ui.ts';
 import { addUp } from './commands/line/up.ts';
 import { clusterCommands } from './commands/line/values.ts';
 import { consoleStyle, paint } from './report/console.ts';
-import { compileCacheDir, defaultStateDir } from './state/state.ts';
+import { compileCacheDir } from './state/compile-cache.ts';
+import { defaultStateDir } from './state/state-folder.ts';
 
 /** After an interruption everything is killed, which takes a moment; longer than this is a bug. */
 const CLEANUP_LIMIT_MS = 10_000;
@@ -56,12 +57,25 @@ function contextOf(flags: Flags): CommandContext {
   };
 }
 
+/**
+ * Halves the load time of a command. Only where a state directory exists: commands that only read must not create one.
+ * @returns undefined also when the folder must not be used: commands that need it say why
+ */
+function compileCache(): string | undefined {
+  try {
+    return existsSync(defaultStateDir()) ? compileCacheDir(defaultStateDir(), 'tools') : undefined;
+  } catch (error) {
+    if (error instanceof HarnessError) return undefined;
+    throw error;
+  }
+}
+
 async function run<F>(
   flags: F,
   command: (flags: F, context: CommandContext) => Promise<number | void>,
 ): Promise<void> {
-  // Halves the load time of a command. Only where a state directory exists: commands that only read must not create one.
-  if (existsSync(defaultStateDir())) enableCompileCache(compileCacheDir(defaultStateDir(), 'tools'));
+  const cache = compileCache();
+  if (cache !== undefined) enableCompileCache(cache);
   const code = await command(flags, contextOf(flags as Flags));
   if (typeof code === 'number') exitCode = code;
 }

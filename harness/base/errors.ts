@@ -16,6 +16,7 @@ export type HarnessErrorCode =
   | 'MEMBER_LOST'
   | 'FAULT_REFUSED'
   | 'STATE_INVALID'
+  | 'CANNOT_READ'
   | 'CANNOT_WRITE'
   | 'PORT_IN_USE'
   | 'PROCESS_FAILED'
@@ -112,6 +113,18 @@ const REASONS: Readonly<Record<string, string>> = {
   EIO: 'input/output error',
   ENOENT: 'no such folder',
 };
+/** Those of them that reading ends with. */
+const UNREADABLE: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ['EACCES', 'EPERM', 'EMFILE', 'ENFILE', 'ENAMETOOLONG', 'EIO'].map((code) => [
+      code,
+      REASONS[code] ?? code,
+    ]),
+  ),
+  ENOTDIR: 'a file is where a folder should be',
+  EISDIR: 'a folder is where a file should be',
+  ELOOP: 'its links lead in a circle',
+};
 const WRITING = new Set(['mkdir', 'open', 'write', 'rename', 'copyfile', 'cp', 'fsync', 'close', 'access']);
 
 /**
@@ -131,6 +144,22 @@ export function cannotWrite(
   const help = code === 'EMFILE' || code === 'ENFILE' ? 'allow more with: ulimit -n 4096' : remedy;
   return new HarnessError('CANNOT_WRITE', `cannot write to ${folder}: ${REASONS[code]} (${code}); ${help}`, {
     cause: error,
+  });
+}
+
+/**
+ * Why a path cannot be read, with what a person can do.
+ * @param error whatever reading it has thrown @returns the error itself if the system did not refuse it
+ */
+export function cannotRead(path: string, error: unknown): unknown {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (!(error instanceof Error) || !(code in UNREADABLE)) return error;
+  return new HarnessError('CANNOT_READ', `cannot read ${path}: ${UNREADABLE[code]} (${code})`, {
+    cause: error,
+    hint:
+      code === 'EMFILE' || code === 'ENFILE'
+        ? 'Allow more with: ulimit -n 4096'
+        : 'If another user has made it, for example with sudo, give it back with chown, or choose another folder with SVCNET_STATE.',
   });
 }
 

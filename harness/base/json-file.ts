@@ -1,7 +1,10 @@
 /** JSON files that other processes may read at any time: each is replaced as a whole. */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { HarnessError, messageOf } from './errors.ts';
+import { cannotRead, HarnessError, messageOf } from './errors.ts';
+
+const NOT_THROUGH_LINKS =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | (constants.O_NOFOLLOW ?? 0);
 
 export function writeJson(path: string, value: unknown): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -12,18 +15,23 @@ export function writeJson(path: string, value: unknown): void {
 export function replaceJson(path: string, value: unknown): void {
   const temporary = `${path}.${process.pid}.tmp`;
   // It may hold a cluster's token, which gives control over the cluster's nodes.
-  writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
+  const file = openSync(temporary, NOT_THROUGH_LINKS, 0o600);
+  try {
+    writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`);
+  } finally {
+    closeSync(file);
+  }
   renameSync(temporary, path);
 }
 
-/** @returns undefined when there is no such file @throws HarnessError `STATE_INVALID` */
+/** @returns undefined when there is no such file @throws HarnessError `STATE_INVALID`, `CANNOT_READ` */
 export function readJson(path: string): unknown {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+    throw cannotRead(path, error);
   }
   try {
     return JSON.parse(text) as unknown;

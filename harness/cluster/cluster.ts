@@ -59,7 +59,6 @@ import {
   type BatchRecord,
   type ClusterRecord,
   clusterFolder,
-  defaultStateDir,
   findCluster,
   type PreparedRecord,
   readRecord,
@@ -69,6 +68,7 @@ import {
   writeRecord,
   writeRun,
 } from '../state/state.ts';
+import { defaultStateDir } from '../state/state-folder.ts';
 import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 
 const USABLE_TIMEOUT_MS = 60_000;

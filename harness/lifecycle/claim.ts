@@ -6,18 +6,18 @@ import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
-import { readJson, writeJson } from '../base/json-file.ts';
+import { readJson } from '../base/json-file.ts';
 import { ownProcess } from '../machine/processes.ts';
 import { writtenDefinition } from '../plan/written.ts';
+import { moveInto, removeFolder } from '../state/move.ts';
 import {
   type ClusterRecord,
   clusterFolder,
   clustersDir,
-  moveInto,
   RECORD_VERSION,
   readRecord,
-  removeFolder,
   setAside,
+  writeFirstRecord,
 } from '../state/state.ts';
 import { driverOf, isInUse, partsOf } from './drivers.ts';
 
@@ -51,7 +51,7 @@ export async function claimCluster(
   };
   const { path } = clusterFolder(stateDir, name);
   const prepared = join(clustersDir(stateDir), `.${record.token}`);
-  writeJson(join(prepared, 'cluster.json'), record);
+  writeFirstRecord(prepared, record);
   try {
     if (!moveInto(prepared, path)) {
       await removeAbandoned(stateDir, name);

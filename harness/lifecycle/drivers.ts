@@ -5,13 +5,8 @@ import type { ClusterParts, Driver, Observed } from '../places/driver.ts';
 import { createDriver } from '../places/table.ts';
 import { isEmbeddable, storeOf } from '../plan/facts.ts';
 import type { Definition } from '../plan/schema.ts';
-import {
-  type ClusterRecord,
-  clusterFolder,
-  compileCacheDir,
-  readRecord,
-  runRecords,
-} from '../state/state.ts';
+import { compileCacheDir } from '../state/compile-cache.ts';
+import { type ClusterRecord, clusterFolder, readRecord, runRecords } from '../state/state.ts';
 
 /** @param stopWithParent whether what it starts ends with this process */
 export function driverOf(

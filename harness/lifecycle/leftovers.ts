@@ -5,13 +5,8 @@ import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import { readJson } from '../base/json-file.ts';
 import { isAlive } from '../machine/processes.ts';
-import {
-  asideFolders,
-  type ClusterRecord,
-  listClusters,
-  readableRecord,
-  removeFolder,
-} from '../state/state.ts';
+import { removeFolder } from '../state/move.ts';
+import { asideFolders, type ClusterRecord, listClusters, readableRecord } from '../state/state.ts';
 import { driverOf } from './drivers.ts';
 import { tearDown } from './teardown.ts';
 

@@ -5,7 +5,7 @@
 import { endDashboards } from '../dashboards/running.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Disposed, Driver } from '../places/driver.ts';
-import { type ClusterRecord, clusterFolder, removeCluster } from '../state/state.ts';
+import { type ClusterRecord, clusterFolder, isOwnCluster, removeCluster } from '../state/state.ts';
 import { partsOf } from './drivers.ts';
 
 /**
@@ -26,7 +26,7 @@ export interface Teardown {
 /** Asks all parts to stop at once; removes the folder when nothing writes into it any more. */
 export async function tearDown(stateDir: string, record: ClusterRecord, driver: Driver): Promise<Teardown> {
   // They write into the folder too.
-  await endDashboards(clusterFolder(stateDir, record.name).path);
+  if (isOwnCluster(stateDir, record.name)) await endDashboards(clusterFolder(stateDir, record.name).path);
   const disposed = await driver.dispose(partsOf(stateDir, record), GRACE_MS);
   removeCluster(stateDir, record);
   return nodesOf(record, disposed);

@@ -8,6 +8,7 @@ import {
   type BatchRecord,
   type ClusterRecord,
   clusterFolder,
+  isOwnCluster,
   type NodeRecord,
   readRecord,
   removeCluster,
@@ -69,6 +70,15 @@ function whyNotStarted(context: OpenContext): HarnessError | undefined {
     return new HarnessError(
       'NODE_STATE',
       `cluster '${name}' lives and dies with process ${owner.pid}, which alone can start its nodes`,
+    );
+  }
+  if (!isOwnCluster(context.stateDir, name)) {
+    return new HarnessError(
+      'NODE_STATE',
+      `the files of cluster '${name}' were not made here, so nothing that they name is run`,
+      {
+        hint: 'They have been copied, or came with a repository. Start a cluster of your own with: svcnet up',
+      },
     );
   }
   return whySaved(context);

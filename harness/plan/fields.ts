@@ -1,5 +1,6 @@
 /** The kinds of value in a cluster's definition, each with a message saying what was expected. */
 import { z } from 'zod';
+import { NAME_PATTERN } from '../base/own-folder.ts';
 
 export const whole = (min: number, max: number) => {
   const error = `a whole number from ${min} to ${max}`;
@@ -9,7 +10,6 @@ export const whole = (min: number, max: number) => {
 export const oneOf = <const W extends readonly [string, ...string[]]>(words: W) =>
   z.enum(words, { error: `one of ${words.join(', ')}` });
 
-const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
 export const clusterName = z.string({ error: 'text' }).regex(NAME_PATTERN, {
   error: 'at most 40 lower-case letters, digits and hyphens, starting with a letter or digit',
 });

@@ -14,8 +14,10 @@ import { runProgram } from '../machine/processes.ts';
 import type { ClusterNode, NodeSight } from '../nodes/cluster-node.ts';
 import type { Driver } from '../places/driver.ts';
 import { clusterName } from '../plan/fields.ts';
+import { compileCacheDir } from '../state/compile-cache.ts';
+import { removeFolder } from '../state/move.ts';
 import { beginSaving } from '../state/saving.ts';
-import { type ClusterRecord, compileCacheDir, readRecord, readRun, removeFolder } from '../state/state.ts';
+import { type ClusterRecord, readRecord, readRun } from '../state/state.ts';
 import { copyFolder, sizeOf } from './copy.ts';
 import {
   beginSnapshot,

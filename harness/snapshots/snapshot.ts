@@ -18,7 +18,8 @@ import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import { isAlive, ownProcess, type ProcessId } from '../machine/processes.ts';
 import type { DriverName } from '../places/driver.ts';
 import { clusterName } from '../plan/fields.ts';
-import { type BatchRecord, moveInto, type PreparedRecord, removeFolder } from '../state/state.ts';
+import { moveInto, removeFolder } from '../state/move.ts';
+import { type BatchRecord, type PreparedRecord } from '../state/state.ts';
 
 /** Raised when older snapshots can no longer be started. */
 const FORMAT = 1;

@@ -14,23 +14,25 @@
  * Files are replaced as a whole.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { existsSync, lstatSync, mkdirSync, renameSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
+import { expectInside, expectNoLinks, identityOf, NAME_PATTERN } from '../base/own-folder.ts';
 import type { ChainRecord } from '../chain/record.ts';
 import type { DialectName } from '../client/dialect.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { Profile } from '../flavours/profiles.ts';
 import type { ProcessId } from '../machine/processes.ts';
-import type { DriverName, Handle } from '../places/driver.ts';
+import { type DriverName, type Handle, LOCAL_DRIVERS } from '../places/driver.ts';
+import { removeFolder } from './move.ts';
+import { expectRecord } from './record-shape.ts';
+import { foldersIn, namesIn, statePath } from './state-folder.ts';
 
 /** Raised when records of an older version can no longer be read. */
 export const RECORD_VERSION = 3;
-/** Removing a folder while a dying process still writes into it takes a few tries. */
-const REMOVE_TRIES = 20;
-const REMOVE_PAUSE_MS = 20;
+const RECORD_FILE = 'cluster.json';
 /** Failed starts that are kept. */
 const FAILED_KEPT = 5;
 
@@ -139,20 +141,6 @@ export interface RunRecord {
   readonly state: RunState;
 }
 
-/** Default folder of all state: in the current directory, unless `SVCNET_STATE` names another. */
-export function defaultStateDir(): string {
-  const named = process.env['SVCNET_STATE'] ?? '';
-  return resolve(named === '' ? '.svcnet' : named);
-}
-
-/**
- * Compiled code, shared by all clusters: of nodes run as processes, of embedded nodes, and of everything else
- * (`tools`).
- */
-export function compileCacheDir(stateDir: string, of: 'nodes' | 'embedded' | 'tools'): string {
-  return join(stateDir, 'cache', of);
-}
-
 /** Paths of one cluster. */
 export interface ClusterFolder {
   readonly path: string;
@@ -166,8 +154,14 @@ export interface ClusterFolder {
   chainState(): string;
 }
 
+/** @throws HarnessError `STATE_INVALID` for a name that is none, or when a link leads elsewhere */
 export function clusterFolder(stateDir: string, name: string): ClusterFolder {
-  const path = join(clustersDir(stateDir), name);
+  if (!NAME_PATTERN.test(name)) {
+    throw new HarnessError('STATE_INVALID', `got '${name}', expected the name of a cluster`);
+  }
+  const clusters = clustersDir(stateDir);
+  const path = join(clusters, name);
+  expectInside(clusters, path);
   return {
     path,
     dataDir: (node) => join(path, 'nodes', node),
@@ -181,45 +175,90 @@ export function clusterFolder(stateDir: string, name: string): ClusterFolder {
 
 /** Names of all clusters that have a record, running or not. */
 export function listClusters(stateDir: string): string[] {
-  return foldersOf(stateDir).filter((name) => existsSync(recordFile(stateDir, name)));
+  return foldersOf(stateDir).filter((name) => hasRecord(stateDir, name));
 }
 
 /** Names of folders that only look like a cluster: something has written into them after its end. */
 export function foldersWithoutRecord(stateDir: string): string[] {
-  return foldersOf(stateDir).filter((name) => !existsSync(recordFile(stateDir, name)));
+  return foldersOf(stateDir).filter((name) => !hasRecord(stateDir, name));
 }
 
+/** Folders that could be a cluster's; others have not been made by this program. */
 function foldersOf(stateDir: string): string[] {
-  const path = clustersDir(stateDir);
-  if (!existsSync(path)) return [];
-  return readdirSync(path, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
-    .map(({ name }) => name)
-    .sort();
+  return foldersIn(clustersDir(stateDir)).filter((name) => NAME_PATTERN.test(name));
+}
+
+/** A folder that cannot be looked into counts as one that has: reading its record says why it cannot be. */
+function hasRecord(stateDir: string, name: string): boolean {
+  try {
+    return lstatSync(recordFile(stateDir, name), { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
 }
 
 /** Folders that have been moved aside, or are not yet in their place. */
 export function asideFolders(stateDir: string): string[] {
   const path = clustersDir(stateDir);
-  return filesOf(path)
+  return namesIn(path)
     .filter((name) => name.startsWith('.'))
     .map((name) => join(path, name));
 }
 
-/** @returns undefined when there is no such cluster @throws HarnessError `STATE_INVALID` */
+/** @returns undefined when there is no such cluster @throws HarnessError `STATE_INVALID`, `CANNOT_READ` */
 export function readRecord(stateDir: string, name: string): ClusterRecord | undefined {
   const file = recordFile(stateDir, name);
-  const record = readJson(file) as ClusterRecord | undefined;
-  if (record !== undefined && record.version !== RECORD_VERSION) {
+  const written = readJson(file) as Written | null | undefined;
+  if (written === undefined) return undefined;
+  if (written?.version !== RECORD_VERSION) {
     throw new HarnessError(
       'STATE_INVALID',
-      `${file}: version ${record.version}, expected ${RECORD_VERSION}`,
+      `${file}: version ${String(written?.version)}, expected ${RECORD_VERSION}`,
       {
         hint: `Remove the folder by hand once none of its processes runs: ${dirname(file)}`,
       },
     );
   }
-  return record;
+  expectRecord(written, name, file);
+  return readAsOwn(written, clusterFolder(stateDir, name));
+}
+
+/** A record on disk. */
+type Written = ClusterRecord & {
+  /** Of its folder, where and when it was made. */
+  readonly madeAs?: string;
+};
+
+function readAsOwn({ madeAs, ...record }: Written, folder: ClusterFolder): ClusterRecord {
+  const isOwn = madeAs !== undefined && madeAs === identityOf(folder.path);
+  if (!isOwn) for (const path of [folder.path, join(folder.path, 'nodes')]) expectNoLinks(path);
+  const isLocal = LOCAL_DRIVERS.some((driver) => driver === record.driver);
+  const nodes = (record.nodes ?? []).map(({ tokenFile, ...node }) => ({
+    ...node,
+    // The content of the file would be sent to the node.
+    ...(isOwn && tokenFile !== undefined ? { tokenFile } : {}),
+    // What nodes of this machine keep lies in the cluster's folder, wherever that has been moved.
+    ...(isLocal ? { dataDir: folder.dataDir(node.name), log: folder.log(node.name) } : {}),
+  }));
+  return { ...record, nodes, batches: record.batches ?? [] };
+}
+
+/** Identities of folders that were found to be own, by path. */
+const own = new Map<string, string>();
+
+/**
+ * Whether this program has made the cluster on this machine. Of one that came with a repository, or is a copy, nothing
+ * that its files name is run, asked or ended.
+ */
+export function isOwnCluster(stateDir: string, name: string): boolean {
+  const { path } = clusterFolder(stateDir, name);
+  const identity = identityOf(path);
+  if (identity === undefined) return false;
+  if (own.get(path) === identity) return true;
+  const written = readJson(recordFile(stateDir, name)) as Written | null | undefined;
+  if (written?.madeAs !== identity) return false;
+  own.set(path, identity);
+  return true;
 }
 
 /** The same where one record must not hide the others. @param onInvalid gets the reason why it cannot be read */
@@ -231,7 +270,8 @@ export function readableRecord(
   try {
     return readRecord(stateDir, name);
   } catch (error) {
-    if (!(error instanceof HarnessError) || error.code !== 'STATE_INVALID') throw error;
+    if (!(error instanceof HarnessError) || !['STATE_INVALID', 'CANNOT_READ'].includes(error.code))
+      throw error;
     onInvalid(error);
     return undefined;
   }
@@ -261,7 +301,21 @@ export function findCluster(stateDir: string, name: string | undefined): Cluster
 }
 
 export function writeRecord(stateDir: string, record: ClusterRecord): void {
-  writeJson(recordFile(stateDir, record.name), record);
+  const { path } = clusterFolder(stateDir, record.name);
+  if (!existsSync(path)) writeFirstRecord(path, record);
+  else if (isOwnCluster(stateDir, record.name)) writeOwn(path, record);
+  else writeJson(recordFile(stateDir, record.name), record);
+}
+
+/** @param folder of a cluster that is being made, and need not have its name yet */
+export function writeFirstRecord(folder: string, record: ClusterRecord): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeOwn(folder, record);
+}
+
+function writeOwn(folder: string, record: ClusterRecord): void {
+  const written: Written = { ...record, madeAs: identityOf(folder) ?? '' };
+  writeJson(join(folder, RECORD_FILE), written);
 }
 
 export function writeRun(stateDir: string, cluster: string, part: string, run: RunRecord): void {
@@ -273,28 +327,20 @@ export function writeRun(stateDir: string, cluster: string, part: string, run: R
 }
 
 export function readRun(stateDir: string, cluster: string, part: string): RunRecord | undefined {
+  if (!isOwnCluster(stateDir, cluster)) return undefined;
   return readJson(runFile(stateDir, cluster, part)) as RunRecord | undefined;
 }
 
 /** Every part of the cluster that was ever started, the chain among them. */
 export function runRecords(stateDir: string, cluster: string): (RunRecord & { readonly name: string })[] {
+  if (!isOwnCluster(stateDir, cluster)) return [];
   const folder = join(clusterFolder(stateDir, cluster).path, 'run');
-  return filesOf(folder)
+  return namesIn(folder)
     .filter((file) => file.endsWith('.json'))
     .flatMap((file) => {
       const run = readJson(join(folder, file)) as RunRecord | undefined;
       return run === undefined ? [] : [{ ...run, name: file.slice(0, -'.json'.length) }];
     });
-}
-
-/** No files for a folder that does not exist, no longer exists or cannot exist. */
-function filesOf(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
-    throw error;
-  }
 }
 
 /**
@@ -338,39 +384,21 @@ export function setAside(stateDir: string, name: string): string | undefined {
 export function keepFailed(stateDir: string, name: string): string | undefined {
   const aside = setAside(stateDir, name);
   if (aside === undefined) return undefined;
-  const folder = join(stateDir, 'failed');
+  const folder = statePath(stateDir, 'failed');
   const time = new Date().toISOString().slice(0, 19).replace(/:/g, '-');
   const kept = join(folder, `${time}-${name}-${basename(aside).slice(1, 9)}`);
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   renameSync(aside, kept);
-  for (const old of readdirSync(folder).toSorted().slice(0, -FAILED_KEPT)) removeFolder(join(folder, old));
+  for (const old of namesIn(folder).toSorted().slice(0, -FAILED_KEPT)) removeFolder(join(folder, old));
   return kept;
 }
 
-/**
- * Renames a folder. It can take a name only if nothing, or an empty folder, has it: exactly one of two succeeds.
- * @returns false when the name is taken
- */
-export function moveInto(prepared: string, path: string): boolean {
-  try {
-    renameSync(prepared, path);
-    return true;
-  } catch (error) {
-    if (['ENOTEMPTY', 'EEXIST', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
-    throw error;
-  }
-}
-
-export function removeFolder(path: string): void {
-  rmSync(path, { recursive: true, force: true, maxRetries: REMOVE_TRIES, retryDelay: REMOVE_PAUSE_MS });
-}
-
 export function clustersDir(stateDir: string): string {
-  return join(stateDir, 'clusters');
+  return statePath(stateDir, 'clusters');
 }
 
 function recordFile(stateDir: string, cluster: string): string {
-  return join(clusterFolder(stateDir, cluster).path, 'cluster.json');
+  return join(clusterFolder(stateDir, cluster).path, RECORD_FILE);
 }
 
 function runFile(stateDir: string, cluster: string, part: string): string {

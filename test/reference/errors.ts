@@ -35,9 +35,10 @@ const MEANINGS: Readonly<Record<HarnessErrorCode, readonly [cause: string, fix: 
     'start it with `--link-faults` or `--machine-faults`',
   ],
   STATE_INVALID: [
-    'a file of the state folder is damaged, or of another version',
+    "a file of the state folder is damaged, of another version, another user's, or leads out of the folder",
     'remove what the message names',
   ],
+  CANNOT_READ: ['a file or folder cannot be read', 'check its owner and its mode'],
   CANNOT_WRITE: ['a folder cannot be written', 'check its owner, its mode and free space'],
   PORT_IN_USE: ['another process has a fixed port', 'stop the process named, or choose another `--port`'],
   PROCESS_FAILED: ['a process ended, or did not start', 'the hint has the end of its log'],

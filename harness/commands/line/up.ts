@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { svcProgram } from '../../flavours/svc-program.ts';
 import { compile } from '../../machine/compile.ts';
 import { PRESET_NAMES } from '../../plan/presets/names.ts';
-import { compileCacheDir } from '../../state/state.ts';
+import { compileCacheDir } from '../../state/compile-cache.ts';
 import type { CommandContext } from '../context.ts';
 import type { UpFlags } from '../up.ts';
 import {

@@ -13,7 +13,6 @@ import { portKeeper } from '../../../../harness/state/port-keeper.ts';
 import {
   type ClusterRecord,
   clusterFolder,
-  defaultStateDir,
   findCluster,
   listClusters,
   RECORD_VERSION,
@@ -22,6 +21,7 @@ import {
   writeRecord,
   writeRun,
 } from '../../../../harness/state/state.ts';
+import { defaultStateDir } from '../../../../harness/state/state-folder.ts';
 
 let stateDir: string;
 beforeEach(() => {

@@ -1,0 +1,140 @@
+/**
+ * Folders that are ours. What lies in a folder may have come from elsewhere, with a repository or an archive, so
+ * names in it are checked, links are followed before a path is used, and its owner counts.
+ */
+import { createHash } from 'node:crypto';
+import {
+  type Dirent,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, resolve, sep } from 'node:path';
+import { cannotRead, HarnessError } from './errors.ts';
+
+/** Names of clusters and snapshots, each of which is the name of a folder. */
+export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
+/** File that says on which machine, and as which folder, its folder was made. */
+const MARK = '.made-here';
+
+/** @throws HarnessError `STATE_INVALID` when another user owns the folder; there may be none yet */
+export function expectOwn(folder: string, remedy: string): void {
+  const own = process.getuid?.();
+  const info = statSync(folder, { throwIfNoEntry: false });
+  if (info === undefined || own === undefined || info.uid === own) return;
+  throw new HarnessError('STATE_INVALID', `${folder} belongs to user ${info.uid}, expected user ${own}`, {
+    hint: remedy,
+  });
+}
+
+/**
+ * Follows links, of as much of the path as there is.
+ * @throws HarnessError `STATE_INVALID` when it then leads out of the folder, or nowhere
+ */
+export function expectInside(folder: string, path: string): void {
+  const [root, absolute] = [resolve(folder), resolve(path)];
+  if (!isBelow(root, absolute)) throw outside(folder, path, absolute);
+  let place = root;
+  for (const part of absolute.slice(root.length).split(sep).filter(Boolean)) {
+    place = join(place, part);
+    const info = statusOf(place);
+    if (info === undefined) return;
+    if (!info.isSymbolicLink()) continue;
+    const real = realPath(place);
+    if (!isBelow(realPath(root), real)) throw outside(folder, path, real);
+  }
+}
+
+function statusOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw cannotRead(path, error);
+  }
+}
+
+function isBelow(root: string, path: string): boolean {
+  return path === root || path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`);
+}
+
+function outside(folder: string, path: string, real: string): HarnessError {
+  return new HarnessError('STATE_INVALID', `${path} leads to ${real}, expected a path inside ${folder}`, {
+    hint: 'A link, or a name, leads out of the folder. Remove it by hand if svcnet has not made it.',
+  });
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    // It would be written through.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      throw new HarnessError('STATE_INVALID', `${path} is a link that leads nowhere`, {
+        cause: error,
+        hint: 'Remove it by hand if svcnet has not made it.',
+      });
+    }
+    throw cannotRead(path, error);
+  }
+}
+
+/** @throws HarnessError `STATE_INVALID` when an entry of the folder is a link; there may be no folder */
+export function expectNoLinks(folder: string): void {
+  const link = entriesOf(folder).find((entry) => entry.isSymbolicLink());
+  if (link === undefined) return;
+  throw new HarnessError('STATE_INVALID', `${join(folder, link.name)} is a link, expected a file or folder`, {
+    hint: 'Remove it by hand if svcnet has not made it.',
+  });
+}
+
+/** None for a folder that does not exist, no longer exists or cannot exist. @throws HarnessError `CANNOT_READ` */
+export function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
+    throw cannotRead(folder, error);
+  }
+}
+
+/** Marks a folder, which it makes if there is none, as made by this program on this machine. */
+export function markMadeHere(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, MARK), identityOf(folder) ?? '', { mode: 0o600 });
+}
+
+/** Whether the folder has the mark, and got it here. */
+export function isMadeHere(folder: string): boolean {
+  const mark = join(folder, MARK);
+  const isMarked = lstatSync(mark, { throwIfNoEntry: false })?.isFile() === true;
+  return isMarked && readFileSync(mark, 'utf8') === identityOf(folder);
+}
+
+/**
+ * Identifies a folder on this machine; a copy of it has another identity. Nobody can know it before the folder is made
+ * here, so it cannot come with a repository or an archive.
+ * @returns undefined when there is no such folder
+ */
+export function identityOf(folder: string): string | undefined {
+  const info = statSync(folder, { bigint: true, throwIfNoEntry: false });
+  if (info === undefined) return undefined;
+  return createHash('sha256').update(`${machineId()} ${info.ino} ${info.birthtimeNs}`).digest('hex');
+}
+
+let machine: string | undefined;
+
+/** Empty where the machine has none, as in most containers. */
+function machineId(): string {
+  if (machine !== undefined) return machine;
+  try {
+    machine = readFileSync('/etc/machine-id', 'utf8').trim();
+  } catch {
+    machine = '';
+  }
+  return machine;
+}

@@ -14,6 +14,7 @@ import {
   type ClusterRecord,
   clusterFolder,
   clustersDir,
+  isOwnCluster,
   RECORD_VERSION,
   readRecord,
   setAside,
@@ -68,7 +69,7 @@ async function removeAbandoned(stateDir: string, name: string): Promise<void> {
   const before = readRecord(stateDir, name);
   if (before !== undefined && (await isInUse(stateDir, before))) throw takenError(stateDir, name);
   // Its folder is the last record of it: containers survive switching off the machine.
-  if (before !== undefined) await disposeOf(stateDir, before);
+  if (before !== undefined && isOwnCluster(stateDir, name)) await disposeOf(stateDir, before);
   const aside = setAside(stateDir, name);
   // Another process removed it between our check and our move.
   if (aside === undefined) return;

@@ -25,8 +25,13 @@ export interface Teardown {
 
 /** Asks all parts to stop at once; removes the folder when nothing writes into it any more. */
 export async function tearDown(stateDir: string, record: ClusterRecord, driver: Driver): Promise<Teardown> {
+  // A copy has the token of the cluster that it was made from, whose processes must run on.
+  if (!isOwnCluster(stateDir, record.name)) {
+    removeCluster(stateDir, record);
+    return { stopped: [], forced: [] };
+  }
   // They write into the folder too.
-  if (isOwnCluster(stateDir, record.name)) await endDashboards(clusterFolder(stateDir, record.name).path);
+  await endDashboards(clusterFolder(stateDir, record.name).path);
   const disposed = await driver.dispose(partsOf(stateDir, record), GRACE_MS);
   removeCluster(stateDir, record);
   return nodesOf(record, disposed);

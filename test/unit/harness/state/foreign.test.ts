@@ -16,6 +16,7 @@ import { down } from '../../../../harness/commands/down.ts';
 import { claimCluster } from '../../../../harness/lifecycle/claim.ts';
 import { driverOf } from '../../../../harness/lifecycle/drivers.ts';
 import { removeLeftovers } from '../../../../harness/lifecycle/leftovers.ts';
+import { isAlive, killProcess, spawnProgram } from '../../../../harness/machine/processes.ts';
 import { openNodes } from '../../../../harness/nodes/open-nodes.ts';
 import { parseDefinition } from '../../../../harness/plan/definition.ts';
 import { compileCacheDir } from '../../../../harness/state/compile-cache.ts';
@@ -26,6 +27,7 @@ import {
   readRecord,
   readRun,
   runRecords,
+  writeRecord,
 } from '../../../../harness/state/state.ts';
 import { defaultStateDir } from '../../../../harness/state/state-folder.ts';
 import { contextOf } from '../commands/kit.ts';
@@ -187,14 +189,34 @@ test('nothing that a foreign record names is run, asked, ended or sent', async (
   expect(existsSync(path)).toBe(false);
 });
 
-test('a cluster is own where it was made, and its copy is not', async () => {
-  await claim('one');
+test('the copy of a cluster is not that cluster: it can be removed, or its name taken, while the first one runs', async () => {
+  const record = await claim('one');
   expect(isOwnCluster(stateDir, 'one')).toBe(true);
-  const { path } = clusterFolder(stateDir, 'one');
-  const copy = join(project, 'copy', 'clusters', 'one');
-  mkdirSync(copy, { recursive: true });
-  cpSync(path, copy, { recursive: true });
-  expect(isOwnCluster(join(project, 'copy'), 'one')).toBe(false);
+  writeRecord(stateDir, { ...record, phase: 'running' });
+  const { id } = await spawnProgram({
+    command: { file: process.execPath, args: ['-e', 'setInterval(() => undefined, 1000)'], env: {} },
+    logFile: join(stateDir, 'one.log'),
+    stopWithParent: true,
+    compileCache: undefined,
+    label: record.token,
+  });
+  const copy = join(project, 'copy');
+  for (const remove of [
+    () => down({}, contextOf(copy)),
+    () =>
+      claimCluster(copy, {
+        name: 'one',
+        seed: 1n,
+        ephemeral: false,
+        definition: parseDefinition({}, 'test'),
+      }),
+  ]) {
+    cpSync(stateDir, copy, { recursive: true });
+    expect(isOwnCluster(copy, 'one')).toBe(false);
+    await remove();
+  }
+  expect([isOwnCluster(copy, 'one'), isAlive(id)]).toEqual([true, true]);
+  await killProcess(id);
 });
 
 test('compiled code that came with the folder is replaced, own code stays', () => {

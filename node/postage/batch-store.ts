@@ -11,7 +11,7 @@ import { hexBytes } from '../onchain/codec/hex.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { PostageSyncError } from './errors.ts';
 import type { Batch, BatchStore, ChainState } from './ports.ts';
-import { batchSize, settledTotal, theoreticalRadius, unsettledChanges } from './rules.ts';
+import { batchSize, settledTotal, theoreticalRadius, toldCommitment, unsettledChanges } from './rules.ts';
 
 const BATCH = 'batch/';
 /** Batch id → its value. */
@@ -129,7 +129,7 @@ export class BatchMirror implements BatchStore {
   }
 
   commitment(): bigint {
-    return this.#commitment;
+    return toldCommitment(this.#commitment);
   }
 
   radius(): number {

@@ -29,7 +29,7 @@ export interface BatchStore {
   get(id: Uint8Array): Batch | undefined;
   all(): Batch[];
   chainState(): ChainState;
-  /** Sum of 2^depth over all live batches, chunks. */
+  /** Sum of 2^depth over all live batches, chunks; at most 2^64 - 1. */
   commitment(): bigint;
   /** ceil(log2(commitment / reserve capacity)), 0 when it fits. */
   radius(): number;

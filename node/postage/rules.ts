@@ -16,9 +16,19 @@ export const DEPTH_MAX = 255;
  */
 export const UNSETTLED_BLOCKS = 12;
 
+/** A stamp has 32 bits for the position in its bucket. */
+const SLOTS_MAX = 2 ** 32;
+/** What the status protocol can carry, and readers of the HTTP API take: 64 bits. */
+const COMMITMENT_MAX = 2n ** 64n - 1n;
+
 /** Stamps per bucket, for mutable and immutable batches alike. */
 export function slotsPerBucket(batch: { readonly depth: number; readonly bucketDepth: number }): number {
-  return 2 ** (batch.depth - batch.bucketDepth);
+  return Math.min(SLOTS_MAX, 2 ** (batch.depth - batch.bucketDepth));
+}
+
+/** What a node tells of the chunks of all batches: anyone may buy a batch that is larger than any network. */
+export function toldCommitment(chunks: bigint): bigint {
+  return chunks < COMMITMENT_MAX ? chunks : COMMITMENT_MAX;
 }
 
 /** Chunks that a batch was sold for. */
@@ -33,10 +43,14 @@ export function theoreticalRadius(commitment: bigint, capacity: number): number 
   return radius;
 }
 
-/** Seconds until the batch is used up at the current price, rounded down; -1 when nothing is charged. */
+/**
+ * Seconds until the batch is used up at the current price, rounded down, at most `Number.MAX_SAFE_INTEGER`: readers
+ * of JSON take it as a whole number. -1 when nothing is charged.
+ */
 export function secondsLeft(batch: Pick<Batch, 'value'>, chain: ChainState, blockTimeMs: number): number {
   if (chain.currentPrice === 0n) return -1;
-  return Number(((batch.value - chain.totalAmount) * BigInt(blockTimeMs)) / (1000n * chain.currentPrice));
+  const left = ((batch.value - chain.totalAmount) * BigInt(blockTimeMs)) / (1000n * chain.currentPrice);
+  return Math.min(Number(left), Number.MAX_SAFE_INTEGER);
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Batches: `http-api-completion.md` 5.9. Amounts are decimal strings, everything else numbers. */
 import { toHex } from '../../crypto/hex.ts';
 import type { Batch, Issuer } from '../../postage/ports.ts';
+import { slotsPerBucket } from '../../postage/rules.ts';
 import { type Dialect, emit } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { ACKNOWLEDGEMENT, route } from '../route/route.ts';
@@ -83,12 +84,13 @@ export const POSTAGE_ROUTES = [
     response: 'Buckets',
     failure: 'ISSUER_FAILED',
     handle({ params, services, dialect }) {
-      const { depth, bucketDepth } = ownBatch(params.batch_id, services, dialect);
+      const batch = ownBatch(params.batch_id, services, dialect);
+      const { depth, bucketDepth } = batch;
       const counts = services.postage.buckets(params.batch_id) ?? new Uint32Array(0);
       const buckets = Array.from(counts, (collisions, bucketID) => ({ bucketID, collisions }));
       return {
         status: 200,
-        json: { depth, bucketDepth, bucketUpperBound: 2 ** (depth - bucketDepth), buckets },
+        json: { depth, bucketDepth, bucketUpperBound: slotsPerBucket(batch), buckets },
       };
     },
   }),

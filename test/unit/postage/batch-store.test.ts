@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { decodeMessage, encodeMessage } from '../../../node/p2p/codec/codec.ts';
 import { BatchMirror, type MirroredBatch, NO_RECORDS } from '../../../node/postage/batch-store.ts';
+import { Snapshot } from '../../../node/protocols/status/wire.ts';
 import contracts from '../../vectors/contracts.json' with { type: 'json' };
 import { MemoryState } from '../onchain/memory-state.ts';
 import { id32, OTHER } from './fake-chain.ts';
@@ -24,6 +26,21 @@ const contents = (store: BatchMirror) => ({
   chain: store.chainState(),
   commitment: store.commitment(),
   radius: store.radius(),
+});
+
+test('batches of more than 2^64 chunks are told as 2^64 - 1, which the status protocol can carry, and no longer when they are gone', () => {
+  const store = mirror();
+  store.create(batch(1, 5n, 17));
+  store.setPrice(1n);
+  for (const fill of [2, 3]) store.create(batch(fill, 2n, 63));
+  expect(store.commitment()).toBe(2n ** 64n - 1n);
+  const snapshot = { batchCommitment: store.commitment() };
+  expect(decodeMessage(Snapshot, encodeMessage(Snapshot, snapshot))).toMatchObject(snapshot);
+  expect(store.radius()).toBe(48);
+  store.create(batch(4, 2n, 255));
+  expect(store.commitment()).toBe(2n ** 64n - 1n);
+  store.advance(4);
+  expect(store.commitment()).toBe(2n ** 17n);
 });
 
 describe('the scenario of the contract', () => {

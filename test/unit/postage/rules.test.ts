@@ -38,6 +38,10 @@ describe('lifetime', () => {
     expect(secondsLeft({ value: 7_668_000n }, chain, 5000)).toBe(1557);
   });
 
+  test('of a batch that outlives every reader is the largest whole number that JSON carries exactly', () => {
+    expect(secondsLeft({ value: 2n ** 255n }, chain, 5000)).toBe(Number.MAX_SAFE_INTEGER);
+  });
+
   test('is unknown while nothing is charged', () => {
     expect(secondsLeft({ value: 7_668_000n }, { ...chain, currentPrice: 0n }, 5000)).toBe(-1);
   });
@@ -48,6 +52,9 @@ test.each([
   [18, 4],
   [20, 16],
   [24, 256],
+  [48, 2 ** 32],
+  [64, 2 ** 32],
+  [255, 2 ** 32],
 ])('a batch of depth %s has %s stamps per bucket', (depth, slots) => {
   expect(slotsPerBucket({ depth, bucketDepth: 16 })).toBe(slots);
 });

@@ -41,6 +41,7 @@ import { Conduct, MISCONDUCT_MS } from './peers/conduct.ts';
 import { Dialling, type DiallingOptions, isNetworkUnreachable, isUnreachable } from './peers/dialling.ts';
 import { type OpenOptions, PeerStreams } from './peers/peer-streams.ts';
 import { servedFor } from './peers/protocol-versions.ts';
+import { codeOf, Refusals } from './peers/refusals.ts';
 import { newSession, type Session, Sessions } from './peers/sessions.ts';
 import { Strangers } from './peers/strangers.ts';
 import { FramedStream } from './stream/framed-stream.ts';
@@ -116,6 +117,7 @@ class PeerHost implements Host {
   readonly #sessions = new Sessions();
   readonly #blocklist: Blocklist;
   readonly #conduct: Conduct;
+  readonly #refusals: Refusals;
   readonly #dialling: Dialling;
   /** Inbound links of nodes that are not yet peers. */
   readonly #strangers = new Strangers<Link>();
@@ -148,6 +150,7 @@ class PeerHost implements Host {
     this.#dialects = HANDSHAKE_DIALECTS.filter(({ generation }) => generations?.includes(generation) ?? true);
     this.#blocklist = new Blocklist(deps);
     this.#conduct = new Conduct(deps.clock);
+    this.#refusals = new Refusals(deps);
     const { chequebook, givenRecord: given } = options;
     this.#ownRecord = new OwnRecord(
       { signer: deps.signer, networkId, nonce },
@@ -219,9 +222,18 @@ class PeerHost implements Host {
       this.#patience.set(link, this.#deps.clock.timer(STRANGER_MAX_MS, leave));
       // Links that we dialled are bounded by the dials.
       const leaves = link.direction === 'inbound' ? this.#strangers.add(link, link.remoteAddress) : undefined;
-      leaves?.close(tooMany());
+      if (leaves !== undefined) this.#turnAway(leaves);
     }
-    if (this.#sessions.linkCount > LINKS_MAX) this.#strangers.oldest()?.close(tooMany());
+    const oldest = this.#sessions.linkCount > LINKS_MAX ? this.#strangers.oldest() : undefined;
+    if (oldest !== undefined) this.#turnAway(oldest);
+  }
+
+  #turnAway(stranger: Link): void {
+    const { remoteAddress: address } = stranger;
+    // Strangers make up identities, so that one line is for all of them.
+    const detail = `${this.#sessions.linkCount} connections`;
+    this.#refusals.tell({ id: 'strangers', address }, { code: 'TOO_MANY_CONNECTIONS', detail });
+    stranger.close(tooMany());
   }
 
   /**
@@ -388,6 +400,10 @@ class PeerHost implements Host {
       return await exchange();
     } catch (cause) {
       stream.reset(cause as Error);
+      this.#refusals.tell(
+        { id: link.remoteId, address: link.remoteAddress },
+        { code: codeOf(cause), detail: (cause as Error).message },
+      );
       const session = this.#sessions.ofRemote(link.remoteId);
       if (session === undefined) link.close(cause as Error);
       // Registered during this exchange, which then failed.

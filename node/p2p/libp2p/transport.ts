@@ -4,6 +4,7 @@ import { TurnAllowance } from '../../env/turns/turn-allowance.ts';
 import { peerIdOf } from '../address/underlay.ts';
 import { HostError, StreamError } from '../host.ts';
 import { ConnectionGate } from '../peers/connection-gate.ts';
+import { Refusals } from '../peers/refusals.ts';
 import { Strangers } from '../peers/strangers.ts';
 import type { Tcp, TcpConnection, TcpListener } from '../tcp-host.ts';
 import type { Link, LinkEvents, Transport } from '../transport.ts';
@@ -63,6 +64,7 @@ export class Libp2pTransport implements Transport {
   readonly #options: TransportOptions;
   readonly #deps: TransportDeps;
   readonly #gate = new ConnectionGate();
+  readonly #refusals: Refusals;
   /** Connections that are being secured. */
   readonly #upgrading = new Strangers<TcpConnection>();
   readonly #links = new Set<Libp2pLink>();
@@ -76,6 +78,7 @@ export class Libp2pTransport implements Transport {
     this.localId = options.localId;
     this.#options = options;
     this.#deps = deps;
+    this.#refusals = new Refusals(deps);
     this.#handshakes = new TurnAllowance(HANDSHAKES_PER_TURN, deps.clock);
   }
 
@@ -157,6 +160,10 @@ export class Libp2pTransport implements Transport {
     const { clock, log, secure } = this.#deps;
     const remote = connection.remoteAddress;
     if (!this.#gate.enter(remote, clock.monotonic())) {
+      // All connections of the address, from whatever port.
+      const source = remote.split('/').slice(0, 3).join('/');
+      const detail = 'connections of one address';
+      this.#refusals.tell({ id: source, address: remote }, { code: 'TOO_MANY_OF_SOURCE', detail });
       connection.abort(tooMany());
       return;
     }

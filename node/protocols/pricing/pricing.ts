@@ -14,6 +14,7 @@ import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { RateLimit } from '../../env/turns/rate-limit.ts';
 import { type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
+import { Refusals } from '../../p2p/peers/refusals.ts';
 import { decodeAmount, encodeAmount } from '../amounts.ts';
 import { PRICING_METRICS } from './metrics.ts';
 import { minimumThreshold } from './rules.ts';
@@ -64,6 +65,7 @@ export function createPricing(options: PricingOptions, deps: PricingDeps): Prici
 
 class ThresholdExchange implements Pricing {
   readonly #minimum: bigint;
+  readonly #refusals: Refusals;
   readonly #limits = new WeakMap<Peer, RateLimit>();
   readonly #deps: PricingDeps;
   readonly #metrics: MetricsOf<typeof PRICING_METRICS>;
@@ -71,6 +73,7 @@ class ThresholdExchange implements Pricing {
   constructor(options: PricingOptions, deps: PricingDeps) {
     this.#minimum = minimumThreshold(options);
     this.#deps = deps;
+    this.#refusals = new Refusals(deps);
     this.#metrics = deps.metrics.register(PRICING_METRICS);
   }
 
@@ -97,6 +100,9 @@ class ThresholdExchange implements Pricing {
       throw new StreamError('MESSAGE_MALFORMED', 'threshold of more than 256 bits');
     if (threshold < this.#minimum) {
       this.#metrics.tooLow.inc();
+      const { id, remoteAddress: address } = peer;
+      const detail = `a threshold of ${threshold}, expected ${this.#minimum} or more`;
+      this.#refusals.tell({ id, address }, { code: 'THRESHOLD_TOO_LOW', detail });
       await this.#disconnect(peer, threshold, 'threshold too low');
     } else if (!this.#limit(peer).tryTake(1)) {
       this.#metrics.tooMany.inc();

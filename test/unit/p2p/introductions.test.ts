@@ -4,6 +4,7 @@ import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
+import { createLogger } from '../../../node/env/logger.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
@@ -135,6 +136,54 @@ test.each([
 ])('%s is not taken', async (proposed) => {
   const { node } = await started();
   expect(node.supports(proposed)).toBe(false);
+});
+
+type Shown = ReturnType<typeof ackOf>;
+const recordIn = ({ address }: Shown) => address as NonNullable<Shown['address']>;
+
+test.each([
+  [
+    'NETWORK_ID_INCOMPATIBLE',
+    (ack: Shown) => ({ ...ack, networkId: NETWORK_ID + 1n }),
+    /incompatible network ID 4021/,
+  ],
+  [
+    'RECORD_INVALID',
+    (ack: Shown) => ({
+      ...ack,
+      address: { ...recordIn(ack), signature: new Uint8Array(65) },
+    }),
+    /invalid address: signature/,
+  ],
+  [
+    'TIMESTAMP_IN_FUTURE',
+    (ack: Shown, clock: ManualClock) => {
+      const timestamp = BigInt(Math.floor(clock.now() / 1000)) + 3_600n;
+      const { underlay, nonce, chequebook } = recordIn(ack);
+      const signer = createSigner(testKey(2));
+      const address = mintRecord(
+        { underlay, nonce, timestamp, chequebook },
+        { signer, networkId: NETWORK_ID },
+      );
+      return { ...ack, address };
+    },
+    /timestamp in future/,
+  ],
+] as const)('a peer refused with %s has one line at the default level', async (reason, spoiled, detail) => {
+  const clock = new ManualClock();
+  const lines: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  const node = await scriptedNode(clock, {}, { log: createLogger({ verbosity: 'info' }, { destination }) });
+  for (let n = 0; n < 3; n++) {
+    const stream = scriptedStream();
+    node.accept(node.link(), NEWER, stream.raw);
+    stream.inbox.push(encodeFrame(Syn, observed));
+    stream.inbox.push(encodeFrame(Ack, spoiled(ackOf(clock), clock)));
+    await clock.settle();
+    expect(stream.over()).toBe(true);
+  }
+  const refused = { msg: 'peer refused', reason, remote: THEIR_ID, address: THEIR_ADDRESS };
+  expect(lines).toEqual([expect.objectContaining({ ...refused, detail: expect.stringMatching(detail) })]);
 });
 
 test('a second introduction that fails does not cost the peer its connection', async () => {

@@ -71,7 +71,7 @@ export interface ScriptedNode {
 export async function scriptedNode(
   clock: Clock,
   options: Pick<PeerHostOptions, 'listensAt'> = {},
-  deps: Partial<Pick<PeerHostDeps, 'addressBook' | 'state'>> = {},
+  deps: Partial<Pick<PeerHostDeps, 'addressBook' | 'state' | 'log'>> = {},
 ): Promise<ScriptedNode> {
   let events: LinkEvents | undefined;
   const open = new Set<Link>();

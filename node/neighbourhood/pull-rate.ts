@@ -2,12 +2,16 @@ import type { Clock } from '../env/clock.ts';
 
 /**
  * Chunks per second over about the last window: the count of the running window, plus the part of the
- * previous one that is still within reach. Windows are aligned to the unix epoch. `p2p-protocols.md` 7.3.
+ * previous one that is still within reach. Windows are aligned to the unix epoch as it was at the start. `p2p-protocols.md` 7.3.
+ * From then on time is monotonic: a clock that is set would end all windows at once, and a rate of 0 says that there is
+ * nothing left to pull.
  * After the last chunk it stays above 0 for at least one window, and is 0 after two.
  */
 export class PullRate {
   readonly #windowMs: number;
   readonly #clock: Clock;
+  /** Between the wall clock and the monotonic one, ms. */
+  readonly #epoch: number;
   /** Number of the running window since the unix epoch. */
   #window = 0;
   #current = 0;
@@ -16,6 +20,7 @@ export class PullRate {
   constructor(windowMs: number, clock: Clock) {
     this.#windowMs = windowMs;
     this.#clock = clock;
+    this.#epoch = clock.now() - clock.monotonic();
   }
 
   add(count: number): void {
@@ -30,7 +35,7 @@ export class PullRate {
 
   /** @returns elapsed part of the running window, 0..1 */
   #turn(): number {
-    const now = this.#clock.now();
+    const now = this.#epoch + this.#clock.monotonic();
     const window = Math.floor(now / this.#windowMs);
     if (window !== this.#window) {
       this.#previous = window === this.#window + 1 ? this.#current : 0;

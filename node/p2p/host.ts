@@ -29,7 +29,7 @@ export interface Peer {
   /** Multiaddresses of its signed record, each ending in `/p2p/<peer id>`. */
   readonly underlays: readonly string[];
   readonly welcomeMessage: string;
-  /** Wall time of the handshake, ms. */
+  /** Monotonic time of the handshake, ms. */
   readonly connectedAt: number;
   /** Aborts when the connection is gone. */
   readonly closed: AbortSignal;

@@ -432,7 +432,7 @@ class PeerHost implements Host {
     if (!this.#sessions.links(link.remoteId).includes(link)) {
       throw new HostError('HANDSHAKE_FAILED', 'the connection is gone');
     }
-    const connectedAt = this.#deps.clock.now();
+    const connectedAt = this.#deps.clock.monotonic();
     const session = newSession(link, introduction, { ...how, id, connectedAt });
     const known = this.#sessions.register(session);
     if ((known ?? session).remoteId === link.remoteId) {

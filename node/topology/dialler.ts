@@ -212,7 +212,7 @@ export class Dialler {
     }
     using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
     metrics.attempts.inc();
-    const startedAt = clock.now();
+    const startedAt = clock.monotonic();
     try {
       const connected = await host.connect(underlays, deadline.signal);
       metrics.outbound.inc();

@@ -14,36 +14,46 @@ const Entry = {
   fullNode: [4, 'bool'],
 } as const;
 
+interface Timed {
+  readonly entry: BlocklistEntry;
+  /** Monotonic, ms. */
+  readonly endsAt: number;
+}
+
 /**
- * Refused overlays, kept across restarts and timed by the wall clock. Expired entries are dropped when
- * accessed.
+ * Refused overlays, kept across restarts. Their time runs by the monotonic clock: a wall clock that is set wrong and
+ * right again must not refuse every peer for as long as it was wrong. The date on disk counts only at a start, and
+ * never for more than the duration. Expired entries are dropped when accessed.
  */
 export class Blocklist {
   readonly #state: KeyValueStore;
   readonly #clock: Clock;
-  readonly #entries = new Map<string, BlocklistEntry>();
+  readonly #entries = new Map<string, Timed>();
   /** Still on disk, where they have no effect; removed together with the next write. */
   readonly #expired = new Set<string>();
 
   constructor(deps: { state: KeyValueStore; clock: Clock }) {
     this.#state = deps.state;
     this.#clock = deps.clock;
+    const [now, monotonic] = [deps.clock.now(), deps.clock.monotonic()];
     for (const [key, value] of deps.state.entries(PREFIX)) {
       const overlay = key.slice(PREFIX.length);
       const { since, durationMs, reason, fullNode } = decodeMessage(Entry, value);
       const entry = { overlay, fullNode, reason, durationMs: Number(durationMs), since: Number(since) };
-      this.#entries.set(overlay, entry);
+      // An entry of the future was written while the clock was wrong, or the clock is wrong now.
+      const passedMs = Math.max(0, now - entry.since);
+      this.#entries.set(overlay, { entry, endsAt: endOf(entry, monotonic - passedMs) });
     }
   }
 
   /** A second entry keeps the longer duration and starts anew. */
   async add(entry: Omit<BlocklistEntry, 'since'>): Promise<void> {
-    const known = this.#valid(entry.overlay);
+    const known = this.#valid(entry.overlay)?.entry;
     const durationMs = known === undefined ? entry.durationMs : longer(known.durationMs, entry.durationMs);
     const stored = { ...entry, durationMs, since: this.#clock.now() };
     if (this.#entries.size >= ENTRIES_MAX && known === undefined) this.#makeRoom();
     this.#expired.delete(entry.overlay);
-    this.#entries.set(entry.overlay, stored);
+    this.#entries.set(entry.overlay, { entry: stored, endsAt: endOf(stored, this.#clock.monotonic()) });
     const { since, reason, fullNode } = stored;
     const value = {
       since: BigInt(Math.floor(since)),
@@ -64,31 +74,35 @@ export class Blocklist {
   }
 
   list(): BlocklistEntry[] {
+    return this.#allValid().map(({ entry }) => entry);
+  }
+
+  #allValid(): Timed[] {
     return [...this.#entries.keys()].flatMap((overlay) => this.#valid(overlay) ?? []);
   }
 
   #makeRoom(): void {
-    const valid = this.list();
+    const valid = this.#allValid();
     if (valid.length < ENTRIES_MAX) return;
-    const [first, ...others] = valid as [BlocklistEntry, ...BlocklistEntry[]];
-    const { overlay } = others.reduce((a, b) => (endOf(b) < endOf(a) ? b : a), first);
+    const [first, ...others] = valid as [Timed, ...Timed[]];
+    const { overlay } = others.reduce((a, b) => (b.endsAt < a.endsAt ? b : a), first).entry;
     this.#entries.delete(overlay);
     this.#expired.add(overlay);
   }
 
-  #valid(overlay: string): BlocklistEntry | undefined {
-    const entry = this.#entries.get(overlay);
-    if (entry === undefined) return undefined;
-    if (this.#clock.now() < endOf(entry)) return entry;
+  #valid(overlay: string): Timed | undefined {
+    const timed = this.#entries.get(overlay);
+    if (timed === undefined) return undefined;
+    if (this.#clock.monotonic() < timed.endsAt) return timed;
     this.#entries.delete(overlay);
     this.#expired.add(overlay);
     return undefined;
   }
 }
 
-/** Wall time in milliseconds. */
-function endOf({ since, durationMs }: BlocklistEntry): number {
-  return durationMs === 0 ? Number.POSITIVE_INFINITY : since + durationMs;
+/** @param startedAt and the result: on the same clock, ms */
+function endOf({ durationMs }: Pick<BlocklistEntry, 'durationMs'>, startedAt: number): number {
+  return durationMs === 0 ? Number.POSITIVE_INFINITY : startedAt + durationMs;
 }
 
 /** Zero means for ever. */

@@ -30,6 +30,7 @@ import {
   amountOf,
   type ClockTolerance,
   checkAnswer,
+  elapsedSince,
   momentOfStamp,
   PseudosettleError,
   unixSeconds,
@@ -119,7 +120,8 @@ class TimeSettlements implements Pseudosettle {
    * the debtor hears of it.
    */
   #accept(peer: Peer, attempted: bigint): { amount: Uint8Array; timestamp: bigint } {
-    const now = unixSeconds(this.#deps.clock.now());
+    const { clock } = this.#deps;
+    const [now, atMs] = [unixSeconds(clock.now()), clock.monotonic()];
     const last = this.#store.received(peer.id);
     if (last.timestamp === now) {
       throw new PseudosettleError('SETTLEMENT_TOO_SOON', 'settlement too soon');
@@ -127,10 +129,13 @@ class TimeSettlements implements Pseudosettle {
     const accepted = acceptedAmount({
       attempted,
       debt: this.#deps.accounting.payableDebt(peer),
-      elapsedSeconds: now - last.timestamp,
+      elapsedSeconds: elapsedSince(
+        now - last.timestamp,
+        last.atMs === undefined ? undefined : atMs - last.atMs,
+      ),
       rate: forClass(this.#options.refreshRate, peer.fullNode, this.#options.lightFactor),
     });
-    this.#store.noteReceived(peer.id, { timestamp: now, total: last.total + accepted });
+    this.#store.noteReceived(peer.id, { timestamp: now, atMs, total: last.total + accepted });
     this.#deps.accounting.refreshmentReceived(peer, accepted);
     this.#metrics.received.inc();
     this.#metrics.receivedAmount.inc(Number(accepted));

@@ -39,11 +39,24 @@ export function unixSeconds(ms: number): bigint {
   return BigInt(Math.floor(ms / 1000));
 }
 
+/** Difference between date and passed time from which on our clock has been set, rather than measured otherwise. */
+const CLOCK_SET_SECONDS = 2n;
+
+/**
+ * Time since the last refresh, as a creditor counts it. @param byDate unix seconds between both stamps; negative
+ * when our clock was set back @param passedMs by the monotonic clock; undefined when the last one was before the start
+ */
+export function elapsedSince(byDate: bigint, passedMs: number | undefined): bigint {
+  if (passedMs === undefined) return byDate;
+  const passed = BigInt(Math.floor(passedMs / 1000));
+  return distance(byDate, passed) > CLOCK_SET_SECONDS ? passed : byDate;
+}
+
 /** What the creditor accepts: no more than asked, owed, or forgiven by the time since the last refresh. */
 export function acceptedAmount(refresh: {
   attempted: bigint;
   debt: bigint;
-  /** Negative when our clock was set back: nothing is accepted until it has caught up. */
+  /** Negative when our clock was set back while this node did not run: nothing is accepted this once. */
   elapsedSeconds: bigint;
   rate: bigint;
 }): bigint {

@@ -20,6 +20,8 @@ const RECEIVED = 'received/';
 interface Received {
   /** Our stamp, unix seconds. */
   readonly timestamp: bigint;
+  /** The same moment by the monotonic clock, ms; undefined when it was before the start. */
+  readonly atMs?: number;
   /** Accounting units. */
   readonly total: bigint;
 }

@@ -13,7 +13,7 @@ const TURNS = 3;
 /** Time moves only by `advance`, from timer to timer, and everything that a timer wakes comes to rest before the next. */
 export class ManualClock implements Clock {
   readonly #time: { ms: number; timers: Timer[] };
-  readonly #offsetMs: number;
+  #offsetMs: number;
   #lastNs = 0n;
 
   constructor(time: { ms: number; timers: Timer[] } = { ms: 0, timers: [] }, offsetMs = 0) {
@@ -24,6 +24,11 @@ export class ManualClock implements Clock {
   /** The same time on another machine, whose wall clock is ahead by `offsetMs`. */
   shifted(offsetMs: number): ManualClock {
     return new ManualClock(this.#time, this.#offsetMs + offsetMs);
+  }
+
+  /** Sets this wall clock wrong by `offsetMs`, or right; monotonic time goes on as before. */
+  set(offsetMs: number): void {
+    this.#offsetMs = offsetMs;
   }
 
   now(): number {

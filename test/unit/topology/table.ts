@@ -63,7 +63,7 @@ export function table(
       fullNode,
       direction,
       underlays,
-      connectedAt: clock.now(),
+      connectedAt: clock.monotonic(),
       closed: controller.signal,
     });
     peers.set(overlayHex, { peer, controller });

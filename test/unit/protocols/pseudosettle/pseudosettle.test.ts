@@ -124,7 +124,13 @@ function mayOwe(debtor: ExchangeNode, creditor: ExchangeNode): boolean {
 }
 
 describe('a creditor', () => {
-  async function paymentsOf(amounts: readonly bigint[], pausesMs: readonly number[], fullNode = true) {
+  /** @param offsetsMs of the creditor's wall clock at each payment */
+  async function paymentsOf(
+    amounts: readonly bigint[],
+    pausesMs: readonly number[],
+    fullNode = true,
+    offsetsMs: readonly number[] = [],
+  ) {
     const clock = new ManualClock();
     const network = new MemoryNetwork();
     const [creditor] = await exchangeNodes(1, { clock, network });
@@ -136,6 +142,7 @@ describe('a creditor', () => {
     const answers: (MessageOf<typeof PaymentAck> | 'reset')[] = [];
     for (const [i, amount] of amounts.entries()) {
       await clock.advance(pausesMs[i] ?? 0);
+      clock.set(offsetsMs[i] ?? 0);
       const stream = await debtor.host.open(peer, PSEUDOSETTLE.id, { signal: peer.closed });
       await stream.write(Payment, { amount: encodeAmount(amount) });
       answers.push(await stream.read(PaymentAck).catch(() => 'reset' as const));
@@ -162,6 +169,19 @@ describe('a creditor', () => {
     const { answers } = await paymentsOf([1n, 900_000n], [0, 1_000], false);
     expect(answers.map((answer) => answer !== 'reset' && amountOf(answer.amount))).toEqual([1n, 450_000n]);
   });
+
+  test.each([7_200_000, -7_200_000])(
+    'forgives by the time that has passed when its clock is set wrong by %s ms, and right again',
+    async (offsetMs) => {
+      const { answers } = await paymentsOf([1n, 900_000n, 900_000n], [0, 1_000, 1_000], false, [
+        0,
+        offsetMs,
+        0,
+      ]);
+      const accepted = answers.map((answer) => answer !== 'reset' && amountOf(answer.amount));
+      expect(accepted).toEqual([1n, 450_000n, 450_000n]);
+    },
+  );
 
   test('resets the stream when an amount has more than 256 bits', async () => {
     const { answers, balance } = await paymentsOf([1n << 256n], [0]);

@@ -169,6 +169,8 @@ interface DialectColumn {
   readonly rootVary: Readonly<Record<string, string>>;
   /** The only word accepted as the type of a feed, upper or lower case; undefined: the type is ignored. */
   readonly feedType: string | undefined;
+  /** What a hard link of an archive is stored as. */
+  readonly hardLinks: 'file' | 'empty';
   /** ETag on the answer of a collection upload; a single file always has one. */
   readonly collectionEtag: boolean;
   /** `GET /stamps` knows the query parameter `all`. */
@@ -234,6 +236,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     reuploadNeedsBatch: false,
     rootVary: { vary: 'Accept' },
     feedType: 'sequence',
+    hardLinks: 'file',
     collectionEtag: true,
     expiredStamps: true,
     welcomeWithHealth: true,
@@ -292,6 +295,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     reuploadNeedsBatch: true,
     rootVary: {},
     feedType: undefined,
+    hardLinks: 'empty',
     collectionEtag: false,
     expiredStamps: false,
     welcomeWithHealth: false,

@@ -92,7 +92,9 @@ export const ERRORS = {
   CONTENT_TYPE_INVALID: [400, 'invalid content-type'],
   COLLECTION_EMPTY: [400, 'no files in root directory'],
   TAR_FILENAME_INVALID: [400, 'invalid filename in tar archive'],
-  TAR_SPARSE: [400, 'sparse files in tar archives are not supported'],
+  TAR_INVALID: [400, 'invalid tar archive'],
+  MULTIPART_INVALID: [400, 'invalid multipart body'],
+  COLLECTION_TOO_LARGE: [413, 'collection too large'],
   COLLECTION_STORE_FAILED: [500, 'could not store directory'],
   FILE_STORE_FAILED: [500, 'could not store file'],
   // Downloads: 5, group DOWN; 5.1; 5.3; 5.6.
@@ -318,9 +320,10 @@ const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   NO_FILES: 'COLLECTION_EMPTY',
   INVALID_TAR_FILENAME: 'TAR_FILENAME_INVALID',
   INVALID_TAR: null,
-  SPARSE_TAR: 'TAR_SPARSE',
+  HOLES_TOO_LARGE: 'COLLECTION_TOO_LARGE',
+  INVALID_LINK: 'TAR_FILENAME_INVALID',
   INVALID_MULTIPART: null,
-  INVALID_PART_NAME: null,
+  INVALID_PART_NAME: 'MULTIPART_INVALID',
   INVALID_INDEX_DOCUMENT: null,
   INVALID_NAME: null,
   ENTRY_NOT_FOUND: 'ACT_NOT_FOUND',
@@ -366,10 +369,21 @@ export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorW
   return new ApiError(mapped ?? fallback, { cause: error, reasons: reasonsOf(error) });
 }
 
+/** Mistakes of which the message names the place. */
+const BODY_MISTAKES: readonly unknown[] = [
+  'INVALID_TAR_FILENAME',
+  'INVALID_TAR',
+  'HOLES_TOO_LARGE',
+  'INVALID_LINK',
+  'INVALID_MULTIPART',
+  'INVALID_PART_NAME',
+] satisfies CollectionErrorCode[];
+
 /** Why an operation did not complete, if its own text cannot tell, and what to do about it. */
 function reasonsOf(error: unknown): Reason[] {
   if (!(error instanceof Error)) return [];
   const { code, message, blocking } = error as Error & { code?: unknown; blocking?: unknown };
+  if (BODY_MISTAKES.includes(code)) return [{ field: 'body', error: message }];
   if (code === 'RPC_UNREACHABLE')
     return [{ field: 'chain', error: 'the endpoint does not answer, try again later' }];
   if (code === 'STORE_FULL') return [{ field: 'disk', error: message }];

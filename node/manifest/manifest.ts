@@ -1,8 +1,10 @@
 /**
  * The trie that maps paths to references. Nodes are read when a path leads through them, and written again only
  * where something changed below them. Flags depend on the order of insertion, so equal references need equal
- * orders. `data-formats.md` 5.3 and 5.4. Paths are handled as byte strings: one character per UTF-8 byte.
+ * orders. `data-formats.md` 5.3 and 5.4. Paths come as text of `byte-text.ts` and are handled as byte strings: one
+ * character per byte.
  */
+import { bytesOf, textOf } from './byte-text.ts';
 import {
   decodeNode,
   encodeNode,
@@ -196,7 +198,7 @@ export class Manifest {
         continue;
       }
       yield {
-        path: Buffer.from(path, 'latin1').toString(),
+        path: textOf(Buffer.from(path, 'latin1')),
         storedAt: node.storedAt,
         value: (node.flags & FLAG_VALUE) === 0 ? undefined : entryOf(node),
       };
@@ -363,5 +365,5 @@ function commonPrefix(a: string, b: string): string {
 }
 
 function byteString(path: string): string {
-  return Buffer.from(path).toString('latin1');
+  return bytesOf(path).toString('latin1');
 }

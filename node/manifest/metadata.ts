@@ -43,7 +43,9 @@ export function decodeMetadata(bytes: Uint8Array): Metadata {
       'NODE_MALFORMED',
       'metadata is no object of strings: malformed manifest contents',
     );
-  return value as Metadata;
+  return Object.fromEntries(
+    Object.entries(value as Metadata).map(([key, member]) => [key, member.toWellFormed()]),
+  );
 }
 
 function parseJson(text: string): unknown {
@@ -56,9 +58,12 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** A byte of a name that is no text becomes the escape of U+FFFD. Compat: Bee v2.8.1 writes names in the same way. */
 function quoted(text: string): string {
-  return JSON.stringify(text).replace(
-    ESCAPED,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  const pieces = text.split(/\p{Surrogate}/u).map((piece) =>
+    JSON.stringify(piece)
+      .slice(1, -1)
+      .replace(ESCAPED, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`),
   );
+  return `"${pieces.join(String.raw`\ufffd`)}"`;
 }

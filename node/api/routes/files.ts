@@ -25,7 +25,7 @@ import {
 } from '../content/download.ts';
 import { feedFileHeaders, latestContent } from '../content/feed-lookup.ts';
 import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
-import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
+import { ApiError, type ApiErrorCode, type ErrorWording, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type Call, type EarlyCall, route } from '../route/route.ts';
 import { bool, mediaType, reference, storedText, text } from '../values/kinds.ts';
@@ -55,6 +55,9 @@ const ROOT = {
 const PATH = { ...ROOT, path: optional(text, '') } as const;
 const ROOT_HEADERS = { accept: optional(text, undefined) } as const;
 
+/** Mistakes of the client, for which a Bee answers 500. */
+const BROKEN_BODIES: ErrorWording = { INVALID_TAR: 'TAR_INVALID', INVALID_MULTIPART: 'MULTIPART_INVALID' };
+
 export const FILE_ROUTES = [
   route({
     method: 'POST',
@@ -74,12 +77,15 @@ export const FILE_ROUTES = [
       const isCollection = headers.collection || isMultipart(headers.contentType);
       const stored = await upload(call, dialect.segment, (session, body, options) =>
         isCollection
-          ? orElse('COLLECTION_STORE_FAILED', () =>
-              storeCollection(collectionEntries(call, body), session, {
-                ...options,
-                indexDocument: headers.indexDocument,
-                errorDocument: headers.errorDocument,
-              }),
+          ? orElse(
+              'COLLECTION_STORE_FAILED',
+              () =>
+                storeCollection(collectionEntries(call, body), session, {
+                  ...options,
+                  indexDocument: headers.indexDocument,
+                  errorDocument: headers.errorDocument,
+                }),
+              dialect.strictRequests ? BROKEN_BODIES : {},
             )
           : orElse('FILE_STORE_FAILED', () =>
               storeFile(body, session, {
@@ -184,7 +190,7 @@ function isMultipart(contentType: string): boolean {
 
 /** @throws ApiError for a request without a body, or with a type that is not a collection */
 function collectionEntries(
-  { headers, body: { present } }: UploadCall,
+  { headers, dialect, body: { present } }: UploadCall,
   body: AsyncIterable<Uint8Array>,
 ): AsyncIterable<CollectionEntry> {
   if (headers.contentType === '') throw new ApiError('CONTENT_TYPE_INVALID');
@@ -193,7 +199,7 @@ function collectionEntries(
     case 'multipart/form-data':
       return multipartEntries(body, headers.contentType);
     case 'application/x-tar':
-      return tarEntries(body);
+      return tarEntries(body, dialect);
     default:
       throw new ApiError('CONTENT_TYPE_INVALID');
   }

@@ -4,6 +4,7 @@
  */
 import type { ChunkPutter } from '../../chunk/chunk.ts';
 import { toHex } from '../../crypto/hex.ts';
+import { shown } from '../../manifest/byte-text.ts';
 import { Manifest } from '../../manifest/manifest.ts';
 import { CONTENT_TYPE, ERROR_DOCUMENT, FILENAME, INDEX_DOCUMENT } from '../../manifest/metadata.ts';
 import { saveManifest } from '../manifest-store.ts';
@@ -13,16 +14,17 @@ import { SNIFF_SIZE, sniffContentType } from './content-type.ts';
 
 /**
  * `NO_FILES`: nothing to store. `INVALID_TAR_FILENAME`: a broken header, or a name that leads out of the
- * collection. `SPARSE_TAR`: a file that is archived without its holes. `INVALID_TAR`, `INVALID_MULTIPART`: a
- * body that is truncated or of another kind. `INVALID_PART_NAME`: a part without a usable name.
- * `INVALID_INDEX_DOCUMENT`: it contains a separator. `INVALID_NAME`: name of a single file that begins with a
- * separator.
+ * collection. `INVALID_TAR`, `INVALID_MULTIPART`: a body that is truncated or of another kind. `HOLES_TOO_LARGE`: sparse
+ * files that would become too large. `INVALID_LINK`: a hard link to what is no file of the archive before it.
+ * `INVALID_PART_NAME`: a part without a usable name. `INVALID_INDEX_DOCUMENT`: it contains a separator. `INVALID_NAME`:
+ * name of a single file that begins with a separator.
  */
 export type CollectionErrorCode =
   | 'NO_FILES'
   | 'INVALID_TAR_FILENAME'
   | 'INVALID_TAR'
-  | 'SPARSE_TAR'
+  | 'HOLES_TOO_LARGE'
+  | 'INVALID_LINK'
   | 'INVALID_MULTIPART'
   | 'INVALID_PART_NAME'
   | 'INVALID_INDEX_DOCUMENT'
@@ -40,13 +42,15 @@ export class CollectionError extends Error {
 
 /** One file of a collection. Unread parts of the body are skipped when the next entry is requested. */
 export interface CollectionEntry {
-  /** Relative, without a leading separator. */
+  /** Relative, without a leading separator; text of `byte-text.ts`, as all names here. */
   readonly path: string;
   /** As sent with the file or derived from its name; empty when neither is known. */
   readonly contentType: string;
   /** Last part of the path. */
   readonly filename: string;
   readonly body: AsyncIterable<Uint8Array>;
+  /** Path of an earlier file whose content this one has, instead of the body. */
+  readonly sameAs?: string;
 }
 
 /** How a collection is stored and served. */
@@ -63,7 +67,7 @@ const ROOT_PATH = '/';
 /**
  * @param entries from `tarEntries` or `multipartEntries`
  * @returns reference of the manifest, 32 bytes; 64 when it is encrypted
- * @throws CollectionError `NO_FILES`, `INVALID_INDEX_DOCUMENT`, those of the entries; what the putter throws
+ * @throws CollectionError `NO_FILES`, `INVALID_INDEX_DOCUMENT`, `INVALID_LINK`, those of the entries; what the putter throws
  */
 export async function storeCollection(
   entries: AsyncIterable<CollectionEntry>,
@@ -74,9 +78,12 @@ export async function storeCollection(
     throw new CollectionError('INVALID_INDEX_DOCUMENT', 'index document contains a separator');
   const manifest = newManifest(options);
   let files = 0;
-  for await (const { path, contentType, filename, body } of entries) {
+  for await (const { path, contentType, filename, body, sameAs } of entries) {
     await options.pace?.();
-    const { reference } = await split(body, putter, options);
+    const reference =
+      sameAs === undefined
+        ? (await split(body, putter, options)).reference
+        : await fileAt(manifest, sameAs, path);
     await manifest.add(path, reference, { [CONTENT_TYPE]: contentType, [FILENAME]: filename });
     files += 1;
   }
@@ -87,6 +94,15 @@ export async function storeCollection(
   };
   if (Object.keys(documents).length > 0) await manifest.add(ROOT_PATH, NO_ENTRY, documents);
   return saveManifest(manifest, putter, options);
+}
+
+async function fileAt(manifest: Manifest, target: string, link: string): Promise<Uint8Array> {
+  const entry = await manifest.lookup(target);
+  if (entry !== undefined) return entry.reference;
+  throw new CollectionError(
+    'INVALID_LINK',
+    `${shown(link)} is a hard link to ${shown(target)}, which is no file of the archive before it`,
+  );
 }
 
 export interface FileOptions extends SplitOptions {

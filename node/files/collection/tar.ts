@@ -1,216 +1,181 @@
 /**
- * Files of a tar archive, one after another as they stream by: ustar, with the long names of pax and GNU.
- * Paths that lead out of the collection are refused. `http-api-completion.md` 5.3.
+ * Files of a tar archive, one after another as they stream by, exactly those that a Bee stores, because Go's
+ * `archive/tar` reads them so. What a Bee would drop although it has content is refused by name.
+ * `http-api-completion.md` 5.3.
  */
 import { posix } from 'node:path';
+import { shown, textOf } from '../../manifest/byte-text.ts';
 import { ByteReader, leaveOpen, skip } from './byte-reader.ts';
 import { type CollectionEntry, CollectionError } from './collection.ts';
 import { contentTypeOfName } from './content-type.ts';
+import {
+  type Attributes,
+  DESCRIBE,
+  decimalIn,
+  NO_ATTRIBUTES,
+  readContent,
+  recordsOf,
+} from './tar-attributes.ts';
+import { badHeader, cutOff, type Header, paddingOf, readHeader } from './tar-header.ts';
+import { gnuSparse, HOLES_MAX, holesOf, paxSparse, type Sparse, withHoles } from './tar-sparse.ts';
 
-const BLOCK_SIZE = 512;
-/** Long names and other attributes of one file; archive writers stay far below this. */
-const ATTRIBUTES_SIZE_MAX = 1024 * 1024;
-
-/** Place and length of the fields of a header block. */
-const NAME = [0, 100] as const;
-const SIZE = [124, 12] as const;
-const CHECKSUM = [148, 8] as const;
-const TYPE = 156;
-const MAGIC = [257, 6] as const;
-const PREFIX = [345, 155] as const;
-const POSIX_MAGIC = 'ustar\0';
-const SPACE = 0x20;
-const EQUALS = 0x3d;
-
-/**
- * Types of entries: regular files; links, devices, directories and pipes, which have no content whatever
- * their size says; files of GNU without their holes; and descriptions of the entry that follows.
- */
-const REGULAR = ['0', '\0', '7'];
-const WITHOUT_CONTENT = ['1', '2', '3', '4', '5', '6'];
+/** Attributes of all files that follow, of which only the name is used: a Bee stores an empty file under it. */
+const GLOBAL_ATTRIBUTES = 'g';
+const HARD_LINK = '1';
 const SPARSE = 'S';
-const ATTRIBUTES = ['x', 'g', 'L', 'K'];
+/** Of archives older than types: a directory if its name says so, else a file. */
+const UNTYPED = '\0';
+const FILE = '0';
+const DIRECTORY = '5';
+/** Links, devices, directories and pipes have no content, whatever their size says. */
+const WITHOUT_CONTENT: readonly string[] = [HARD_LINK, '2', '3', '4', DIRECTORY, '6'];
+/** Not stored. Every type that is neither here nor known is a file. */
+const NOT_FILES: readonly string[] = WITHOUT_CONTENT.filter((type) => type !== HARD_LINK);
+/** Kinds of files that the mode may name as well as the type, by its bits above the permissions. */
+const NOT_FILE_MODES: readonly number[] = [0o010000, 0o020000, 0o040000, 0o060000, 0o120000, 0o140000];
+const PERMISSIONS = 0o7777;
 
-/** How keys of pax records begin that describe the holes of a file. */
-const SPARSE_KEYS = 'GNU.sparse.';
-
-interface Header {
-  readonly type: string;
-  /** Read as text only when it is used: next to a long name it may be cut inside a character. */
-  readonly name: Uint8Array;
-  readonly size: number;
+export interface TarOptions {
+  /**
+   * What a hard link becomes: `file`, one with the content of its target; `empty`, a file without content, as in a
+   * Bee.
+   */
+  readonly hardLinks?: 'file' | 'empty';
 }
 
-/** What an attribute entry says about the file that follows. */
-interface Attributes {
-  readonly path?: string;
-  readonly size?: number;
+/** An entry with everything that other entries say about it. */
+interface Described {
+  readonly type: string;
+  readonly mode: number;
+  /** Byte strings. */
+  readonly name: string;
+  readonly target: string;
+  /** Bytes in the archive. */
+  readonly stored: number;
+  readonly sparse: Sparse | undefined;
 }
 
 /**
- * Regular files only. An archive may end without its end mark, as long as it ends between two entries.
- * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`, `SPARSE_TAR`; what the source throws
+ * An archive may end without its end mark, as long as it ends between two entries.
+ * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`, `HOLES_TOO_LARGE`; what the source throws
  */
 export async function* tarEntries(
   source: AsyncIterable<Uint8Array>,
+  { hardLinks = 'empty' }: TarOptions = {},
 ): AsyncGenerator<CollectionEntry, void, void> {
   const reader = new ByteReader(source);
-  let attributes: Attributes = {};
+  let attributes = NO_ATTRIBUTES;
+  let holes = 0;
   try {
     for (let header = await readHeader(reader); header !== undefined; header = await readHeader(reader)) {
-      if (ATTRIBUTES.includes(header.type)) {
-        attributes = { ...attributes, ...(await readAttributes(reader, header)) };
+      const describe = DESCRIBE[header.type];
+      if (describe !== undefined) {
+        attributes = { ...attributes, ...describe(await readContent(reader, header)) };
         continue;
       }
-      if (header.type === SPARSE) throw sparse();
-      const size = WITHOUT_CONTENT.includes(header.type) ? 0 : (attributes.size ?? header.size);
-      // A header that claims more bytes than exist is not a header of this archive.
-      const body = reader.next(size, () =>
-        size > reader.total ? badHeader(`a size of ${size} bytes, more than the archive has`) : cutOff(),
-      );
-      if (REGULAR.includes(header.type)) {
-        const path = filePath(attributes.path ?? utf8(header.name));
-        if (path !== undefined) yield entryOf(path, leaveOpen(body));
+      if (header.type === GLOBAL_ATTRIBUTES) {
+        const records = recordsOf(await readContent(reader, header));
+        const name = records.get('path') || header.name;
+        // What was said about the next file is lost with it.
+        attributes = NO_ATTRIBUTES;
+        // GNU tar gives it an absolute path, which has to lead nowhere.
+        if (cleaned(name) !== '.') yield entryOf(name, asText(cleaned(name)), nothing());
+        continue;
       }
-      attributes = {};
-      await skip(body);
-      await skip(reader.next(paddingOf(size), cutOff));
+      const entry = await describedEntry(reader, header, attributes);
+      attributes = NO_ATTRIBUTES;
+      const { stored, sparse } = entry;
+      const data = reader.next(stored, () =>
+        // A header that claims more bytes than exist is not a header of this archive.
+        stored > reader.total ? badHeader(`a size of ${stored} bytes, more than the archive has`) : cutOff(),
+      );
+      if (isFile(entry)) {
+        holes += sparse === undefined ? 0 : holesOf(sparse, stored);
+        if (holes > HOLES_MAX) throw tooManyHoles(entry.name);
+        const body = sparse === undefined ? data : withHoles(leaveOpen(data), sparse);
+        const link = entry.type === HARD_LINK && hardLinks === 'file';
+        yield {
+          ...entryOf(entry.name, pathOf(entry.name), leaveOpen(body)),
+          ...(link ? { sameAs: pathOf(entry.target) } : {}),
+        };
+      }
+      await skip(data);
+      await skip(reader.next(paddingOf(stored + (sparse?.taken ?? 0)), cutOff));
     }
   } finally {
     await reader.end();
   }
 }
 
-function entryOf(path: string, body: AsyncIterable<Uint8Array>): CollectionEntry {
-  return { path, contentType: contentTypeOfName(path), filename: posix.basename(path), body };
-}
-
-/** Undefined at the end of the stream and at the end mark, a block of zeros. */
-async function readHeader(reader: ByteReader): Promise<Header | undefined> {
-  const block = await reader.take(BLOCK_SIZE);
-  if (block.length > 0 && block.length < BLOCK_SIZE) throw cutOff();
-  if (block.every((byte) => byte === 0)) return undefined;
-  if (!hasChecksum(block)) throw badHeader('wrong checksum');
-  const isPosix = field(block, MAGIC) === POSIX_MAGIC;
-  const prefix = isPosix ? upToNul(block, PREFIX) : new Uint8Array(0);
-  const name = upToNul(block, NAME);
+async function describedEntry(
+  reader: ByteReader,
+  header: Header,
+  { records, longName, longTarget }: Attributes,
+): Promise<Described> {
+  const name = longName || records.get('path') || header.name;
+  const target = longTarget || records.get('linkpath') || header.target;
+  const size = decimalIn(records, 'size') ?? header.size;
+  if (size < 0) throw badHeader('a negative size');
+  const untyped = name.endsWith('/') ? DIRECTORY : FILE;
+  const type = header.type === UNTYPED ? untyped : header.type;
+  const hasContent = !WITHOUT_CONTENT.includes(type);
+  const stored = hasContent ? size : 0;
+  const sparse =
+    type === SPARSE ? await gnuSparse(reader, header) : await paxSparse(reader, records, { size, stored });
+  if (sparse !== undefined && !hasContent) throw badHeader('holes in an entry that is no file');
   return {
-    type: String.fromCharCode(block[TYPE] as number),
-    name: prefix.length === 0 ? name : Buffer.concat([prefix, Buffer.from('/'), name]),
-    size: numberAt(block, SIZE),
+    type,
+    mode: header.mode,
+    name: sparse === undefined || sparse.name === '' ? name : sparse.name,
+    target,
+    stored: stored - (sparse?.taken ?? 0),
+    sparse,
   };
 }
 
-/** Sum of all bytes, its own field counted as spaces. */
-function hasChecksum(block: Uint8Array): boolean {
-  const [at, length] = CHECKSUM;
-  let sum = SPACE * length;
-  for (const [i, byte] of block.entries()) if (i < at || i >= at + length) sum += byte;
-  return sum === numberAt(block, CHECKSUM);
+/** @throws CollectionError for content that would be lost with an entry that is no file */
+function isFile({ type, mode, name, stored }: Described): boolean {
+  if (NOT_FILES.includes(type)) return false;
+  // The archive's root directory.
+  const isRoot = name !== '' && cleaned(name) === '.';
+  const isOther = isRoot || NOT_FILE_MODES.includes(mode - (mode & PERMISSIONS));
+  if (isOther && stored > 0)
+    throw badHeader(`content, ${stored} bytes, for ${named(name)}, which is no file by its name or mode`);
+  return !isOther;
 }
 
-/** Octal digits, or, with the highest bit set, a big-endian number. */
-function numberAt(block: Uint8Array, [at, length]: readonly [number, number]): number {
-  const bytes = block.subarray(at, at + length);
-  const first = bytes[0] as number;
-  const value =
-    first >= 0x80
-      ? bytes.subarray(1).reduce((sum, byte) => sum * 256 + byte, first & 0x7f)
-      : octal(field(block, [at, length]));
-  if (!Number.isSafeInteger(value)) throw badHeader('a number out of range');
-  return value;
+function entryOf(name: string, path: string, body: AsyncIterable<Uint8Array>): CollectionEntry {
+  const text = asText(name);
+  return { path, contentType: contentTypeOfName(text), filename: posix.basename(text), body };
 }
 
-function octal(written: string): number {
-  const digits = written.replaceAll('\0', ' ').trim();
-  if (!/^[0-7]*$/.test(digits)) throw badHeader('a number that is not octal');
-  return digits === '' ? 0 : Number.parseInt(digits, 8);
+/** Where the manifest has the file. @throws CollectionError for a name that leads out of the collection */
+function pathOf(name: string): string {
+  const path = cleaned(name);
+  if (name === '' || path === '..' || path.startsWith('../') || path.startsWith('/'))
+    throw badHeader(`the name ${named(name)}, which is no path in the collection`);
+  return asText(path);
 }
 
-function field(block: Uint8Array, [at, length]: readonly [number, number]): string {
-  return latin1(block.subarray(at, at + length));
-}
-
-function upToNul(block: Uint8Array, [at, length]: readonly [number, number]): Uint8Array {
-  const bytes = block.subarray(at, at + length);
-  const end = bytes.indexOf(0);
-  return end === -1 ? bytes : bytes.subarray(0, end);
-}
-
-async function readAttributes(reader: ByteReader, { type, size }: Header): Promise<Attributes> {
-  if (size > ATTRIBUTES_SIZE_MAX) throw badHeader(`attributes of ${size} bytes`);
-  const content = await reader.take(size);
-  if (content.length < size) throw cutOff();
-  await skip(reader.next(paddingOf(size), cutOff));
-  if (type === 'L') return { path: utf8(upToNul(content, [0, size])) };
-  return type === 'x' ? paxAttributes(content) : {};
-}
-
-/**
- * Records `LENGTH KEY=VALUE\n`, the length counting the whole record. Values that are not used need not be
- * text: extended attributes are bytes.
- */
-function paxAttributes(content: Uint8Array): Attributes {
-  const attributes: { path?: string; size?: number } = {};
-  for (let at = 0; at < content.length; ) {
-    const space = content.indexOf(SPACE, at);
-    if (space === -1) throw badHeader('a broken record');
-    const end = at + decimal(latin1(content.subarray(at, space)));
-    const equals = content.indexOf(EQUALS, space);
-    if (equals === -1 || end <= equals + 1 || end > content.length) throw badHeader('a broken record');
-    const key = latin1(content.subarray(space + 1, equals));
-    const value = content.subarray(equals + 1, end - 1);
-    if (key.startsWith(SPARSE_KEYS)) throw sparse();
-    if (key === 'path') attributes.path = utf8(value);
-    if (key === 'size') attributes.size = decimal(latin1(value));
-    at = end;
-  }
-  return attributes;
-}
-
-function decimal(digits: string): number {
-  const value = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
-  if (!Number.isSafeInteger(value)) throw badHeader('a number out of range');
-  return value;
-}
-
-/**
- * Undefined for entries that are not files after all: the archive's root directory, or, in archives older
- * than the directory type, a directory, whose name ends with a separator.
- */
-function filePath(name: string): string | undefined {
+/** Without empty and `.` segments, with `..` resolved, without a separator at the end. */
+function cleaned(name: string): string {
   const path = posix.normalize(name);
-  const leadsOut = path === '..' || path.startsWith('../') || path.startsWith('/');
-  if (name === '' || leadsOut || name.includes('\0'))
-    throw badHeader('a name that is no path in the collection');
-  return path === '.' || path.endsWith('/') ? undefined : path;
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
-function latin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('latin1');
+function named(name: string): string {
+  return shown(asText(name));
 }
 
-function utf8(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw badHeader('a name that is not UTF-8');
-  }
+function asText(name: string): string {
+  return textOf(Buffer.from(name, 'latin1'));
 }
 
-function paddingOf(size: number): number {
-  return (BLOCK_SIZE - (size % BLOCK_SIZE)) % BLOCK_SIZE;
-}
+async function* nothing(): AsyncGenerator<Uint8Array, void, void> {}
 
-function badHeader(detail: string): CollectionError {
-  return new CollectionError('INVALID_TAR_FILENAME', `tar header with ${detail}`);
-}
-
-/** Stored as it comes, such a file would be another one. */
-function sparse(): CollectionError {
-  return new CollectionError('SPARSE_TAR', 'the tar archive has a file without its holes');
-}
-
-function cutOff(): CollectionError {
-  return new CollectionError('INVALID_TAR', 'the tar archive is cut off');
+function tooManyHoles(name: string): CollectionError {
+  return new CollectionError(
+    'HOLES_TOO_LARGE',
+    `with ${named(name)} the sparse files of the archive have more than ${HOLES_MAX} bytes of holes`,
+  );
 }

@@ -34,14 +34,21 @@ export function tarHeader(fields: {
   size: string | Uint8Array;
   type?: string;
   magic?: string;
-  prefix?: string;
+  prefix?: string | Uint8Array;
+  mode?: string;
+  linkname?: string;
+  /** Bytes at other places. */
+  at?: Readonly<Record<number, string>>;
 }): Buffer {
   const block = Buffer.alloc(512);
   Buffer.from(fields.name).copy(block, 0);
   Buffer.from(fields.size).copy(block, 124);
   block.write(fields.type ?? '0', 156, 'latin1');
   block.write(fields.magic ?? 'ustar\x0000', 257, 'latin1');
-  block.write(fields.prefix ?? '', 345);
+  block.write(fields.mode ?? '', 100, 'latin1');
+  block.write(fields.linkname ?? '', 157);
+  Buffer.from(fields.prefix ?? '').copy(block, 345);
+  for (const [at, text] of Object.entries(fields.at ?? {})) block.write(text, Number(at), 'latin1');
   block.fill(' ', 148, 156);
   const sum = block.reduce((total, byte) => total + byte, 0);
   block.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
@@ -55,6 +62,35 @@ export function tarBody(content: Uint8Array | string): Buffer {
 }
 
 export const TAR_END = Buffer.alloc(1024);
+
+/** A size or another number of a header. */
+export const octal = (value: number) => `${value.toString(8).padStart(11, '0')}\0`;
+
+/** One file with its content, or an entry of another type. */
+export function tarEntry(
+  name: string | Uint8Array,
+  content: Uint8Array | string = '',
+  fields: Partial<Parameters<typeof tarHeader>[0]> = {},
+): Buffer {
+  return Buffer.concat([
+    tarHeader({ name, size: octal(Buffer.from(content).length), ...fields }),
+    tarBody(content),
+  ]);
+}
+
+/** A record of pax, its length counted with itself. */
+export function paxRecord(key: string, value: string | Uint8Array): Buffer {
+  const rest = Buffer.concat([Buffer.from(` ${key}=`), Buffer.from(value), Buffer.from('\n')]);
+  let length = rest.length;
+  while (String(length).length + rest.length !== length) length = String(length).length + rest.length;
+  return Buffer.concat([Buffer.from(String(length)), rest]);
+}
+
+/** Attributes of pax for the entry that follows, or, with the type `g`, of all. */
+export function paxEntry(records: Readonly<Record<string, string | Uint8Array>>, type = 'x'): Buffer {
+  const content = Object.entries(records).map(([key, value]) => paxRecord(key, value));
+  return tarEntry('pax_global_header', Buffer.concat(content), { type });
+}
 
 export interface Part {
   readonly headers: readonly string[];

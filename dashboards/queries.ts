@@ -27,18 +27,39 @@ export function ofMembers(name: string, labels = ''): string {
   return `testbed_${name}{${RUN_FILTER},${NODE_FILTER}${labels === '' ? '' : `,${labels}`}}`;
 }
 
-/** Per second, over the interval that the board chooses. */
+/**
+ * Grafana makes it four scrapes or more, as its data source says how often Prometheus scrapes. A span that a board fixed,
+ * or a person chose, would hold a single scrape of a slow Prometheus, and a rate needs two.
+ */
+const WINDOW = '$__rate_interval';
+
+/** Per second, over a few scrapes. */
 export function rate(selector: string): string {
-  return `rate(${selector}[$interval])`;
+  return `rate(${selector}[${WINDOW}])`;
 }
 
-export function increase(selector: string, over = '$interval'): string {
+export function increase(selector: string, over = WINDOW): string {
   return `increase(${selector}[${over}])`;
 }
 
 /** What a run says at its very end is read once or twice before the run is gone: its last value is kept for a while. */
 export function last(selector: string): string {
-  return `last_over_time(${selector}[$interval])`;
+  return `last_over_time(${selector}[${WINDOW}])`;
+}
+
+/** The highest value of the last few scrapes. */
+export function highest(selector: string): string {
+  return `max_over_time(${selector}[${WINDOW}])`;
+}
+
+/** Of another value than the last one before, which may lie up to an hour back: what restarts is gone for a while. */
+export function changed(selector: string): string {
+  return `${selector} != last_over_time(${selector}[1h] offset ${WINDOW})`;
+}
+
+/** There now, and not before: seen once or more, however seldom Prometheus scrapes. */
+export function appeared(selector: string): string {
+  return `${selector} unless ${selector} offset ${WINDOW}`;
 }
 
 export function sum(expr: string, ...by: readonly string[]): string {

@@ -2,18 +2,14 @@
 import {
   AnnotationQueryBuilder,
   DatasourceVariableBuilder,
-  IntervalVariableBuilder,
   QueryVariableBuilder,
   VariableRefresh,
   VariableSort,
 } from '@grafana/grafana-foundation-sdk/dashboard';
 import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
-import { ofNodes, ofProcesses, ofRun } from './queries.ts';
+import { appeared, changed, highest, increase, ofNodes, ofProcesses, ofRun } from './queries.ts';
 
 export const DATASOURCE = { type: 'prometheus', uid: '${datasource}' } as const;
-/** Rates need two scrapes within the interval. */
-const INTERVALS = ['5s', '15s', '30s', '1m', '5m', '30m'];
-const DEFAULT_INTERVAL = '15s';
 const ALL = { selected: true, text: 'All', value: '$__all' } as const;
 
 export function variables() {
@@ -52,14 +48,13 @@ export function variables() {
       .multi(true)
       .includeAll(true)
       .current(ALL),
-    new IntervalVariableBuilder('interval')
-      .label('Interval')
-      .description('Time that rates and percentiles are taken over')
-      .values(INTERVALS.join(','))
-      .current({ selected: true, text: DEFAULT_INTERVAL, value: DEFAULT_INTERVAL }),
   ];
 }
 
+/**
+ * Neither a step nor a smallest interval: Grafana would take it for the time between two scrapes. What lasts for less than
+ * a step of its own is seen because each expression looks back over a window.
+ */
 export function annotations() {
   const mark = (name: string, color: string, title: string, text: string, expr: string) =>
     new AnnotationQueryBuilder()
@@ -69,38 +64,30 @@ export function annotations() {
       .iconColor(color)
       .titleFormat(title)
       .textFormat(text)
-      .step('1s')
       .expr(expr)
-      .target(new DataqueryBuilder().expr(expr).refId(name).interval('1s'));
-  const phases = ofRun('phase_seconds');
+      .target(new DataqueryBuilder().expr(expr).refId(name));
   return [
-    mark(
-      'Phases',
-      'blue',
-      'end of a phase',
-      '{{scenario}}: {{phase}}',
-      `${phases} unless ${phases} offset 5s`,
-    ),
+    mark('Phases', 'blue', 'end of a phase', '{{scenario}}: {{phase}}', appeared(ofRun('phase_seconds'))),
     mark(
       'Faults',
       'orange',
       'fault',
       '{{kind}} {{target}}',
-      `max by (kind, target) (${ofRun('fault_active')}) > 0`,
+      `max by (kind, target) (${highest(ofRun('fault_active'))}) > 0`,
     ),
     mark(
       'Restarts',
       'purple',
       'restart',
       '{{node}}',
-      `max by (node) (changes(${ofProcesses('process_start_time_seconds')}[15s])) > 0`,
+      `max by (node) (${changed(ofProcesses('process_start_time_seconds'))})`,
     ),
     mark(
       'Chain reorganisations',
       'red',
       'chain reorganisation',
       'seen by {{node}}',
-      `sum by (node) (increase(${ofNodes('postage_listener_pages_taken_back')}[15s])) > 0`,
+      `sum by (node) (${increase(ofNodes('postage_listener_pages_taken_back'))}) > 0`,
     ),
   ];
 }

@@ -22,6 +22,7 @@ import {
   readBoards,
   substituted,
 } from './prometheus.ts';
+import { slowed } from './slowed.ts';
 import { traffic } from './traffic.ts';
 
 const CLI = fileURLToPath(new URL('../../harness/cli.ts', import.meta.url));
@@ -121,7 +122,7 @@ describe.each([
     // Queries are evaluated once a second; the last scrape of the run must lie before one of these.
     await sleep(2000);
     range = { start, end: Date.now() / 1000 };
-    chosen = { interval: '15s', __range: '60s' };
+    chosen = { __rate_interval: '15s', __range: '60s' };
     for (const variable of boards[0]?.templating.list ?? []) {
       if (variable.type !== 'query') continue;
       const found = await choices(api, variable, chosen);
@@ -162,6 +163,30 @@ describe.each([
     async (_title, board) => {
       expect(await emptyQueries(board)).toEqual([]);
     },
+  );
+
+  // The names of metrics differ between the dialects, the windows do not.
+  test.runIf(dialect === 'svc')(
+    'no panel is empty where Prometheus scrapes more seldom',
+    async () => {
+      const everyS = [5, 15, 30, 60];
+      const other = await slowed(api, range, { everyS, folder: join(folder, 'slowed') });
+      try {
+        const empty: string[] = [];
+        for (const [every, slow] of other.ranges) {
+          // As Grafana computes them for a data source that knows how often Prometheus scrapes.
+          const values = { ...chosen, __rate_interval: `${4 * every}s`, __range: `${60 * every}s` };
+          for (const { title, expr } of boards.flatMap(queriesOf)) {
+            const seen = await other.api.range(substituted(expr, values), slow, every);
+            if (seen.length === 0) empty.push(`every ${every} s: ${title}`);
+          }
+        }
+        expect(empty).toEqual([]);
+      } finally {
+        other.stop();
+      }
+    },
+    120_000,
   );
 
   test('an empty panel is named', async () => {

@@ -1,11 +1,16 @@
 /** The answers of a Prometheus, and the queries of Grafana for a board. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const GENERATED = fileURLToPath(new URL('../../dashboards/generated', import.meta.url));
 
-interface Series {
+const { SVCNET_PROMETHEUS } = process.env;
+/** Beside the program of Prometheus. */
+export const PROMTOOL =
+  SVCNET_PROMETHEUS === undefined ? 'promtool' : join(dirname(SVCNET_PROMETHEUS), 'promtool');
+
+export interface Series {
   readonly metric: Readonly<Record<string, string>>;
   readonly value?: readonly [number, string];
   readonly values?: readonly (readonly [number, string])[];
@@ -38,9 +43,9 @@ export class PrometheusApi {
     this.#url = url;
   }
 
-  /** Series with at least one number at some time of the range. */
-  async range(query: string, { start, end }: Range): Promise<Series[]> {
-    const given = { query, start: String(start), end: String(end), step: '1' };
+  /** Series with at least one number at some time of the range. @param step seconds */
+  async range(query: string, { start, end }: Range, step = 1): Promise<Series[]> {
+    const given = { query, start: String(start), end: String(end), step: String(step) };
     const { result } = await this.#get<{ result: Series[] }>('/api/v1/query_range', given);
     return result.filter(({ values = [] }) => values.some(([, value]) => Number.isFinite(Number(value))));
   }
@@ -49,6 +54,12 @@ export class PrometheusApi {
   async instant(query: string, time: number): Promise<Series[]> {
     const { result } = await this.#get<{ result: Series[] }>('/api/v1/query', { query, time: String(time) });
     return result.filter(({ value }) => Number.isFinite(Number(value?.[1])));
+  }
+
+  /** Every sample of the range, as it was scraped. */
+  async samples(selector: string, { start, end }: Range): Promise<Series[]> {
+    const query = `${selector}[${Math.ceil((end - start) * 1000)}ms]`;
+    return (await this.#get<{ result: Series[] }>('/api/v1/query', { query, time: String(end) })).result;
   }
 
   labelValues(label: string, match?: string): Promise<string[]> {

@@ -8,9 +8,7 @@ import { stringify } from 'yaml';
 import { ALERT_RULES } from '../../dashboards/rules.ts';
 import { dashboardFiles } from '../../harness/dashboards/files.ts';
 import { prepare } from '../../harness/export/prepare.ts';
-
-const { SVCNET_PROMETHEUS } = process.env;
-const PROMTOOL = SVCNET_PROMETHEUS === undefined ? 'promtool' : join(dirname(SVCNET_PROMETHEUS), 'promtool');
+import { PROMTOOL } from './prometheus.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-promtool-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

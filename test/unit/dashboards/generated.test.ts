@@ -103,6 +103,22 @@ test('every metric that a board or a rule uses exists in nodes or the harness', 
   expect(unknown).toEqual([]);
 });
 
+test('every window follows the scrapes of Prometheus, or the time that is shown', () => {
+  const marks = BOARDS.flatMap((board) => dashboard(board).annotations?.list ?? []);
+  const exprs = [...queries.map(({ expr }) => expr), ...marks.map(({ expr }) => expr ?? '')];
+  const windows = exprs.flatMap((expr) =>
+    [...expr.matchAll(/\[([^\]]+)\]|offset ([^\s)]+)/g)].map(([text]) => text),
+  );
+  expect(new Set(windows)).toEqual(
+    // An hour is how far back a value before a restart is looked for.
+    new Set(['[$__rate_interval]', '[$__range]', 'offset $__rate_interval', '[1h]']),
+  );
+  // Grafana would take them for the time between two scrapes.
+  expect(
+    marks.filter((mark) => mark.step !== undefined || Object.hasOwn(mark.target ?? {}, 'interval')),
+  ).toEqual([]);
+});
+
 test('a percentile is computed from buckets and never averaged', () => {
   const averaged = queries.filter(
     ({ expr }) => /\bavg/.test(expr) || (expr.includes('histogram_quantile') && !/_bucket[,"{]/.test(expr)),

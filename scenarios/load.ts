@@ -138,6 +138,10 @@ async function searchLimit(context: Context, plan: LoadPlan): Promise<void> {
     observed: limitText(found),
     expected: 'a rate that holds twice more, and one that does not',
   });
+  expectSound(
+    context,
+    loads.map(({ load }) => load),
+  );
   for (const { plan: step, prepared, load } of loads) await bookUploads(context, step, { prepared, load });
 }
 
@@ -163,6 +167,7 @@ function judge(context: Context, plan: LoadPlan, load: LoadStep): void {
     expected: '0',
     ...(wrong.length === 0 ? {} : { evidence: wrong.map(({ example }) => example).join('\n') }),
   });
+  expectSound(context, [load]);
   const seconds = plan.durationMs / 1000;
   const share = dropped / Math.max(1, dropped + startedRate * seconds);
   context.expect('iterations start on time', share <= DROPPED_SHARE_MAX, {
@@ -179,6 +184,22 @@ function judge(context: Context, plan: LoadPlan, load: LoadStep): void {
       `what the cluster takes without k6 beside it: k6 used ${k6Cpu.toFixed(1)} of ${cores} cores`,
     );
   }
+}
+
+/** What the script itself says of it. */
+function expectSound(context: Context, loads: readonly LoadStep[]): void {
+  const count = loads.reduce((sum, { exceptions }) => sum + exceptions.count, 0);
+  const first = loads.map(({ exceptions }) => exceptions.first).find((message) => message !== undefined);
+  context.expect('no iteration ends by an exception', count === 0, {
+    observed: `${plural(count, 'iteration')} ended by an exception that the script did not catch`,
+    expected: '0',
+    ...(first === undefined ? {} : { evidence: `the first: ${first}` }),
+  });
+  if (!loads.some(({ markedFailed }) => markedFailed)) return;
+  context.expect('the script does not mark the test as failed', false, {
+    observed: 'it called exec.test.fail()',
+    expected: 'no call',
+  });
 }
 
 /** Every upload goes into the ledger once the network has it; its chunks are computed here. */

@@ -5,6 +5,7 @@ import { typed } from '../base/typed.ts';
 import { findK6 } from '../load/k6/find-k6.ts';
 import { loadPlan } from '../load/parameters.ts';
 import { SCRIPT_NAMES } from '../load/scripts.ts';
+import { parseThreshold } from '../load/thresholds.ts';
 import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
 import { planScenarios } from '../run/runner.ts';
 import type { CommandContext } from './context.ts';
@@ -63,8 +64,10 @@ export async function load(
   const scenario = await loadScenario('load');
   const given = new Map<string, string>([['script', script]]);
   for (const [flag, parameter] of PARAMETERS) {
-    if (flags[flag] !== undefined) given.set(parameter, String(flags[flag]));
+    if (flags[flag] !== undefined) given.set(parameter, givenText(flag, String(flags[flag])));
   }
+  // Each by itself: in a list that is read at once, an empty one would be passed over.
+  for (const text of flags.threshold.flatMap((list) => list.split(','))) parseThreshold(text);
   if (flags.threshold.length > 0) given.set('thresholds', flags.threshold.join(','));
   const planned = planScenarios([scenario], given);
   for (const { parameters } of planned) loadPlan(parameters as Parameters<typeof loadPlan>[0], 0n);
@@ -73,6 +76,16 @@ export async function load(
   const command = (seed: bigint) => repeatText(name, flags, seed);
   const title = titleOf([`load-${flags.script === undefined ? script : scenarioTitle(script)}`]);
   return runPlanned({ planned, title, command }, { ...others, set: [] }, context);
+}
+
+/** An empty text would seem to be taken and set nothing: a variable of the shell that is not set. */
+function givenText(flag: string, text: string): string {
+  if (text !== '') return text;
+  const name = flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  throw new HarnessError(
+    'USAGE',
+    `--${name}: got '', expected a value; leave the option out for its default`,
+  );
 }
 
 function scriptOf(name: string | undefined, { script }: LoadFlags): string {

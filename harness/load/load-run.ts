@@ -3,24 +3,20 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cannotWrite, HarnessError, messageOf } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { Distribution } from '../metrics/distribution.ts';
-import { createRecorder, type Recorder } from '../metrics/recorder.ts';
 import { bundle } from './k6/bundle.ts';
 import { folderBeside } from './k6/command.ts';
-import type { LoadConfig, LoadData, OperationRecord, TargetNode } from './k6/config.ts';
-import { MEASURED, scenariosOf } from './k6/executors.ts';
+import type { LoadConfig, LoadData, TargetNode } from './k6/config.ts';
+import { scenariosOf } from './k6/executors.ts';
 import { findK6 } from './k6/find-k6.ts';
 import { runK6 } from './k6/k6-run.ts';
-import { classOfFailure, recordOf, requestOf } from './k6/records.ts';
-import { type Shape, shapeOf } from './k6/shape.ts';
-import type { LoadOptions, LoadPlan, LoadProgress, LoadStep, LoadUpload } from './plan.ts';
+import { shapeOf } from './k6/shape.ts';
+import { ALWAYS, DROPPED, ITERATIONS, LoadBook, type Metrics } from './load-book.ts';
+import type { LoadOptions, LoadPlan, LoadStep } from './plan.ts';
 import { FEED_UPDATE_BYTES, prepareLoad, signUpdates } from './prepare.ts';
 import { findScript } from './scripts.ts';
-import { ownVerdicts, type SummaryMetric, statsOf, toK6, verdictOf } from './thresholds.ts';
+import { statsOf, toK6 } from './thresholds.ts';
 
 const PROGRESS_MS = 500;
-/** Rates shown are of the last seconds. */
-const RATE_WINDOW_MS = 3000;
 
 /**
  * Runs a load on a running cluster. What it does to the nodes is in `operations`; what it has uploaded is in
@@ -93,6 +89,7 @@ export async function runLoadStep(cluster: Cluster, plan: LoadPlan, options: Loa
     samples: helper ? undefined : paths.samples,
     authorization: authorizationOf(cluster),
     signal,
+    onException: (exception) => book.threw(exception),
     onLines(lines) {
       for (const line of lines) book.take(line, helper);
       if (performance.now() - toldAtMs < PROGRESS_MS) return;
@@ -135,8 +132,8 @@ function configOf(
   const seconds = plan.durationMs / 1000;
   const thresholds: Record<string, string[]> = {
     // Without a threshold k6 keeps no figures of a scenario; these always hold.
-    [iterationsOf(MEASURED)]: [ALWAYS],
-    [droppedOf(MEASURED)]: [ALWAYS],
+    [ITERATIONS]: [ALWAYS],
+    [DROPPED]: [ALWAYS],
   };
   for (const threshold of plan.thresholds) {
     const { metric, expression } = toK6(threshold, { seconds, helper: load.helper });
@@ -161,17 +158,11 @@ function configOf(
   };
 }
 
-const ALWAYS = 'count>=0';
-const iterationsOf = (scenario: string) => `iterations{scenario:${scenario}}`;
-const droppedOf = (scenario: string) => `dropped_iterations{scenario:${scenario}}`;
-
 function authorizationOf({ nodes }: Cluster): Record<string, string> {
   return Object.fromEntries(
     nodes.flatMap(({ name, client }) => Object.values(client.authorization()).map((value) => [name, value])),
   );
 }
-
-type Metrics = Readonly<Record<string, SummaryMetric>>;
 
 async function readSummary(path: string): Promise<Metrics> {
   try {
@@ -180,110 +171,5 @@ async function readSummary(path: string): Promise<Metrics> {
     throw new HarnessError('LOAD_FAILED', `k6 has ended without a summary: ${messageOf(error)}`, {
       cause: error,
     });
-  }
-}
-
-/** What is known of a load so far. */
-class LoadBook {
-  readonly #nodes: readonly TargetNode[];
-  readonly #shape: Shape & { readonly warmupMs: number };
-  readonly #sinks: readonly Pick<Recorder, 'succeeded' | 'failed'>[];
-  readonly #own = createRecorder(() => 'unknown');
-  readonly #latencies = Distribution.empty();
-  readonly #failedIterations = new Set<number>();
-  readonly #uploads: LoadUpload[] = [];
-  /** Ends of the last seconds' operations, ms since the epoch. */
-  #recent: number[] = [];
-  #operations = 0;
-  #errors = 0;
-  #begunMs: number | undefined;
-  #startMs: number | undefined;
-  #endMs = 0;
-
-  constructor(
-    nodes: readonly TargetNode[],
-    { recorder, ...shape }: Shape & { warmupMs: number; recorder: LoadOptions['recorder'] },
-  ) {
-    this.#nodes = nodes;
-    this.#shape = shape;
-    this.#sinks = recorder === undefined ? [this.#own] : [this.#own, recorder];
-  }
-
-  take(line: string, helper: boolean): void {
-    const record = helper ? recordOf(line) : requestOf(line, this.#nodes);
-    if (record === undefined) return;
-    this.#begunMs ??= record.endMs;
-    const { node, endMs, upload } = record;
-    if (upload !== undefined) this.#uploads.push({ ...upload, node, acknowledgedAtMs: endMs });
-    if (!('warmup' in record)) this.#measured(record);
-  }
-
-  #measured(record: Omit<OperationRecord, 'scenarioMs' | 'iteration'> & Partial<OperationRecord>): void {
-    const { operation, node, endMs, latencyMs, failure, bytes = 0, subject } = record;
-    this.#startMs ??= record.scenarioMs ?? endMs - (latencyMs ?? 0);
-    this.#endMs = Math.max(this.#endMs, endMs);
-    this.#recent.push(endMs);
-    this.#operations++;
-    const key = { operation, node };
-    if (failure !== undefined) {
-      this.#errors++;
-      if (record.iteration !== undefined) this.#failedIterations.add(record.iteration);
-      const mistake = { endMs, class: classOfFailure(failure), message: failure.message };
-      for (const sink of this.#sinks) sink.failed(key, mistake);
-      return;
-    }
-    const seen = { endMs, latencyMs: latencyMs ?? 0, bytes, ...(subject === undefined ? {} : { subject }) };
-    this.#latencies.add(seen.latencyMs);
-    for (const sink of this.#sinks) sink.succeeded(key, seen);
-  }
-
-  progress(): LoadProgress {
-    const now = Date.now();
-    this.#recent = this.#recent.filter((endMs) => now - endMs < RATE_WINDOW_MS);
-    const goneMs = this.#begunMs === undefined ? 0 : now - this.#begunMs;
-    const { totalMs } = this.#shape;
-    return {
-      rate: this.#recent.length / (Math.max(1000, Math.min(RATE_WINDOW_MS, goneMs)) / 1000),
-      p95Ms: this.#latencies.percentileMs(95),
-      operations: this.#operations,
-      errors: this.#errors,
-      goneMs: Math.min(goneMs, totalMs),
-      totalMs,
-    };
-  }
-
-  step(
-    plan: LoadPlan,
-    {
-      metrics,
-      helper,
-      ended,
-    }: { metrics: Metrics; helper: boolean; ended: { exitCode: number; cpu: number | undefined } },
-  ): LoadStep {
-    const seconds = Math.max(0.001, plan.durationMs / 1000);
-    const judged = { seconds, helper };
-    const isOwn = this.#shape.ownMs !== undefined;
-    const count = (name: string, all: string) => metrics[isOwn ? all : name]?.values['count'] ?? 0;
-    const started = count(iterationsOf(MEASURED), 'iterations');
-    const startMs = this.#startMs ?? Date.now();
-    return {
-      startedRate: started / seconds,
-      achievedRate: Math.max(0, started - this.#failedIterations.size) / seconds,
-      dropped: count(droppedOf(MEASURED), 'dropped_iterations'),
-      operations: this.#own.summaries(),
-      thresholds: [
-        ...plan.thresholds.map((threshold) => verdictOf(threshold, metrics, judged)),
-        ...ownVerdicts(metrics, [
-          ...plan.thresholds.map((threshold) => toK6(threshold, judged)),
-          { metric: iterationsOf(MEASURED), expression: ALWAYS },
-          { metric: droppedOf(MEASURED), expression: ALWAYS },
-        ]),
-      ],
-      k6Cpu: ended.cpu,
-      exitCode: ended.exitCode,
-      startMs,
-      endMs: Math.max(this.#endMs, startMs),
-      uploads: this.#uploads,
-    };
   }
 }

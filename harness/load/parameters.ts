@@ -2,6 +2,7 @@
 
 import { DURATION_EXPECTED, parseDurationMs } from '../../node/units.ts';
 import { HarnessError } from '../base/errors.ts';
+import { suggestion } from '../base/format.ts';
 import { type ParametersOf, parameter } from '../run/scenario.ts';
 import { LOAD_PROFILES, type LoadModel, type LoadPlan, type LoadProfile } from './plan.ts';
 import { parseReads } from './reads.ts';
@@ -97,7 +98,10 @@ export function loadPlan(parameters: LoadParameters, seed: bigint): LoadPlan {
     readShare: atMost('--read-share', parameters.readShare, 100) / 100,
     compareShare: COMPARE_SHARE,
     files,
-    thresholds: thresholdsOf([...objective, ...parameters.thresholds.map((text) => parseThreshold(text))]),
+    thresholds: thresholdsOf(script, [
+      ...objective,
+      ...parameters.thresholds.map((text) => parseThreshold(text)),
+    ]),
     seed,
     label: 'load',
   };
@@ -173,7 +177,15 @@ function refuseUnused({ name, facts, own }: LoadScript, parameters: LoadParamete
   if (flag !== undefined) throw new HarnessError('USAGE', `${flag} has no meaning for the load '${name}'`);
 }
 
-function thresholdsOf(given: Threshold[]): Threshold[] {
+function thresholdsOf({ name, facts }: LoadScript, given: Threshold[]): Threshold[] {
+  const { operations } = facts;
+  for (const { text, operation } of given) {
+    if (operation === undefined || operations === undefined || operations.includes(operation)) continue;
+    throw new HarnessError(
+      'USAGE',
+      `'${text}': the load '${name}' has no operation '${operation}'${suggestion(operation, operations)} (it has: ${operations.join(', ')})`,
+    );
+  }
   const hasErrors = given.some(({ figure, operation }) => figure === 'errors' && operation === undefined);
   return hasErrors ? given : [...given, parseThreshold(ERRORS_DEFAULT)];
 }

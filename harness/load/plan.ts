@@ -71,15 +71,19 @@ export interface LoadUpload extends UploadRecord {
 export interface LoadStep {
   /** Iterations started per second. */
   readonly startedRate: number;
-  /** Iterations per second in which every operation succeeded. */
+  /** Iterations per second in which every operation succeeded and nothing was thrown. */
   readonly achievedRate: number;
+  /** Iterations that an exception has ended, which the script did not catch; in the warm-up too. */
+  readonly exceptions: { readonly count: number; readonly first: string | undefined };
+  /** The script itself has called the load failed (`exec.test.fail()`). */
+  readonly markedFailed: boolean;
   /** Iterations that k6 could not start in time, because every user was busy. Open models only. */
   readonly dropped: number;
   readonly operations: readonly OperationSummary[];
   readonly thresholds: readonly ThresholdVerdict[];
   /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
   readonly k6Cpu: number | undefined;
-  /** Of k6: 0, or 99 for a breached threshold. */
+  /** Of k6: 0, 99 for a breached threshold, or 110 when `markedFailed`. */
   readonly exitCode: number;
   /** When the measured part began and ended, ms since the epoch. */
   readonly startMs: number;

@@ -20,26 +20,54 @@ export interface LoadScriptFacts {
   readonly sends?: true;
   /** Files in each upload. */
   readonly directories?: true;
+  /** Names in the table of operations; absent: the script alone knows them. */
+  readonly operations?: readonly string[];
 }
 
 export const SCRIPTS = {
-  upload: { about: 'new data, one piece in each iteration', writes: true, reads: false, shapes: true },
-  download: { about: 'data that was uploaded before, compared', writes: false, reads: true, shapes: true },
-  mixed: { about: 'downloads, and now and then an upload', writes: true, reads: true, shapes: true },
+  upload: {
+    about: 'new data, one piece in each iteration',
+    writes: true,
+    reads: false,
+    shapes: true,
+    operations: ['upload'],
+  },
+  download: {
+    about: 'data that was uploaded before, compared',
+    writes: false,
+    reads: true,
+    shapes: true,
+    operations: ['download'],
+  },
+  mixed: {
+    about: 'downloads, and now and then an upload',
+    writes: true,
+    reads: true,
+    shapes: true,
+    operations: ['download', 'upload'],
+  },
   directory: {
     about: 'new directories as archives',
     writes: true,
     reads: false,
     shapes: true,
     directories: true,
+    operations: ['directory'],
   },
-  chunks: { about: 'new chunks over a stream each', writes: true, reads: false, shapes: false },
+  chunks: {
+    about: 'new chunks over a stream each',
+    writes: true,
+    reads: false,
+    shapes: false,
+    operations: ['chunks'],
+  },
   feeds: {
     about: 'updates of feeds, each read on another node',
     writes: false,
     reads: false,
     shapes: false,
     updates: true,
+    operations: ['update', 'read'],
   },
   messages: {
     about: 'messages between nodes, until they are delivered',
@@ -47,6 +75,7 @@ export const SCRIPTS = {
     reads: false,
     shapes: false,
     sends: true,
+    operations: ['subscribe', 'send', 'deliver'],
   },
 } as const satisfies Record<string, LoadScriptFacts>;
 export type ScriptName = keyof typeof SCRIPTS;

@@ -41,6 +41,8 @@ export interface Threshold {
 /** How a threshold has ended. */
 export interface ThresholdVerdict {
   readonly text: string;
+  /** `no data`: too few samples to tell, which fails a load as a breach does. */
+  readonly verdict: 'held' | 'breached' | 'no data';
   readonly passed: boolean;
   readonly observed: string;
   readonly expected: string;
@@ -155,6 +157,7 @@ export function statsOf(thresholds: readonly Threshold[]): string[] {
 
 /** A metric of k6's summary. */
 export interface SummaryMetric {
+  readonly type?: 'trend' | 'rate' | 'counter' | 'gauge';
   readonly values: Readonly<Record<string, number>>;
   readonly thresholds?: Readonly<Record<string, { readonly ok: boolean }>>;
 }
@@ -169,35 +172,40 @@ export function verdictOf(
   const { metric, expression } = toK6(threshold, options);
   const { values = {}, thresholds = {} } = metrics[metric] ?? {};
   const expected = text.replace(/\s+/g, '').slice(text.replace(/\s+/g, '').indexOf(comparison));
-  const none = { text, passed: false, expected };
+  const told = { text, expected };
   const ok = thresholds[expression]?.ok === true;
   if (figure === 'rate') {
-    return {
-      text,
-      passed: ok,
-      observed: `${((values['count'] ?? 0) / options.seconds).toFixed(1)}/s`,
-      expected,
-    };
+    return judged(ok, { ...told, observed: `${((values['count'] ?? 0) / options.seconds).toFixed(1)}/s` });
   }
-  const count =
-    figure === 'errors' ? (values['passes'] ?? 0) + (values['fails'] ?? 0) : (values['count'] ?? 0);
+  const count = samplesOf(figure === 'errors' ? 'rate' : 'trend', values) ?? 0;
   if (count === 0) {
     const what = operation === undefined ? 'operation' : `operation '${operation}'`;
-    return { ...none, observed: `no ${what}${figure === 'errors' ? '' : ' that succeeded'}` };
+    return noData({ ...told, observed: `no ${what}${figure === 'errors' ? '' : ' that succeeded'}` });
   }
   if (figure === 'errors') {
-    return {
-      text,
-      passed: ok,
-      observed: `${((values['rate'] ?? 0) * 100).toFixed(2)}% of ${count}`,
-      expected,
-    };
+    return judged(ok, { ...told, observed: `${((values['rate'] ?? 0) * 100).toFixed(2)}% of ${count}` });
   }
   if (typeof figure === 'object' && !enoughFor(figure.percentile, count)) {
-    return { ...none, observed: `${count} operations, too few to tell p${figure.percentile}` };
+    return noData({ ...told, observed: `${count} operations, too few to tell p${figure.percentile}` });
   }
   const ms = values[statOf(figure)] ?? Number.NaN;
-  return { text, passed: ok, observed: `${ms.toFixed(ms < 10 ? 2 : 1)} ms of ${count} operations`, expected };
+  return judged(ok, { ...told, observed: `${ms.toFixed(ms < 10 ? 2 : 1)} ms of ${count} operations` });
+}
+
+type Told = Pick<ThresholdVerdict, 'text' | 'observed' | 'expected'>;
+
+function judged(passed: boolean, told: Told): ThresholdVerdict {
+  return { ...told, verdict: passed ? 'held' : 'breached', passed };
+}
+
+function noData({ observed, ...told }: Told): ThresholdVerdict {
+  return { ...told, observed: `no data: ${observed}`, verdict: 'no data', passed: false };
+}
+
+/** How many samples a metric has; of a counter and a gauge it is not known, and zero is a value of theirs. */
+function samplesOf(type: SummaryMetric['type'], values: SummaryMetric['values']): number | undefined {
+  if (type === 'rate') return (values['passes'] ?? 0) + (values['fails'] ?? 0);
+  return type === 'trend' ? (values['count'] ?? 0) : undefined;
 }
 
 /** Thresholds that the script itself has. @param ours those that we have set */
@@ -207,16 +215,15 @@ export function ownVerdicts(
 ): ThresholdVerdict[] {
   const isOurs = (metric: string, expression: string) =>
     ours.some((one) => one.metric === metric && one.expression === expression);
-  return Object.entries(metrics).flatMap(([metric, { values, thresholds = {} }]) =>
+  return Object.entries(metrics).flatMap(([metric, { type, values, thresholds = {} }]) =>
     Object.entries(thresholds)
       .filter(([expression]) => !isOurs(metric, expression))
-      .map(([expression, { ok }]) => ({
-        text: `${metric} ${expression} of the script`,
-        passed: ok,
-        observed: Object.entries(values)
-          .map(([name, value]) => `${name} ${Number(value.toFixed(3))}`)
-          .join(', '),
-        expected: expression,
-      })),
+      .map(([expression, { ok }]) => {
+        const told = { text: `${metric} ${expression} of the script`, expected: expression };
+        // Without a sample k6 calls every threshold held.
+        if (samplesOf(type, values) === 0) return noData({ ...told, observed: `no sample of ${metric}` });
+        const observed = Object.entries(values).map(([name, value]) => `${name} ${Number(value.toFixed(3))}`);
+        return judged(ok, { ...told, observed: observed.join(', ') });
+      }),
   );
 }

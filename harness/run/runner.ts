@@ -348,9 +348,9 @@ function classOf(error: unknown): string {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error instanceof ClientError || error instanceof HarnessError
-    ? error.message
-    : (error.stack ?? error.message);
+  // The hint of an error has the words of what failed: k6's, or the last lines of a log.
+  if (error instanceof HarnessError) return [error.message, error.hint].filter(Boolean).join('\n');
+  return error instanceof ClientError ? error.message : (error.stack ?? error.message);
 }
 
 /** What happened to the members, what it did to the scenario, and the last log lines of those affected. */

@@ -181,6 +181,9 @@ test.each([
   [['load', 'upload', '--rate', '5/s', '--vus', '2'], 'choose one of them'],
   [['load', 'upload', '--script', 'x.js'], 'expected only one of them'],
   [['load', 'upload', '--threshold', 'p95<fast'], '--threshold: got'],
+  [['load', 'upload', '--threshold', ''], "--threshold: got '': expected a figure"],
+  [['load', 'upload', '--threshold', 'uplaod:p95<1s'], "has no operation 'uplaod', did you mean 'upload'?"],
+  [['load', 'upload', '--find-limit', ''], "--find-limit: got '', expected a value"],
   [['load', 'upload', '--sizes', 'big'], '--sizes: got'],
   [['load', '--script', 'nowhere.js'], 'there is no file'],
   [

@@ -150,3 +150,38 @@ export default function () {
   expect(load.metrics[0]).toMatchObject({ operation: 'GET /health', node: 'node-1', errors: 0 });
   expect(load.assertions.map(({ name }) => name)).toContain('threshold checks rate>0.99 of the script');
 });
+
+test('exceptions fail a load whose every operation succeeds, and so does a threshold without a sample', async () => {
+  const script = join(kit.folder, 'throws.js');
+  const lines = [
+    `import { upload } from 'svcnet/k6';`,
+    `export const options = { thresholds: { checks: ['rate>0.9'] } };`,
+    'export default async function () {',
+    '  const done = await upload({ size: 100 });',
+    '  done.nothing.there;',
+    '}',
+  ];
+  writeFileSync(script, lines.join('\n'));
+  const { load } = await kit.load({ script, duration: '1s' });
+  expect(load.metrics.every(({ errors }) => errors === 0)).toBe(true);
+  expect(load.figures).toContainEqual(
+    expect.objectContaining({ name: 'iterations without errors', value: 0 }),
+  );
+  expect(failed(load)).toEqual([
+    expect.stringMatching(/^no iteration ends by an exception: \d+ iterations ended by an exception/),
+    'threshold checks rate>0.9 of the script: no data: no sample of checks',
+  ]);
+  const { evidence } = load.assertions.find(({ name }) => name.startsWith('no iteration')) ?? {};
+  expect(evidence).toContain(`${script}:5:`);
+});
+
+test('a setup() that throws is an error with its own words', async () => {
+  const script = join(kit.folder, 'setup.js');
+  writeFileSync(
+    script,
+    `export function setup() { throw new Error('the database is not there'); }\nexport default function () {}\n`,
+  );
+  const { load } = await kit.load({ script, duration: '1s' });
+  expect(load.result).toBe('error');
+  expect(load.error).toContain('Error: the database is not there');
+});

@@ -48,6 +48,9 @@ export async function bundle(script: LoadScript, outfile: string): Promise<Bundl
         loader: 'js',
       },
       outfile,
+      // Exceptions name the script's own files and lines then.
+      sourcemap: 'inline',
+      sourcesContent: false,
     });
     return { helper };
   } catch (error) {

@@ -4,7 +4,7 @@ import type { LoadPlan } from '../plan.ts';
 /** Name of the scenario of k6 that is measured. No script has one of its own by this name. */
 export const MEASURED = 'svcnet_load';
 /** The helper library knows it by this name (`scenarios/k6/lib/operations.js`). */
-const WARMUP = 'svcnet_warmup';
+export const WARMUP = 'svcnet_warmup';
 
 /** `ramp` and `spike` begin with this part of their rate or number. */
 const BASE_SHARE = 0.1;

@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { closeSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -20,20 +20,27 @@ import {
 import { commandOf, type K6Folders } from './command.ts';
 import { AUTHORIZATION_VARIABLE, CONFIG_VARIABLE } from './config.ts';
 import type { K6 } from './find-k6.ts';
+import { LineTail } from './line-tail.ts';
+import { exceptionOf, type ScriptException, wordsOf } from './log.ts';
 
 const SAMPLE_MS = 250;
 /** k6 waits for its users when asked to stop; nothing waits longer than this for k6. */
 const GRACE_MS = 3000;
 const LOG_LINES_SHOWN = 15;
+/** k6's code for a script that has called `exec.test.fail()`. */
+export const MARKED_AS_FAILED = 110;
 /** k6's own words for its exit codes. */
 const EXIT_MEANING: Readonly<Record<number, string>> = {
   99: 'a threshold was breached',
+  100: 'setup() took too long',
+  101: 'teardown() took too long',
   104: 'its configuration is invalid',
   105: 'it was asked to stop',
   107: 'the script threw an error',
   108: 'the script ended the load',
 };
-const THRESHOLD_BREACHED = 99;
+/** The load has run to its end: without fault, with a threshold breached, or called failed by the script itself. */
+const ENDS: ReadonlySet<number> = new Set([0, 99, MARKED_AS_FAILED]);
 
 /** Runs a program until it ends, or until standard input does. */
 const GUARD = `exec 3<&0
@@ -59,10 +66,12 @@ export interface K6RunOptions extends K6Folders {
   readonly signal: AbortSignal;
   /** Called with the lines that k6 has written since the last call, even when there are none. */
   readonly onLines: (lines: readonly string[]) => void;
+  /** Called with each iteration that an exception has ended. */
+  readonly onException: (exception: ScriptException) => void;
 }
 
 export interface K6Ended {
-  /** 0, or 99. */
+  /** 0, 99 for a breached threshold, 110 for a script that calls the load failed. */
   readonly exitCode: number;
   /** Share of one core; undefined where it is not known. */
   readonly cpu: number | undefined;
@@ -78,6 +87,14 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
   // Files of an earlier load in the same folder would be taken for ours.
   for (const path of [log, pidFile, output]) rmSync(path, { force: true });
   const lines = new LineTail(output);
+  const logged = new LineTail(log);
+  const read = () => {
+    options.onLines(lines.read());
+    for (const line of logged.read()) {
+      const exception = exceptionOf(line);
+      if (exception !== undefined) options.onException(exception);
+    }
+  };
   const spawned = await spawnProgram({
     command: {
       file: '/bin/sh',
@@ -101,14 +118,15 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
       await Promise.race([sleep(SAMPLE_MS), spawned.exited]);
       childOf();
       usage.sample();
-      options.onLines(lines.read());
+      read();
     }
-    options.onLines(lines.read());
+    read();
     const exitCode = seen.exit.code ?? -1;
-    if (exitCode === 0 || exitCode === THRESHOLD_BREACHED) return { exitCode, cpu: usage.share() };
+    if (ENDS.has(exitCode)) return { exitCode, cpu: usage.share() };
     throw failure(seen.exit, { k6, log, seconds: (performance.now() - startedAt) / 1000 });
   } finally {
     lines.close();
+    logged.close();
     await end(spawned, child);
     // If the client was killed, the engine keeps the container running.
     if (k6.kind === 'container' && seen.exit === undefined) await removeContainer(container);
@@ -127,7 +145,7 @@ function argumentsOf(options: K6RunOptions, container: string): string[] {
     '--console-output',
     join(folder, 'console.log'),
     '--log-format',
-    'raw',
+    'json',
     '--env',
     `${CONFIG_VARIABLE}=${config}`,
     ...(samples === undefined ? [] : ['--out', `json=${samples}`]),
@@ -177,7 +195,7 @@ function failure(
   const killed = signal ?? (code !== null && code > 128 ? `signal ${code - 128}` : undefined);
   const how = killed === undefined ? `with code ${code}${meaning(code)}` : `by ${killed}`;
   const what = k6.kind === 'container' ? `the container of k6 (${k6.where})` : 'k6';
-  const words = (readIfThere(log) ?? '').trimEnd().split('\n').slice(-LOG_LINES_SHOWN);
+  const words = wordsOf(readIfThere(log) ?? '', LOG_LINES_SHOWN);
   return new HarnessError('LOAD_FAILED', `${what} has ended ${how} after ${seconds.toFixed(1)} s`, {
     hint: [`${log}:`, ...words.map((line) => `  ${line}`)].join('\n'),
   });
@@ -209,48 +227,5 @@ class Usage {
   share(): number | undefined {
     if (this.#first === undefined || this.#last === undefined || this.#first === this.#last) return undefined;
     return (this.#last.cpuMs - this.#first.cpuMs) / (this.#last.atMs - this.#first.atMs);
-  }
-}
-
-const PIECE_BYTES = 1 << 20;
-
-/** Lines appended to a file, which need not exist yet. */
-class LineTail {
-  readonly #path: string;
-  readonly #piece = Buffer.alloc(PIECE_BYTES);
-  #file: number | undefined;
-  #rest = '';
-  readonly #decoder = new TextDecoder();
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  read(): string[] {
-    this.#file ??= this.#open();
-    if (this.#file === undefined) return [];
-    const lines: string[] = [];
-    for (let size = 1; size > 0; ) {
-      size = readSync(this.#file, this.#piece, 0, PIECE_BYTES, null);
-      const text = this.#rest + this.#decoder.decode(this.#piece.subarray(0, size), { stream: true });
-      const all = text.split('\n');
-      this.#rest = all.pop() ?? '';
-      lines.push(...all);
-    }
-    return lines;
-  }
-
-  close(): void {
-    if (this.#file !== undefined) closeSync(this.#file);
-    this.#file = undefined;
-  }
-
-  #open(): number | undefined {
-    try {
-      return openSync(this.#path, 'r');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      throw error;
-    }
   }
 }

@@ -2,12 +2,14 @@
 import type { ClientErrorClass } from '../../client/errors.ts';
 import { classOfAnswer } from '../../client/errors.ts';
 import { type FailureRecord, type OperationRecord, RECORD_MARK, type TargetNode } from './config.ts';
+import { messageIn } from './log.ts';
 
-/** @returns undefined for a line that the script has written itself */
+/** @param line of the console @returns undefined for a line that the script has written itself */
 export function recordOf(line: string): OperationRecord | undefined {
-  if (!line.startsWith(RECORD_MARK)) return undefined;
+  const text = messageIn(line);
+  if (!text.startsWith(RECORD_MARK)) return undefined;
   try {
-    return JSON.parse(line.slice(RECORD_MARK.length)) as OperationRecord;
+    return JSON.parse(text.slice(RECORD_MARK.length)) as OperationRecord;
   } catch (error) {
     // The script itself may write such a line.
     if (error instanceof SyntaxError) return undefined;

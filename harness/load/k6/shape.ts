@@ -9,6 +9,9 @@ import { commandOf, folderBeside } from './command.ts';
 import { CONFIG_VARIABLE } from './config.ts';
 import { MEASURED } from './executors.ts';
 import type { K6 } from './find-k6.ts';
+import { wordsOf } from './log.ts';
+
+const LINES_SHOWN = 15;
 
 export interface Shape {
   /** How long the scenarios of the script itself last; undefined: it has none, and the plan's apply. */
@@ -37,7 +40,7 @@ export async function shapeOf(plan: LoadPlan, script: LoadScript, options: Shape
   const environment = ['--env', `${CONFIG_VARIABLE}=${config}`];
   const [file = '', ...args] = commandOf(
     k6,
-    ['inspect', '--execution-requirements', ...environment, bundle],
+    ['inspect', '--execution-requirements', '--log-format', 'json', ...environment, bundle],
     { folder, beside: folderBeside(script) },
   );
   try {
@@ -53,7 +56,7 @@ export async function shapeOf(plan: LoadPlan, script: LoadScript, options: Shape
     const words = (error as { stderr?: string }).stderr ?? '';
     throw new HarnessError('USAGE', `k6 cannot read ${script.path}`, {
       cause: error,
-      hint: words.trim() || messageOf(error),
+      hint: wordsOf(words, LINES_SHOWN).join('\n') || messageOf(error),
     });
   }
 }

@@ -164,10 +164,13 @@ export function metObjective({
   startedRate,
   startMs,
   endMs,
+  exceptions,
+  markedFailed,
 }: LoadStep): boolean {
   const started = (startedRate * Math.max(0, endMs - startMs)) / 1000;
   const kept = dropped <= DROPPED_SHARE_MAX * Math.max(1, started + dropped);
-  return kept && operations.length > 0 && thresholds.every(({ passed }) => passed);
+  const sound = exceptions.count === 0 && !markedFailed;
+  return kept && sound && operations.length > 0 && thresholds.every(({ passed }) => passed);
 }
 
 /** @param mayRepeat not too many loads have been repeated yet */

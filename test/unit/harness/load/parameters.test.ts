@@ -54,6 +54,11 @@ test.each([
   [{ script: 'uplaod' }, "unknown load 'uplaod', did you mean 'upload'?"],
   [{ script: './none.js' }, '--script: there is no file'],
   [{ findLimit: 'p95' }, "--find-limit: got 'p95': expected a figure"],
+  [
+    { thresholds: 'uplaod:p95<1s' },
+    "'uplaod:p95<1s': the load 'upload' has no operation 'uplaod', did you mean 'upload'?",
+  ],
+  [{ script: 'feeds', findLimit: 'upload:p95<1s' }, "has no operation 'upload' (it has: update, read)"],
   [{ script: 'feeds', sizes: '4KiB' }, "--sizes has no meaning for the load 'feeds'"],
   [{ script: 'chunks', encrypt: 'true' }, "--encrypt has no meaning for the load 'chunks'"],
   [{ script: 'upload', reads: 'cold' }, "--reads has no meaning for the load 'upload'"],

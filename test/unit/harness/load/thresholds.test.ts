@@ -54,6 +54,7 @@ test('a verdict is that of k6, with the observed and the expected value', () => 
   };
   expect(verdictOf(threshold, metrics, helper)).toEqual({
     text: 'p95<500ms',
+    verdict: 'breached',
     passed: false,
     observed: '612.3 ms of 100 operations',
     expected: '<500ms',
@@ -68,11 +69,18 @@ test('a threshold without enough samples has not held, whatever k6 says', () => 
       { svcnet_latency: { values: { 'p(95)': 0, count }, thresholds: ok } },
       helper,
     );
-  expect(seen(0)).toMatchObject({ passed: false, observed: 'no operation that succeeded' });
-  expect(seen(19)).toMatchObject({ passed: false, observed: '19 operations, too few to tell p95' });
-  expect(seen(20)).toMatchObject({ passed: true });
+  expect(seen(0)).toMatchObject({
+    verdict: 'no data',
+    passed: false,
+    observed: 'no data: no operation that succeeded',
+  });
+  expect(seen(19)).toMatchObject({
+    verdict: 'no data',
+    observed: 'no data: 19 operations, too few to tell p95',
+  });
+  expect(seen(20)).toMatchObject({ verdict: 'held', passed: true });
   const of = verdictOf(parseThreshold('read:errors<1%'), {}, helper);
-  expect(of).toMatchObject({ passed: false, observed: "no operation 'read'" });
+  expect(of).toMatchObject({ passed: false, observed: "no data: no operation 'read'" });
 });
 
 test('errors and rates are shown in their own units', () => {
@@ -105,6 +113,30 @@ test('thresholds of a script count too, and those it was given count only once',
     svcnet_errors: { values: { rate: 0 }, thresholds: { 'rate<0.01': { ok: true } } },
   };
   expect(ownVerdicts(metrics, [{ metric: 'svcnet_errors', expression: 'rate<0.01' }])).toEqual([
-    { text: 'checks rate>0.9 of the script', passed: false, observed: 'rate 0.5', expected: 'rate>0.9' },
+    {
+      text: 'checks rate>0.9 of the script',
+      verdict: 'breached',
+      passed: false,
+      observed: 'rate 0.5',
+      expected: 'rate>0.9',
+    },
+  ]);
+});
+
+test('a threshold of a script without a sample has no data, though k6 calls it held', () => {
+  const ok = (expression: string) => ({ thresholds: { [expression]: { ok: true } } });
+  const verdicts = ownVerdicts(
+    {
+      checks: { type: 'rate', values: { rate: 0, passes: 0, fails: 0 }, ...ok('rate>0.9') },
+      'http_req_duration{name:typo}': { type: 'trend', values: { count: 0, 'p(95)': 0 }, ...ok('p(95)<500') },
+      // Nothing dropped is what was asked for.
+      dropped_iterations: { type: 'counter', values: { count: 0, rate: 0 }, ...ok('count<1') },
+    },
+    [],
+  );
+  expect(verdicts.map(({ verdict, observed }) => [verdict, observed])).toEqual([
+    ['no data', 'no data: no sample of checks'],
+    ['no data', 'no data: no sample of http_req_duration{name:typo}'],
+    ['held', 'count 0, rate 0'],
   ]);
 });

@@ -30,6 +30,7 @@ async function run(work: string, signal: AbortSignal = new AbortController().sig
     authorization: { 'node-0': `Bearer ${TOKEN}` },
     signal,
     onLines: (more) => void lines.push(...more),
+    onException: ({ message }) => void lines.push(message),
   });
   return lines;
 }
@@ -61,6 +62,10 @@ test('an exit that is not the end of a load is reported with the last output', a
     message: expect.stringContaining('k6 has ended with code 107 (the script threw an error)'),
     hint: expect.stringContaining('broken'),
   });
+});
+
+test('a script that calls the test failed has run to its end', async () => {
+  expect(await run('echo told >>"$out"; exit 110')).toEqual(['told']);
 });
 
 test('an interrupted load leaves no process behind', async () => {

@@ -6,8 +6,14 @@ test('a line of the helper library is an operation, a line of the script is not'
     operation: 'upload',
     node: 'node-0',
   });
+  const printed = (msg: string) => recordOf(JSON.stringify({ level: 'info', msg, time: '2026-11-22T10:00:00Z' }));
+  expect(printed('svcnet {"operation":"upload","node":"node-0"}')).toEqual({
+    operation: 'upload',
+    node: 'node-0',
+  });
+  expect(printed('hello')).toBeUndefined();
+  expect(printed('svcnet says hello')).toBeUndefined();
   expect(recordOf('hello')).toBeUndefined();
-  expect(recordOf('svcnet says hello')).toBeUndefined();
 });
 
 test.each([

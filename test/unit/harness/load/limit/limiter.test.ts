@@ -85,6 +85,8 @@ test('repeats a load that failed beside other programs as long as that is allowe
       thresholds: [{ passed }],
       dropped: 0,
       operations: [{}],
+      exceptions: { count: 0, first: undefined },
+      markedFailed: false,
       startedRate: 10,
       startMs: 0,
       endMs: 5000,

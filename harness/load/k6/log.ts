@@ -1,0 +1,65 @@
+/**
+ * What k6 logs, one JSON object a line: what the script has printed, what has ended one of its iterations, and k6's own
+ * words for people.
+ */
+
+/** An exception that nothing in the script has caught. */
+export interface ScriptException {
+  /** Scenario of k6 whose iteration it has ended. */
+  readonly scenario: string;
+  /** Its message, and the place in the script where k6 names one. */
+  readonly message: string;
+}
+
+interface LogEntry {
+  readonly level?: string;
+  readonly msg?: string;
+  readonly hint?: string;
+  /** Only of what an iteration logs. */
+  readonly scenario?: string;
+  readonly executor?: string;
+}
+
+/** @returns undefined for everything that k6 logs besides an iteration that ended by an exception */
+export function exceptionOf(line: string): ScriptException | undefined {
+  const { level, msg, scenario, executor } = entryOf(line) ?? {};
+  if (level !== 'error' || msg === undefined || scenario === undefined || executor === undefined)
+    return undefined;
+  return { scenario, message: shortened(msg) };
+}
+
+/** What a line says. @param line of k6's log, or of what the script has printed */
+export function messageIn(line: string): string {
+  return entryOf(line)?.msg ?? line;
+}
+
+/** The last lines of a log as text. @param log of k6, in which lines of the system or of Docker may be */
+export function wordsOf(log: string, linesMax: number): string[] {
+  const lines = log.split('\n').flatMap((line) => {
+    const entry = entryOf(line);
+    if (entry?.msg === undefined) return line.trim() === '' ? [] : [line.trimEnd()];
+    const hint = entry.hint === undefined ? [] : [`hint: ${entry.hint}`];
+    return [...entry.msg.trimEnd().split('\n'), ...hint].map((text) => text.replaceAll('\t', '  '));
+  });
+  return lines.slice(-linesMax);
+}
+
+/** The first line of a stack, with the first place in it: `TypeError: … (at file:///…/my.js:5:9(12))`. */
+function shortened(stack: string): string {
+  const [message = '', ...places] = stack.trim().split('\n');
+  const place = places
+    .map((line) => line.trim())
+    .find((line) => line.startsWith('at ') && line.includes(':'));
+  return place === undefined ? message : `${message} (${place})`;
+}
+
+function entryOf(line: string): LogEntry | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(line) as LogEntry;
+  } catch (error) {
+    // The system, or a program in between, may write there too.
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

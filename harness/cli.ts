@@ -132,6 +132,14 @@ function interrupt(signal: NodeJS.Signals): void {
 }
 
 /**
+ * A terminal is gone. With `nohup` the command goes on: it has put none of the three streams on a terminal, and Node.js
+ * forgets on its start that the signal was to be ignored.
+ */
+function hungUp(): void {
+  if ([process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)) interrupt('SIGHUP');
+}
+
+/**
  * Nobody reads any more, as after `head`: the command tidies up and ends, as after Ctrl-C, but one that has done
  * its work has succeeded. It has not if its output could not be written, for example to a full disk.
  */
@@ -184,7 +192,8 @@ function printFailure(document: FailureDocument): void {
 
 /** Reads the arguments of this process, runs the command and sets the exit code. */
 export async function main(): Promise<void> {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
+  process.on('SIGHUP', hungUp);
   process.stdout.on('error', (error) => outputFailed('standard output', error));
   process.stderr.on('error', (error) => outputFailed('standard error', error));
   try {

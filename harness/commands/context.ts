@@ -10,7 +10,7 @@ export interface CommandContext {
   readonly width: number;
   /** For live displays; undefined when standard output is not a terminal. */
   readonly terminal?: Terminal | undefined;
-  /** Aborts on SIGINT, SIGTERM and SIGHUP. */
+  /** Aborts on SIGINT and SIGTERM, and on SIGHUP with a terminal. */
   readonly signal: AbortSignal;
   readonly out: (text: string) => void;
   /** Writes progress and notes to standard error. */

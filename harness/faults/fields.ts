@@ -35,6 +35,9 @@ export const duration = textOr(FAULT_TIME_EXPECTED, parseWaitMs).refine((value) 
   error: FAULT_TIME_EXPECTED,
 });
 
+/** Of faults that are nothing else than slow. */
+export const delay = duration.refine((value) => value > 0, { error: `${FAULT_TIME_EXPECTED}, above 0` });
+
 /** Text such as `64KiB`, or bytes; becomes bytes. */
 export const size = textOr(SIZE_EXPECTED, parseSizeBytes);
 

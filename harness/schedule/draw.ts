@@ -3,7 +3,7 @@
  * like any other.
  */
 import { HarnessError } from '../base/errors.ts';
-import { suggestion } from '../base/format.ts';
+import { formatMs, suggestion } from '../base/format.ts';
 import type { FaultRequest } from '../faults/fault.ts';
 import type { ScheduledFault } from './schedule.ts';
 
@@ -34,33 +34,58 @@ type Draw = (nodes: readonly string[], random: RandomIntegers) => FaultRequest;
 
 /** What can be drawn, by word; each row says what its word asks for. */
 const DRAWN: Readonly<Record<string, Draw>> = {
-  kill: (nodes, random) => ({ kind: 'kill', node: one(nodes, random) }),
-  pause: (nodes, random) => ({ kind: 'pause', node: one(nodes, random) }),
+  kill: (nodes, random) => ({ kind: 'kill', node: oneOf(nodes, random) }),
+  pause: (nodes, random) => ({ kind: 'pause', node: oneOf(nodes, random) }),
   partition: (nodes, random) => ({ kind: 'partition', groups: halves(nodes, random), mode: 'drop' }),
-  isolate: (nodes, random) => ({ kind: 'isolate', node: one(nodes, random), mode: 'drop' }),
+  isolate: (nodes, random) => ({ kind: 'isolate', node: oneOf(nodes, random), mode: 'drop' }),
   slow: (nodes, random) => ({
     kind: 'link',
-    from: [one(nodes, random)],
+    from: [oneOf(nodes, random)],
     to: ['all'],
     latency: LATENCY_MIN_MS + random.below(LATENCY_RANGE_MS),
   }),
-  reset: (nodes, random) => ({ kind: 'link', from: [one(nodes, random)], to: ['all'], reset: true }),
+  reset: (nodes, random) => ({ kind: 'link', from: [oneOf(nodes, random)], to: ['all'], reset: true }),
 };
 
 /** Words whose faults need a cluster with link faults. */
 export const LINK_WORDS: readonly string[] = ['partition', 'isolate', 'slow', 'reset'];
 
-/** @returns faults in the order in which they begin @throws HarnessError `USAGE` for an unknown word */
-export function drawFaults(
-  { faults, nodes, durationMs, everyMs, forMs: [least, most] }: DrawBounds,
+/**
+ * At least one, unless there is no word: where the gaps are longer than the time, or the first fault would outlast it, one
+ * that fits is drawn.
+ * @returns faults in the order in which they begin
+ * @throws HarnessError `USAGE` for an unknown word, and when the shortest fault does not fit
+ */
+export function drawFaults(bounds: DrawBounds, random: RandomIntegers): ScheduledFault[] {
+  const draws = bounds.faults.map(drawOf);
+  if (draws.length === 0) return [];
+  const drawn = drawnFrom(draws, bounds, random);
+  if (drawn.length > 0) return drawn;
+  const {
+    nodes,
+    durationMs,
+    forMs: [least, most],
+  } = bounds;
+  if (least > durationMs) {
+    throw new HarnessError(
+      'USAGE',
+      `faults last for ${formatMs(least)} at least, but the storm for ${formatMs(durationMs)}: expected a longer one, or no faults`,
+    );
+  }
+  const forMs = least + random.below(Math.min(most, durationMs) - least + 1);
+  const atMs = random.below(durationMs - forMs + 1);
+  return [{ id: 's1', when: { atMs }, forMs, request: oneOf(draws, random)(nodes, random) }];
+}
+
+function drawnFrom(
+  draws: readonly Draw[],
+  { nodes, durationMs, everyMs, forMs: [least, most] }: DrawBounds,
   random: RandomIntegers,
 ): ScheduledFault[] {
-  const draws = faults.map(drawOf);
-  if (draws.length === 0) return [];
   const drawn: ScheduledFault[] = [];
   for (let atMs = gap(everyMs, random); ; atMs += gap(everyMs, random)) {
     const forMs = least + random.below(most - least + 1);
-    const request = (draws[random.below(draws.length)] as Draw)(nodes, random);
+    const request = oneOf(draws, random)(nodes, random);
     if (atMs + forMs > durationMs) return drawn;
     drawn.push({ id: `s${drawn.length + 1}`, when: { atMs }, forMs, request });
   }
@@ -83,8 +108,8 @@ function gap(everyMs: number, random: RandomIntegers): number {
   return Math.ceil(everyMs / 2) + random.below(everyMs + 1);
 }
 
-function one(nodes: readonly string[], random: RandomIntegers): string {
-  return nodes[random.below(nodes.length)] as string;
+function oneOf<T>(list: readonly T[], random: RandomIntegers): T {
+  return list[random.below(list.length)] as T;
 }
 
 /** Two groups of all nodes; the first has at least one, and at most half of them. */

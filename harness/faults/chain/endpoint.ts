@@ -7,7 +7,7 @@ import { HarnessError } from '../../base/errors.ts';
 import { formatMs } from '../../base/format.ts';
 import type { Chain } from '../../chain/chain.ts';
 import type { FaultKind } from '../fault.ts';
-import { duration, type FaultField, nodeName } from '../fields.ts';
+import { delay, type FaultField, nodeName } from '../fields.ts';
 import { PERCENT, whole } from '../machines/fields.ts';
 
 const SLOW_MS = 1_000;
@@ -65,7 +65,7 @@ async function metBy(chain: Chain, id: string): Promise<number> {
 
 const anyone = z.strictObject(somebody);
 const errors = z.strictObject({ ...somebody, percent: whole(1, 100, 'percent').default(50) });
-const slow = z.strictObject({ ...somebody, by: duration.default(SLOW_MS) });
+const slow = z.strictObject({ ...somebody, by: delay.default(SLOW_MS) });
 const wrong = z.strictObject({
   ...somebody,
   what: z.enum(WRONG_ANSWERS, { error: `one of ${WRONG_ANSWERS.join(', ')}` }),

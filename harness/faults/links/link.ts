@@ -67,9 +67,20 @@ export interface LinkInput {
 
 export type LinkRequest = z.output<typeof fields>;
 
-const schema = fields.refine((request) => Object.keys(conditionsOf(request)).length > 0, {
-  error: CONDITIONS_EXPECTED,
-});
+const schema = fields
+  .refine((request) => Object.keys(conditionsOf(request)).length > 0, {
+    error: CONDITIONS_EXPECTED,
+    abort: true,
+  })
+  .refine((request) => hasStrength(conditionsOf(request)), {
+    error: 'a condition that changes something: each that is given is 0',
+  })
+  .refine(({ share: affected }) => affected > 0, { error: 'a share of the links above 0' });
+
+/** A limit of 0 bytes resets connections at once; of everything else, 0 is what links are without it. */
+function hasStrength({ cutAfterBytes, ...others }: LinkConditions): boolean {
+  return cutAfterBytes !== undefined || Object.values(others).some((value) => value !== 0);
+}
 
 export const LINK: FaultKind<LinkRequest> = {
   ...ruleFault((request, context) => ({

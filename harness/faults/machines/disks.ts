@@ -10,7 +10,7 @@ import { parseExposition } from '../../metrics/exposition.ts';
 import { beginNodeFault, endNodeFault, nodeCounts } from '../../tampered/control.ts';
 import { type DiskFault, isTampered, type NodeFault } from '../../tampered/settings.ts';
 import type { Effect, FaultContext, FaultKind, FaultStart } from '../fault.ts';
-import { duration, type FaultField, NODE_FIELD, nodeName } from '../fields.ts';
+import { delay, type FaultField, NODE_FIELD, nodeName } from '../fields.ts';
 import { type OneNode, oneNode, PERCENT, whole } from './fields.ts';
 import { expectReturn, START, startAgain } from './restarts.ts';
 
@@ -97,7 +97,7 @@ export const DISK_FAILING = diskKind<z.infer<typeof failing>>({
   fault: ({ percent }) => ({ layer: 'disk', what: 'failing', percent }),
 });
 
-const slow = z.strictObject({ node: nodeName, by: duration.default(SLOW_MS) });
+const slow = z.strictObject({ node: nodeName, by: delay.default(SLOW_MS) });
 
 export const DISK_SLOW = diskKind<z.infer<typeof slow>>({
   name: 'disk-slow',

@@ -33,6 +33,25 @@ test('drawn faults stay within their bounds, and every kind occurs', () => {
   expect(new Set(faults.map(({ id }) => id)).size).toBe(faults.length);
 });
 
+test.each([
+  ['gaps are longer than the time', { durationMs: 4000, everyMs: 600_000 }],
+  ['every fault lasts as long as the time', { durationMs: 1500, forMs: [1500, 1500] as const }],
+  ['faults may last longer than the time', { durationMs: 600, forMs: [500, 60_000] as const }],
+])('one fault is drawn at least, and fits, where %s', (_, more) => {
+  for (let seed = 0; seed < 50; seed++) {
+    const faults = drawn(String(seed), more);
+    expect(faults.length).toBeGreaterThan(0);
+    for (const { when, forMs = 0 } of faults)
+      expect('atMs' in when && when.atMs + forMs <= more.durationMs).toBe(true);
+  }
+});
+
+test('a time that is too short for any fault is refused', () => {
+  expect(() => drawn('7', { durationMs: 499 })).toThrow(
+    'faults last for 500 ms at least, but the storm for 499 ms',
+  );
+});
+
 test('no fault is drawn from an empty list', () => {
   expect(drawn('7', { faults: [] })).toEqual([]);
 });

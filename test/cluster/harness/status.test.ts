@@ -100,6 +100,17 @@ test('a watch shows a node die and come back, one document per line, and ends wi
   expect({ code, stderr }).toEqual({ code: 130, stderr: '' });
 });
 
+test('a watch without a terminal, as nohup starts it, outlives the end of one', async () => {
+  const { child, finished } = start('status', '--watch', '100ms', '--json');
+  const lines = documents(child);
+  await next(lines, () => true);
+  child.kill('SIGHUP');
+  // More than the pipe may hold from before the signal.
+  for (let looks = 0; looks < 5; looks++) await next(lines, () => true);
+  child.kill('SIGTERM');
+  expect((await finished).code).toBe(130);
+});
+
 test('without a terminal a watch prints one block per look', async () => {
   const { child, finished } = start('status', '--watch', '100ms');
   const lines = documents(child);

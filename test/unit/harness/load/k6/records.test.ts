@@ -6,7 +6,8 @@ test('a line of the helper library is an operation, a line of the script is not'
     operation: 'upload',
     node: 'node-0',
   });
-  const printed = (msg: string) => recordOf(JSON.stringify({ level: 'info', msg, time: '2026-11-22T10:00:00Z' }));
+  const printed = (msg: string) =>
+    recordOf(JSON.stringify({ level: 'info', msg, time: '2026-11-22T10:00:00Z' }));
   expect(printed('svcnet {"operation":"upload","node":"node-0"}')).toEqual({
     operation: 'upload',
     node: 'node-0',

@@ -61,7 +61,9 @@ test('a script without scenarios of its own lasts as long as the plan', async ()
 test('k6 in a container is asked as well, with the folders of the load and of the script', async () => {
   expect(await inspected('container', { load: FIVE_MINUTES })).toEqual(OWN);
   const line = readFileSync(join(folder, 'arguments'), 'utf8');
-  expect(line).toMatch(/^run --rm .*grafana\/k6:2\.2\.0 inspect --execution-requirements --log-format json --env SVCNET_LOAD=/);
+  expect(line).toMatch(
+    /^run --rm .*grafana\/k6:2\.2\.0 inspect --execution-requirements --log-format json --env SVCNET_LOAD=/,
+  );
   expect(line).toContain(`--volume /scripts:/scripts:ro --volume ${folder}:${folder} --workdir ${folder} `);
   expect(await inspected('container', scenariosOf(plan))).toEqual(PLANNED);
 });

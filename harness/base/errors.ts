@@ -35,6 +35,7 @@ export type HarnessErrorCode =
   | 'LOAD_FAILED'
   | 'RUN_NOT_FOUND'
   | 'RUN_INVALID'
+  | 'NOT_TRUSTED'
   | 'RUNS_DIFFER'
   | 'UPLOAD_UNKNOWN'
   | 'BATCH_UNKNOWN'

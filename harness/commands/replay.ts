@@ -8,10 +8,12 @@ import { findRun } from '../report/read-run.ts';
 import { answer, type CommandContext } from './context.ts';
 
 export interface ReplayFlags {
+  readonly trust?: boolean;
   readonly times: number;
 }
 
 export interface MinimiseFlags {
+  readonly trust?: boolean;
   readonly attempts: number;
   /** Milliseconds. */
   readonly budget: number;
@@ -19,13 +21,18 @@ export interface MinimiseFlags {
 }
 
 /** @returns the exit code: whether it failed the same way, never did, or could not be run */
-export async function replay(name: string, { times }: ReplayFlags, context: CommandContext): Promise<number> {
+export async function replay(
+  name: string,
+  { times, trust }: ReplayFlags,
+  context: CommandContext,
+): Promise<number> {
   const { stateDir, signal } = context;
   const folder = findRun(name, stateDir);
   const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
   const document = await replayRun({
     folder,
     times,
+    trust,
     reports: join(stateDir, 'runs', `${startedAt}-replay`),
     stateDir,
     signal,
@@ -56,6 +63,7 @@ export async function minimise(name: string, flags: MinimiseFlags, context: Comm
     folder,
     out,
     attempts: flags.attempts,
+    trust: flags.trust,
     budgetMs: flags.budget,
     stateDir,
     signal,

@@ -10,6 +10,7 @@ import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
 import type { DefinitionInput } from '../plan/definition-input.ts';
 import { withPreset } from '../plan/presets/presets.ts';
 import { drawSeed } from '../plan/seed.ts';
+import { expectTrusted, programsIn } from '../plan/trust.ts';
 import type { RunOptions } from '../run/run-options.ts';
 import type { Scenario } from '../run/scenario.ts';
 import { type Nodes, type NodesFlags, nodesWith } from './nodes-flags.ts';
@@ -26,6 +27,7 @@ export interface RunFlags extends NodesFlags {
   readonly name?: string;
   /** Path of the cluster file for fresh clusters. */
   readonly file?: string;
+  readonly trust?: boolean;
   readonly driver?: DefinitionInput['driver'];
   readonly profile?: DefinitionInput['profile'];
   readonly credit?: DefinitionInput['credit'];
@@ -79,6 +81,8 @@ export async function chooseClusters(
   const read = flags.file === undefined ? {} : await readDefinitionFile(flags.file);
   const file = withPreset(read) as typeof read;
   const { name: _name, seed: fileSeed, nodes: fileNodes, ...rest } = file;
+  const programs = flags.beeBinary === undefined ? programsIn(fileNodes) : [];
+  expectTrusted(programs, { source: flags.file ?? 'options', trust: flags.trust });
   const nodes = freshNodes(scenarios, flags, fileNodes);
   const definition = {
     ...rest,
@@ -186,6 +190,7 @@ export function repeatCommand(names: readonly string[], flags: RunFlags, seed: b
   if (flags.checks !== undefined) parts.push('--checks', quoted(flags.checks));
   if (flags.name !== undefined) parts.push('--name', flags.name);
   if (flags.file !== undefined) parts.push('--file', quoted(flags.file));
+  if (flags.trust === true) parts.push('--trust');
   if (flags.nodes !== undefined) parts.push('--nodes', String(flags.nodes));
   for (const { flavour, count } of flags.with) parts.push('--with', `${flavour}=${count}`);
   if (flags.beeBinary !== undefined) parts.push('--bee-binary', quoted(flags.beeBinary));

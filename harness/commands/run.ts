@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { readDefinitionFile } from '../plan/definition.ts';
 import { rerun } from '../replay/rerun.ts';
+import { expectTrustedRun } from '../replay/trust.ts';
 import { renderRun, StepDisplay } from '../report/console.ts';
 import type { RunResult } from '../report/result.ts';
 import { ScenarioDisplay } from '../report/scenario-display.ts';
@@ -150,6 +151,7 @@ async function runRecipe(
   }
   const path = resolve(file);
   const recipe = readRecipeFile(path);
+  expectTrustedRun({ folder: dirname(path), recipe, trust: flags.trust });
   const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
   const title = titleOf(recipe.scenarios.map(({ name }) => name));
   const seed = flags.seed?.toString() ?? recipe.seed;

@@ -9,6 +9,7 @@ import type { DefinitionInput } from '../plan/definition-input.ts';
 import { batchesOf } from '../plan/facts.ts';
 import { withPreset } from '../plan/presets/presets.ts';
 import type { Definition } from '../plan/schema.ts';
+import { expectTrusted, programsIn } from '../plan/trust.ts';
 import { paint } from '../report/console.ts';
 import { openSnapshot } from '../snapshots/load.ts';
 import { hasPreparation } from '../start/prepared.ts';
@@ -25,6 +26,7 @@ const DEFAULT_NODES = 5;
 export interface UpFlags extends NodesFlags {
   readonly preset?: DefinitionInput['preset'];
   readonly file?: string;
+  readonly trust?: boolean;
   /** Name of a snapshot; everything but name and ports comes from it. */
   readonly snapshot?: string;
   readonly driver?: DefinitionInput['driver'];
@@ -107,6 +109,9 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
 
 async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
   const file = flags.file === undefined ? {} : await readDefinitionFile(flags.file);
+  // Another program on the command line replaces those of the file.
+  const programs = flags.beeBinary === undefined ? programsIn(file['nodes']) : [];
+  expectTrusted(programs, { source: flags.file ?? 'options', trust: flags.trust });
   const preset = flags.preset ?? file['preset'];
   const given = {
     preset,

@@ -9,6 +9,7 @@ import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/format.ts';
 import { writeJson } from '../base/json-file.ts';
 import { RECIPE_FILE, SCHEDULE_FILE } from '../report/folder.ts';
+import { keepRecipe } from '../run/recipe.ts';
 import {
   amountsOf,
   type Case,
@@ -43,6 +44,8 @@ const ROUNDS_MAX = 4;
 const SHARE = 0.5;
 
 export interface MinimiseRequest extends Omit<Rerun, 'recipe' | 'report' | 'display'> {
+  /** Also run code and programs of a run that was not made here. */
+  readonly trust?: boolean | undefined;
   /** Folder of the smallest run, created if missing; nothing may be in it. */
   readonly out: string;
   /** Runs in total. */
@@ -94,11 +97,11 @@ class Stopped extends Error {
 }
 
 /**
- * @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID` when the run has no failure, or does not fail any more; `INTERRUPTED`
+ * @throws HarnessError `RUN_NOT_FOUND`, `NOT_TRUSTED`, `RUN_INVALID` when the run has no failure, or does not fail any more; `INTERRUPTED`
  * before it has failed once
  */
 export async function minimise(request: MinimiseRequest): Promise<MinimiseDocument> {
-  return new Minimiser(request, await subjectOf(request.folder, join(request.out, 'inputs'))).run();
+  return new Minimiser(request, await subjectOf(request.folder, join(request.out, 'inputs'), request)).run();
 }
 
 class Minimiser {
@@ -341,7 +344,7 @@ class Minimiser {
     mkdirSync(folder, { recursive: true });
     const inputs = join(this.#subject.folder, 'inputs');
     if (existsSync(inputs)) cpSync(inputs, join(folder, 'inputs'), { recursive: true });
-    writeJson(join(folder, RECIPE_FILE), recipe);
+    keepRecipe(recipe, join(folder, RECIPE_FILE));
     if (schedule !== undefined) writeJson(join(folder, SCHEDULE_FILE), schedule);
   }
 
@@ -356,7 +359,7 @@ class Minimiser {
       rmSync(join(out, 'inputs'), { recursive: true, force: true });
     }
     const path = join(out, `${this.#subject.scenario.name}.json`);
-    writeJson(path, schedule === undefined ? recipe : { ...recipe, schedule });
+    keepRecipe(schedule === undefined ? recipe : { ...recipe, schedule }, path);
     return path;
   }
 }

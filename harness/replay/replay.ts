@@ -9,6 +9,7 @@ import type { RunResult } from '../report/result.ts';
 import { differences, readRecipe } from '../run/recipe.ts';
 import { type Rerun, rerun } from './rerun.ts';
 import { mostFrequent, signaturesOf } from './signature.ts';
+import { expectTrustedRun } from './trust.ts';
 
 /** `same`: failed as the run did. `otherwise`: failed in another way. `not-run`: could not be run. */
 export type Ending = 'passed' | 'same' | 'otherwise' | 'not-run';
@@ -47,15 +48,18 @@ export interface ReplayDocument {
 
 export interface ReplayRequest extends Omit<Rerun, 'recipe' | 'report'> {
   readonly times: number;
+  /** Also run code and programs of a run that was not made here. */
+  readonly trust?: boolean | undefined;
   /** Folder for the reports, created if missing; one subfolder each. */
   readonly reports: string;
   readonly onRun?: (run: ReplayedRun, number: number) => void;
 }
 
-/** @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `INTERRUPTED` */
+/** @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `NOT_TRUSTED`, `INTERRUPTED` */
 export async function replay(request: ReplayRequest): Promise<ReplayDocument> {
-  const { folder, times, reports, onRun, ...rest } = request;
+  const { folder, times, reports, onRun, trust, ...rest } = request;
   const recipe = readRecipe(folder);
+  expectTrustedRun({ folder, recipe, trust });
   const failures = failuresOf(folder);
   const warnings = await differences(recipe);
   const runs: ReplayedRun[] = [];

@@ -15,6 +15,7 @@ import type { PlannedScenario, RunOptions } from '../run/run-options.ts';
 import { runScenarios } from '../run/runner.ts';
 import { resolvedSource } from '../run/source.ts';
 import { parseSchedule, readSchedule, type Schedule } from '../schedule/schedule.ts';
+import { keptFile } from './trust.ts';
 
 /** Parameter of scenarios that take their schedule from a file: its path; empty when they should draw one. */
 const SCHEDULE_PARAMETER = 'schedule';
@@ -77,13 +78,14 @@ export async function plannedOf(
   row: Recipe['scenarios'][number],
   { folder, recipe, report }: Pick<Rerun, 'folder' | 'recipe' | 'report'>,
 ): Promise<PlannedScenario> {
-  const { name, from, file, timeoutMs, parameters: given } = row;
+  const { name, from, timeoutMs, parameters: given } = row;
   if (from === 'program') {
     throw new HarnessError('RUN_INVALID', `scenario ${name} was given by a program, which alone has it`, {
       hint: 'Run that program again; a load is repeated with the command in its report.',
     });
   }
-  const loaded = file === undefined ? await loadScenario(name) : await loadKept(join(folder, file));
+  const kept = keptFile(folder, row);
+  const loaded = kept === undefined ? await loadScenario(name) : await loadKept(kept);
   const scenario =
     timeoutMs === undefined || timeoutMs === loaded.timeoutMs ? loaded : { ...loaded, timeoutMs };
   const defaults = Object.entries(scenario.parameters).map(([key, spec]) => [key, spec.default] as const);
@@ -161,7 +163,6 @@ function partOf(
 
 /** Loads a copy under a new file name each time: a loaded module stays in the cache. */
 async function loadKept(path: string): Promise<PlannedScenario['scenario']> {
-  if (!existsSync(path)) throw new HarnessError('RUN_INVALID', `no file ${path}, which the recipe names`);
   const loadable = resolvedSource(path);
   try {
     const scenario = await loadScenario(loadable);

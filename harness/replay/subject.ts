@@ -11,6 +11,7 @@ import type { Scenario } from '../run/scenario.ts';
 import { type Case, withOwnCount } from './case.ts';
 import { expectOwnSchedule, plannedOf, scheduleOf, takesSchedule } from './rerun.ts';
 import { signaturesOf } from './signature.ts';
+import { expectTrustedRun } from './trust.ts';
 
 export interface Subject {
   /** Where its files are: the folder of the run, or of the part of it that failed. */
@@ -24,10 +25,16 @@ export interface Subject {
 /**
  * @param folder of a run
  * @param report folder for the inputs of its runs
- * @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID` when it has no failure, or was made on a running cluster
+ * @param options.trust also code and programs of a run that was not made here are run
+ * @throws HarnessError `RUN_NOT_FOUND`, `NOT_TRUSTED`, `RUN_INVALID` when it has no failure, or was made on a running cluster
  */
-export async function subjectOf(folder: string, report: string): Promise<Subject> {
+export async function subjectOf(
+  folder: string,
+  report: string,
+  { trust }: { readonly trust?: boolean | undefined } = {},
+): Promise<Subject> {
   const recipe = readRecipe(folder);
+  expectTrustedRun({ folder, recipe, trust });
   const recorded = existsSync(join(folder, REPORT_FILE)) ? readRun(folder).scenarios : [];
   // A suite may contain a scenario more than once, each time with its own parameters.
   const index = recorded.findIndex((one) => signaturesOf({ scenarios: [one] }).length > 0);
@@ -38,7 +45,7 @@ export async function subjectOf(folder: string, report: string): Promise<Subject
     });
   }
   // Clusters side by side: the order of all their scenarios is not that of the recipe.
-  if (failed.folder !== undefined) return subjectOf(join(folder, failed.folder), report);
+  if (failed.folder !== undefined) return subjectOf(join(folder, failed.folder), report, { trust });
   if (recipe.cluster !== undefined) {
     throw new HarnessError(
       'RUN_INVALID',

@@ -2,12 +2,13 @@
  * What a run was asked for, as one file of its folder: with the files beside it, enough to run it again
  * elsewhere. Written before anything starts, so that an interrupted run has it too.
  */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { VERSION } from '../../node/version.ts';
 import { HarnessError } from '../base/errors.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
+import { identityOf } from '../base/own-folder.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { sourceCommit } from '../machine/source-commit.ts';
@@ -68,6 +69,8 @@ const recipeSchema = z.strictObject({
   versions: z.strictObject({ svcnet: text, commit: text.optional(), node: text }),
   /** Command that repeats it. */
   command: z.string(),
+  /** Identity of its folder, where the run was made on this machine: `identityOf`. */
+  madeAs: text.optional(),
 });
 
 export type Recipe = Omit<z.infer<typeof recipeSchema>, 'nodes' | 'definition'> & {
@@ -97,8 +100,15 @@ export async function writeRecipe(options: RunOptions, lanes?: number): Promise<
     versions: await versions(),
     command,
   };
-  writeJson(join(report, RECIPE_FILE), plain(recipe));
+  keepRecipe(recipe, join(report, RECIPE_FILE));
   return recipe;
+}
+
+/** Writes a recipe that was made here, into a folder that there is by now or is made. */
+export function keepRecipe(recipe: Recipe & { readonly schedule?: unknown }, file: string): void {
+  const folder = dirname(file);
+  mkdirSync(folder, { recursive: true });
+  writeJson(file, plain({ ...recipe, madeAs: identityOf(folder) }));
 }
 
 async function rowOf(

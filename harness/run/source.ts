@@ -3,6 +3,7 @@
  * package: files beside it are bundled into the copy, and files of this package stay references to wherever
  * the package is when the copy is loaded.
  */
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -44,8 +45,8 @@ export async function keepSource(path: string, folder: string): Promise<string> 
 export function resolvedSource(path: string): string {
   if (!path.endsWith('.mjs')) return path;
   const text = readFileSync(path, 'utf8');
-  const loadable = path.replace(/\.mjs$/, `.${process.pid}.mjs`);
-  writeFileSync(loadable, text.replaceAll(HERE, `${pathToFileURL(PACKAGE).href}/`));
+  const loadable = path.replace(/\.mjs$/, `.${randomUUID()}.mjs`);
+  writeFileSync(loadable, text.replaceAll(HERE, `${pathToFileURL(PACKAGE).href}/`), { flag: 'wx' });
   return loadable;
 }
 

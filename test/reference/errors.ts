@@ -71,6 +71,10 @@ const MEANINGS: Readonly<Record<HarnessErrorCode, readonly [cause: string, fix: 
     'the message has the reason; k6 has its own log in the run folder',
   ],
   RUN_NOT_FOUND: ['there is no run of this name', 'name a folder, or look into `.svcnet/runs`'],
+  NOT_TRUSTED: [
+    'a run, recipe or cluster file from elsewhere names code or a program',
+    'look at what it names; `--trust` runs it',
+  ],
   RUN_INVALID: ['the folder of a run is incomplete or damaged', 'the message names the file'],
   RUNS_DIFFER: ['two runs have nothing to compare', 'run the same scenario or load on both sides'],
   UPLOAD_UNKNOWN: ['no node knows the upload', 'upload through a node of this cluster'],

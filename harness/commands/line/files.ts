@@ -11,7 +11,10 @@ export function addValidate(program: Command, run: RunCommand): void {
     .description('check a cluster file without starting anything')
     .argument('<file>', 'cluster file (YAML)')
     .option('--json', 'print one JSON document and nothing else')
-    .addHelpText('after', '\nExits with 0 when the file is valid, with 2 after listing every error.')
+    .addHelpText(
+      'after',
+      '\nExits with 0 when the file is valid, with 2 after listing every error. Programs that the file names are not run:\na start asks them whether they know their options.',
+    )
     .action((path: string, flags) =>
       run(flags, async (f, c) => (await import('../validate.ts')).validate(path, f, c)),
     );

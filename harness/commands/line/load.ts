@@ -14,6 +14,7 @@ import {
   oneOf,
   type RunCommand,
   seedFlag,
+  trustOption,
   whole,
   withFlavours,
 } from './values.ts';
@@ -86,6 +87,7 @@ export function addLoad(program: Command, run: RunCommand): void {
     .addOption(dishonestOption())
     .addOption(beeBinaryOption())
     .option('-f, --file <path>', 'cluster file (YAML) of the fresh cluster; options override it')
+    .addOption(trustOption())
     .addOption(driverOption())
     .addOption(creditOption('depends on profile and nodes'))
     .addOption(dialectOption())

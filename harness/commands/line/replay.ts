@@ -1,7 +1,7 @@
 /** `svcnet replay` and `svcnet minimise` on the command line. */
 import { type Command, Option } from 'commander';
 import type { MinimiseFlags, ReplayFlags } from '../replay.ts';
-import { limitFlag, type RunCommand, whole } from './values.ts';
+import { limitFlag, type RunCommand, trustOption, whole } from './values.ts';
 
 const TIMES_MAX = 10_000;
 const ATTEMPTS = { default: 60, max: 10_000 } as const;
@@ -15,6 +15,7 @@ export function addReplay(program: Command, run: RunCommand): void {
     )
     .argument('<run>', "folder of the run, its name, or 'last'")
     .option('--times <count>', 'number of runs', whole(1, TIMES_MAX), 1)
+    .addOption(trustOption())
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
       'after',
@@ -39,6 +40,7 @@ Exits with 2 when the run cannot be repeated on this machine. Example:
         .default(BUDGET.defaultMs, BUDGET.text),
     )
     .option('--out <folder>', "folder for the smallest run (default: minimised, in the run's folder)")
+    .addOption(trustOption())
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
       'after',

@@ -16,6 +16,7 @@ import {
   profileOption,
   type RunCommand,
   seedFlag,
+  trustOption,
   whole,
   withFlavours,
 } from './values.ts';
@@ -46,6 +47,7 @@ export function addRun(program: Command, run: RunCommand): void {
     .addOption(machineFaultsOption())
     .addOption(beeBinaryOption())
     .option('-f, --file <path>', 'cluster file (YAML) of the fresh cluster; options override it')
+    .addOption(trustOption())
     .addOption(driverOption())
     .addOption(profileOption())
     .addOption(creditOption('what the scenarios need'))

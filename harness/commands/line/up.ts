@@ -23,6 +23,7 @@ import {
   profileOption,
   type RunCommand,
   seedFlag,
+  trustOption,
   whole,
   withFlavours,
 } from './values.ts';
@@ -42,6 +43,7 @@ export function addUp(program: Command, run: RunCommand): void {
       ),
     )
     .option('-f, --file <path>', 'cluster file (YAML); overrides the preset, options override it')
+    .addOption(trustOption())
     .option(
       '--snapshot <name>',
       'start from a saved snapshot; only --name, --port and --timeout may be given with it',

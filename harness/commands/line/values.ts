@@ -1,4 +1,5 @@
 /** Parsers of option values, each naming what it expected, and the options that several commands share. */
+
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { DURATION_EXPECTED, parseDurationMs, parseWaitMs, WAIT_EXPECTED } from '../../../node/units.ts';
 import { suggestion } from '../../base/format.ts';
@@ -7,6 +8,7 @@ import type { Machine } from '../../export/export-request.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../../flavours/profiles.ts';
 import { DRIVER_DEFAULT, DRIVER_NAMES } from '../../places/driver.ts';
+import { TRUST } from '../../plan/trust.ts';
 import { BEHAVIOUR_NAMES } from '../../tampered/names.ts';
 import type { CommandContext } from '../context.ts';
 import type { FlavourCount } from '../nodes-flags.ts';
@@ -95,6 +97,10 @@ export function linkFaultsOption(): Option {
 export function dialectOption(): Option {
   const help = `API dialect of svc nodes: ${DIALECT_NAMES.join(', ')} (default: svc)`;
   return new Option('--dialect <dialect>', help).argParser(oneOf(DIALECT_NAMES));
+}
+
+export function trustOption(): Option {
+  return new Option(TRUST, 'run code and programs that a file or run from elsewhere names');
 }
 
 export function machineFaultsOption(): Option {

@@ -86,12 +86,13 @@ test('the folder of a run contains everything that was requested', () => {
 
 test('a failed run fails the same way again, from its folder alone', async () => {
   const endings: string[] = [];
+  const request = { folder: failed, reports: join(stateDir, 'again'), stateDir, signal: SIGNAL };
+  // It has been moved, so its code could be anybody's.
+  await expect(replay({ ...request, times: 1 })).rejects.toMatchObject({ code: 'NOT_TRUSTED' });
   const document = await replay({
-    folder: failed,
+    ...request,
     times: 2,
-    reports: join(stateDir, 'again'),
-    stateDir,
-    signal: SIGNAL,
+    trust: true,
     onRun: ({ ending }) => endings.push(ending),
   });
   expect(document).toMatchObject({
@@ -113,7 +114,7 @@ test('a passed run passes again with exit code 0, and one that cannot be run giv
   recipe.versions = { ...recipe.versions, svcnet: '9.9.9' };
   recipe.scenarios = recipe.scenarios.map((row) => ({ ...row, file: 'inputs/gone.mjs' }));
   writeFileSync(join(strange, 'recipe.json'), JSON.stringify(recipe));
-  const { code, stdout } = await svcnet('replay', strange, '--json');
+  const { code, stdout } = await svcnet('replay', strange, '--trust', '--json');
   expect(code).toBe(2);
   expect(JSON.parse(stdout)).toMatchObject({
     counts: { 'not-run': 1 },
@@ -128,6 +129,7 @@ test('the smallest failing run is a folder and a file', async () => {
   const out = join(stateDir, 'smallest');
   const document = await minimise({
     folder: failed,
+    trust: true,
     out,
     attempts: 40,
     budgetMs: 600_000,
@@ -158,6 +160,7 @@ test('the smallest failing run is a folder and a file', async () => {
 test('the smallest run so far is kept at a limit of attempts and at an interruption', async () => {
   const limited = await minimise({
     folder: failed,
+    trust: true,
     out: join(stateDir, 'limited'),
     attempts: 4,
     budgetMs: 600_000,
@@ -168,6 +171,7 @@ test('the smallest run so far is kept at a limit of attempts and at an interrupt
   const abort = new AbortController();
   const interrupted = await minimise({
     folder: failed,
+    trust: true,
     out: join(stateDir, 'interrupted'),
     attempts: 40,
     budgetMs: 600_000,

@@ -1,5 +1,5 @@
 /** Cross-origin headers of `http-api-completion.md` 3.5. A refused origin gets no such headers; its request still runs. */
-import { type Dialect, ownHeaderNames } from './dialect.ts';
+import { acceptedHeaderNames, type Dialect } from './dialect.ts';
 
 const ALLOWED_METHODS = 'GET, HEAD, OPTIONS, POST, PUT, DELETE';
 const MAX_AGE_SECONDS = '3600';
@@ -35,7 +35,7 @@ export interface Cors {
 /** @param allowedOrigins `*` or origins, compared without case */
 export function createCors(allowedOrigins: readonly string[], dialect: Dialect): Cors {
   const allowed = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
-  const allowedHeaders = [...COMMON_REQUEST_HEADERS, ...ownHeaderNames(dialect)].join(', ');
+  const allowedHeaders = [...COMMON_REQUEST_HEADERS, ...acceptedHeaderNames(dialect)].join(', ');
   const accepts = (origin: string, host: string | undefined) =>
     isAllowed(origin.toLowerCase(), host?.toLowerCase());
   return {

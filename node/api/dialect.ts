@@ -152,11 +152,8 @@ interface DialectColumn {
   readonly reuploadLevel: RedundancyLevel;
   /** Feeds, pins, stewardship and lists of grantees read the level just as uploads and downloads do. */
   readonly levelEverywhere: boolean;
-  /**
-   * A file must come with its type; otherwise any text is accepted as one, and a missing type is derived from
-   * the content.
-   */
-  readonly fileTypeRequired: boolean;
+  /** Type of the answer with a chunk. */
+  readonly chunkType: string;
   /** Chunks of a stream without a batch bring their own stamps, and the query may name the stream's tag. */
   readonly stampedStreams: boolean;
   /** Message to a stream before it is ended for a chunk of impossible size; undefined: none. */
@@ -181,6 +178,14 @@ interface DialectColumn {
   readonly fullModeFirst: boolean;
   /** Form of the loggers of one name in the tree of loggers. */
   readonly namedLoggers: (entries: readonly string[]) => string | readonly string[];
+  /** Entries of that tree have both of their members, even empty ones. */
+  readonly wholeLoggers: boolean;
+  /** Status records say of every peer whether it failed, not only of those that did. */
+  readonly saysNotFailed: boolean;
+  /** The balance with a peer has members for thresholds, which are never filled. */
+  readonly balanceThresholds: boolean;
+  /** A look-up of a feed finds the update of the time that it names; otherwise that time is ignored. */
+  readonly feedsByTime: boolean;
   /** Value in the proof of a content-addressed chunk. */
   readonly noSocProof: readonly [] | null;
 }
@@ -230,7 +235,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     uploadLevel: 0,
     reuploadLevel: LEVEL_MAX,
     levelEverywhere: false,
-    fileTypeRequired: true,
+    chunkType: 'application/octet-stream',
     stampedStreams: false,
     streamChunkInvalid: undefined,
     reuploadNeedsBatch: false,
@@ -242,6 +247,10 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     welcomeWithHealth: true,
     fullModeFirst: true,
     namedLoggers: (entries) => entries.join('\n'),
+    wholeLoggers: true,
+    saysNotFailed: true,
+    balanceThresholds: false,
+    feedsByTime: true,
     noSocProof: [],
   },
   swarm: {
@@ -289,7 +298,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     uploadLevel: 1,
     reuploadLevel: 1,
     levelEverywhere: true,
-    fileTypeRequired: false,
+    chunkType: 'binary/octet-stream',
     stampedStreams: true,
     streamChunkInvalid: 'invalid chunk data',
     reuploadNeedsBatch: true,
@@ -301,6 +310,10 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     welcomeWithHealth: false,
     fullModeFirst: false,
     namedLoggers: (entries) => entries,
+    wholeLoggers: false,
+    saysNotFailed: false,
+    balanceThresholds: true,
+    feedsByTime: false,
     noSocProof: null,
   },
 };
@@ -330,9 +343,10 @@ export function dialectOf(name: DialectName): Dialect {
   return { ...COLUMNS[name], name, headers: headers as Record<HeaderKey, HeaderName> };
 }
 
-/** Names of every header of the family, for the list of headers that browsers may send. */
-export function ownHeaderNames(dialect: Dialect): string[] {
-  return Object.keys(OWN_HEADERS).map((key) => dialect.headers[key as OwnHeader].active);
+/** Names of the headers of both families, the active one first: what browsers may send. */
+export function acceptedHeaderNames(dialect: Dialect): string[] {
+  const names = Object.keys(OWN_HEADERS).map((key) => dialect.headers[key as OwnHeader]);
+  return [...names.map(({ active }) => active), ...names.flatMap(({ other }) => other ?? [])];
 }
 
 /** The same value under each of the names that the dialect emits. */

@@ -16,6 +16,13 @@ const V1_SIZES = [REFERENCE_OFFSET + ADDRESS_SIZE, REFERENCE_OFFSET + 2 * ADDRES
  */
 const CONTENT_TIMEOUT_MS = 10_000;
 
+/** When its author says that an update was made, unix seconds; undefined for one that does not say. */
+export function updateTime(update: Chunk): bigint | undefined {
+  const { wrapped } = socParts(update.data);
+  if (!V1_SIZES.includes(wrapped.length)) return undefined;
+  return new DataView(wrapped.buffer, wrapped.byteOffset).getBigUint64(SPAN_SIZE);
+}
+
 export interface ResolvedUpdate {
   readonly version: 'v1' | 'v2';
   /** Reference of the content; 64 bytes with the key of encrypted content. */

@@ -49,10 +49,11 @@ const PATHS: Readonly<Record<string, string>> = {
   path: 'x',
 };
 
-/** Operations that look up anything: a reference of another length is not found. */
-const ANY_LENGTH = /^\/(bytes|chunks)\//;
 /** Only the document's formats exclude these. */
 const WRONG_LENGTH: Refused = { text: 'abcd', error: 'want len:32 or 64', checked: true };
+const NO_HASH: Refused = { text: 'abcd', error: 'want len:32', checked: true };
+/** Of chunks, which have no key: not references of content. */
+const ADDRESSES = /^\/(chunks|gsoc)\//;
 const LEADING_ZERO: Refused = { text: '01', error: SYNTAX };
 const NEGATIVE: Refused = { text: '-1', error: 'want min:0', checked: true };
 
@@ -77,7 +78,7 @@ export function refusedInPath(route: RouteData, name: string, type: string, name
   switch (type) {
     case 'ref':
       return [
-        ...(ANY_LENGTH.test(route.path) ? [] : names.either([WRONG_LENGTH], [])),
+        ...names.either([ADDRESSES.test(route.path) ? NO_HASH : WRONG_LENGTH], []),
         {
           text: 'zz',
           error: names.either(/^invalid name or svc address: /, /^invalid name or bzz address: /),
@@ -86,12 +87,11 @@ export function refusedInPath(route: RouteData, name: string, type: string, name
     case 'hex32|hex64':
       return [...NO_HEX, ...names.either([WRONG_LENGTH], [])];
     case 'hex':
-      return name.startsWith('anchor')
-        ? [...NO_HEX, ...names.either<Refused[]>([{ ...WRONG_LENGTH, error: 'want len:32' }], [])]
-        : NO_HEX;
+      return name.startsWith('anchor') ? [...NO_HEX, ...names.either<Refused[]>([NO_HASH], [])] : NO_HEX;
     case 'hex32':
-      return /^\/(stamps|batches)\//.test(route.path)
-        ? [...NO_HEX, { text: 'abcd', error: 'want len:32', checked: true }]
+      // The id of a single-owner chunk is any text in hex.
+      return /^\/(stamps|batches)\//.test(route.path) || (name !== 'id' && !names.isSwarm)
+        ? [...NO_HEX, NO_HASH]
         : NO_HEX;
     case 'uint64>0':
       return [
@@ -139,6 +139,7 @@ export function refusedText({ name, type }: RouteParam, names: Names): Refused[]
         { text: '2', error: SYNTAX },
       ];
     case 'hex32':
+      return name.endsWith('-batch-id') ? [...NO_HEX, ...names.either([NO_HASH], [])] : NO_HEX;
     case 'hex65':
     case 'hex113':
       return NO_HEX;

@@ -2,6 +2,8 @@
 import type { ChunkGetter } from '../../chunk/chunk.ts';
 import { socParts } from '../../chunk/soc.ts';
 import { toHex } from '../../crypto/hex.ts';
+import type { Clock } from '../../env/clock.ts';
+import { findAt, UndatedUpdateError } from '../../feeds/at-time.ts';
 import { type Feed, indexBytes } from '../../feeds/feed.ts';
 import { findLatest, type Update } from '../../feeds/finder.ts';
 import { type ResolvedUpdate, resolveUpdate } from '../../feeds/update.ts';
@@ -18,22 +20,46 @@ interface FeedContent extends ResolvedUpdate {
   readonly update: Update;
 }
 
+/** What is looked up. */
+interface Wanted {
+  readonly feed: Feed;
+  /** Index to start from. */
+  readonly after: bigint;
+  /** The latest update of that time, unix seconds; absent: of now. */
+  readonly at?: number;
+}
+
 /**
- * @param after index to start from
  * @param failed the answer when the search fails
- * @throws ApiError `failed`, `FEED_EMPTY`, `FEED_UPDATE_UNRESOLVED`
+ * @throws ApiError `failed`, `FEED_EMPTY`, `FEED_UPDATE_UNRESOLVED`, `INVALID_QUERY_PARAMS` for a time of a feed that
+ * has none
  */
 export async function latestContent(
-  { feed, after }: { readonly feed: Feed; readonly after: bigint },
+  wanted: Wanted,
   { services: { clock }, signal }: LookupCall,
   getter: ChunkGetter,
   failed: ApiErrorCode,
 ): Promise<FeedContent> {
   const deps = { getter, clock, signal };
-  const update = await orElse(failed, () => findLatest(feed, after, deps));
+  const update = await orElse(failed, () => updateOf(wanted, deps), { CHUNK_NOT_FOUND: failed });
   if (update === undefined) throw new ApiError('FEED_EMPTY');
   const resolved = await orElse('FEED_UPDATE_UNRESOLVED', () => resolveUpdate(update.chunk, deps));
   return { ...resolved, update };
+}
+
+async function updateOf(
+  { feed, after, at }: Wanted,
+  deps: { readonly getter: ChunkGetter; readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<Update | undefined> {
+  const latest = await findLatest(feed, after, deps);
+  // The latest update is that of now, whatever time it gives itself.
+  if (latest === undefined || at === undefined || at * 1000 >= deps.clock.now()) return latest;
+  try {
+    return await findAt(feed, BigInt(at), { first: after, latest }, deps);
+  } catch (cause) {
+    if (!(cause instanceof UndatedUpdateError)) throw cause;
+    throw new ApiError('INVALID_QUERY_PARAMS', { reasons: [{ field: 'at', error: cause.message }], cause });
+  }
 }
 
 type Headers = Readonly<Record<string, string>>;

@@ -7,11 +7,11 @@ import type { Upload } from '../../files/upload.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import type { NodeServices } from '../services.ts';
 import { hex } from '../values/kinds.ts';
-import { optional, type ValuesOf } from '../values/params.ts';
+import { ONE_HASH, optional, type ValuesOf } from '../values/params.ts';
 
 /** One of the two must be sent; a ready stamp wins over a batch. */
 export const PAYMENT_HEADERS = {
-  postageBatchId: optional(hex, undefined),
+  postageBatchId: optional(hex, undefined, ONE_HASH),
   postageStamp: optional(hex, undefined),
 } as const;
 

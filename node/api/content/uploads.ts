@@ -10,12 +10,12 @@ import type { Answer } from '../exchange/answer.ts';
 import { sizeClass } from '../metrics.ts';
 import type { Call } from '../route/route.ts';
 import { bool, hex, uint } from '../values/kinds.ts';
-import { optional, type ParamTable, required } from '../values/params.ts';
+import { ONE_HASH, optional, type ParamTable, required } from '../values/params.ts';
 import { ACT_UPLOAD_HEADERS, type Answered, historyHeader, protect } from './act.ts';
 import { UPLOAD_LEVEL } from './levels.ts';
 
 export const UPLOAD_HEADERS = {
-  postageBatchId: required(hex),
+  postageBatchId: required(hex, ONE_HASH),
   tag: optional(uint(64), 0),
   pin: optional(bool, false),
   deferredUpload: optional(bool, true),

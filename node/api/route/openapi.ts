@@ -72,12 +72,14 @@ function parametersOf(place: Source, table: ParamTable | HeaderTable, dialect: D
     name: wireName(place, key, param, dialect),
     in: place,
     required: place === 'path' || param.required,
-    schema: schemaOf(param),
+    schema: schemaOf(param, dialect),
   }));
 }
 
-function schemaOf({ kind, absent }: AnyParam): Record<string, unknown> {
-  return absent === undefined ? kind.schema : { ...kind.schema, default: absent };
+function schemaOf({ kind, absent, checks }: AnyParam, dialect: Dialect): Record<string, unknown> {
+  const keywords = checks.map((check) => check.keywords?.(dialect) ?? {});
+  const value = kind.schema.type === 'string' && typeof absent === 'boolean' ? String(absent) : absent;
+  return Object.assign({}, kind.schema, ...keywords, value === undefined ? {} : { default: value });
 }
 
 function requestBody({ content, schema }: NonNullable<Route['body']>): unknown {
@@ -87,7 +89,7 @@ function requestBody({ content, schema }: NonNullable<Route['body']>): unknown {
 function responses(row: Route, dialect: Dialect): Record<string, unknown> {
   const answers: Record<string, unknown> = {};
   for (const [i, status] of row.success.entries()) {
-    answers[status] = { description: `success (${status})`, ...(i === 0 ? contentOf(row) : {}) };
+    answers[status] = { description: `success (${status})`, ...(i === 0 ? contentOf(row, dialect) : {}) };
   }
   const problem = { 'application/json': { schema: refTo('Problem') } };
   for (const { status, message } of serverErrors(row, dialect)) {
@@ -113,9 +115,10 @@ function serverErrors(
   }));
 }
 
-function contentOf({ response, method, mediaType = CONTENT_TYPES.octets }: Route): Record<string, unknown> {
+function contentOf({ response, method, mediaType }: Route, dialect: Dialect): Record<string, unknown> {
   if (response === undefined || method === 'HEAD') return {};
-  if (response === 'octets') return { content: { [mediaType]: { schema: BINARY } } };
+  const type = typeof mediaType === 'function' ? mediaType(dialect) : (mediaType ?? CONTENT_TYPES.octets);
+  if (response === 'octets') return { content: { [type]: { schema: BINARY } } };
   if (response === 'text') return { content: { [CONTENT_TYPES.text]: { schema: { type: 'string' } } } };
   return { content: { [CONTENT_TYPES.json]: { schema: refTo(response) } } };
 }

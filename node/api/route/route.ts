@@ -96,7 +96,7 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   /** Shape of the first success; absent: no body. */
   readonly response?: SchemaName | 'octets' | 'text';
   /** Media type of its octets; default: application/octet-stream. */
-  readonly mediaType?: string;
+  readonly mediaType?: string | ((dialect: Dialect) => string);
   /** Answer to a failure without a code of its own. */
   readonly failure?: ApiErrorCode;
   /** Answers of 500 or more that a request alone can cause, on a healthy node. */

@@ -6,10 +6,10 @@ import { ApiError } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { route } from '../route/route.ts';
 import { hex } from '../values/kinds.ts';
-import { required } from '../values/params.ts';
+import { ONE_HASH, required } from '../values/params.ts';
 import { settlementsBody } from './settlements.ts';
 
-const PATH = { address: required(hex, { field: 'peer' }) } as const;
+const PATH = { address: required(hex, { ...ONE_HASH, field: 'peer' }) } as const;
 
 /** The two views of a peer's account: what it owes less its prepayment, and the bare ledger. */
 const VIEWS = [
@@ -50,10 +50,10 @@ export const ACCOUNTING_ROUTES = [
       success: [200],
       response: 'Balance',
       failure: 'BALANCE_FAILED',
-      handle({ params, services: { accounting } }) {
+      handle({ params, services: { accounting }, dialect }) {
         const account = accounting.balance(toHex(params.address));
         if (account === undefined) throw new ApiError('BALANCE_NOT_FOUND');
-        return { status: 200, json: balanceBody(account, amountOf) };
+        return { status: 200, json: balanceBody(account, amountOf, dialect) };
       },
     }),
   ]),
@@ -94,18 +94,21 @@ function balances(accounts: readonly PeerAccount[], amountOf: AmountOf, dialect:
     status: 200,
     json: {
       ...emit(dialect.fields.balancesByPeer, byPeer(accounts, amountOf)),
-      balances: accounts.map((account) => balanceBody(account, amountOf)),
+      balances: accounts.map((account) => balanceBody(account, amountOf, dialect)),
     },
   };
 }
 
-function balanceBody(account: PeerAccount, amountOf: AmountOf): Record<string, unknown> {
-  // The thresholds are part of the shape, but only `/accounting` fills them.
+function balanceBody(
+  account: PeerAccount,
+  amountOf: AmountOf,
+  { balanceThresholds }: Dialect,
+): Record<string, unknown> {
   return {
     peer: account.peer,
     balance: String(amountOf(account)),
-    thresholdreceived: null,
-    thresholdgiven: null,
+    // Compat: part of the shape, but only `/accounting` fills them.
+    ...(balanceThresholds ? { thresholdreceived: null, thresholdgiven: null } : {}),
   };
 }
 

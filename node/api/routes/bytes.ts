@@ -8,10 +8,12 @@ import { type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type Call, route } from '../route/route.ts';
 import { reference } from '../values/kinds.ts';
-import { type ParamTable, required } from '../values/params.ts';
+import { type ParamTable, referenceLength, required, strictly } from '../values/params.ts';
 
 const OCTETS = 'application/octet-stream';
-const PATH = { reference: required(reference, { field: 'address' }) } as const;
+const PATH = {
+  reference: required(reference, { field: 'address', checks: [strictly(referenceLength)] }),
+} as const;
 
 export const BYTES_ROUTES = [
   route({

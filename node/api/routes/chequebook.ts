@@ -11,11 +11,11 @@ import { route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 import { GAS_HEADERS, type Gas, gasOf } from '../values/gas.ts';
 import { bigInteger, hex } from '../values/kinds.ts';
-import { notNegative, required } from '../values/params.ts';
+import { notNegative, ONE_HASH, required } from '../values/params.ts';
 import { settlementBody, settlementsBody } from './settlements.ts';
 
-const ADDRESS = { address: required(hex, { field: 'peer' }) } as const;
-const PEER = { 'peer-id': required(hex, { field: 'peer' }) } as const;
+const ADDRESS = { address: required(hex, { ...ONE_HASH, field: 'peer' }) } as const;
+const PEER = { 'peer-id': required(hex, { ...ONE_HASH, field: 'peer' }) } as const;
 const AMOUNT = { amount: required(bigInteger, { checks: [notNegative] }) } as const;
 const SWAP = ['started', 'swap'] as const;
 const CHEQUEBOOK = ['started', 'chequebook'] as const;

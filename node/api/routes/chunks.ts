@@ -21,7 +21,15 @@ import { ApiError, orElse } from '../errors.ts';
 import { ACKNOWLEDGEMENT, type Call, route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 import { bool, hex, reference, text, uint } from '../values/kinds.ts';
-import { optional, type ParamTable, readIf, required, requiredIf, varying } from '../values/params.ts';
+import {
+  ONE_HASH,
+  optional,
+  type ParamTable,
+  readIf,
+  required,
+  requiredIf,
+  varying,
+} from '../values/params.ts';
 
 const UPLOAD_HEADERS = {
   ...PAYMENT_HEADERS,
@@ -30,7 +38,7 @@ const UPLOAD_HEADERS = {
 } as const;
 const TAG = uint(64);
 const STREAM_HEADERS = {
-  postageBatchId: varying(({ stampedStreams }) => requiredIf(!stampedStreams, hex)),
+  postageBatchId: varying(({ stampedStreams }) => requiredIf(!stampedStreams, hex, ONE_HASH)),
   tag: optional(TAG, 0),
 } as const;
 /** Browsers cannot send headers with a handshake. */
@@ -43,7 +51,7 @@ const READ_HEADERS = {
   // Only validated: a chunk has no replicas, and neither do the access lists on the way to it.
   redundancyLevel: OTHER_DOWNLOAD_LEVEL,
 } as const;
-const PATH = { address: required(reference) } as const;
+const PATH = { address: required(reference, ONE_HASH) } as const;
 const CAC_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 
 export const CHUNK_ROUTES = [
@@ -122,16 +130,16 @@ export const CHUNK_ROUTES = [
     headersFirst: true,
     success: [200],
     response: 'octets',
-    mediaType: 'binary/octet-stream',
+    mediaType: ({ chunkType }) => chunkType,
     failure: 'CHUNK_READ_FAILED',
     serverErrors: ['CHUNK_READ_FAILED'],
     async handle(call) {
-      const { headers, services, signal } = call;
+      const { headers, services, dialect, signal } = call;
       const address = await reveal(call.params.address, call);
       if (address.length !== ADDRESS_SIZE) throw new ApiError('CHUNK_NOT_FOUND');
       const { data } = await services.netstore.getter({ cache: headers.cache }).get(address, signal);
       const expose = { 'access-control-expose-headers': 'content-disposition' };
-      return { status: 200, headers: { 'content-type': 'binary/octet-stream', ...expose }, bytes: data };
+      return { status: 200, headers: { 'content-type': dialect.chunkType, ...expose }, bytes: data };
     },
   }),
   route({

@@ -4,7 +4,7 @@ import { toHex } from '../../crypto/hex.ts';
 import { orElse } from '../errors.ts';
 import { route } from '../route/route.ts';
 import { hex } from '../values/kinds.ts';
-import { length, required } from '../values/params.ts';
+import { length, ONE_HASH, required } from '../values/params.ts';
 
 export const ENVELOPE_ROUTES = [
   route({
@@ -14,7 +14,7 @@ export const ENVELOPE_ROUTES = [
     summary: 'sign a postage stamp for a chunk address',
     gates: ['started'],
     params: { address: required(hex, { checks: [length(ADDRESS_SIZE)] }) },
-    headers: { postageBatchId: required(hex) },
+    headers: { postageBatchId: required(hex, ONE_HASH) },
     headersFirst: true,
     success: [201],
     response: 'Envelope',

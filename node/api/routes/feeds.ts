@@ -5,6 +5,7 @@ import { storeFeedManifest } from '../../feeds/feed-manifest.ts';
 import { requestGetter } from '../content/download.ts';
 import { feedHeaders, latestContent } from '../content/feed-lookup.ts';
 import { OTHER_UPLOAD_LEVEL } from '../content/levels.ts';
+import { requireOwner } from '../content/owner.ts';
 import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../content/root-download.ts';
 import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
 import type { Dialect } from '../dialect.ts';
@@ -39,6 +40,7 @@ export const FEED_ROUTES = [
     response: 'ReferenceResponse',
     async handle(call) {
       const { params, query } = call;
+      requireOwner(params.owner);
       requireSequence(query.type, call.dialect);
       // The upload has its own tag, which is not reported.
       const headers = { ...call.headers, tag: 0, encrypt: false };
@@ -59,16 +61,19 @@ export const FEED_ROUTES = [
     summary: 'content of the latest feed update',
     gates: ['started'],
     params: PATH,
-    // Updates are numbered, so a time does not select one.
     query: { at: optional(int, 0), after: optional(uint64, 0n), ...TYPE },
     headers: ROOT_DOWNLOAD_HEADERS,
     success: [200, 206, 304],
     response: 'octets',
     async handle(call) {
       const { params: feed, query, dialect } = call;
+      requireOwner(feed.owner);
       requireSequence(query.type, dialect);
       const getter = requestGetter(call);
-      const found = await latestContent({ feed, after: query.after }, call, getter, 'FEED_LOOKUP_FAILED');
+      const { after } = query;
+      // Zero is now, too.
+      const time = dialect.feedsByTime && query.at !== 0 ? { at: query.at } : {};
+      const found = await latestContent({ feed, after, ...time }, call, getter, 'FEED_LOOKUP_FAILED');
       const { root, reference } = found;
       const { feedIndex, feedIndexNext, socSignature } = dialect.headers;
       const expose = [feedIndex.active, feedIndexNext.active, socSignature.active];

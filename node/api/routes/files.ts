@@ -40,10 +40,9 @@ import {
   varying,
 } from '../values/params.ts';
 
-/** Empty: not sent. */
-const anyType = optional(storedText, '');
 const FILE_UPLOAD_HEADERS = {
-  contentType: varying(({ fileTypeRequired }) => (fileTypeRequired ? required(mediaType) : anyType)),
+  /** Empty: not sent, and the type of a file is derived from its content. */
+  contentType: varying(({ strictRequests }) => optional(strictRequests ? mediaType : storedText, '')),
   ...UPLOAD_HEADERS,
   collection: optional(bool, false),
   indexDocument: optional(storedText, ''),

@@ -108,12 +108,13 @@ function treeOf(loggers: readonly RegisteredLogger[], dialect: Dialect): object 
 }
 
 function childrenOf({ children }: Branch, dialect: Dialect): object {
+  const { wholeLoggers: whole, namedLoggers } = dialect;
   return Object.fromEntries(
     Array.from(children, ([element, branch]) => [
       element,
       {
-        ...(branch.children.size === 0 ? {} : { '/': childrenOf(branch, dialect) }),
-        ...(branch.entries.length === 0 ? {} : { '+': dialect.namedLoggers(branch.entries) }),
+        ...(whole || branch.children.size > 0 ? { '/': childrenOf(branch, dialect) } : {}),
+        ...(whole || branch.entries.length > 0 ? { '+': namedLoggers(branch.entries) } : {}),
       },
     ]),
   );

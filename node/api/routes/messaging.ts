@@ -7,7 +7,7 @@ import type { Answer } from '../exchange/answer.ts';
 import { route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 import { hex, hexList, publicKey, reference, text } from '../values/kinds.ts';
-import { type Check, optional, referenceLength, required, strictly } from '../values/params.ts';
+import { type Check, ONE_HASH, optional, required } from '../values/params.ts';
 
 /** Longer than any message: sizes in between are refused by the messaging itself. */
 const BODY_SIZE_MAX = 4096;
@@ -34,7 +34,7 @@ export const MESSAGING_ROUTES = [
       targets: required(hexList(TARGET_SIZE_MAX), { checks: [eachTarget], field: 'target' }),
     },
     query: { recipient: optional(publicKey, undefined) },
-    headers: { postageBatchId: required(hex) },
+    headers: { postageBatchId: required(hex, ONE_HASH) },
     body: { content: 'octets' },
     bodyLimit: BODY_SIZE_MAX,
     success: [201],
@@ -74,7 +74,7 @@ export const MESSAGING_ROUTES = [
     effect: 'subscribes',
     summary: 'payloads of a single-owner chunk address, over a WebSocket',
     gates: ['started'],
-    params: { address: required(reference, { checks: [strictly(referenceLength)] }) },
+    params: { address: required(reference, ONE_HASH) },
     success: [101],
     handle({ params: { address }, services }) {
       return subscribed(services, (deliver) => services.gsoc.subscribe(address, deliver));

@@ -6,9 +6,9 @@ import { ACKNOWLEDGEMENT, route } from '../route/route.ts';
 import { formatDuration } from '../values/duration.ts';
 import { dateTime } from '../values/http-date.ts';
 import { hex, multiAddress } from '../values/kinds.ts';
-import { required } from '../values/params.ts';
+import { ONE_HASH, required } from '../values/params.ts';
 
-const PATH = { address: required(hex) } as const;
+const PATH = { address: required(hex, ONE_HASH) } as const;
 
 export const PEER_ROUTES = [
   route({

@@ -6,7 +6,7 @@ import { type Dialect, emit } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { ACKNOWLEDGEMENT, route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
-import { bigInteger, bool, hex, text, uint } from '../values/kinds.ts';
+import { bigInteger, bool, hex, presence, text, uint } from '../values/kinds.ts';
 import { length, min, optional, readIf, required, varying } from '../values/params.ts';
 
 /** Buckets have 16 bits of the address, a batch at least one more. */
@@ -18,7 +18,7 @@ const ONCHAIN_GATES = ['started', 'chain', 'postageSlot', 'postageSync', 'gas'] 
 const LABEL_BODY_MAX = 1024;
 const PATH = { batch_id: required(hex, { checks: [length(32)] }) } as const;
 /** Only a dialect that lists expired batches reads it. */
-const EXPIRED_TOO = varying(({ expiredStamps }) => readIf(expiredStamps, optional(bool, false)));
+const EXPIRED_TOO = varying(({ expiredStamps }) => readIf(expiredStamps, optional(presence, false)));
 
 export const POSTAGE_ROUTES = [
   route({

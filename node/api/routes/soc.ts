@@ -1,10 +1,11 @@
 /** Single-owner chunks: `http-api-completion.md` 5.6. */
 import { cacFromData } from '../../chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../chunk/chunk.ts';
-import { makeSoc, OWNER_SIZE, socAddress, socParts } from '../../chunk/soc.ts';
+import { makeSoc, socAddress, socParts } from '../../chunk/soc.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { ACT_UPLOAD_HEADERS, protect } from '../content/act.ts';
 import { requestGetter } from '../content/download.ts';
+import { requireOwner } from '../content/owner.ts';
 import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../content/root-download.ts';
 import { beginPaid, PAYMENT_HEADERS, requirePayment, requireTag } from '../content/stamped.ts';
 import { inSession, uploadHeaders } from '../content/uploads.ts';
@@ -65,6 +66,7 @@ export const SOC_ROUTES = [
     response: 'octets',
     async handle(call) {
       const { owner, id } = call.params;
+      if (call.dialect.strictRequests) requireOwner(owner);
       const getter = requestGetter(call);
       const soc = await orElse('SOC_NOT_FOUND', () => getter.get(socAddress(id, owner), call.signal), {
         CHUNK_NOT_FOUND: 'SOC_NOT_FOUND',
@@ -96,7 +98,7 @@ function begin({ headers, services, signal }: UploadCall) {
 async function readChunk({ params: { owner, id }, query: { sig }, body }: UploadCall): Promise<Chunk> {
   const wrapped = await orElse('CHUNK_READ_BODY_FAILED', () => body.read());
   if (wrapped.length < SPAN_SIZE) throw new ApiError('SOC_TOO_SHORT');
-  if (owner.length !== OWNER_SIZE) throw new ApiError('SOC_OWNER_INVALID');
+  requireOwner(owner);
   const chunk = makeSoc({ id, signature: sig, wrapped }, owner);
   if (chunk === undefined) throw new ApiError('SOC_INVALID');
   return chunk;

@@ -45,6 +45,7 @@ export const STATUS_ROUTES = [
         overlay: toHex(host.overlay),
         proximity: OWN_PROXIMITY,
         isWarmingUp: status.isWarmingUp(),
+        failed: false,
       }),
     }),
   }),
@@ -62,8 +63,8 @@ export const STATUS_ROUTES = [
       const asked = services.host.peers().map(async (peer) => {
         const proximity = proximityOrder(services.host.overlay, peer.overlay);
         const { snapshot, failed } = await ask(peer, services, signal);
-        const record = recordBody(snapshot, dialect, { overlay: peer.id, proximity, isWarmingUp: false });
-        return { proximity, record: failed ? { ...record, requestFailed: true } : record };
+        const about = { overlay: peer.id, proximity, isWarmingUp: false, failed };
+        return { proximity, record: recordBody(snapshot, dialect, about) };
       });
       const records = (await Promise.all(asked)).sort((a, b) => a.proximity - b.proximity);
       return {
@@ -153,10 +154,19 @@ async function ask(
   }
 }
 
+/** Of whom a record is, and what only the node that asked for it knows. */
+interface RecordOwner {
+  readonly overlay: string;
+  readonly proximity: number;
+  readonly isWarmingUp: boolean;
+  /** It did not answer: its values are zeros. */
+  readonly failed: boolean;
+}
+
 function recordBody(
   snapshot: StatusSnapshot,
-  { fields }: Dialect,
-  { overlay, proximity, isWarmingUp }: { overlay: string; proximity: number; isWarmingUp: boolean },
+  { fields, saysNotFailed }: Dialect,
+  { overlay, proximity, isWarmingUp, failed }: RecordOwner,
 ): Record<string, unknown> {
   return {
     ...emit(fields.statusOverlay, overlay),
@@ -173,5 +183,6 @@ function recordBody(
     lastSyncedBlock: snapshot.lastSyncedBlock,
     committedDepth: snapshot.committedDepth,
     isWarmingUp,
+    ...(failed || saysNotFailed ? { requestFailed: failed } : {}),
   };
 }

@@ -5,6 +5,7 @@ import { ApiError, orElse } from '../errors.ts';
 import { ACKNOWLEDGEMENT, type Call, route } from '../route/route.ts';
 import { hex, reference } from '../values/kinds.ts';
 import {
+  ONE_HASH,
   type ParamTable,
   referenceLength,
   required,
@@ -17,7 +18,7 @@ const PATH = {
   reference: required(reference, { field: 'address', checks: [strictly(referenceLength)] }),
 } as const;
 const HEADERS = {
-  postageBatchId: varying(({ reuploadNeedsBatch }) => requiredIf(reuploadNeedsBatch, hex)),
+  postageBatchId: varying(({ reuploadNeedsBatch }) => requiredIf(reuploadNeedsBatch, hex, ONE_HASH)),
   redundancyLevel: REUPLOAD_LEVEL,
 } as const;
 

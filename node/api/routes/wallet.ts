@@ -5,7 +5,7 @@ import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import { route } from '../route/route.ts';
 import { GAS_HEADERS, gasOf } from '../values/gas.ts';
 import { bigInteger, chainAddress, text } from '../values/kinds.ts';
-import { notNegative, required } from '../values/params.ts';
+import { length, notNegative, required, strictly } from '../values/params.ts';
 
 interface Coin {
   readonly balance: (wallet: Wallet) => Wallet['tokenBalance'];
@@ -65,7 +65,10 @@ export const WALLET_ROUTES = [
     summary: 'send coins of the chain account to an allowed address; answers when the transaction is sent',
     gates: ['started', 'chain'],
     params: { coin: required(text) },
-    query: { amount: required(bigInteger, { checks: [notNegative] }), address: required(chainAddress) },
+    query: {
+      amount: required(bigInteger, { checks: [notNegative] }),
+      address: required(chainAddress, { checks: [strictly(length(20))] }),
+    },
     headers: GAS_HEADERS,
     headersFirst: true,
     success: [200],

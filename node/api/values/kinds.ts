@@ -53,6 +53,12 @@ export const bool: Kind<boolean> = {
   },
 };
 
+/** A parameter that only has to be there: any text but one that says false. */
+export const presence: Kind<boolean> = {
+  schema: { type: 'string' },
+  parse: (value) => BOOLEANS.get(value) ?? true,
+};
+
 export const text: Kind<string> = { schema: { type: 'string' }, parse: (value) => value };
 
 /** Text of a stored header: its bytes, which arrive as one character each, are UTF-8. */
@@ -160,14 +166,18 @@ export const reference: Kind<Uint8Array> = {
 const CHAIN_ADDRESS_SIZE = 20;
 
 /**
- * A chain address as real nodes read one: with or without `0x`; a longer one is cut and a shorter one
- * zero-padded on the left, and everything from the first non-hex character is dropped. All zero counts as
- * absent.
+ * A chain address, with or without `0x`. All zero counts as absent. A strict dialect takes hex digits alone, and the
+ * operation says what another length is; the other reads as real nodes do: a longer address is cut, a shorter one
+ * zero-padded on the left, and everything from the first character that is no hex digit is dropped.
  */
 export const chainAddress: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^(0x)?[A-Fa-f0-9]{40}$' },
-  parse(value) {
+  parse(value, { strictRequests }) {
     const digits = value.replace(/^0[xX]/, '');
+    if (strictRequests) {
+      const exact = hexBytes(digits);
+      return exact.every((byte) => byte === 0) ? undefined : exact;
+    }
     const bytes = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex').subarray(
       -CHAIN_ADDRESS_SIZE,
     );

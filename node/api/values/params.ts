@@ -9,7 +9,11 @@ import { type Kind, ParseFailure } from './kinds.ts';
 export type Source = 'path' | 'query' | 'header';
 
 /** Returns the validation text, or undefined when the value is right. */
-export type Check<T> = (value: T, dialect: Dialect) => string | undefined;
+export interface Check<T> {
+  (value: T, dialect: Dialect): string | undefined;
+  /** The same rule as keywords of JSON Schema, for the served document. */
+  readonly keywords?: (dialect: Dialect) => Readonly<Record<string, unknown>>;
+}
 
 export interface Param<T> {
   readonly kind: Kind<NonNullable<T>>;
@@ -73,8 +77,12 @@ export function required<T>(kind: Kind<T>, extras: Extras<T> = {}): Param<T> {
 }
 
 /** A parameter that must be there when the condition holds, and may be omitted otherwise. */
-export function requiredIf<T>(isRequired: boolean, kind: Kind<T>): Param<T | undefined> {
-  return { ...required(kind), required: isRequired };
+export function requiredIf<T>(
+  isRequired: boolean,
+  kind: Kind<T>,
+  extras: Extras<T> = {},
+): Param<T | undefined> {
+  return { ...required(kind, extras), required: isRequired };
 }
 
 /** A parameter that depends on the dialect. */
@@ -105,38 +113,61 @@ export function wireName(source: Source, key: string, { named }: AnyParam, diale
   return header === undefined ? key : dialect.headers[header].active;
 }
 
-export const notNegative: Check<bigint> = (value) => (value < 0n ? 'want min:0' : undefined);
+/** A check together with what it says in the served document. */
+export function described<T>(
+  check: (value: T, dialect: Dialect) => string | undefined,
+  keywords: NonNullable<Check<T>['keywords']>,
+): Check<T> {
+  return Object.assign((value: T, dialect: Dialect) => check(value, dialect), { keywords });
+}
 
-export const min =
-  (bound: number): Check<number> =>
-  (value) =>
-    value < bound ? `want min:${bound}` : undefined;
-export const max =
-  (bound: number): Check<number> =>
-  (value) =>
-    value > bound ? `want max:${bound}` : undefined;
-export const length =
-  (bytes: number): Check<Uint8Array> =>
-  (value) =>
-    value.length === bytes ? undefined : `want len:${bytes}`;
+export const notNegative: Check<bigint> = described(
+  (value) => (value < 0n ? 'want min:0' : undefined),
+  () => ({ pattern: '^(0|[1-9][0-9]*)$' }),
+);
+
+export const min = (bound: number): Check<number> =>
+  described(
+    (value) => (value < bound ? `want min:${bound}` : undefined),
+    () => ({ minimum: bound }),
+  );
+export const max = (bound: number): Check<number> =>
+  described(
+    (value) => (value > bound ? `want max:${bound}` : undefined),
+    () => ({ maximum: bound }),
+  );
+export const length = (bytes: number): Check<Uint8Array> =>
+  described(
+    (value) => (value.length === bytes ? undefined : `want len:${bytes}`),
+    () => ({ pattern: `^[A-Fa-f0-9]{${2 * bytes}}$` }),
+  );
 /** A reference with or without its key. */
-export const referenceLength: Check<Uint8Array> = (value) =>
-  value.length === 32 || value.length === 64 ? undefined : 'want len:32 or 64';
+export const referenceLength: Check<Uint8Array> = described(
+  (value) => (value.length === 32 || value.length === 64 ? undefined : 'want len:32 or 64'),
+  () => ({ pattern: '^([A-Fa-f0-9]{64}|[A-Fa-f0-9]{128})$' }),
+);
 /** The check, in the dialect whose document states the rule. */
-export const strictly =
-  <T>(check: Check<T>): Check<T> =>
-  (value, dialect) =>
-    dialect.strictRequests ? check(value, dialect) : undefined;
-export const startsNotWith =
-  (start: string): Check<string> =>
-  (value) =>
-    value.startsWith(start) ? `want startsnotwith:${start}` : undefined;
-export const oneOf =
-  (words: readonly string[]): Check<string> =>
-  (value) =>
-    words.includes(value) ? undefined : `want oneof:${words.join(' ')}`;
-export const redundancyLevelInRange: Check<number> = (value) =>
-  value > 4 ? 'want redundancy level to be between 0 and 4' : undefined;
+export const strictly = <T>(check: Check<T>): Check<T> =>
+  described(
+    (value, dialect) => (dialect.strictRequests ? check(value, dialect) : undefined),
+    (dialect) => (dialect.strictRequests ? (check.keywords?.(dialect) ?? {}) : {}),
+  );
+/** Addresses, peers and batches: 64 hex digits. */
+export const ONE_HASH = { checks: [strictly(length(32))] } as const;
+export const startsNotWith = (start: string): Check<string> =>
+  described(
+    (value) => (value.startsWith(start) ? `want startsnotwith:${start}` : undefined),
+    () => ({ pattern: `^(?!${start})` }),
+  );
+export const oneOf = (words: readonly string[]): Check<string> =>
+  described(
+    (value) => (words.includes(value) ? undefined : `want oneof:${words.join(' ')}`),
+    () => ({ enum: words }),
+  );
+export const redundancyLevelInRange: Check<number> = described(
+  (value) => (value > 4 ? 'want redundancy level to be between 0 and 4' : undefined),
+  () => ({ maximum: 4 }),
+);
 
 const CODE_OF: Readonly<Record<Source, ApiErrorCode>> = {
   path: 'INVALID_PATH_PARAMS',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { NoRoomError } from '../../../node/protocols/pushsync/rules.ts';
-import { BATCH, EXPIRED_BATCH_ID, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { BATCH, EXPIRED_BATCH_ID, NO_BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 
 const ZEROS = '0'.repeat(64);
@@ -102,9 +102,9 @@ describe('POST /bytes', () => {
 
   test.each([
     [{ 'svc-postage-batch-id': BATCH, 'svc-tag': '7' }, 404, 'tag not found'],
-    [{ 'svc-postage-batch-id': 'ab', 'svc-tag': '7' }, 404, 'tag not found'],
+    [{ 'svc-postage-batch-id': NO_BATCH, 'svc-tag': '7' }, 404, 'tag not found'],
     [{ 'svc-postage-batch-id': BATCH, 'svc-tag': '18446744073709551615' }, 404, 'tag not found'],
-    [{ 'svc-postage-batch-id': 'ab' }, 404, 'batch with id not found'],
+    [{ 'svc-postage-batch-id': NO_BATCH }, 404, 'batch with id not found'],
     [{ 'svc-postage-batch-id': ZEROS }, 404, 'batch with id not found'],
     [{ 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) }, 422, 'batch not usable yet or does not exist'],
     [{ 'svc-postage-batch-id': toHex(EXPIRED_BATCH_ID) }, 422, 'batch not usable yet or does not exist'],
@@ -191,13 +191,19 @@ describe('POST /bytes', () => {
 });
 
 describe('GET /bytes/{reference}', () => {
-  test('content that no node has is 404, a reference of the wrong length 500', async () => {
+  test('content that no node has is 404, a reference of the wrong length 400, which a Bee answers with 500', async () => {
     const { api } = await startKit();
     expect((await api.main.inject({ url: `/bytes/${ZEROS}` })).json()).toEqual({
       code: 404,
       message: 'Not Found',
     });
     expect((await api.main.inject({ url: '/bytes/abcd' })).json()).toEqual({
+      code: 400,
+      message: 'invalid path params',
+      reasons: ['address: want len:32 or 64'],
+    });
+    const swarm = (await startKit({ dialect: 'swarm' })).api;
+    expect((await swarm.main.inject({ url: '/bytes/abcd' })).json()).toEqual({
       code: 500,
       message: 'joiner failed',
     });
@@ -297,7 +303,7 @@ describe('HEAD /bytes/{reference}', () => {
 
   test.each([
     [ZEROS, 404],
-    ['abcd', 404],
+    ['abcd', 400],
     ['xyz', 400],
   ])('%s answers %i', async (reference, status) => {
     const { api } = await startKit();

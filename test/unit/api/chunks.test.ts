@@ -4,7 +4,7 @@ import { socAddress } from '../../../node/chunk/soc.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
-import { BATCH, stampOf, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { BATCH, NO_BATCH, stampOf, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 
 const chunk = makeCac(5n, Buffer.from('hello'));
@@ -74,7 +74,7 @@ describe('POST /chunks', () => {
     [{ 'svc-postage-stamp': 'abcd' }, 400, 'Stamp deserialization failure'],
     [{ 'svc-postage-stamp': stampOf(1, new Uint8Array(32)) }, 400, 'invalid batch id'],
     [{ 'svc-postage-stamp': stampOf(2) }, 400, 'stamp signature is invalid'],
-    [{ 'svc-postage-batch-id': 'ab' }, 404, 'batch with id not found'],
+    [{ 'svc-postage-batch-id': NO_BATCH }, 404, 'batch with id not found'],
     [{ 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) }, 422, 'batch not usable yet or does not exist'],
   ] as [Record<string, string>, number, string][])('%j: %i %s', async (headers, code, message) => {
     expect((await post(await startKit(), headers)).json()).toEqual({ code, message });
@@ -145,7 +145,7 @@ describe('GET /chunks/{address}', () => {
     });
     expect(answer.statusCode).toBe(200);
     expect(answer.rawPayload).toEqual(Buffer.from(chunk.data));
-    expect(answer.headers['content-type']).toBe('binary/octet-stream');
+    expect(answer.headers['content-type']).toBe('application/octet-stream');
     expect(answer.headers['content-length']).toBe('13');
     expect(answer.headers.etag).toBeUndefined();
     expect(answer.headers['accept-ranges']).toBeUndefined();
@@ -181,11 +181,18 @@ describe('presence of a chunk', () => {
     expect((await kit.api.debug.inject({ url })).json()).toEqual({ code: 200, message: 'OK' });
   });
 
-  test('an address of another length is not found, an invalid address is refused', async () => {
-    const { api } = await startKit();
-    expect((await api.main.inject({ method: 'HEAD', url: '/chunks/abbbbb' })).statusCode).toBe(404);
+  test.each([
+    ['svc', 400],
+    ['swarm', 404],
+  ] as const)('%s: an address of another length is %i, one that is no hex is 400', async (dialect, short) => {
+    const { api } = await startKit({ dialect });
+    for (const address of ['abbbbb', 'ab'.repeat(64)]) {
+      const url = `/chunks/${address}`;
+      expect((await api.main.inject({ url })).statusCode).toBe(short);
+      expect((await api.main.inject({ method: 'HEAD', url })).statusCode).toBe(short);
+      expect((await api.debug.inject({ url })).statusCode).toBe(short);
+    }
     expect((await api.main.inject({ method: 'HEAD', url: '/chunks/xx' })).statusCode).toBe(400);
-    expect((await api.debug.inject({ url: '/chunks/abbbbb' })).statusCode).toBe(404);
     expect((await api.debug.inject({ url: '/chunks/xx' })).statusCode).toBe(400);
   });
 });

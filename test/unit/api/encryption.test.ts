@@ -101,7 +101,7 @@ describe('encrypted bytes', () => {
 
   test('are not served as a chunk: its address is the first half of the reference', async () => {
     const { api, reference } = await stored('/bytes', CONTENT);
-    expect((await api.main.inject({ url: `/chunks/${reference}` })).statusCode).toBe(404);
+    expect((await api.main.inject({ url: `/chunks/${reference}` })).statusCode).toBe(400);
     const chunk = await api.main.inject({ url: `/chunks/${reference.slice(0, 64)}` });
     expect(chunk.rawPayload).toHaveLength(4104);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { BATCH, NO_BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 
 const ADDRESS = '12'.repeat(32);
@@ -34,7 +34,7 @@ describe('POST /envelope/{address}', () => {
   });
 
   test.each([
-    [{ 'svc-postage-batch-id': 'ab' }, 404, 'batch with id not found'],
+    [{ 'svc-postage-batch-id': NO_BATCH }, 404, 'batch with id not found'],
     [{ 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) }, 422, 'batch not usable yet or does not exist'],
   ])('%j: %i %s', async (headers: Record<string, string>, code, message) => {
     expect((await post(await startKit(), headers)).json()).toEqual({ code, message });

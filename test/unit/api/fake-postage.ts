@@ -12,6 +12,8 @@ import { type Failing, failIf } from './failing.ts';
 
 export const BATCH_ID = new Uint8Array(32).fill(0xba);
 export const BATCH = toHex(BATCH_ID);
+/** A batch that the node does not know. */
+export const NO_BATCH = 'fe'.repeat(32);
 export const YOUNG_BATCH_ID = new Uint8Array(32).fill(0x70);
 export const NEW_BATCH_ID = new Uint8Array(32).fill(0x4e);
 export const EXPIRED_BATCH_ID = new Uint8Array(32).fill(0xee);

@@ -8,7 +8,7 @@ import { updateId } from '../../../node/feeds/feed.ts';
 import { storeCollection } from '../../../node/files/collection/collection.ts';
 import { tarEntries } from '../../../node/files/collection/tar.ts';
 import vectors from '../../vectors/feeds.json' with { type: 'json' };
-import { BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { BATCH, NO_BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, NOW_MS, startKit } from './kit.ts';
 import { OWNER, socOf } from './soc-kit.ts';
 
@@ -51,8 +51,21 @@ describe('POST /feeds/{owner}/{topic}', () => {
     expect(kit.knobs.pushed).toEqual([]);
   });
 
-  test('the owner is read with a prefix, in any case, and cut or padded to its size', async () => {
+  test('the owner is read with a prefix and in any case; another length is 401', async () => {
     const kit = await startKit();
+    const reference = (await post(kit, url)).json();
+    for (const same of [`0x${owner}`, owner.toUpperCase()])
+      expect((await post(kit, `/feeds/${same}/${topic}`)).json()).toEqual(reference);
+    for (const other of ['beef', owner.slice(2), `ff${owner}`]) {
+      const refused = { code: 401, message: 'invalid address' };
+      expect((await post(kit, `/feeds/${other}/${topic}`)).json()).toEqual(refused);
+      expect((await get(kit, `/feeds/${other}/${topic}`)).json()).toEqual(refused);
+    }
+    expect(kit.knobs.pushed).toEqual([]);
+  });
+
+  test('swarm: the owner is cut or padded to its size', async () => {
+    const kit = await startKit({ dialect: 'swarm' });
     const reference = (await post(kit, url)).json();
     for (const same of [`0x${owner}`, owner.toUpperCase(), `ff${owner}`]) {
       expect((await post(kit, `/feeds/${same}/${topic}`)).json()).toEqual(reference);
@@ -73,7 +86,7 @@ describe('POST /feeds/{owner}/{topic}', () => {
     [`/feeds/${'00'.repeat(20)}/${topic}`, PAID, 400, 'invalid path params'],
     [`/feeds/zz/${topic}`, PAID, 400, 'invalid path params'],
     [`/feeds/${owner}/abc`, PAID, 400, 'invalid path params'],
-    [url, { 'svc-postage-batch-id': 'ab' }, 404, 'batch with id not found'],
+    [url, { 'svc-postage-batch-id': NO_BATCH }, 404, 'batch with id not found'],
     [url, { 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) }, 422, 'batch not usable yet or does not exist'],
     [`${url}?type=epoch`, PAID, 404, 'feed type not found'],
   ] as [string, Record<string, string>, number, string][])(
@@ -96,6 +109,68 @@ describe('POST /feeds/{owner}/{topic}', () => {
   test('a body over the limit is refused', async () => {
     const request = { method: 'POST', url, headers: PAID, payload: Buffer.alloc(4105) } as const;
     expect((await (await startKit()).api.main.inject(request)).statusCode).toBe(413);
+  });
+});
+
+/** A feed whose update `i` says that it was made at second `i * 10 + 10`, and its content is `content i`. */
+function datedFeed(kit: Kit, length: number): void {
+  for (let i = 0; i < length; i++) {
+    const text = Buffer.from(`content ${i}`);
+    const content = makeCac(BigInt(text.length), text);
+    publish(kit, content);
+    const time = Buffer.alloc(8);
+    time.writeBigUInt64BE(BigInt(i * 10 + 10));
+    update(kit, i, makeCac(40n, Buffer.concat([time, content.address])));
+  }
+}
+
+describe('GET /feeds/{owner}/{topic}?at', () => {
+  test.each([
+    ['at=10', 'content 0', '0000000000000000', '0000000000000001'],
+    ['at=19', 'content 0', '0000000000000000', '0000000000000001'],
+    ['at=120', 'content 11', '000000000000000b', '000000000000000c'],
+    ['at=139&after=3', 'content 12', '000000000000000c', '000000000000000d'],
+    ['at=99999', 'content 20', '0000000000000014', '0000000000000015'],
+    ['at=0', 'content 20', '0000000000000014', '0000000000000015'],
+  ])('%s finds the latest update of that time', async (query, body, index, next) => {
+    const kit = await startKit();
+    datedFeed(kit, 21);
+    const answer = await get(kit, `${url}?${query}`);
+    expect([answer.statusCode, answer.body]).toEqual([200, body]);
+    expect(answer.headers).toMatchObject({ 'svc-feed-index': index, 'svc-feed-index-next': next });
+  });
+
+  test.each(['at=9', 'at=-5', 'at=39&after=3'])('%s: every update is later', async (query) => {
+    const kit = await startKit();
+    datedFeed(kit, 5);
+    expect((await get(kit, `${url}?${query}`)).json()).toEqual({ code: 404, message: 'no update found' });
+  });
+
+  test('an update that says no time is refused by its number, unless the time is not past', async () => {
+    const kit = await startKit();
+    update(kit, 0, 'content without a time');
+    expect((await get(kit, `${url}?at=100`)).json()).toEqual({
+      code: 400,
+      message: 'invalid query params',
+      reasons: [
+        'at: update 0 of this feed does not say when it was made: leave the time out for the latest one',
+      ],
+    });
+    const now = await get(kit, `${url}?at=${Math.ceil(NOW_MS / 1000)}`);
+    expect([now.statusCode, now.body]).toEqual([200, 'content without a time']);
+  });
+
+  test('swarm: the time is not looked at, as on a Bee', async () => {
+    const kit = await startKit({ dialect: 'swarm' });
+    datedFeed(kit, 3);
+    expect((await get(kit, `${url}?at=10`)).body).toBe('content 2');
+  });
+
+  test('a lost update on the way of the search is an error', async () => {
+    const kit = await startKit();
+    datedFeed(kit, 21);
+    kit.knobs.network.delete(toHex(socOf('', updateId(Buffer.from(topic, 'hex'), 10n)).chunk.address));
+    expect((await get(kit, `${url}?at=35`)).json()).toEqual({ code: 404, message: 'lookup at failed' });
   });
 });
 

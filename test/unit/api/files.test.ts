@@ -101,7 +101,6 @@ describe('a single file', () => {
   });
 
   test.each([
-    [{ 'content-type': '' }, '', 'invalid header params', 'content-type: want required:'],
     [
       { 'content-type': 'text/' },
       '',
@@ -134,28 +133,37 @@ describe('a single file', () => {
     ['multipart/form-data; boundary', 'hello', 'multipart/form-data; boundary'],
     ['x/y; a="Größe"', 'hello', 'x/y; a="Größe"'],
   ])('swarm: of type %j with content %j is served as %s', async (type, body, served) => {
-    const kit = await startKit({ dialect: 'swarm' });
+    await expectServed('swarm', { type, body, served });
+  });
+
+  test.each([
+    [undefined, 'hello', 'text/plain; charset=utf-8'],
+    ['', '%PDF-1.7', 'application/pdf'],
+    [undefined, '', 'text/plain; charset=utf-8'],
+    ['application/octet-stream', '<html>', 'application/octet-stream'],
+  ])('svc: of type %j with content %j is served as %s', async (type, body, served) => {
+    await expectServed('svc', { type, body, served });
+  });
+
+  async function expectServed(
+    dialect: 'svc' | 'swarm',
+    { type, body, served }: { type: string | undefined; body: string; served: string },
+  ) {
+    const kit = await startKit({ dialect });
     const sent = type === undefined ? {} : { 'content-type': Buffer.from(type).toString('latin1') };
     const answer = await post(kit, sent, body, '?name=a');
     expect(answer.statusCode, answer.body).toBe(201);
     const file = await kit.api.main.inject({ url: `/bzz/${answer.json().reference}/a` });
     expect(Buffer.from(String(file.headers['content-type']), 'latin1').toString()).toBe(served);
     expect(file.body).toBe(body);
-  });
+  }
 
-  test('swarm: a missing batch is reported alone', async () => {
-    const { api } = await startKit({ dialect: 'swarm' });
-    expect((await api.main.inject({ method: 'POST', url: '/bzz' })).json().reasons).toEqual([
-      { field: 'swarm-postage-batch-id', error: 'want required:' },
-    ]);
-  });
-
-  test('a missing type and a missing batch are reported together', async () => {
-    const { api } = await startKit();
-    expect((await api.main.inject({ method: 'POST', url: '/svc' })).json().reasons).toEqual([
-      'content-type: want required:',
-      'svc-postage-batch-id: want required:',
-    ]);
+  test.each([
+    ['svc', 'svc-postage-batch-id: want required:'],
+    ['swarm', { field: 'swarm-postage-batch-id', error: 'want required:' }],
+  ] as const)('%s: a missing batch is reported alone', async (dialect, reason) => {
+    const { api } = await startKit({ dialect });
+    expect((await api.main.inject({ method: 'POST', url: '/svc' })).json().reasons).toEqual([reason]);
   });
 
   test.each([

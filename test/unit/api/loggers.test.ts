@@ -34,7 +34,7 @@ describe('the list', () => {
       status: 200,
       body: {
         tree: {
-          node: { '+': 'info|node[0][]>>1', '/': { api: { '+': 'info|node/api[0][]>>1' } } },
+          node: { '+': 'info|node[0][]>>1', '/': { api: { '+': 'info|node/api[0][]>>1', '/': {} } } },
         },
         loggers: [
           {

@@ -4,7 +4,7 @@ import { publicKeyOf } from '../../../node/crypto/ecdh.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { PostageError } from '../../../node/postage/ports.ts';
 import { topicOf } from '../../../node/pss/trojan.ts';
-import { BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { BATCH, NO_BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 
 const PAID = { 'svc-postage-batch-id': BATCH };
@@ -59,7 +59,7 @@ describe('POST /pss/send/{topic}/{targets}', () => {
   });
 
   test.each([
-    ['ab', 'batch not found'],
+    [NO_BATCH, 'batch not found'],
     [toHex(YOUNG_BATCH_ID), 'batch not usable yet'],
   ])('batch %s is refused: %s', async (batch, message) => {
     const answer = await post(await startKit(), 'topic/aa', 'x', { 'svc-postage-batch-id': batch });

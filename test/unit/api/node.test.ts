@@ -368,6 +368,7 @@ describe('status', () => {
       lastSyncedBlock: 120,
       committedDepth: 3,
       isWarmingUp: false,
+      requestFailed: false,
     });
     expect((await ask('GET', '/status', (knobs) => void knobs.failing.add('status'))).body).toEqual({
       code: 500,
@@ -389,8 +390,14 @@ describe('status', () => {
     ]);
     expect(shown).toEqual([
       [0, true, 0],
-      [1, undefined, 100],
-      [7, undefined, 100],
+      [1, false, 100],
+      [7, false, 100],
+    ]);
+    const swarm = (await ask('GET', '/status/peers', turn, 'swarm')).body.snapshots;
+    expect(swarm.map((one: Record<string, unknown>) => one['requestFailed'])).toEqual([
+      true,
+      undefined,
+      undefined,
     ]);
   });
 
@@ -452,12 +459,14 @@ describe('accounting', () => {
     ['/balances', '-5'],
     ['/consumed', '12'],
   ])('%s shows %s', async (url, balance) => {
-    const one = { peer: PEER, balance, thresholdreceived: null, thresholdgiven: null };
+    const one = { peer: PEER, balance };
     expect((await ask('GET', url, withAccount)).body).toEqual({
       peerData: { [PEER]: { ...record, balance } },
       balances: [one],
     });
     expect((await ask('GET', `${url}/${PEER}`, withAccount)).body).toEqual(one);
+    const swarm = await ask('GET', `${url}/${PEER}`, withAccount, 'swarm');
+    expect(swarm.body).toEqual({ ...one, thresholdreceived: null, thresholdgiven: null });
     expect((await ask('GET', `${url}/${'08'.repeat(32)}`, withAccount)).body).toEqual({
       code: 404,
       message: 'No balance for peer',

@@ -42,12 +42,19 @@ describe('own batches', () => {
       expired: true,
     };
     expect(stamps[2]).toEqual({ ...OWN, ...gone });
-    const refused = await api.main.inject({ url: '/stamps?all=maybe' });
-    expect(refused.json()).toEqual({
-      code: 400,
-      message: 'invalid query params',
-      reasons: ['all: invalid syntax'],
-    });
+  });
+
+  test.each([
+    ['?all=true', 3],
+    ['?all=yes', 3],
+    ['?all=1', 3],
+    ['?all', 3],
+    ['?all=false', 2],
+    ['?all=0', 2],
+    ['', 2],
+  ])('svc: %s lists %i', async (query, count) => {
+    const { api } = await startKit();
+    expect((await api.main.inject({ url: `/stamps${query}` })).json().stamps).toHaveLength(count);
   });
 
   test('swarm: the parameter and the member are unknown', async () => {

@@ -6,7 +6,7 @@ import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { split } from '../../../node/files/splitter.ts';
 import vectors from '../../vectors/soc.json' with { type: 'json' };
 import { payloadOf } from '../crypto/payload.ts';
-import { BATCH, stampOf, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { BATCH, NO_BATCH, stampOf, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 import { OWNER, socOf } from './soc-kit.ts';
 
@@ -81,7 +81,7 @@ describe('POST /soc/{owner}/{id}', () => {
     [{ 'svc-postage-stamp': 'abcd' }, 400, 'Stamp deserialization failure'],
     [{ 'svc-postage-stamp': stampOf(1, new Uint8Array(32)) }, 400, 'invalid batch id'],
     [{ 'svc-postage-stamp': stampOf(2) }, 400, 'chunk write error'],
-    [{ 'svc-postage-batch-id': 'ab' }, 404, 'batch with id not found'],
+    [{ 'svc-postage-batch-id': NO_BATCH }, 404, 'batch with id not found'],
     [{ 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) }, 422, 'batch not usable yet or does not exist'],
     [{ ...PAID, 'svc-tag': '7' }, 404, 'tag not found'],
   ] as [Record<string, string>, number, string][])('%j: %i %s', async (headers, code, message) => {

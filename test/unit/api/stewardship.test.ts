@@ -3,7 +3,7 @@ import { toHex } from '../../../node/crypto/hex.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { RetrievalError } from '../../../node/protocols/retrieval/rules.ts';
 import { ChunkMap, inParts } from '../files/chunk-map.ts';
-import { BATCH, BATCH_ID, EXPIRED_BATCH_ID, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { BATCH, BATCH_ID, EXPIRED_BATCH_ID, NO_BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 
 /** A file of three chunks, nowhere yet. */
@@ -104,7 +104,7 @@ describe('PUT /stewardship/{reference}', () => {
   });
 
   test.each([
-    ['ab', 404, 'batch with id not found'],
+    [NO_BATCH, 404, 'batch with id not found'],
     [toHex(YOUNG_BATCH_ID), 422, 'batch not usable yet or does not exist'],
     [toHex(EXPIRED_BATCH_ID), 422, 'batch not usable yet or does not exist'],
     [toHex(BATCH_ID), 500, 're-upload failed'],

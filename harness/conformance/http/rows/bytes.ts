@@ -414,12 +414,16 @@ function refusedUploads(names: Names): Row<HttpSubject>[] {
     ),
     post(
       'short batch',
-      'an id of another length is unknown',
+      'an id of another length is none',
       { [batch]: 'abcd' },
-      {
-        status: 404,
-        message: 'batch with id not found',
-      },
+      names.either<Expectation>(
+        {
+          status: 400,
+          message: 'invalid header params',
+          reasons: [{ field: batch, error: 'want len:32' }],
+        },
+        { status: 404, message: 'batch with id not found' },
+      ),
     ),
     post(
       'unknown tag',

@@ -97,7 +97,7 @@ function singleRows(names: Names): Row<HttpSubject>[] {
           status: 200,
           bytes: data,
           headers: {
-            'content-type': 'binary/octet-stream',
+            'content-type': names.either('application/octet-stream', 'binary/octet-stream'),
             'content-length': String(data.length),
             etag: null,
           },

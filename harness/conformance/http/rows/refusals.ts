@@ -41,9 +41,7 @@ function paramRows(route: RouteData, list: 'query' | 'headers', names: Names): R
       ...refusedText(param, names).map((refused) =>
         refusalRow(route, names, { source, name: param.name, refused }),
       ),
-      ...(param.required === true && !(names.isSwarm && param.name === 'content-type')
-        ? [missingRow(route, names, { source, name: param.name })]
-        : []),
+      ...(param.required === true ? [missingRow(route, names, { source, name: param.name })] : []),
     ]);
 }
 

@@ -37,6 +37,7 @@ export const contentShapes = ({ pinChecks }: Dialect) => ({
   Envelope: object({ issuer: chainAddress, index: hex8, timestamp: hex8, signature: hex65 }),
   Tag: tag,
   TagList: object({ tags: list(tag) }),
+  TagCreation: object({}),
   TagPatch: object({}, { address: reference, reference }),
   PinList: object({ references: list(reference) }),
   // Without a list around them, each record is a separate document.

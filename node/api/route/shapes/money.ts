@@ -17,12 +17,6 @@ import {
   uint,
 } from './json-schema.ts';
 
-const balance = object({
-  peer: hex32,
-  balance: amount,
-  thresholdreceived: nothing,
-  thresholdgiven: nothing,
-});
 const peerData = byName(
   '^[a-f0-9]{64}$',
   object({
@@ -40,7 +34,9 @@ const peerData = byName(
 );
 const cheque = object({ beneficiary: chainAddress, chequebook: chainAddress, payout: amount });
 
-export function moneyShapes({ fields, missesCheques, settlementAmount }: Dialect) {
+export function moneyShapes({ fields, missesCheques, settlementAmount, balanceThresholds }: Dialect) {
+  const thresholds = balanceThresholds ? { thresholdreceived: nothing, thresholdgiven: nothing } : {};
+  const balance = object({ peer: hex32, balance: amount, ...thresholds });
   const settled = typeof settlementAmount(0n) === 'string' ? amount : integer;
   const settlement = object({ peer: hex32, received: settled, sent: settled });
   const cheques = object({

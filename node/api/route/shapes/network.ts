@@ -33,8 +33,9 @@ const bin = object({
   connectedPeers: list(topologyPeer),
 });
 
-export function networkShapes({ fields }: Dialect) {
-  const status = statusShape(fields);
+export function networkShapes(dialect: Dialect) {
+  const { fields } = dialect;
+  const status = statusShape(dialect);
   return {
     Peers: object({ peers: list(object({ address: hex32, fullNode: flag })) }),
     BlockedPeers: object({
@@ -62,7 +63,7 @@ export function networkShapes({ fields }: Dialect) {
   };
 }
 
-const statusShape = (fields: Dialect['fields']) =>
+const statusShape = ({ fields, saysNotFailed }: Dialect) =>
   object(
     {
       ...named(fields.statusOverlay, hex32),
@@ -79,6 +80,7 @@ const statusShape = (fields: Dialect['fields']) =>
       lastSyncedBlock: uint,
       committedDepth: uint,
       isWarmingUp: flag,
+      ...(saysNotFailed ? { requestFailed: flag } : {}),
     },
     { requestFailed: flag },
   );

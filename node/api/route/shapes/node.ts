@@ -4,7 +4,6 @@ import {
   anything,
   byName,
   chainAddress,
-  either,
   type Fields,
   flag,
   hex32,
@@ -20,7 +19,7 @@ import {
 
 const ACKNOWLEDGEMENT: Fields = { code: integer, message: text };
 
-export function nodeShapes({ fields, welcomeWithHealth }: Dialect) {
+export function nodeShapes({ fields, welcomeWithHealth, wholeLoggers }: Dialect) {
   const health: Fields = {
     status: text,
     version: text,
@@ -45,7 +44,7 @@ export function nodeShapes({ fields, welcomeWithHealth }: Dialect) {
     WelcomeAnswer: object(welcomeWithHealth ? { ...health, ...ACKNOWLEDGEMENT } : ACKNOWLEDGEMENT),
     Backlog: backlog,
     StoreCounters: storeCounters,
-    Loggers: loggers,
+    Loggers: loggers(wholeLoggers),
     OpenApi: object({ openapi: text, info: anything, paths: anything }),
   };
 }
@@ -81,15 +80,19 @@ const storeCounters = object({
 });
 
 const ANY_NAME = '^.*$';
-const loggers = object({
+function loggers(whole: boolean) {
   // Children by name under `/`, with the same shape at every depth.
-  tree: byName(ANY_NAME, object({}, { '/': byName(ANY_NAME, object({})), '+': either(text, list(text)) })),
-  loggers: list(
-    object({
-      logger: text,
-      verbosity: text,
-      subsystem: text,
-      id: { ...text, contentEncoding: 'base64url' },
-    }),
-  ),
-});
+  const children = byName(ANY_NAME, object({}));
+  const entry = whole ? object({ '/': children, '+': text }) : object({}, { '/': children, '+': list(text) });
+  return object({
+    tree: byName(ANY_NAME, entry),
+    loggers: list(
+      object({
+        logger: text,
+        verbosity: text,
+        subsystem: text,
+        id: { ...text, contentEncoding: 'base64url' },
+      }),
+    ),
+  });
+}

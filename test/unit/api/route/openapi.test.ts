@@ -298,7 +298,10 @@ describe('the document', () => {
     expect(document.paths['/health']?.['get']?.security).toEqual([]);
     expect(document.paths['/peers']?.['get']?.security).toBeUndefined();
     const types = document.paths['/chunks/{address}']?.['get']?.responses['200']?.content;
-    expect(Object.keys(types ?? {})).toEqual(['binary/octet-stream']);
+    expect(Object.keys(types ?? {})).toEqual(['application/octet-stream']);
+    const { paths } = (await documentOf('swarm', 'main')) as unknown as typeof document;
+    const chunk = paths['/chunks/{address}']?.['get']?.responses['200']?.content;
+    expect(Object.keys(chunk ?? {})).toEqual(['binary/octet-stream']);
   });
 
   test('names its interface and version', async () => {

@@ -1,0 +1,54 @@
+/**
+ * Finds the update of a feed that was the latest at a time. Updates are numbered, and only those that point to a
+ * reference say when they were made (`data-formats.md` 4.2); later ones have later times.
+ */
+import type { ChunkGetter } from '../chunk/chunk.ts';
+import { type Feed, updateAddress } from './feed.ts';
+import type { Update } from './finder.ts';
+import { updateTime } from './update.ts';
+
+/** An update does not say when it was made. */
+export class UndatedUpdateError extends Error {
+  readonly code = 'UPDATE_UNDATED';
+
+  constructor(index: bigint) {
+    super(
+      `update ${index} of this feed does not say when it was made: leave the time out for the latest one`,
+    );
+    this.name = 'UndatedUpdateError';
+  }
+}
+
+/**
+ * @param at unix seconds
+ * @param range first index, and the latest update, which is known
+ * @returns undefined when all updates are later
+ * @throws UndatedUpdateError; what the getter throws for an update
+ */
+export async function findAt(
+  feed: Feed,
+  at: bigint,
+  { first, latest }: { readonly first: bigint; readonly latest: Update },
+  { getter, signal }: { readonly getter: ChunkGetter; readonly signal: AbortSignal },
+): Promise<Update | undefined> {
+  if (timeOf(latest) <= at) return latest;
+  let found: Update | undefined;
+  let bound = latest.index;
+  for (let low = first; low < bound; ) {
+    const index = (low + bound) / 2n;
+    const update = { index, chunk: await getter.get(updateAddress(feed, index), signal) };
+    if (timeOf(update) <= at) {
+      found = update;
+      low = index + 1n;
+    } else {
+      bound = index;
+    }
+  }
+  return found;
+}
+
+function timeOf({ index, chunk }: Update): bigint {
+  const time = updateTime(chunk);
+  if (time === undefined) throw new UndatedUpdateError(index);
+  return time;
+}

@@ -1,6 +1,7 @@
 /** Chunks over a WebSocket, one acknowledgement each (http-api-completion.md 6.1). */
 import { WebSocket } from 'ws';
 import { expectBytes } from '../base/arguments.ts';
+import { directAgent } from '../base/direct.ts';
 import { ClientError, type ClientErrorFields, classOfAnswer, classOfFailure } from './errors.ts';
 import { errorBody } from './http.ts';
 
@@ -52,7 +53,10 @@ export async function streamChunks(
   const onAbort = () => failBy(signal.reason);
   if (signal.aborted) onAbort();
   signal.addEventListener('abort', onAbort, { once: true });
-  const socket = new WebSocket(`${base.replace(/^http/, 'ws')}${PATH}`, { headers: { ...headers } });
+  const socket = new WebSocket(`${base.replace(/^http/, 'ws')}${PATH}`, {
+    headers: { ...headers },
+    agent: directAgent,
+  });
   socket.on('open', () => wake?.());
   socket.on('message', () => {
     acknowledged += 1;

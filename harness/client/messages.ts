@@ -1,5 +1,7 @@
 /** Messages of a node: sending them, and listening to topics and to single-owner chunk addresses. */
+import { WebSocket } from 'undici';
 import { argumentError, DIGITS, expectHex, expectText } from '../base/arguments.ts';
+import { directDispatcher } from '../base/direct.ts';
 import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
 import { type HttpClient, settled } from './http.ts';
@@ -123,7 +125,10 @@ export class MessagesClient {
 
   async #open(path: string, signal?: AbortSignal): Promise<Subscription> {
     const headers = { ...this.#http.authorization() };
-    const socket = new WebSocket(this.#options.api.replace(/^http/, 'ws') + path, { headers });
+    const socket = new WebSocket(this.#options.api.replace(/^http/, 'ws') + path, {
+      headers,
+      dispatcher: directDispatcher,
+    });
     const { promise, resolve, reject } = Promise.withResolvers<Subscription>();
     const subscription = new Subscription(socket);
     const deadline = AbortSignal.timeout(OPEN_TIMEOUT_MS);

@@ -1,5 +1,6 @@
 /** Starts Prometheus and Grafana for a cluster. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { requestDirectly } from '../base/direct.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { until } from '../base/wait.ts';
 import { fileLog } from '../logs/file-log.ts';
@@ -117,10 +118,11 @@ export async function isRunning({ process, container }: RunningServer): Promise<
 async function unreadiness(url: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
-    const { ok, status } = await fetch(url, { signal: limit });
-    return ok ? undefined : `${url} answers with ${status}`;
+    const { statusCode, body } = await requestDirectly(url, { signal: limit });
+    await body.dump();
+    return statusCode === 200 ? undefined : `${url} answers with ${statusCode}`;
   } catch (error) {
-    return `${url}: ${messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error)}`;
+    return `${url}: ${messageOf(error)}`;
   }
 }
 

@@ -2,7 +2,7 @@
  * Nodes that svcnet did not start, wherever they are: it knows only their URLs, so all it can see is whether
  * they answer. It starts, stops and changes nothing.
  */
-import { request } from 'undici';
+import { requestDirectly } from '../base/direct.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import type { Capability, Driver, Handle, Observed } from './driver.ts';
 
@@ -106,7 +106,7 @@ class Endpoint {
 }
 
 async function askNode(api: string, signal: AbortSignal): Promise<void> {
-  const { statusCode, body } = await request(`${api}/health`, { signal });
+  const { statusCode, body } = await requestDirectly(`${api}/health`, { signal });
   await body.dump();
   if (statusCode !== 200) throw new Error(`GET /health: ${statusCode}`);
 }
@@ -114,7 +114,12 @@ async function askNode(api: string, signal: AbortSignal): Promise<void> {
 async function askChain(rpc: string, signal: AbortSignal): Promise<void> {
   const question = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'eth_blockNumber', params: [] });
   const headers = { 'content-type': 'application/json' };
-  const { statusCode, body } = await request(rpc, { method: 'POST', headers, body: question, signal });
+  const { statusCode, body } = await requestDirectly(rpc, {
+    method: 'POST',
+    headers,
+    body: question,
+    signal,
+  });
   const { result } = (await body.json()) as { result?: unknown };
   if (typeof result !== 'string') throw new Error(`eth_blockNumber: ${statusCode}`);
 }

@@ -2,6 +2,8 @@
  * How other processes reach a tampered node: its faults and counters on disk, and a request to reload them
  * now.
  */
+import { requestDirectly } from '../base/direct.ts';
+import { HarnessError } from '../base/errors.ts';
 import { type Counts, type NodeFault, readControl, readCounts, removeFault, writeFault } from './settings.ts';
 
 const HOST = '127.0.0.1';
@@ -24,19 +26,43 @@ export async function nodeCounts(dataDir: string, of: string): Promise<Counts> {
   return readCounts(dataDir, of);
 }
 
-/** A node that is gone or frozen reads the files when it runs again, and has written most of its counts. */
+/**
+ * A node that is gone or frozen reads the files when it runs again, and has written most of its counts.
+ * @throws HarnessError `FAULT_REFUSED` when a node that runs does not take it
+ */
 async function ask(dataDir: string, path: '/reload' | '/flush'): Promise<void> {
   const control = readControl(dataDir);
   if (control === undefined) return;
+  const url = `http://${HOST}:${control.port}${path}`;
   try {
-    const answer = await fetch(`http://${HOST}:${control.port}${path}`, {
+    const { statusCode, body } = await requestDirectly(url, {
       method: 'POST',
       headers: { authorization: `Bearer ${control.token}` },
       signal: AbortSignal.timeout(ANSWER_MS),
     });
-    await answer.arrayBuffer();
+    await body.dump();
+    // After a node was killed, its port may be another program's.
+    if (statusCode === 204 || !isAlive(control.pid)) return;
+    throw new HarnessError(
+      'FAULT_REFUSED',
+      `the node does not take the change: ${url} answers ${statusCode}`,
+    );
   } catch (error) {
-    const isAway = error instanceof TypeError || (error as Error).name === 'TimeoutError';
-    if (!isAway) throw error;
+    if (!isAway(error)) throw error;
+  }
+}
+
+/** Nothing listens, the connection broke, or the node does not answer. */
+function isAway(error: unknown): boolean {
+  const { code = '', name } = error as NodeJS.ErrnoException;
+  return ['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(code) || name === 'TimeoutError';
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
   }
 }

@@ -32,7 +32,7 @@ export async function serveControl(dataDir: string, controlled: Controlled): Pro
   server.listen({ host: '127.0.0.1', port: 0 });
   await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject));
   server.unref();
-  writeControl(dataDir, { port: (server.address() as AddressInfo).port, token });
+  writeControl(dataDir, { port: (server.address() as AddressInfo).port, token, pid: process.pid });
   return {
     [Symbol.asyncDispose]: () =>
       new Promise((resolve) => {

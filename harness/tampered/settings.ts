@@ -45,6 +45,8 @@ export type Counts = Readonly<Record<string, number>>;
 export interface ControlAddress {
   readonly port: number;
   readonly token: string;
+  /** Its process. */
+  readonly pid: number;
 }
 
 export function isTampered(dataDir: string): boolean {

@@ -17,7 +17,9 @@ interface Config {
 }
 
 const config = JSON.parse(readFileSync(join(ROOT, CONFIG), 'utf8')) as Config;
-const edge = config.overrides.flatMap(({ excludeFiles = [] }) => excludeFiles);
+const edge = config.overrides
+  .filter(({ files }) => files.includes('node/**/*.ts'))
+  .flatMap(({ excludeFiles = [] }) => excludeFiles);
 
 let folder: string;
 beforeAll(() => {

@@ -1,6 +1,7 @@
 /** One node's HTTP interface as it is: every status is an answer, and paths go out as written. */
 import { Pool } from 'undici';
 import { WebSocket } from 'ws';
+import { directAgent } from '../../base/direct.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { Expectation } from './expectation.ts';
 import type { Conversation, HttpAnswer, HttpRequest, Place, Transcript } from './messages.ts';
@@ -56,7 +57,10 @@ export class NodeTransport implements Transport {
   async converse(conversation: Conversation, signal: AbortSignal): Promise<Transcript> {
     const { place = 'main', path, headers = {}, messages = [], during, expected } = conversation;
     const url = `${this.#urls[place]?.replace(/^http/, 'ws')}${path}`;
-    const socket = new WebSocket(url, { headers: { ...this.#authorization, ...headers } });
+    const socket = new WebSocket(url, {
+      headers: { ...this.#authorization, ...headers },
+      agent: directAgent,
+    });
     const received: Uint8Array[] = [];
     const { promise, resolve, reject } = Promise.withResolvers<Transcript>();
     let doing: Promise<unknown> | undefined;

@@ -4,8 +4,8 @@
  * such a connection is ended through the API of the node that made it, as soon as the system's tables show
  * it.
  */
-import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { requestDirectly } from '../../base/direct.ts';
 import type { ActiveRule, Rules } from '../rules.ts';
 import type { SocketDiallers } from './diallers.ts';
 
@@ -77,14 +77,10 @@ export class BypassConnections {
 }
 
 /** @returns also false when the node does not answer: the next scan finds the connection again */
-function hasEnded(url: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const asked = request(url, { method: 'DELETE', timeout: REQUEST_TIMEOUT_MS }, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode === 200);
-    });
-    asked.once('timeout', () => asked.destroy());
-    asked.once('error', () => resolve(false));
-    asked.end();
-  });
+async function hasEnded(url: string): Promise<boolean> {
+  const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+  const [outcome] = await Promise.allSettled([requestDirectly(url, { method: 'DELETE', signal })]);
+  if (outcome.status === 'rejected') return false;
+  await Promise.allSettled([outcome.value.body.dump()]);
+  return outcome.value.statusCode === 200;
 }

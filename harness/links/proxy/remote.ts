@@ -1,5 +1,5 @@
 /** A link proxy in another process, see `serve.ts`. */
-import { request } from 'undici';
+import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
 
@@ -18,7 +18,7 @@ export function remoteLinks(
     let document: { readonly result: T; readonly message?: string };
     let status: number;
     try {
-      const answered = await request(`${url}/${method}`, {
+      const answered = await requestDirectly(`${url}/${method}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify(given),

@@ -4,6 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { NodeHost } from './host.ts';
 
@@ -83,23 +84,24 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 
 export function remoteHost(port: number, token: string): NodeHost {
   async function call<T>(method: Method, ...args: readonly unknown[]): Promise<T> {
-    let response: Response;
+    let response: Awaited<ReturnType<typeof requestDirectly>>;
     try {
-      response = await fetch(`http://${HOST}:${port}/${method}`, {
+      response = await requestDirectly(`http://${HOST}:${port}/${method}`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${token}` },
         body: JSON.stringify(args),
         signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
       });
     } catch (error) {
-      const why = error instanceof TypeError ? messageOf(error.cause ?? error) : messageOf(error);
-      throw new HarnessError('PROCESS_FAILED', `the process that holds the cluster's nodes: ${why}`, {
-        cause: error,
-      });
+      throw new HarnessError(
+        'PROCESS_FAILED',
+        `the process that holds the cluster's nodes: ${messageOf(error)}`,
+        { cause: error },
+      );
     }
-    const document = (await response.json()) as { result: T; message?: string };
-    if (response.ok) return document.result;
-    throw new HarnessError('PROCESS_FAILED', document.message ?? `status ${response.status}`);
+    const document = (await response.body.json()) as { result: T; message?: string };
+    if (response.statusCode === 200) return document.result;
+    throw new HarnessError('PROCESS_FAILED', document.message ?? `status ${response.statusCode}`);
   }
 
   return {

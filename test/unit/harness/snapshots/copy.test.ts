@@ -26,7 +26,7 @@ test('faults and what they have done stay with the cluster, because nobody could
   writeTampered(from, { behaviours: [] });
   writeFault(from, 'f1', { layer: 'disk', what: 'full' });
   writeCounts(from, 'f1', { refused: 3 });
-  writeControl(from, { port: 1, token: 'x' });
+  writeControl(from, { port: 1, token: 'x', pid: process.pid });
   mkdirSync(join(from, 'chunks', 'faults'), { recursive: true });
   writeFileSync(join(from, 'chunks', 'faults', 'data'), 'kept');
   await copyFolder(from, to);

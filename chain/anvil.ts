@@ -2,15 +2,18 @@
  * One Anvil process. It is started directly from its platform package, keeps 64 blocks of state in memory and
  * nothing on disk by itself, and never outlives us: `stop` ends it, this process's exit ends it, and when
  * this process is killed a guard notices the closed pipe, ends it and tidies up.
+ *
+ * It does what anyone asks, so it is asked through a socket in a folder that only we can open, and its own port,
+ * which it insists on, is bound where no connection can be made.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { LocalChainError } from './errors.ts';
-import { reachableHost } from './listen.ts';
-import { createRpcClient, type RpcClient } from './rpc.ts';
+import { openIpc, type Upstream } from './ipc.ts';
+import { type RpcClient, rpcOver } from './rpc.ts';
 
 /** The first block's parent: fixed, so that the deployment blocks are the same in every run. */
 export const GENESIS_TIMESTAMP_S = 1_700_000_000;
@@ -21,13 +24,18 @@ const STATE_HISTORY_BLOCKS = 64;
 const START_DEADLINE_MS = 20_000;
 /** It needs some 5 ms to end on SIGTERM. */
 const STOP_DEADLINE_MS = 2_000;
+/** In its folder. */
+const SOCKET = 'ipc';
+/**
+ * Addresses for its own port, the first that the system lets it bind. Linux binds a stream to a multicast address,
+ * to which no connection can be made. Elsewhere it is a random port of loopback, without CORS: a page would have to
+ * find it, and to open a WebSocket.
+ */
+const PORT_HOSTS = process.platform === 'linux' ? ['224.0.0.1', '127.0.0.1'] : ['127.0.0.1'];
 /** Enough of its output to explain a failure to start. */
 const OUTPUT_KEPT_CHARS = 16_384;
 
 export interface AnvilOptions {
-  host: string;
-  /** 0: any free port. */
-  port: number;
   chainId: number;
   /** The state it starts with, in the format of its dumps, as JSON. */
   state?: Uint8Array | undefined;
@@ -35,8 +43,9 @@ export interface AnvilOptions {
 }
 
 export interface Anvil {
-  readonly url: string;
   readonly pid: number;
+  /** Texts of JSON-RPC, whatever they ask. */
+  readonly upstream: Upstream;
   readonly rpc: RpcClient;
   /** Resolves when the process has ended, for whatever reason, with a description of how. */
   readonly exited: Promise<string>;
@@ -72,17 +81,32 @@ export function anvilVersion(): string {
 
 /**
  * Starts Anvil and waits until it listens.
- * @throws LocalChainError ANVIL_MISSING, PORT_IN_USE, ANVIL_START_FAILED; the signal's reason when aborted
+ * @throws LocalChainError ANVIL_MISSING, ANVIL_START_FAILED; the signal's reason when aborted
  */
 export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
+  const [host = '', ...others] = PORT_HOSTS;
+  try {
+    return await startAt(host, options);
+  } catch (error) {
+    const next = others[0];
+    if (next === undefined || !(error instanceof LocalChainError) || !ADDRESS_REFUSED.test(error.message)) {
+      throw error;
+    }
+    return startAt(next, options);
+  }
+}
+
+async function startAt(host: string, options: AnvilOptions): Promise<Anvil> {
   const binary = anvilBinary();
   options.signal?.throwIfAborted();
-  // Rewinding the chain makes it create this folder, which is otherwise in the user's home and never removed.
-  const folder = join(tmpdir(), `svcnet-chain-${process.pid}-${++started}`);
+  // Besides its socket, rewinding the chain makes it write here, otherwise into the user's home.
+  const folder = await privateFolder();
   const stateFile = options.state === undefined ? undefined : await writeAside(folder, options.state);
   // Its own session: an interrupt typed at the terminal reaches us alone, and we stop things in order.
-  const child = spawn(binary, anvilArguments(options, { folder, stateFile }), {
+  const child = spawn(binary, anvilArguments(host, options, { folder, stateFile }), {
     stdio: ['ignore', 'pipe', 'pipe'],
+    // The path of a socket must be short.
+    cwd: folder,
     detached: true,
   });
   const guard = guardAgainstOurDeath(child, folder);
@@ -92,12 +116,12 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
     return how;
   });
   try {
-    const listening = await listeningPort(child, exited, options);
-    const url = `http://${reachableHost(options.host)}:${listening}`;
-    const rpc = createRpcClient(url);
+    await listening(child, exited, options);
+    const upstream = openIpc(process.platform === 'win32' ? pipeOf(folder) : join(folder, SOCKET));
+    const rpc = rpcOver(upstream);
     // Otherwise it prints a line for every call.
     await rpc.call('anvil_setLoggingEnabled', false);
-    return { url, pid: child.pid ?? 0, rpc, exited, stop: () => stop(child, exited, rpc) };
+    return { pid: child.pid ?? 0, upstream, rpc, exited, stop: () => stop(child, exited, rpc) };
   } catch (error) {
     child.kill('SIGKILL');
     await exited;
@@ -105,21 +129,40 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   }
 }
 
+/** @throws LocalChainError ANVIL_START_FAILED */
+async function privateFolder(): Promise<string> {
+  try {
+    return await mkdtemp(join(tmpdir(), 'svcnet-chain-'));
+  } catch (cause) {
+    throw new LocalChainError(
+      'ANVIL_START_FAILED',
+      `cannot make a folder for Anvil's socket: ${String(cause)}; set TMPDIR to a folder that can be written`,
+      { cause },
+    );
+  }
+}
+
+/** Windows has no sockets in folders, but pipes with names. */
+function pipeOf(folder: string): string {
+  return `\\\\.\\pipe\\${basename(folder)}`;
+}
+
 async function writeAside(folder: string, state: Uint8Array): Promise<string> {
   const file = join(folder, 'state.json');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
   await writeFile(file, state, { mode: 0o600 });
   return file;
 }
 
 function anvilArguments(
-  { host, port, chainId }: AnvilOptions,
+  host: string,
+  { chainId }: AnvilOptions,
   { folder, stateFile }: { folder: string; stateFile: string | undefined },
 ): string[] {
   // The newest hardfork hashes an ever longer history in each block; cancun stays fast for hours.
   return Object.entries({
     host,
-    port,
+    port: 0,
+    ipc: process.platform === 'win32' ? pipeOf(folder) : SOCKET,
     'chain-id': chainId,
     hardfork: 'cancun',
     order: 'fifo',
@@ -130,7 +173,7 @@ function anvilArguments(
     ...(stateFile === undefined ? {} : { 'load-state': stateFile }),
   })
     .flatMap(([name, value]) => [`--${name}`, String(value)])
-    .concat('--no-mining');
+    .concat('--no-mining', '--no-cors');
 }
 
 function exitOf(child: ChildProcess): Promise<string> {
@@ -141,39 +184,38 @@ function exitOf(child: ChildProcess): Promise<string> {
   return promise;
 }
 
-/** The port from the line `Listening on HOST:PORT`; afterwards the pipes are drained and forgotten. */
-async function listeningPort(
+/** Waits for the line `Listening on HOST:PORT`; afterwards the pipes are drained and forgotten. */
+async function listening(
   child: ChildProcess,
   exited: Promise<string>,
-  options: AnvilOptions,
-): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  { signal }: AnvilOptions,
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
   let output = '';
   const read = (part: Buffer): void => {
     output = (output + part.toString('utf8')).slice(-OUTPUT_KEPT_CHARS);
-    const line = /Listening on \S+:(\d+)\s/.exec(output);
-    if (line !== null) resolve(Number(line[1]));
+    if (/Listening on \S+:\d+\s/.test(output)) resolve();
   };
   child.stdout?.on('data', read);
   child.stderr?.on('data', read);
-  void exited.then((how) => reject(startError(how, output, options)));
-  const abort = (): void => reject(options.signal?.reason);
-  options.signal?.addEventListener('abort', abort, { once: true });
-  const timer = setTimeout(() => reject(startError('no answer', output, options)), START_DEADLINE_MS);
+  void exited.then((how) => reject(startError(how, output)));
+  const abort = (): void => reject(signal?.reason);
+  signal?.addEventListener('abort', abort, { once: true });
+  const timer = setTimeout(() => reject(startError('no answer', output)), START_DEADLINE_MS);
   try {
-    return await promise;
+    await promise;
   } finally {
     clearTimeout(timer);
-    options.signal?.removeEventListener('abort', abort);
+    signal?.removeEventListener('abort', abort);
     for (const pipe of [child.stdout, child.stderr]) pipe?.off('data', read).resume();
   }
 }
 
-function startError(how: string, output: string, { host, port }: AnvilOptions): LocalChainError {
-  if (output.includes('Address already in use')) {
-    return new LocalChainError('PORT_IN_USE', `port ${port} of ${host} is already in use`);
-  }
-  const reason = /^Error: .*$/m.exec(output)?.[0] ?? '';
+/** How it says that it may not bind an address; the rest of its reason differs between systems. */
+const ADDRESS_REFUSED = /assign requested address|not supported|Invalid argument/i;
+
+function startError(how: string, output: string): LocalChainError {
+  const reason = /^Error: [^]*$/m.exec(output)?.[0].replaceAll(/\s+/g, ' ') ?? '';
   return new LocalChainError('ANVIL_START_FAILED', `Anvil did not start (${how}) ${reason}`.trim());
 }
 
@@ -185,7 +227,6 @@ async function stop(child: ChildProcess, exited: Promise<string>, rpc: RpcClient
   rpc.close();
 }
 
-let started = 0;
 const children = new Set<ChildProcess>();
 
 function killAll(): void {

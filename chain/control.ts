@@ -1,6 +1,7 @@
 /**
- * HTTP commands for a chain that runs as its own process. Each answers with the chain's state:
+ * HTTP commands for a chain that runs as its own process, with its token. Each answers with the chain's state:
  *
+ *   GET  /health               whether it answers at all; the only one without the token
  *   GET  /state
  *   POST /mine?blocks=n        n blocks at once (1); on a steady chain only with &force=true
  *   POST /pause, /resume       stall the chain and let it continue
@@ -16,14 +17,14 @@
  *          &what=number|logs|balance|other of wrong answers; &blocks=n to lag behind;
  *          &id=ID              next to other faults; without it, replaces the client's last one without an id
  */
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { TIMER_MAX_MS } from '../node/units.ts';
 import { pausableContract } from './deployment/administration.ts';
 import { LocalChainError } from './errors.ts';
-import type { Gate, RpcFault } from './gate.ts';
+import type { RpcFault } from './gate/faults.ts';
+import { WRONG_ANSWERS } from './gate/wrong-answers.ts';
 import { listen, reachableHost } from './listen.ts';
 import type { LocalChain } from './local-chain.ts';
-import { WRONG_ANSWERS } from './wrong-answers.ts';
 
 export interface Control {
   url: string;
@@ -32,9 +33,13 @@ export interface Control {
 
 interface Controlled {
   readonly chain: LocalChain;
-  readonly gate: Gate | undefined;
+  /** Whether its nodes have names at its endpoint, so that it can be made to fail for them. */
+  readonly gate: boolean;
   readonly steady: boolean;
 }
+
+/** Commands that mine: so many may be under way or wait for their turn. */
+const MINING_MAX = 16;
 
 /** @returns what the answer contains besides the chain's state */
 type Command = (controlled: Controlled, query: URLSearchParams) => Answered | Promise<Answered>;
@@ -74,13 +79,12 @@ const COMMANDS: Record<string, Command> = {
     const { dump, ...saved } = await chain.save();
     return { saved: { ...saved, dump: Buffer.from(dump).toString('base64') } };
   },
-  'POST /rpc-fault': ({ gate }, query) => {
-    if (gate === undefined)
-      throw new LocalChainError('OPTIONS_INVALID', 'the chain was started without gate');
+  'POST /rpc-fault': ({ chain, gate }, query) => {
+    if (!gate) throw new LocalChainError('OPTIONS_INVALID', 'the chain was started without gate');
     const client = query.get('client') ?? undefined;
     const given = fault(query);
     const id = query.get('id') ?? `of ${client ?? 'all'}`;
-    gate.setFault(id, given && { client, fault: given });
+    chain.gate.setFault(id, given && { client, fault: given });
   },
 };
 
@@ -95,10 +99,11 @@ export async function startControl(
   controlled: Controlled,
   options: { host: string; port: number },
 ): Promise<Control> {
+  const mining = { count: 0 };
   const server = createServer((request, response) => {
     // Commands have no body; whatever arrives is read and discarded.
     request.resume();
-    void answer(controlled, `${request.method}`, request.url ?? '/', response);
+    void answer({ ...controlled, mining }, request, response);
   });
   const port = await listen(server, options);
   return {
@@ -116,36 +121,79 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   PAUSED: 409,
   STEADY: 409,
   REFUSED: 409,
+  BUSY: 429,
 };
+const MINES = new Set(['POST /mine', 'POST /reorg']);
 
 async function answer(
-  controlled: Controlled,
-  method: string,
-  target: string,
+  { mining, ...controlled }: Controlled & { readonly mining: { count: number } },
+  request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const { method = '', url: target = '/' } = request;
+  const { chain, gate } = controlled;
+  const refusal = chain.admission.controlRefusal(request);
+  const isProbe = method === 'GET' && target === '/health';
+  if (isProbe && refusal?.status !== 403) return probe(chain, response);
+  if (refusal !== undefined) {
+    return send(response, refusal.status, { code: 'NOT_ADMITTED', message: refusal.message });
+  }
   const url = URL.parse(target, 'http://control');
   const path = url?.pathname ?? target;
-  const command = COMMANDS[`${method} ${path}`];
+  const name = `${method} ${path}`;
+  const command = COMMANDS[name];
   if (url === null || command === undefined) {
-    return send(response, 404, { code: 'NOT_FOUND', message: `no command ${method} ${path}` });
+    return send(response, 404, { code: 'NOT_FOUND', message: `no command ${name}` });
   }
   try {
-    const more = await command(controlled, url.searchParams);
-    const { chain, gate } = controlled;
+    const more = MINES.has(name)
+      ? await inTurn(mining, () => command(controlled, url.searchParams))
+      : await command(controlled, url.searchParams);
     const { blockTimeMs, paused } = chain;
     const state = { head: await chain.head(), blockTimeMs, paused };
     send(response, 200, {
       ...describeChain(chain),
       ...state,
-      ...(gate && { clients: gate.counts, rpcFaults: gate.met }),
+      ...(gate && {
+        clients: Object.fromEntries(chain.gate.counts),
+        rpcFaults: Object.fromEntries(chain.gate.met),
+      }),
       ...more,
     });
   } catch (error) {
     const code = error instanceof LocalChainError ? error.code : 'FAILED';
     const status = STATUS_OF[code] ?? 500;
-    send(response, status, { code, message: error instanceof Error ? error.message : String(error) });
+    send(response, status, { code, message: messageOf(error) });
   }
+}
+
+async function probe(chain: LocalChain, response: ServerResponse): Promise<void> {
+  const [head] = await Promise.allSettled([chain.head()]);
+  const isUp = head.status === 'fulfilled';
+  send(response, isUp ? 200 : 503, { status: isUp ? 'ok' : messageOf(head.reason) });
+}
+
+/** @throws LocalChainError `BUSY`: ten thousand blocks take seconds, which nobody should have to wait for */
+async function inTurn(
+  mining: { count: number },
+  mine: () => Answered | Promise<Answered>,
+): Promise<Answered> {
+  if (mining.count >= MINING_MAX) {
+    throw new LocalChainError(
+      'BUSY',
+      `${mining.count} commands that mine are under way: wait for one of them`,
+    );
+  }
+  mining.count++;
+  try {
+    return await mine();
+  } finally {
+    mining.count--;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {

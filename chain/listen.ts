@@ -1,15 +1,19 @@
 import type { Server } from 'node:http';
 import { LocalChainError } from './errors.ts';
 
-/** @returns the port it got @throws LocalChainError PORT_IN_USE */
+/** @returns the port it got @throws LocalChainError PORT_IN_USE, LISTEN_FAILED */
 export async function listen(
   server: Server,
   { host, port }: { host: string; port: number },
 ): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', (cause: NodeJS.ErrnoException) => {
-    const message = `port ${port} of ${host} is already in use`;
-    reject(cause.code === 'EADDRINUSE' ? new LocalChainError('PORT_IN_USE', message, { cause }) : cause);
+    const taken = `port ${port} of ${host} is already in use`;
+    reject(
+      cause.code === 'EADDRINUSE'
+        ? new LocalChainError('PORT_IN_USE', taken, { cause })
+        : new LocalChainError('LISTEN_FAILED', `cannot listen at ${host}: ${cause.message}`, { cause }),
+    );
   });
   server.listen(port, host, resolve);
   await promise;

@@ -4,9 +4,11 @@
  * state, if a folder was given for that.
  */
 
+import { randomUUID } from 'node:crypto';
 import { Lock } from '../node/env/turns/lock.ts';
 import { quantity } from '../node/onchain/codec/hex.ts';
 import { TIMER_MAX_MS } from '../node/units.ts';
+import { type Admission, createAdmission } from './admission.ts';
 import { type Anvil, anvilVersion, startAnvil } from './anvil.ts';
 import { DEPLOYER_KEY } from './deployer-key.ts';
 import {
@@ -32,6 +34,7 @@ import {
 } from './deployment/deploy.ts';
 import { Deployer } from './deployment/deployer.ts';
 import { LocalChainError } from './errors.ts';
+import { type Gate, startGate } from './gate/gate.ts';
 import { dumpOf, replay } from './state/blocks.ts';
 import { type ChainIdentity, checkSame, identityOf } from './state/identity.ts';
 import { StateRecorder } from './state/recorder.ts';
@@ -61,8 +64,15 @@ const MINE_BLOCKS_MAX = 10_000;
 const REORG_BLOCKS_MAX = 60;
 
 export interface LocalChainOptions {
+  /** Where its JSON-RPC endpoint listens. */
   host?: string;
   port?: number;
+  /** Opens Anvil's own methods and the control endpoint; a random one unless it is given. */
+  token?: string;
+  /** Host names that it answers to, besides addresses and `localhost`. */
+  allowedHosts?: readonly string[];
+  /** Origins of pages that may use its JSON-RPC endpoint. */
+  origins?: readonly string[];
   chainId?: number;
   /** The nodes' network id: stakes derive overlays from it. */
   networkId: bigint;
@@ -90,7 +100,13 @@ export interface LocalChainOptions {
 }
 
 export interface LocalChain extends AsyncDisposable {
+  /** URL of its JSON-RPC endpoint. */
   readonly rpc: string;
+  readonly token: string;
+  /** Who may use it. */
+  readonly admission: Admission;
+  /** What its JSON-RPC endpoint is. */
+  readonly gate: Gate;
   readonly chainId: number;
   readonly contracts: ContractAddresses;
   /** The first block that nodes need to read. */
@@ -143,7 +159,16 @@ export interface LocalChain extends AsyncDisposable {
  * @throws LocalChainError with its codes; RpcError; the signal's reason when aborted
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
-  const settings = { ...LOCAL_CHAIN_DEFAULTS, batches: [], chequebooks: [], log: () => {}, ...options };
+  const settings: Settings = {
+    ...LOCAL_CHAIN_DEFAULTS,
+    token: randomUUID(),
+    allowedHosts: [],
+    origins: [],
+    batches: [],
+    chequebooks: [],
+    log: () => {},
+    ...options,
+  };
   checkOptions(settings);
   const identity = identityOf(anvilVersion(), settings);
   const saved = savedState(settings, identity);
@@ -156,8 +181,13 @@ export async function startLocalChain(options: LocalChainOptions): Promise<Local
       await settle(rpc);
     }
     options.signal?.throwIfAborted();
+    const admission = createAdmission(settings);
+    await using undo = new AsyncDisposableStack();
+    const gate = await startGate(anvil.upstream, { ...settings, admission });
+    undo.defer(() => gate.close());
     const recorder = await startRecorder(settings, { rpc, identity, deployment });
-    return new RunningChain(settings, { anvil, identity, deployment, recorder });
+    undo.move();
+    return new RunningChain(settings, { anvil, admission, gate, identity, deployment, recorder });
   } catch (error) {
     await anvil.stop();
     throw error;
@@ -187,6 +217,8 @@ async function startRecorder(
 
 interface ChainParts {
   readonly anvil: Anvil;
+  readonly admission: Admission;
+  readonly gate: Gate;
   readonly identity: ChainIdentity;
   readonly deployment: Deployment;
   readonly recorder: StateRecorder | undefined;
@@ -251,7 +283,19 @@ class RunningChain implements LocalChain {
   }
 
   get rpc(): string {
-    return this.#anvil.url;
+    return this.gate.url;
+  }
+
+  get token(): string {
+    return this.#settings.token;
+  }
+
+  get admission(): Admission {
+    return this.#parts.admission;
+  }
+
+  get gate(): Gate {
+    return this.#parts.gate;
   }
 
   get anvilPid(): number {
@@ -393,6 +437,7 @@ class RunningChain implements LocalChain {
       }
     } finally {
       recorder?.close();
+      await this.gate.close();
       await this.#anvil.stop();
     }
   }

@@ -9,7 +9,6 @@
 import { readFileSync } from 'node:fs';
 import { describeChain, startControl } from './control.ts';
 import { LocalChainError } from './errors.ts';
-import { startGate } from './gate.ts';
 import { startLocalChain } from './local-chain.ts';
 import { type ProcessOptions, parseOptions } from './options.ts';
 
@@ -39,26 +38,23 @@ async function run({
   chain: options,
   controlHost: host,
   controlPort,
-  gatePort,
   stopOnStdinEnd,
   steady,
-  gate: gated,
+  gate,
 }: ProcessOptions): Promise<number> {
   const stop = stopRequests(stopOnStdinEnd);
   await using chain = await startLocalChain({ ...options, log, signal: stop });
-  const gate = gated ? await startGate(chain.rpc, { host, port: gatePort }) : undefined;
   const control = await startControl({ chain, gate, steady }, { host, port: controlPort });
   const ready = {
     ready: true,
     control: control.url,
-    ...(gate && { gate: gate.url }),
+    ...(gate && { gate: chain.rpc }),
     ...describeChain(chain),
   };
   process.stdout.write(`${JSON.stringify(ready)}\n`);
 
   const exitCode = await Promise.race([chain.exited.then(() => 1), aborted(stop).then(() => 0)]);
   await control.close();
-  await gate?.close();
   return exitCode;
 }
 

@@ -7,15 +7,13 @@ import { LOCAL_CHAIN_DEFAULTS, type LocalChainOptions } from './local-chain.ts';
 
 export interface ProcessOptions {
   chain: LocalChainOptions;
-  /** Where the control endpoint and the gate listen. */
+  /** Where the control endpoint listens. */
   controlHost: string;
   /** 0: any free port. */
   controlPort: number;
-  /** Of the gate; 0: any free port. */
-  gatePort: number;
   /** The parent asks for the end by closing standard input; its own death closes it too. */
   stopOnStdinEnd: boolean;
-  /** A proxy in front of the endpoint that can be made to fail for the nodes. */
+  /** Each node has a path of its own at the JSON-RPC endpoint, which can be made to fail for it. */
   gate: boolean;
   /** The control endpoint mines on demand only when forced: nodes tell time by the blocks. */
   steady: boolean;
@@ -24,6 +22,13 @@ export interface ProcessOptions {
 const D = LOCAL_CHAIN_DEFAULTS;
 
 const text = leaf((v): v is string => typeof v === 'string' && v !== '', 'a text');
+/** As the tokens of a node. */
+const TOKEN = /^[\w.~+/=-]{16,512}$/;
+const TOKEN_EXPECTED = '16 to 512 letters, digits and - . _ ~ + / =';
+const names = leaf(
+  (v): v is string[] => Array.isArray(v) && v.every((name) => typeof name === 'string' && name !== ''),
+  'a list of texts',
+);
 const flag = leaf((v): v is boolean => typeof v === 'boolean', 'true or false');
 const address = hexBytes(20, 'an address: 0x and 40 hex digits');
 const bytes32 = hexBytes(32, '32 bytes: 0x and 64 hex digits');
@@ -32,10 +37,12 @@ const amount = leaf(isAmount, 'a whole number, as decimal text when above 2^53')
 const schema = z.strictObject({
   host: text.default(D.host),
   port: integer(0, 65_535).default(D.port),
+  token: leaf((v): v is string => typeof v === 'string' && TOKEN.test(v), TOKEN_EXPECTED),
+  allowedHosts: names.default([]),
+  origins: names.default([]),
   /** Absent: that of the chain. */
   controlHost: text.optional(),
   controlPort: integer(0, 65_535).default(0),
-  gatePort: integer(0, 65_535).default(0),
   stopOnStdinEnd: flag.default(false),
   steady: flag.default(false),
   gate: flag.default(false),
@@ -64,12 +71,11 @@ export function parseOptions(document: string): ProcessOptions {
   if (!result.success) {
     throw new LocalChainError('OPTIONS_INVALID', result.error.issues.map(describe).join('; '));
   }
-  const { controlHost, controlPort, gatePort, stopOnStdinEnd, steady, gate, ...chain } = result.data;
+  const { controlHost, controlPort, stopOnStdinEnd, steady, gate, ...chain } = result.data;
   return {
     chain,
     controlHost: controlHost ?? chain.host,
     controlPort,
-    gatePort,
     stopOnStdinEnd,
     steady,
     gate,
@@ -90,7 +96,10 @@ function describe(issue: z.core.$ZodIssue): string {
     return `${keys}: no such option`;
   }
   const key = issue.path.join('.') || 'the document';
-  const value = issue.input === undefined ? 'is missing' : `is ${JSON.stringify(issue.input)}`;
+  const value =
+    issue.input === undefined
+      ? 'is missing'
+      : `is ${key === 'token' ? 'another text' : JSON.stringify(issue.input)}`;
   const expected = issue.code === 'custom' ? issue.message : `a list or object (${issue.message})`;
   return `${key} ${value}, expected ${expected}`;
 }

@@ -1,9 +1,10 @@
 /**
- * The JSON-RPC client of chain, harness and tests, over keep-alive HTTP connections. Nodes have their own
- * (`node/onchain/rpc.ts`), which waits, counts and retries.
+ * The JSON-RPC client of chain, harness and tests. Nodes have their own (`node/onchain/rpc.ts`), which waits,
+ * counts and retries.
  */
 import * as http from 'node:http';
 import * as https from 'node:https';
+import type { Upstream } from './ipc.ts';
 
 /** Everything asked here takes milliseconds; a chain that needs longer is stopped or broken. */
 const CALL_DEADLINE_MS = 30_000;
@@ -18,7 +19,7 @@ export interface RpcCall {
 }
 
 interface RpcAnswer {
-  id: number;
+  id: number | null;
   result?: unknown;
   error?: { code: number; message: string; data?: unknown };
 }
@@ -48,11 +49,8 @@ export interface RpcClient {
   close(): void;
 }
 
-/** @param url http or https endpoint @throws RpcError for refused calls, Error when the endpoint cannot be reached */
-export function createRpcClient(url: string): RpcClient {
-  const { Agent, request } = new URL(url).protocol === 'https:' ? https : http;
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
-
+/** @throws RpcError for refused calls, Error when the endpoint cannot be reached */
+export function rpcOver(upstream: Upstream): RpcClient {
   async function send(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> {
     const body = calls.map(({ method, params }, id) => ({
       jsonrpc: '2.0',
@@ -60,12 +58,13 @@ export function createRpcClient(url: string): RpcClient {
       method,
       params: params ?? [],
     }));
-    const answers: RpcAnswer[] = JSON.parse(
-      await post({ url, agent, request, signal }, JSON.stringify(body)),
-    );
+    signal?.throwIfAborted();
+    const deadline = AbortSignal.timeout(CALL_DEADLINE_MS);
+    const ends = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
+    const answers = answersIn(await upstream.ask(JSON.stringify(body), ends));
     const byId = new Map(answers.map((answer) => [answer.id, answer]));
     return calls.map(({ method }, id) => {
-      const answer = byId.get(id);
+      const answer = byId.get(id) ?? answers.find((one) => one.id === null);
       if (answer === undefined) throw new Error(`${method}: the endpoint gave no answer`);
       if (answer.error !== undefined) throw new RpcError(method, answer.error);
       return answer.result;
@@ -81,30 +80,49 @@ export function createRpcClient(url: string): RpcClient {
       }
       return results;
     },
-    close: () => agent.destroy(),
+    close: () => upstream.close(),
   };
+}
+
+/** A request that is refused as a whole has one answer, without an id. */
+function answersIn(text: string): readonly RpcAnswer[] {
+  const parsed = JSON.parse(text) as RpcAnswer | readonly RpcAnswer[];
+  return Array.isArray(parsed) ? parsed : [parsed as RpcAnswer];
+}
+
+/**
+ * Over keep-alive HTTP connections of its own, which use no proxy.
+ * @param url http or https endpoint
+ * @param authorization headers with the token of a chain that svcnet has started
+ */
+export function createRpcClient(
+  url: string,
+  authorization: () => Readonly<Record<string, string>> = () => ({}),
+): RpcClient {
+  const { Agent, request } = new URL(url).protocol === 'https:' ? https : http;
+  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
+  const headers = () => ({ 'content-type': 'application/json', ...authorization() });
+  return rpcOver({
+    ask: (body, signal) => post({ url, agent, request, headers: headers(), signal }, body),
+    close: () => agent.destroy(),
+  });
 }
 
 interface Target {
   readonly url: string;
   readonly agent: http.Agent;
   readonly request: typeof http.request;
-  readonly signal: AbortSignal | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
 }
 
-function post({ url, agent, request, signal }: Target, body: string): Promise<string> {
-  signal?.throwIfAborted();
+function post({ url, agent, request, headers, signal }: Target, body: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const deadline = AbortSignal.timeout(CALL_DEADLINE_MS);
-  const fail = (error: Error): void => reject(signal?.aborted === true ? signal.reason : error);
+  const fail = (error: Error): void => reject(signal.aborted ? signal.reason : error);
+  const length = { 'content-length': Buffer.byteLength(body) };
   const outgoing = request(
     url,
-    {
-      method: 'POST',
-      agent,
-      signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
-      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
-    },
+    { method: 'POST', agent, signal, headers: { ...headers, ...length } },
     (incoming) => {
       const parts: Buffer[] = [];
       incoming.on('data', (part: Buffer) => parts.push(part));

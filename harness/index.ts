@@ -4,8 +4,9 @@
  * `svcnet/matchers`.
  */
 
-export type { GateCount, RpcFault } from '../chain/gate.ts';
-export type { WrongAnswer } from '../chain/wrong-answers.ts';
+export type { RpcFault } from '../chain/gate/faults.ts';
+export type { GateCount } from '../chain/gate/gate.ts';
+export type { WrongAnswer } from '../chain/gate/wrong-answers.ts';
 export type { SocParts } from '../node/chunk/soc.ts';
 export type {
   ChunkEvent,

@@ -1,7 +1,7 @@
 /** A network file as people write it: what `Cluster.attachNetwork` accepts. `schema.ts` reads it. */
 import type { Contracts } from '../chain/contracts.ts';
 
-/** The token of nodes that require one; give one of the two. */
+/** The token of nodes, or of the chain, that require one; give one of the two. */
 export interface TokenInput {
   readonly token?: string | undefined;
   /** Relative to the network file. */
@@ -9,7 +9,7 @@ export interface TokenInput {
 }
 
 /** The chain that the nodes use. */
-export interface NetworkChainInput {
+export interface NetworkChainInput extends TokenInput {
   /** URL of its JSON-RPC endpoint; may be left out when no node has a chain. */
   readonly rpc?: string | undefined;
   /** URL of its control endpoint, when svcnet has started it. */

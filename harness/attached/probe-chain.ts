@@ -5,9 +5,11 @@ import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
 import { topicOf } from '../../node/onchain/codec/abi.ts';
 import { quantity } from '../../node/onchain/codec/hex.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
+import type { TokenSource } from '../base/token.ts';
 import { Chain } from '../chain/chain.ts';
 import { CONTRACT_NAMES, type Contracts } from '../chain/contracts.ts';
 import type { ChainRecord } from '../chain/record.ts';
+import { ClientError } from '../client/errors.ts';
 import { HttpClient } from '../client/http.ts';
 import { plainHex, prefixed } from '../client/json.ts';
 import type { ProbedNode } from './probe-node.ts';
@@ -44,12 +46,12 @@ export const NO_CHAIN: ChainRecord = {
 
 /** @returns the chain, or what is wrong if the endpoint is not a chain's */
 export async function probeChain(
-  { rpc, control, contracts: given }: NetworkFile['chain'] & { readonly rpc: string },
+  { rpc, control, contracts: given, ...source }: NetworkFile['chain'] & { readonly rpc: string },
   nodes: readonly ProbedNode[],
 ): Promise<ProbedChain | { readonly mistakes: readonly string[] }> {
-  const controlled = control === undefined ? { contracts: {} } : await contractsOfControl(control);
+  const controlled = control === undefined ? { contracts: {} } : await contractsOfControl(control, source);
   const mistakes: string[] = 'mistake' in controlled ? [controlled.mistake] : [];
-  const bare: ChainRecord = { ...NO_CHAIN, rpc };
+  const bare: ChainRecord = { ...NO_CHAIN, rpc, ...source };
   const chain = new Chain(bare);
   try {
     const [chainId, latest] = await Promise.all([chain.call<string>('eth_chainId'), header(chain, 'latest')]);
@@ -90,8 +92,9 @@ export async function probeChain(
 /** A chain started by svcnet reports its contracts itself. */
 async function contractsOfControl(
   control: string,
+  source: TokenSource,
 ): Promise<{ readonly contracts: Partial<Contracts> } | { readonly mistake: string }> {
-  await using http = new HttpClient({ node: 'chain', base: control });
+  await using http = new HttpClient({ node: 'chain', base: control, ...source });
   try {
     const answer = await http.request({ method: 'GET', path: '/state' });
     const { contracts } = (await answer.json()) as { contracts?: Partial<Contracts> };
@@ -100,7 +103,9 @@ async function contractsOfControl(
       mistake: `chain.control: ${control} answers, but is not the control endpoint of an svcnet chain`,
     };
   } catch (error) {
-    return { mistake: `chain.control: ${control}: ${messageOf(error)}` };
+    const isLocked = error instanceof ClientError && error.status === 401;
+    const hint = isLocked ? ' (set chain.token or chain.tokenFile: svcnet keys shows it)' : '';
+    return { mistake: `chain.control: ${control}: ${messageOf(error)}${hint}` };
   }
 }
 

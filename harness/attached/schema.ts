@@ -64,8 +64,10 @@ const chain = z.strictObject(
     /** Control endpoint, for a chain that svcnet has started. */
     control: origin.optional(),
     contracts: contracts.default({}),
+    /** Of such a chain; never that of the nodes. */
+    ...TOKEN_FIELDS,
   },
-  { error: 'a map with rpc, control and contracts' },
+  { error: 'a map with rpc, control, contracts and token' },
 );
 
 const node = z.strictObject(
@@ -104,7 +106,8 @@ export const schema = z.strictObject(
 
 type Parsed = z.output<typeof schema>;
 /** The same, with names filled in. */
-export interface NetworkFile extends Omit<Parsed, 'nodes' | 'token' | 'tokenFile'> {
+export interface NetworkFile extends Omit<Parsed, 'nodes' | 'token' | 'tokenFile' | 'chain'> {
+  readonly chain: Omit<Parsed['chain'], 'token' | 'tokenFile'> & TokenSource;
   readonly nodes: readonly (Parsed['nodes'][number] & { readonly name: string; readonly debug: string })[];
 }
 
@@ -135,8 +138,10 @@ export function parseNetwork(
     );
   }
   const { token, tokenFile, ...rest } = parsed.data;
+  const { token: chainToken, tokenFile: chainTokenFile, ...chain } = rest.chain;
   return {
     ...rest,
+    chain: { ...chain, ...tokenSource({ token: chainToken, tokenFile: chainTokenFile }, folder) },
     nodes: parsed.data.nodes.map((one, index) => ({
       ...one,
       ...tokenSource(hasToken(one) ? one : { token, tokenFile }, folder),
@@ -188,10 +193,11 @@ function contradictions({ nodes, batches = [], ...network }: Parsed): string[] {
       ? []
       : [`batches[${index}].node: got '${owner}', expected one of ${names.join(', ')}`],
   );
-  const twofold = [network, ...nodes].flatMap(({ token, tokenFile }, index) =>
+  const places = ['', 'chain.', ...nodes.map((_, index) => `nodes[${index}].`)];
+  const twofold = [network, network.chain, ...nodes].flatMap(({ token, tokenFile }, index) =>
     token === undefined || tokenFile === undefined
       ? []
-      : [`${index === 0 ? '' : `nodes[${index - 1}].`}token: expected either token or tokenFile, got both`],
+      : [`${places[index]}token: expected either token or tokenFile, got both`],
   );
   return [
     ...twofold,

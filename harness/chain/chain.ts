@@ -3,7 +3,8 @@
  * through a control endpoint.
  */
 import { createAccount } from '../../chain/account.ts';
-import type { GateCount, RpcFault } from '../../chain/gate.ts';
+import type { RpcFault } from '../../chain/gate/faults.ts';
+import type { GateCount } from '../../chain/gate/gate.ts';
 import { createRpcClient, type RpcClient, RpcError } from '../../chain/rpc.ts';
 import { type SavedState, writeState } from '../../chain/state/state-folder.ts';
 import { toHex } from '../../node/crypto/hex.ts';
@@ -11,6 +12,7 @@ import { type AbiValue, encodeCall, readWords, selectorOf, topicOf } from '../..
 import { quantity } from '../../node/onchain/codec/hex.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
+import { Authorization } from '../base/token.ts';
 import { until } from '../base/wait.ts';
 import { HttpClient } from '../client/http.ts';
 import { prefixed } from '../client/json.ts';
@@ -59,6 +61,7 @@ export class Chain {
   readonly #faults = new ChainFaults();
   readonly #rpc: RpcClient | undefined;
   readonly #control: HttpClient | undefined;
+  readonly #authorization: Authorization;
 
   /** @internal */
   constructor(record: ChainRecord) {
@@ -69,14 +72,24 @@ export class Chain {
     this.startBlock = record.startBlock;
     this.blockTimeMs = record.blockTimeMs;
     this.steady = record.steady;
-    this.#rpc = record.rpc === '' ? undefined : createRpcClient(record.rpc);
+    const { rpc, control, token, tokenFile } = record;
+    this.#authorization = new Authorization({ token, tokenFile });
+    this.#rpc = rpc === '' ? undefined : createRpcClient(rpc, () => this.#authorization.headers());
     this.#control =
-      record.control === undefined ? undefined : new HttpClient({ node: 'chain', base: record.control });
+      control === undefined ? undefined : new HttpClient({ node: 'chain', base: control, token, tokenFile });
   }
 
   /** Whether it can be made to mine, fund and fail. */
   get controlled(): boolean {
     return this.#control !== undefined;
+  }
+
+  /**
+   * Its token, for other clients of its JSON-RPC endpoint: `evm_` and `anvil_` methods need it, as
+   * `Authorization: Bearer TOKEN`. `call` sends it by itself. Undefined: it is not known.
+   */
+  accessToken(): string | undefined {
+    return this.#authorization.headers()['authorization']?.replace('Bearer ', '');
   }
 
   /** Faults that this process has injected into it. */

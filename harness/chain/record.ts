@@ -6,6 +6,10 @@ export interface ChainRecord {
   readonly rpc: string;
   /** Endpoint that mines, funds and sets prices; absent on a chain that svcnet did not start. */
   readonly control?: string;
+  /** Opens the control endpoint, and Anvil's own methods at the JSON-RPC endpoint. */
+  readonly token?: string | undefined;
+  /** Absolute path of a file with the token. */
+  readonly tokenFile?: string | undefined;
   /** Endpoint that the nodes use if it can be made to fail; each adds its name as a path. */
   readonly gate?: string;
   readonly chainId: number;
@@ -20,15 +24,19 @@ export interface ChainRecord {
 }
 
 /**
- * Options document of `chain/main.ts`; amounts are decimal strings. Whether it ends with its parent is added
- * later.
+ * Options document of `chain/main.ts`; amounts are decimal strings. Its token, and whether it ends with its
+ * parent, are added later.
  */
 export interface ChainOptions {
   /** Address that the JSON-RPC endpoint listens on. */
   readonly host: string;
   readonly port: number;
-  /** The same for the control endpoint and the gate, which only the testbed and the nodes use. */
+  /** The same for the control endpoint, which only the testbed uses. */
   readonly controlHost: string;
+  /** Host names that it answers to, besides addresses and `localhost`. */
+  readonly allowedHosts: readonly string[];
+  /** Origins of pages that may use the JSON-RPC endpoint. */
+  readonly origins: readonly string[];
   readonly chainId: number;
   readonly networkId: number;
   readonly blockTimeMs: number;
@@ -36,7 +44,7 @@ export interface ChainOptions {
   readonly storagePrice: number;
   /** No blocks on demand. */
   readonly steady: boolean;
-  /** A proxy in front of its endpoint that can be made to fail. */
+  /** Each node has a path of its own at the JSON-RPC endpoint, which can be made to fail for it. */
   readonly gate: boolean;
   /** Where its state is kept; it starts from an existing one. */
   readonly stateFolder?: string;

@@ -53,8 +53,9 @@ export async function exportDefinition(
   const { definition, seed } = request;
   const { files, next } = EXPORTS[target](request);
   const { output } = flags;
-  if (files.some(({ secret }) => secret)) {
-    context.note('The private keys in this export are test keys: do not use them on any other chain.\n');
+  const isShown = ({ path }: { readonly path: string }) => output !== undefined || path === files[0]?.path;
+  if (files.some((file) => file.secret === true && isShown(file))) {
+    context.note('The keys and tokens in this export are for tests: do not use them on any other chain.\n');
   }
   if (output === undefined) return print(files, { target, request, context });
   write(output, files, flags.force ?? false);

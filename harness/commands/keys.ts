@@ -37,11 +37,17 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
       seed === undefined
         ? 'Anyone who has a private key can spend the account.'
         : 'These keys are derived from the seed or listed in a cluster file. They are not secret: use them on this chain only.';
+    const access = chain.accessToken();
     const document = {
       name,
       seed: seedToJson(seed),
       warning,
-      chain: { rpc: chain.rpc, chainId: chain.chainId, token: chain.contracts.token },
+      chain: {
+        rpc: chain.rpc,
+        chainId: chain.chainId,
+        token: chain.contracts.token,
+        ...(access === undefined ? {} : { accessToken: access }),
+      },
       accounts,
     };
     const rows = accounts.map((account) => [
@@ -59,6 +65,9 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
       ...(table.hidden.length === 0 ? [] : [`  not shown: ${table.hidden.join(', ')} (--wide)`]),
       '',
       `  chain ${chain.rpc} · id ${chain.chainId} · token ${chain.contracts.token}`,
+      ...(access === undefined
+        ? []
+        : [`  evm_, anvil_ and other calls of a developer: Authorization: Bearer ${access}`]),
       `  ${warning}`,
     ]);
   } finally {

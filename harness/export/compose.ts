@@ -7,8 +7,8 @@ import { grafanaEnvironment } from '../dashboards/definition.ts';
 import { CONFIG } from '../dashboards/files.ts';
 import { SERVERS } from '../dashboards/programs.ts';
 import {
+  CHAIN_HEALTH_PATH,
   CHAIN_PORTS,
-  CHAIN_STATE_PATH,
   DATA_FOLDER,
   NODE_PORTS,
   NODE_READINESS_PATH,
@@ -58,6 +58,7 @@ export function exportCompose(request: ExportRequest): Exported {
           `Right for the seed ${request.seed}. For another one:`,
           `  docker compose exec -T node-0 cat ${DATA_FOLDER}/network.yaml`,
         ]),
+        secret: true,
       },
     ],
     next: [
@@ -109,7 +110,7 @@ function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): s
           `${CONTROL_HOST}:${ports.chain.control}:${CHAIN_PORTS.control}`,
         ],
         healthcheck: {
-          test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_STATE_PATH)],
+          test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_HEALTH_PATH)],
           interval: '1s',
           timeout: '2s',
           retries: 30,

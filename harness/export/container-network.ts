@@ -13,8 +13,13 @@ import { svcFlavour } from '../flavours/svc.ts';
 import { type ChainFacts, type ClusterPlan, placeNodes, planCluster } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
 import type { Definition } from '../plan/schema.ts';
+import { chainToken } from '../plan/seed.ts';
+
+const CHAIN = 'chain';
 
 export interface ContainerNetwork {
+  /** Token of its chain. */
+  readonly token: string;
   /** Options document of `chain/main.ts`. */
   readonly chain: string;
   readonly nodes: readonly ContainerNode[];
@@ -38,7 +43,7 @@ interface Surroundings {
   /** Where the chain keeps its state, as its container sees it. */
   readonly chainFolder: string;
   readonly nodeHost: (node: string) => string;
-  /** Other host names in requests to its API; may include addresses. */
+  /** Other host names in requests to a node's API, or to the chain as the first one's neighbour; may include addresses. */
   readonly otherHosts?: (node: string, index: number) => readonly string[];
   /** Data directory of a node, as its container sees it. */
   readonly dataDir: (node: string) => string;
@@ -58,8 +63,11 @@ export function containerNetwork(
     dataDir: dataDir(name),
   }));
   const placed = placeNodes(plan, places, chainFacts(plan, deployer, chainHost));
+  const token = chainToken(seed);
+  const hosts = [chainHost, ...otherHosts(CHAIN, 0)].filter((host) => !isIPv4(host));
   return {
-    chain: chainDocument(plan, chainFolder),
+    token,
+    chain: chainDocument(plan, { token, hosts, stateFolder: chainFolder }),
     nodes: plan.nodes.map((node, index): ContainerNode => {
       const { plan: nodePlan } = placed[index] as (typeof placed)[number];
       const { config, keys } = filesOf(svcFlavour.files(nodePlan));
@@ -70,10 +78,14 @@ export function containerNetwork(
   };
 }
 
-function chainDocument({ chain }: ClusterPlan, stateFolder: string): string {
+function chainDocument(
+  { chain }: ClusterPlan,
+  { token, hosts, stateFolder }: { token: string; hosts: readonly string[]; stateFolder: string },
+): string {
   const ports = { port: CHAIN_PORTS.rpc, controlPort: CHAIN_PORTS.control };
-  return `${JSON.stringify({ ...chain, ...ports, host: LISTEN, controlHost: LISTEN, stateFolder }, undefined, 2)}
-`;
+  const allowedHosts = [...hosts, ...chain.allowedHosts];
+  const own = { ...ports, host: LISTEN, controlHost: LISTEN, allowedHosts, token, stateFolder };
+  return `${JSON.stringify({ ...chain, ...own }, undefined, 2)}\n`;
 }
 
 /** The chain is not running yet: contract addresses follow from the deployer's address. */

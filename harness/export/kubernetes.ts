@@ -16,8 +16,8 @@ import type {
   V1StatefulSet,
 } from '@kubernetes/client-node';
 import {
+  CHAIN_HEALTH_PATH,
   CHAIN_PORTS,
-  CHAIN_STATE_PATH,
   DATA_FOLDER,
   NODE_PORTS,
   NODE_READINESS_PATH,
@@ -98,6 +98,7 @@ export function exportKubernetes(request: ExportRequest): Exported {
           'While these run, of those nodes that are needed:',
           ...forwards.map((line) => `  ${line}`),
         ]),
+        secret: true,
       },
     ],
     next: [
@@ -141,7 +142,7 @@ function manifests(request: ExportRequest, network: ContainerNetwork, pods: Pods
         labels: { ...labels(kit), 'pod-security.kubernetes.io/enforce': 'restricted' },
       },
     },
-    configMap(kit, CHAIN, { 'chain.json': network.chain }),
+    secret(kit, CHAIN, { 'chain.json': network.chain }),
     configMap(kit, NODES_CONFIG, Object.fromEntries(nodes.map(({ pod, config }) => [`${pod}.yaml`, config]))),
     keysSecret(kit, nodes),
     headlessService(kit, { name: CHAIN, component: 'chain', ports: CHAIN_PORTS, early: false }),
@@ -185,13 +186,11 @@ function keysSecret(kit: Kit, nodes: readonly SetNode[]): V1Secret {
   const entries = nodes.flatMap(({ pod, keys }) =>
     keys.map(({ path, content }): [string, string] => [keyName(pod, path), content]),
   );
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: metadata(kit, NODES_KEYS),
-    type: 'Opaque',
-    stringData: Object.fromEntries(entries),
-  };
+  return secret(kit, NODES_KEYS, Object.fromEntries(entries));
+}
+
+function secret(kit: Kit, name: string, stringData: Record<string, string>): V1Secret {
+  return { apiVersion: 'v1', kind: 'Secret', metadata: metadata(kit, name), type: 'Opaque', stringData };
 }
 
 const servicePorts = (ports: Readonly<Record<string, number>>) =>
@@ -238,9 +237,9 @@ function chainSet(kit: Kit): V1StatefulSet {
     command: [...CHAIN_PROGRAM, `${CONFIG_FOLDER}/chain.json`],
     ports: containerPorts(CHAIN_PORTS),
     resources: { requests: CHAIN_REQUESTS },
-    startupProbe: probeOf('control', CHAIN_STATE_PATH, STARTUP_FAILURES),
-    readinessProbe: probeOf('control', CHAIN_STATE_PATH),
-    livenessProbe: probeOf('control', CHAIN_STATE_PATH, 6),
+    startupProbe: probeOf('control', CHAIN_HEALTH_PATH, STARTUP_FAILURES),
+    readinessProbe: probeOf('control', CHAIN_HEALTH_PATH),
+    livenessProbe: probeOf('control', CHAIN_HEALTH_PATH, 6),
     volumeMounts: [
       { name: 'config', mountPath: CONFIG_FOLDER, readOnly: true },
       { name: 'data', mountPath: DATA_FOLDER },
@@ -254,7 +253,7 @@ function chainSet(kit: Kit): V1StatefulSet {
     labels: labels(kit, 'chain'),
     pod: {
       containers: [container],
-      volumes: [{ name: 'config', configMap: { name: CHAIN } }, TMP_VOLUME],
+      volumes: [{ name: 'config', secret: { secretName: CHAIN, defaultMode: 0o440 } }, TMP_VOLUME],
     },
   });
 }
@@ -314,7 +313,7 @@ function keyItems(nodes: readonly SetNode[]): { key: string; path: string }[] {
 
 /** A node gives up on a chain that does not answer for some seconds. */
 function waitForChain(kit: Kit): V1Container {
-  const url = `http://${CHAIN}:${CHAIN_PORTS.control}${CHAIN_STATE_PATH}`;
+  const url = `http://${CHAIN}:${CHAIN_PORTS.control}${CHAIN_HEALTH_PATH}`;
   const script = `const look = () => fetch('${url}').then((answer) => answer.ok, () => false).then((ok) => ok || setTimeout(look, 1000)); look();`;
   return {
     ...containerBasics(kit),

@@ -5,13 +5,13 @@ import { annotatedYaml } from './yaml-text.ts';
 
 /** @param notes for people, above the document */
 export function networkFile(
-  { nodes }: ContainerNetwork,
+  { nodes, token }: ContainerNetwork,
   doors: NetworkUrls,
   notes: readonly string[] = [],
 ): string {
   const document = {
     name: doors.name,
-    chain: doors.chain,
+    chain: { ...doors.chain, token },
     nodes: nodes.map(({ name }, index) => ({ name, ...doors.nodes[index] })),
     batches: nodes.flatMap(({ name, batches }) => batches.map((id) => ({ id, node: name }))),
   };

@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto';
 import { Document, type YAMLMap } from 'yaml';
 import {
+  CHAIN_HEALTH_PATH,
   CHAIN_PORTS,
-  CHAIN_STATE_PATH,
   DATA_FOLDER,
   NODE_PORTS,
   probe,
@@ -63,16 +63,17 @@ export function exportStack(request: ExportRequest): Exported {
   });
   const chain: StackFile = {
     key: 'chain',
-    path: 'configs/chain.json',
+    path: 'secrets/chain.json',
     target: CHAIN_CONFIG,
     content: network.chain,
+    secret: true,
   };
   const nodes = network.nodes.map(stackNode);
   const doors = stackDoors(request);
   return {
     files: [
       { path: STACK_FILE, content: stackText(request, chain, nodes) },
-      { path: 'network.yaml', content: networkFile(network, doors) },
+      { path: 'network.yaml', content: networkFile(network, doors), secret: true },
       ...[chain, ...nodes.flatMap(({ config, keys }) => [config, ...keys])].map(
         ({ path, content, secret = false }) => ({ path, content, secret }),
       ),
@@ -156,14 +157,9 @@ function stackText(request: ExportRequest, chain: StackFile, nodes: readonly Sta
   );
   document.set('networks', { network: { driver: 'overlay' } });
   document.set('volumes', { chain: {}, ...Object.fromEntries(nodes.map(({ node }) => [node.name, {}])) });
-  document.set('configs', declared(name, [chain, ...nodes.map(({ config }) => config)]));
-  document.set(
-    'secrets',
-    declared(
-      name,
-      nodes.flatMap(({ keys }) => keys),
-    ),
-  );
+  const configs = nodes.map(({ config }) => config);
+  document.set('configs', declared(name, configs));
+  document.set('secrets', declared(name, [chain, ...nodes.flatMap(({ keys }) => keys)]));
   return annotatedYaml(document, notes(request));
 }
 
@@ -178,11 +174,11 @@ function chainService(of: {
     entrypoint: [...CHAIN_PROGRAM, CHAIN_CONFIG],
     networks: ['network'],
     stop_grace_period: `${STOP_GRACE_SECONDS}s`,
-    configs: [mount(of.chain)],
+    secrets: [mount(of.chain)],
     volumes: [`chain:${DATA_FOLDER}`],
     ports: [published(of.ports.chain.rpc, CHAIN_PORTS.rpc)],
     healthcheck: {
-      test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_STATE_PATH)],
+      test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_HEALTH_PATH)],
       interval: '2s',
       timeout: '2s',
       start_period: '30s',

@@ -13,8 +13,8 @@ export const NODE_PORTS = { api: 1633, p2p: 1634, debug: 1635 } as const satisfi
 export const CHAIN_PORTS = { rpc: 8545, control: 8546 } as const;
 /** All interfaces: requests come from outside the container. */
 export const LISTEN = '0.0.0.0';
-/** Path on the chain's control endpoint that answers once the contracts are deployed. */
-export const CHAIN_STATE_PATH = '/state';
+/** Path on the chain's control endpoint that succeeds, without its token, once the contracts are deployed. */
+export const CHAIN_HEALTH_PATH = '/health';
 /** Path that succeeds once the node can be used. */
 export const NODE_READINESS_PATH = '/readiness';
 

@@ -21,6 +21,8 @@ export function chainOptions(
     host: definition.listen,
     port: chainPort(definition),
     controlHost: LOCAL_CHAIN_DEFAULTS.host,
+    allowedHosts: definition.allowedHosts,
+    origins: definition.cors,
     chainId: chain.chainId,
     networkId: chain.networkId,
     blockTimeMs: chain.blockTime,

@@ -75,6 +75,11 @@ export function seededBytes(
   return new Uint8Array(stream.update(Buffer.alloc(length)));
 }
 
+/** Token of the chain of an exported network: who has the seed has all its keys, too. */
+export function chainToken(seed: bigint): string {
+  return toHex(derive(seed, 'chain token'));
+}
+
 export interface NodeOrigin {
   readonly seed: bigint;
   readonly index: number;

@@ -31,6 +31,8 @@ interface ReadyLine extends ChainUrls {
 export interface StartChain {
   readonly driver: Driver;
   readonly options: ChainOptions;
+  /** The cluster's. */
+  readonly token: string;
   readonly optionsFile: string;
   readonly log: string;
   readonly stopWithParent: boolean;
@@ -51,10 +53,10 @@ export interface StartedChain {
 
 /** @throws HarnessError `CHAIN_FAILED` with the last lines of its log, `WAIT_TIMEOUT`, `INTERRUPTED` */
 export async function startChain(start: StartChain): Promise<StartedChain> {
-  const { driver, options, optionsFile, log } = start;
+  const { driver, options, optionsFile, log, token } = start;
   const folder = dirname(optionsFile);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const document = { ...options, stopOnStdinEnd: start.stopWithParent };
+  const document = { ...options, token, stopOnStdinEnd: start.stopWithParent };
   writeFileSync(optionsFile, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600 });
   const part: ChainPart = {
     kind: 'chain',
@@ -83,7 +85,7 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
   const { here, nodes } = await driver.placeChain(ready);
   const { rpc, control, gate } = here;
   const { networkId, blockTimeMs, steady } = options;
-  const record = { rpc, control, chainId, networkId, contracts, startBlock, blockTimeMs, steady };
+  const record = { rpc, control, token, chainId, networkId, contracts, startBlock, blockTimeMs, steady };
   return {
     record: gate === undefined ? record : { ...record, gate },
     nodesUrls: nodes,

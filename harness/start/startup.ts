@@ -216,6 +216,7 @@ function startChainOf(context: StartContext, plan: ClusterPlan, launched: Launch
   return startChain({
     driver: context.driver,
     options: continued ? { ...plan.chain, stateFolder: folder.chainState() } : plan.chain,
+    token: record.token,
     optionsFile: folder.chainOptions(),
     log: folder.log('chain'),
     stopWithParent: context.ephemeral,

@@ -8,8 +8,8 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
 
 /** @throws Error when there is none, as nothing can be tested without it */
-export function startBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox'] });
+export function startBrowser(args: readonly string[] = []): Promise<Browser> {
+  return chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', ...args] });
 }
 
 function chromiumPath(): string {

@@ -113,7 +113,7 @@ test('the identities in the containers are derived from the seed', async () => {
 test('the volume has a network file for the seed chosen at the start', async () => {
   const text = await inProject('exec', '-T', 'node-0', 'cat', '/data/network.yaml');
   const network = parse(text) as {
-    chain: { rpc: string; control: string };
+    chain: { rpc: string; control: string; token: string };
     nodes: { api: string; debug: string }[];
     batches: { id: string; node: string }[];
   };
@@ -123,7 +123,9 @@ test('the volume has a network file for the seed chosen at the start', async () 
     ...network.nodes.flatMap(({ api, debug }) => [`${api}/health`, `${debug}/metrics`]),
   ];
   const answers = asked.map((url) =>
-    fetch(url).then(
+    fetch(url, {
+      headers: url.endsWith('/state') ? { authorization: `Bearer ${network.chain.token}` } : {},
+    }).then(
       ({ status }) => `${status} ${url}`,
       (error: Error) => `${messageOf(error.cause)} ${url}`,
     ),

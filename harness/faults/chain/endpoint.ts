@@ -1,8 +1,8 @@
 /** What the nodes, all of them or one, see of the chain's endpoint; for a chain with a gate. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import type { RpcFault } from '../../../chain/gate.ts';
-import { WRONG_ANSWERS } from '../../../chain/wrong-answers.ts';
+import type { RpcFault } from '../../../chain/gate/faults.ts';
+import { WRONG_ANSWERS } from '../../../chain/gate/wrong-answers.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs } from '../../base/format.ts';
 import type { Chain } from '../../chain/chain.ts';

@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { PlannedFile } from '../../flavours/flavour.ts';
 import {
+  CHAIN_HEALTH_PATH,
   CHAIN_PORTS,
-  CHAIN_STATE_PATH,
   DATA_FOLDER,
   LISTEN,
   NODE_PORTS,
@@ -68,8 +68,6 @@ const EXIT_REMOVAL_MS = 60_000;
 /** For a program that only prints its help. */
 const PROGRAM_TIMEOUT_MS = 60_000;
 const LOOPBACK = '127.0.0.1';
-/** Ports of the chain; exports have no use for the gate. */
-const PORTS_OF_CHAIN = { ...CHAIN_PORTS, gate: 8547 } as const;
 
 export function createDockerDriver(options: DockerDriverOptions): Driver {
   const { token, folder, listen } = options;
@@ -126,23 +124,20 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
   }
 
   async function startChain({ options: given }: ChainPart): Promise<Started> {
-    const [control = 0, gate = 0, free = 0] = await pickFreePorts(3);
-    const rpc = given['port'] === 0 ? free : Number(given['port']);
-    const outside = given['gate'] === true ? { rpc, control, gate } : { rpc, control };
-    const at = controlAddress();
-    const ports = Object.entries(outside).map(([which, port]) => ({
-      inside: PORTS_OF_CHAIN[which as keyof typeof outside],
-      outside: port,
-      ...(which === 'rpc' ? {} : { at }),
-    }));
-    const { rpc: port, control: controlPort, gate: gatePort } = PORTS_OF_CHAIN;
+    const [control = 0, free = 0] = await pickFreePorts(2);
+    const { rpc: port, control: controlPort } = CHAIN_PORTS;
+    const ports = [
+      { inside: port, outside: given['port'] === 0 ? free : Number(given['port']) },
+      { inside: controlPort, outside: control, at: controlAddress() },
+    ];
+    const hosts = ['chain', reachedAt(listen), reachedAt(controlAddress())].filter((host) => !isIPv4(host));
     const document = {
       ...given,
       host: LISTEN,
       controlHost: LISTEN,
       port,
       controlPort,
-      gatePort,
+      allowedHosts: [...hosts, ...[given['allowedHosts'] ?? []].flat()],
       stopOnStdinEnd: false,
       // A restarted container continues where it was: otherwise its nodes would miss what is gone.
       stateFolder: `${DATA_FOLDER}/${CHAIN_FOLDER}/${STATE_FOLDER}`,
@@ -160,7 +155,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
           args: [`${DATA_FOLDER}/${CHAIN_FOLDER}/${OPTIONS_FILE}`],
           // Anvil's temporary files are removed with the volume.
           env: { TMPDIR: `${DATA_FOLDER}/${CHAIN_FOLDER}` },
-          health: probe(controlPort, CHAIN_STATE_PATH),
+          health: probe(controlPort, CHAIN_HEALTH_PATH),
         },
       }),
       { folder: CHAIN_FOLDER, files: [{ path: OPTIONS_FILE, content: JSON.stringify(document) }] },
@@ -364,9 +359,9 @@ const UNWATCHED: ImageWatch = { onProgress: () => undefined };
 
 function chainUrls({ gate }: ChainUrls, urlOf: (port: number) => string): ChainUrls {
   return {
-    rpc: urlOf(PORTS_OF_CHAIN.rpc),
-    control: urlOf(PORTS_OF_CHAIN.control),
-    ...(gate === undefined ? {} : { gate: urlOf(PORTS_OF_CHAIN.gate) }),
+    rpc: urlOf(CHAIN_PORTS.rpc),
+    control: urlOf(CHAIN_PORTS.control),
+    ...(gate === undefined ? {} : { gate: urlOf(CHAIN_PORTS.rpc) }),
   };
 }
 

@@ -32,7 +32,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'chain.chainId': 'Chain id; must not be that of a public chain.',
   'chain.networkId': 'Network id; must not be that of a public network.',
   'chain.port': 'Port of the JSON-RPC endpoint; 0: a free port.',
-  'chain.gate': 'Put a fault-injecting proxy in front of the RPC endpoint.',
+  'chain.gate': 'Let the RPC endpoint be made to fail, for one node or for all.',
   'chain.storagePrice': 'Price of one chunk for one block, token units.',
   driver: 'Where the nodes run.',
   store: 'Where svc nodes keep their data: memory, the default of embedded nodes and only for them, or disk.',

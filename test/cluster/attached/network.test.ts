@@ -214,9 +214,9 @@ test(
 );
 
 test('with a control endpoint the chain mines and funds', async () => {
-  const { control = '', rpc } = readRecord(join(folder, 'theirs'), theirs.name)?.chain ?? {};
+  const { control = '', token, rpc } = readRecord(join(folder, 'theirs'), theirs.name)?.chain ?? {};
   await using net = await Cluster.attachNetwork(
-    { name: 'controlled', chain: { rpc: rpc ?? '', control }, nodes: endpointsOf(theirs) },
+    { name: 'controlled', chain: { rpc: rpc ?? '', control, token }, nodes: endpointsOf(theirs) },
     { stateDir },
   );
   expect(net.chain.steady).toBe(false);
@@ -226,6 +226,15 @@ test('with a control endpoint the chain mines and funds', async () => {
   const height = await net.chain.height();
   await net.chain.mine(3);
   expect(await net.chain.height()).toBeGreaterThanOrEqual(height + 3);
+});
+
+test('a control endpoint whose token is missing is named, with what is missing', async () => {
+  const { control = '', rpc } = readRecord(join(folder, 'theirs'), theirs.name)?.chain ?? {};
+  const chain = { rpc: rpc ?? '', control };
+  const attached = Cluster.attachNetwork({ chain, nodes: endpointsOf(theirs) }, { stateDir });
+  await expect(attached).rejects.toThrow(
+    /token of the chain is missing.*\(set chain\.token or chain\.tokenFile/,
+  );
 });
 
 test('without a control endpoint no block is mined, and the message says what is missing', async () => {

@@ -1,44 +1,44 @@
-/** An endpoint that fails on purpose. */
+/** The way to the chain's endpoint: who comes in, what may be called, and how it fails on purpose. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'undici';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type Gate, startGate } from '../../../chain/gate.ts';
-import { listen } from '../../../chain/listen.ts';
+import { createAdmission } from '../../../chain/admission.ts';
+import { type Gate, startGate } from '../../../chain/gate/gate.ts';
 
-let endpoint: Server;
+const TOKEN = 'a-token-of-a-chain';
+const PAGE = 'http://localhost:3000';
 let gate: Gate;
 let seen: string[] = [];
+let isDown = false;
+
+/** Answers with what it was asked. */
+function chain(text: string): Promise<string> {
+  if (isDown) return Promise.reject(new Error('the chain has ended'));
+  seen.push(text);
+  return Promise.resolve(`echo ${text}`);
+}
+
+const call = (id: number, method = 'eth_chainId') => JSON.stringify({ jsonrpc: '2.0', id, method });
 
 beforeEach(async () => {
   seen = [];
-  endpoint = createServer((request, response) => {
-    const parts: Buffer[] = [];
-    request.on('data', (part: Buffer) => parts.push(part));
-    request.on('end', () => {
-      const body = Buffer.concat(parts).toString('utf8');
-      seen.push(body);
-      response.end(`echo ${body}`);
-    });
-  });
-  const port = await listen(endpoint, { host: '127.0.0.1', port: 0 });
-  gate = await startGate(`http://127.0.0.1:${port}`, { host: '127.0.0.1', port: 0 });
+  isDown = false;
+  const admission = createAdmission({ token: TOKEN, allowedHosts: ['chain'], origins: [PAGE] });
+  gate = await startGate({ ask: chain }, { host: '127.0.0.1', port: 0, admission });
 });
-afterEach(async () => {
-  await gate.close();
-  endpoint.closeAllConnections();
-  endpoint.close();
-});
+afterEach(() => gate.close());
 
-async function ask(client: string, body = '{"id":7}'): Promise<string> {
+async function ask(client: string, body = call(7)): Promise<string> {
   const answer = await fetch(`${gate.url}/${client}`, { method: 'POST', body });
   return answer.text();
 }
 
 test('without a fault everything passes and is counted per client', async () => {
-  expect(await ask('node-0', '{"id":1}')).toBe('echo {"id":1}');
-  expect(await ask('node-1')).toBe('echo {"id":7}');
-  expect(await ask('node-1')).toBe('echo {"id":7}');
-  expect(gate.counts).toEqual({
+  expect(await ask('node-0', call(1))).toBe(`echo ${call(1)}`);
+  expect(await ask('node-1')).toBe(`echo ${call(7)}`);
+  expect(await ask('node-1')).toBe(`echo ${call(7)}`);
+  expect(Object.fromEntries(gate.counts)).toEqual({
     'node-0': { requests: 1, met: 0, byKind: {} },
     'node-1': { requests: 2, met: 0, byKind: {} },
   });
@@ -47,10 +47,10 @@ test('without a fault everything passes and is counted per client', async () => 
 test('an endpoint that is down for one client serves the others, and comes back', async () => {
   gate.setFault('f1', { client: 'node-0', fault: { kind: 'down' } });
   await expect(ask('node-0')).rejects.toThrow();
-  expect(await ask('node-1')).toBe('echo {"id":7}');
-  expect(gate.counts).toMatchObject({ 'node-0': { met: 1 }, 'node-1': { met: 0 } });
+  expect(await ask('node-1')).toBe(`echo ${call(7)}`);
+  expect(Object.fromEntries(gate.counts)).toMatchObject({ 'node-0': { met: 1 }, 'node-1': { met: 0 } });
   gate.setFault('f1', undefined);
-  expect(await ask('node-0')).toBe('echo {"id":7}');
+  expect(await ask('node-0')).toBe(`echo ${call(7)}`);
 });
 
 test('faults of one client add up, and each counts the calls it has affected', async () => {
@@ -60,22 +60,22 @@ test('faults of one client add up, and each counts the calls it has affected', a
   await ask('node-1');
   for (let i = 0; i < 8; i++) await ask('node-0');
   // Half of the calls, and half of the rest.
-  expect(gate.met).toEqual({ f1: 9, f2: 4, f3: 2 });
-  expect(gate.counts['node-0']).toEqual({ requests: 8, met: 8, byKind: { slow: 8, error: 6 } });
+  expect(Object.fromEntries(gate.met)).toEqual({ f1: 9, f2: 4, f3: 2 });
+  expect(gate.counts.get('node-0')).toEqual({ requests: 8, met: 8, byKind: { slow: 8, error: 6 } });
   gate.setFault('f1', undefined);
   gate.setFault('f2', undefined);
   for (let i = 0; i < 2; i++) await ask('node-0');
-  expect(gate.met).toEqual({ f1: 9, f2: 4, f3: 3 });
+  expect(Object.fromEntries(gate.met)).toEqual({ f1: 9, f2: 4, f3: 3 });
 });
 
 test('a delayed answer comes as soon as its fault ends, and an ended fault does nothing more to it', async () => {
   gate.setFault('f1', { client: 'node-0', fault: { kind: 'slow', ms: 600_000 } });
   gate.setFault('f2', { client: 'node-0', fault: { kind: 'error', percent: 100 } });
   const answer = ask('node-0');
-  await vi.waitFor(() => expect(gate.met).toMatchObject({ f1: 1 }), { timeout: 10_000 });
+  await vi.waitFor(() => expect(Object.fromEntries(gate.met)).toMatchObject({ f1: 1 }), { timeout: 10_000 });
   gate.setFault('f2', undefined);
   gate.setFault('f1', { client: 'node-0', fault: { kind: 'slow', ms: 1 } });
-  expect(await answer).toBe('echo {"id":7}');
+  expect(await answer).toBe(`echo ${call(7)}`);
 });
 
 test('a delayed call whose client has left does not reach the endpoint when its fault ends', async () => {
@@ -87,16 +87,16 @@ test('a delayed call whose client has left does not reach the endpoint when its 
   };
   subscribe('http.server.request.start', onRequest);
   const client = new AbortController();
-  const options = { method: 'POST', body: '{"id":1}', signal: client.signal };
+  const options = { method: 'POST', body: call(1), signal: client.signal };
   const answer = fetch(`${gate.url}/node-0`, options).catch((error: unknown) => error);
-  await vi.waitFor(() => expect(gate.met).toEqual({ f1: 1 }), { timeout: 10_000 });
+  await vi.waitFor(() => expect(Object.fromEntries(gate.met)).toEqual({ f1: 1 }), { timeout: 10_000 });
   unsubscribe('http.server.request.start', onRequest);
   client.abort();
   await left.promise;
   expect(await answer).toMatchObject({ name: 'AbortError' });
   gate.setFault('f1', undefined);
-  expect(await ask('node-0', '{"id":2}')).toBe('echo {"id":2}');
-  expect(seen).toEqual(['{"id":2}']);
+  expect(await ask('node-0', call(2))).toBe(`echo ${call(2)}`);
+  expect(seen).toEqual([call(2)]);
 });
 
 test('refusals name the call and follow their rate, and these calls do not reach the endpoint', async () => {
@@ -108,22 +108,103 @@ test('refusals name the call and follow their rate, and these calls do not reach
   const error = { code: -32_005, message: 'refused on purpose' };
   expect(JSON.parse(refused[0] ?? '')).toEqual({ jsonrpc: '2.0', id: 7, error });
   expect(seen).toHaveLength(6);
-  expect(gate.counts['node-0']).toEqual({ requests: 8, met: 2, byKind: { error: 2 } });
+  expect(gate.counts.get('node-0')).toEqual({ requests: 8, met: 2, byKind: { error: 2 } });
   gate.setFault('f1', { client: 'node-0', fault: { kind: 'error', percent: 100 } });
-  expect(JSON.parse(await ask('node-0', '[{"id":1},{"id":2}]'))).toMatchObject([{ id: 1 }, { id: 2 }]);
+  expect(JSON.parse(await ask('node-0', `[${call(1)},${call(2)}]`))).toMatchObject([{ id: 1 }, { id: 2 }]);
 });
 
 test('slow answers arrive late and complete', async () => {
   gate.setFault('f1', { client: 'node-0', fault: { kind: 'slow', ms: 150 } });
   const startedAt = performance.now();
-  expect(await ask('node-0')).toBe('echo {"id":7}');
+  expect(await ask('node-0')).toBe(`echo ${call(7)}`);
   // A timer may fire a millisecond early.
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(148);
-  expect(gate.counts['node-0']).toEqual({ requests: 1, met: 1, byKind: { slow: 1 } });
+  expect(gate.counts.get('node-0')).toEqual({ requests: 1, met: 1, byKind: { slow: 1 } });
 });
 
 test('an endpoint that is down breaks the connection', async () => {
-  endpoint.closeAllConnections();
-  await new Promise((resolve) => endpoint.close(resolve));
+  isDown = true;
   await expect(ask('node-0')).rejects.toThrow();
+});
+
+test('a name of JavaScript is a client like any other', async () => {
+  gate.setFault('__proto__', { client: '__proto__', fault: { kind: 'error', percent: 100 } });
+  expect(await ask('__proto__')).toContain('refused on purpose');
+  expect(gate.counts.get('__proto__')).toEqual({ requests: 1, met: 1, byKind: { error: 1 } });
+  expect([...gate.met]).toEqual([['__proto__', 1]]);
+  expect(await ask('constructor')).toBe(`echo ${call(7)}`);
+});
+
+test('faults of all nodes leave those alone that have no name', async () => {
+  gate.setFault('f1', { client: undefined, fault: { kind: 'down' } });
+  await expect(ask('node-0')).rejects.toThrow();
+  expect(await ask('')).toBe(`echo ${call(7)}`);
+});
+
+async function post(headers: Record<string, string>, body = call(7)): Promise<[number, string, unknown]> {
+  const answer = await request(gate.url, { method: 'POST', headers, body });
+  const text = await answer.body.text();
+  const { error } = (text.startsWith('echo') ? {} : JSON.parse(text)) as { error?: { message: string } };
+  return [answer.statusCode, error?.message ?? text, answer.headers['access-control-allow-origin']];
+}
+
+test('a page may call only from an origin of the list, and under a name that is allowed', async () => {
+  const refused = expect.stringContaining('origin not allowed') as string;
+  const unknown = expect.stringContaining('host name not allowed') as string;
+  expect(await post({ origin: PAGE })).toEqual([200, `echo ${call(7)}`, PAGE]);
+  expect(await post({ origin: 'https://evil.example' })).toEqual([403, refused, undefined]);
+  // What a page sends without asking first.
+  expect(await post({ origin: 'null', 'content-type': 'text/plain' })).toEqual([403, refused, undefined]);
+  expect(await post({ 'sec-fetch-site': 'cross-site' })).toEqual([403, refused, undefined]);
+  // A name that was made to lead here: the browser takes the page for one of this very site.
+  const rebound = { host: 'evil.example:8545', origin: 'http://evil.example:8545' };
+  expect((await post(rebound)).slice(0, 2)).toEqual([403, unknown]);
+  expect(await post({ host: 'chain:8545' })).toEqual([200, `echo ${call(7)}`, undefined]);
+  expect(seen).toHaveLength(2);
+  const preflight = {
+    method: 'OPTIONS',
+    headers: { origin: PAGE, 'access-control-request-method': 'POST' },
+  } as const;
+  const { statusCode, headers } = await request(gate.url, preflight);
+  expect([statusCode, headers['access-control-allow-headers']]).toEqual([204, 'Content-Type, Authorization']);
+  expect((await request(gate.url)).statusCode).toBe(405);
+});
+
+test('what Anvil does for its master needs the token, and forking is for no one', async () => {
+  const token = { authorization: `Bearer ${TOKEN}` };
+  const fork = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'anvil_reset',
+    params: [{ forking: { jsonRpcUrl: 'http://127.0.0.1:1/' } }],
+  });
+  const without = expect.stringContaining("without the chain's token") as string;
+  expect(await post({}, call(1, 'evm_mine'))).toEqual([200, without, undefined]);
+  expect(await post({}, call(1, 'eth_sendTransaction'))).toEqual([200, without, undefined]);
+  // None of a batch runs when one of it may not.
+  await post({}, `[${call(1)},${call(2, 'anvil_setBalance')}]`);
+  expect(await post(token, fork)).toEqual([200, expect.stringContaining('forks no other'), undefined]);
+  expect(await post({ authorization: 'Bearer wrong' })).toEqual([
+    401,
+    'this is not the token of the chain',
+    undefined,
+  ]);
+  expect(seen).toEqual([]);
+  expect(await post(token, call(1, 'evm_mine'))).toEqual([200, `echo ${call(1, 'evm_mine')}`, undefined]);
+});
+
+test('the chain is asked what was judged, however it was written', async () => {
+  const twice = '{"jsonrpc":"2.0","id":1,"method":"evm_mine","method":"eth_chainId"}';
+  expect((await post({}, twice))[1]).toBe(`echo ${call(1)}`);
+  for (const body of [
+    '{',
+    '[]',
+    '7',
+    '{"jsonrpc":"2.0","method":"eth_chainId"}',
+    `${call(1)}${call(2, 'evm_mine')}`,
+  ]) {
+    expect((await post({}, body))[1]).not.toMatch(/^echo/);
+  }
+  expect((await post({}, `"${' '.repeat(2 ** 21)}"`))[0]).toBe(413);
+  expect(seen).toHaveLength(1);
 });

@@ -214,7 +214,7 @@ describe('a chain that cannot start', () => {
   });
 
   test('names a host it cannot listen on', async () => {
-    await expect(failure({ host: '192.0.2.1' })).rejects.toMatchObject({ code: 'ANVIL_START_FAILED' });
+    await expect(failure({ host: '192.0.2.1' })).rejects.toMatchObject({ code: 'LISTEN_FAILED' });
   });
 
   test('names the package of the binary when it is missing', () => {

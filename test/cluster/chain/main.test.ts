@@ -7,12 +7,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createRpcClient } from '../../../chain/rpc.ts';
 import { player } from './network.ts';
 
 const MAIN = fileURLToPath(new URL('../../../chain/main.ts', import.meta.url));
-const minimal = { networkId: 4020, blockTimeMs: 0, accounts: [] };
+const TOKEN = 'a-token-of-a-chain';
+const minimal = { networkId: 4020, blockTimeMs: 0, accounts: [], token: TOKEN };
+const authorization = { authorization: `Bearer ${TOKEN}` };
 
 let home = '';
 const children: ChildProcess[] = [];
@@ -84,9 +87,9 @@ async function silent(url: string): Promise<void> {
   }
 }
 
-/** Makes Anvil create a folder, which it does only for this. */
+/** Makes Anvil write into its folder, which it does only for this. */
 async function rewind(ready: Ready): Promise<void> {
-  const rpc = createRpcClient(ready.rpc);
+  const rpc = createRpcClient(ready.rpc, () => authorization);
   await rpc.call('anvil_rollback', 3);
   rpc.close();
   expect(await readdir(home)).toEqual([expect.stringMatching(/^svcnet-chain-/)]);
@@ -97,7 +100,7 @@ async function post(
   command: string,
 ): Promise<{ status: number; body: Record<string, unknown> }> {
   const method = command.startsWith('state') ? 'GET' : 'POST';
-  const response = await fetch(`${ready.control}/${command}`, { method });
+  const response = await fetch(`${ready.control}/${command}`, { method, headers: authorization });
   const body: Record<string, unknown> = JSON.parse(await response.text());
   return { status: response.status, body };
 }
@@ -202,6 +205,48 @@ describe('the control endpoint', () => {
     expect(await (await ask('node-0')).json()).toMatchObject({ result: '0x7a69' });
   });
 
+  test('is closed to pages, to names that were made to lead here, and without the token', async () => {
+    const { ready } = await startWith();
+    const mine = async (headers: Record<string, string>) => {
+      const { statusCode: status, body } = await request(`${ready.control}/mine`, {
+        method: 'POST',
+        headers,
+      });
+      return [status, ((await body.json()) as { message?: string }).message];
+    };
+    const head = async () => (await post(ready, 'state')).body['head'];
+    const before = await head();
+    expect(await mine({})).toEqual([401, expect.stringContaining('the token of the chain is missing')]);
+    expect(await mine({ authorization: 'Bearer another-token-here' })).toEqual([
+      401,
+      'this is not the token of the chain',
+    ]);
+    expect(await mine({ ...authorization, origin: ready.control })).toEqual([
+      403,
+      'the control endpoint of a chain is for no page',
+    ]);
+    expect(await mine({ ...authorization, 'sec-fetch-site': 'cross-site' })).toMatchObject([
+      403,
+      expect.any(String),
+    ]);
+    expect(await mine({ ...authorization, host: 'evil.example' })).toEqual([
+      403,
+      expect.stringContaining('host name not allowed'),
+    ]);
+    expect(await head()).toBe(before);
+    expect((await fetch(`${ready.control}/health`)).status).toBe(200);
+    expect((await fetch(`${ready.control}/state`)).status).toBe(401);
+  });
+
+  test('lets at most sixteen commands that mine wait for each other', async () => {
+    const { ready } = await startWith();
+    const answers = await Promise.all(Array.from({ length: 40 }, () => post(ready, 'mine?blocks=200')));
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused[0]).toMatchObject({ status: 429, body: { code: 'BUSY' } });
+    expect(answers.length - refused.length).toBeGreaterThanOrEqual(16);
+    expect(await post(ready, 'mine')).toMatchObject({ status: 200 });
+  });
+
   test.each([
     ['mine?blocks=0', 400, 'cannot mine 0 blocks'],
     ['mine?blocks=x', 400, 'blocks is "x", expected a whole number'],
@@ -284,7 +329,7 @@ describe('the process does not start', () => {
     [
       'with a wrong option',
       [],
-      { SVC_CHAIN_OPTIONS: '{"accounts":[]}' },
+      { SVC_CHAIN_OPTIONS: `{"accounts":[],"token":"${TOKEN}"}` },
       'networkId is missing, expected a whole number',
     ],
   ])('%s and reports it with exit code 2', async (_, args, environment, message) => {

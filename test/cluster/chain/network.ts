@@ -81,7 +81,7 @@ export class Network {
   constructor(chain: LocalChain) {
     const { contracts } = chain;
     this.chain = chain;
-    this.rpc = createRpcClient(chain.rpc);
+    this.rpc = createRpcClient(chain.rpc, () => ({ authorization: `Bearer ${chain.token}` }));
     this.token = { address: contracts.token, abi: abis.token };
     this.postageStamp = { address: contracts.postageStamp, abi: abis.postageStamp };
     this.priceOracle = { address: contracts.postagePriceOracle, abi: abis.priceOracle };

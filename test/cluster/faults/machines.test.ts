@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { WRONG_ANSWERS } from '../../../chain/wrong-answers.ts';
+import { WRONG_ANSWERS } from '../../../chain/gate/wrong-answers.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { Fault, FaultRequest } from '../../../harness/faults/fault.ts';
 import { hadEffect } from '../../../harness/faults/fault.ts';

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Contract, JsonRpcProvider, Wallet } from 'ethers';
+import { Contract, FetchRequest, JsonRpcProvider, Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { freeRange } from '../node/kit.ts';
@@ -39,7 +39,7 @@ test('a port in use is reported with the part that needs it and the process that
   expect(code).toBe(2);
   expect(stderr).toMatch(
     new RegExp(
-      `port ${first + 9} of 127\\.0\\.0\\.1 is in use: the RPC endpoint of the chain wants it, process \\d+ has it \\(.*anvil.*\\)\nChoose another range`,
+      `port ${first + 9} of 127\\.0\\.0\\.1 is in use: the RPC endpoint of the chain wants it, process \\d+ has it \\(.*chain/main.*\\)\nChoose another range`,
     ),
   );
 });
@@ -60,7 +60,7 @@ test('a page of the allowed origin may call every node, a page of another origin
   }
 });
 
-test('a page of any origin may call the chain', async () => {
+test('a page of the allowed origin may call the chain, a page of another origin may not', async () => {
   const headers = {
     origin: ORIGIN,
     'access-control-request-method': 'POST',
@@ -68,15 +68,31 @@ test('a page of any origin may call the chain', async () => {
   };
   const preflight = await fetch(net.chain.rpc, { method: 'OPTIONS', headers });
   expect(preflight.ok).toBe(true);
-  expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
+  expect(preflight.headers.get('access-control-allow-origin')).toBe(ORIGIN);
   expect(preflight.headers.get('access-control-allow-methods')).toContain('POST');
-  expect(preflight.headers.get('access-control-allow-headers')).toContain('content-type');
-  const call = await fetch(net.chain.rpc, {
-    method: 'POST',
-    headers: { origin: ORIGIN, 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }),
-  });
-  expect(call.headers.get('access-control-allow-origin')).toBe('*');
+  expect(preflight.headers.get('access-control-allow-headers')).toContain('Content-Type');
+  const call = (origin: string) =>
+    fetch(net.chain.rpc, {
+      method: 'POST',
+      headers: { origin, 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }),
+    });
+  expect((await call(ORIGIN)).headers.get('access-control-allow-origin')).toBe(ORIGIN);
+  expect((await call('http://localhost:3001')).status).toBe(403);
+});
+
+test("the chain's token, which keys prints, opens the methods of a developer", async () => {
+  const { stdout } = await svcnet('keys', '--json');
+  const { chain } = JSON.parse(stdout) as { chain: { rpc: string; accessToken: string } };
+  const mine = (request: FetchRequest) => {
+    const provider = new JsonRpcProvider(request, undefined, { cacheTimeout: -1 });
+    return provider.send('evm_mine', []).finally(() => provider.destroy());
+  };
+  await expect(mine(new FetchRequest(chain.rpc))).rejects.toThrow("without the chain's token");
+  const withToken = new FetchRequest(chain.rpc);
+  withToken.setHeader('authorization', `Bearer ${chain.accessToken}`);
+  expect(await mine(withToken)).toBe('0x0');
+  expect(await net.chain.call('evm_mine')).toBe('0x0');
 });
 
 test('spare accounts can pay in coins and tokens with their keys', async () => {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type Gate, startGate } from '../../../chain/gate.ts';
+import type { Gate } from '../../../chain/gate/gate.ts';
 import { type LocalChain, startLocalChain } from '../../../chain/local-chain.ts';
 import { createRpcClient, type RpcClient } from '../../../chain/rpc.ts';
 import { openSending, payee, SENDER } from './sending.ts';
@@ -20,11 +20,10 @@ let payments = 0;
 beforeAll(async () => {
   const accounts = [{ address: SENDER, native: 10n ** 18n, tokens: 0n }];
   chain = await startLocalChain({ networkId: 4020n, blockTimeMs: 100, accounts });
-  gate = await startGate(chain.rpc, { host: '127.0.0.1', port: 0 });
-  rpc = createRpcClient(chain.rpc);
+  gate = chain.gate;
+  rpc = createRpcClient(chain.rpc, () => ({ authorization: `Bearer ${chain.token}` }));
 });
 afterAll(async () => {
-  await gate.close();
   await chain.stop();
 });
 
@@ -50,7 +49,7 @@ test('an endpoint that is away after a transaction was sent delays it, for every
   const paid = pay(n, patience());
   await expect.poll(() => rpc.call('eth_getTransactionCount', SENDER, 'pending'), soon).toBe('0x1');
   gate.setFault('all', { client: undefined, fault: { kind: 'down' } });
-  await expect.poll(() => gate.counts['node-0']?.met, soon).toBeGreaterThan(3);
+  await expect.poll(() => gate.counts.get('node-0')?.met, soon).toBeGreaterThan(3);
   chain.resume();
   gate.setFault('all', undefined);
   expect((await paid).status).toBe('success');
@@ -73,7 +72,7 @@ test('calls that are refused at times cost no transaction and no nonce', async (
   gate.setFault('all', { client: undefined, fault: { kind: 'error', percent: 10 } });
   const n = ++payments;
   expect((await pay(n, patience())).status).toBe('success');
-  expect(gate.counts['node-0']?.met).toBeGreaterThan(0);
+  expect(gate.counts.get('node-0')?.met).toBeGreaterThan(0);
   gate.setFault('all', undefined);
   expect(await balance(n)).toBe('0x1');
   expect(transactions.pending()).toEqual([]);

@@ -3,7 +3,8 @@ import { parseOptions } from '../../../chain/options.ts';
 
 const address = `0x${'12'.repeat(20)}`;
 const nonce = `0x${'34'.repeat(32)}`;
-const minimal = { networkId: 4020, accounts: [] };
+const token = 'a-token-of-a-chain';
+const minimal = { networkId: 4020, token, accounts: [] };
 
 const parse = (document: unknown) => parseOptions(JSON.stringify(document));
 
@@ -15,6 +16,9 @@ test('a minimal document gets the defaults', () => {
     chain: {
       host: '127.0.0.1',
       port: 0,
+      token,
+      allowedHosts: [],
+      origins: [],
       chainId: 31_337,
       networkId: 4020n,
       blockTimeMs: 1_000,
@@ -46,11 +50,18 @@ test.each([
     { ...minimal, accounts: [{ address, native: 1, tokens: 1, name: 'a' }] },
     'accounts.0.name: no such option',
   ],
-  ['a missing key', { accounts: [] }, 'networkId is missing, expected a whole number'],
+  ['a missing key', { token, accounts: [] }, 'networkId is missing, expected a whole number'],
   [
     'a missing key inside',
     { ...minimal, accounts: [{ address, native: 1 }] },
     'accounts.0.tokens is missing',
+  ],
+  ['no token', { networkId: 1, accounts: [] }, 'token is missing, expected 16 to 512 letters, digits'],
+  ['a short token, unnamed', { ...minimal, token: 'secret' }, 'token is another text, expected 16'],
+  [
+    'a host that is no text',
+    { ...minimal, allowedHosts: [7] },
+    'allowedHosts is [7], expected a list of texts',
   ],
   ['a negative amount', { ...minimal, networkId: -1 }, 'networkId is -1, expected a whole number'],
   ['an imprecise number', { ...minimal, networkId: 2 ** 60 }, 'as decimal text when above 2^53'],

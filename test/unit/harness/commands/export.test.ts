@@ -64,9 +64,9 @@ test('makes files with keys readable by their owner only, and warns about them',
   const { note } = await run('stack', { nodes: 1, output });
   expect(mode(join(output, 'secrets/node-0/swarm.key'))).toBe(0o600);
   expect(mode(join(output, 'stack.yaml'))).toBe(0o644);
-  expect(note).toMatch(/test keys/);
+  expect(note).toMatch(/for tests/);
   const { note: onScreen } = await run('kubernetes', { nodes: 1 });
-  expect(onScreen).toMatch(/test keys/);
+  expect(onScreen).toMatch(/for tests/);
 });
 
 test('overwrites existing files only with --force, and makes them private', async () => {

@@ -91,7 +91,9 @@ test('published ports and their address, limits and images are those of the defi
 test('the control endpoint of the chain is on loopback only, and the network file lists it there', () => {
   const [, file] = exportCompose(requestFor({ nodes: 1, listen: '10.0.0.7' })).files;
   const { chain, nodes } = parse(file?.content ?? '') as { chain: object; nodes: { api: string }[] };
-  expect(chain).toEqual({ rpc: 'http://10.0.0.7:8545', control: 'http://127.0.0.1:8546' });
+  const token = expect.stringMatching(/^[0-9a-f]{64}$/) as string;
+  expect(chain).toEqual({ rpc: 'http://10.0.0.7:8545', control: 'http://127.0.0.1:8546', token });
+  expect(file?.secret).toBe(true);
   expect(nodes[0]?.api).toBe('http://10.0.0.7:1633');
 });
 

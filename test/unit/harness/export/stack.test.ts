@@ -38,7 +38,7 @@ test('everything a service refers to is declared, and everything declared is use
   const { stack, contents } = exported();
   const services = Object.values(stack.services);
   const used = (pick: (service: Service) => string[]) => services.flatMap(pick).sort();
-  expect(used(({ configs }) => configs.map(({ source }) => source))).toEqual(
+  expect(used(({ configs = [] }) => configs.map(({ source }) => source))).toEqual(
     Object.keys(stack.configs).sort(),
   );
   expect(used(({ secrets = [] }) => secrets.map(({ source }) => source))).toEqual(
@@ -65,8 +65,10 @@ test('a node sees only its own keys, readable only by its user', () => {
     for (const { uid, mode } of secrets) expect([uid, mode]).toEqual(['1000', 0o400]);
   }
   const secret = [...contents.values()].filter((file) => file.secret === true).map(({ path }) => path);
-  expect(secret).toHaveLength(15);
-  expect(secret.every((path) => path.startsWith('secrets/'))).toBe(true);
+  // Fifteen keys, and what has the token of the chain.
+  expect(secret).toHaveLength(17);
+  expect(secret.filter((path) => !path.startsWith('secrets/'))).toEqual(['network.yaml']);
+  expect(contents.get('secrets/chain.json')?.secret).toBe(true);
 });
 
 test('no two services are published at the same port, and the control endpoint of the chain is not published', () => {
@@ -125,10 +127,12 @@ test('the same seed is exported byte for byte the same, so that deploying it aga
   const again = () => exportStack(requestFor(MIXED)).files;
   expect(again()).toEqual(again());
   const names = (input: DefinitionInput) =>
-    Object.values(exported(input).stack.configs).map(({ name }) => name);
+    Object.values({ ...exported(input).stack.configs, ...exported(input).stack.secrets }).map(
+      ({ name }) => name,
+    );
   const changed = names({ ...MIXED, credit: 'low' });
-  // That of the chain stays the same; those of the nodes have different content and so different names.
-  expect(names(MIXED).filter((name) => changed.includes(name))).toHaveLength(1);
+  // The keys and the chain stay the same; the nodes' files have different content and so different names.
+  expect(names(MIXED).filter((name) => !changed.includes(name))).toHaveLength(5);
 });
 
 test('a node answers to the name of its service and to that of its machine, which other machines can reach', () => {

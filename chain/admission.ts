@@ -1,0 +1,107 @@
+/**
+ * Who may use the chain's two doors, its JSON-RPC endpoint and its control endpoint. `docs/security.md` says what
+ * each check keeps out.
+ */
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { createHostCheck } from '../node/api/admission/hosts.ts';
+
+export interface AdmissionOptions {
+  /** Opens the control endpoint, and the methods of Anvil that are not for everyone. */
+  readonly token: string;
+  /** Host names besides addresses and `localhost`; `*` for any. */
+  readonly allowedHosts: readonly string[];
+  /** Origins of the pages that may use the JSON-RPC endpoint; `*` for any. The control endpoint is for no page. */
+  readonly origins: readonly string[];
+}
+
+/** Why a request is refused. */
+export interface Refusal {
+  readonly status: 401 | 403;
+  readonly message: string;
+}
+
+export interface Admission {
+  /** For the control endpoint, which asks for the token whatever the command. */
+  controlRefusal(request: IncomingMessage): Refusal | undefined;
+  /** For the JSON-RPC endpoint, before a method is known. */
+  rpcRefusal(request: IncomingMessage): Refusal | undefined;
+  hasToken(request: IncomingMessage): boolean;
+  /** Headers with which a browser shows the answer to the page that has asked; none for programs. */
+  pageHeaders(request: IncomingMessage): Readonly<Record<string, string>>;
+}
+
+const HOST_REFUSED: Refusal = {
+  status: 403,
+  message: 'host name not allowed: use an address or localhost, or name it in allowedHosts of the cluster',
+};
+const ORIGIN_REFUSED: Refusal = {
+  status: 403,
+  message: 'origin not allowed: name it with --cors, or in cors of the cluster',
+};
+const PAGE_REFUSED: Refusal = { status: 403, message: 'the control endpoint of a chain is for no page' };
+const TOKEN_REQUIRED: Refusal = {
+  status: 401,
+  message: 'the token of the chain is missing: send it as Authorization: Bearer TOKEN',
+};
+const TOKEN_WRONG: Refusal = { status: 401, message: 'this is not the token of the chain' };
+
+const PREFLIGHT_MAX_AGE_S = '3600';
+
+export function createAdmission({ token, allowedHosts, origins }: AdmissionOptions): Admission {
+  const isHostAllowed = createHostCheck(allowedHosts);
+  const pages = new Set(origins.map((origin) => origin.toLowerCase()));
+  const expected = digestOf(token);
+
+  function given({ headers }: IncomingMessage): 'none' | 'right' | 'wrong' {
+    const text = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
+    if (text === undefined) return 'none';
+    return timingSafeEqual(digestOf(text), expected) ? 'right' : 'wrong';
+  }
+
+  /** Also a page of the endpoint itself, should anything ever show one. */
+  function accepts(origin: string, host = ''): boolean {
+    const asked = origin.toLowerCase();
+    return pages.has('*') || pages.has(asked) || asked === `http://${host.toLowerCase()}`;
+  }
+
+  return {
+    controlRefusal(request) {
+      const { host, origin } = request.headers;
+      if (!isHostAllowed(host)) return HOST_REFUSED;
+      if (origin !== undefined || isForeignRead(request)) return PAGE_REFUSED;
+      const token = given(request);
+      if (token === 'right') return undefined;
+      return token === 'wrong' ? TOKEN_WRONG : TOKEN_REQUIRED;
+    },
+    rpcRefusal(request) {
+      const { host, origin } = request.headers;
+      if (!isHostAllowed(host)) return HOST_REFUSED;
+      const isForeign = origin === undefined ? isForeignRead(request) : !accepts(origin, host);
+      if (isForeign) return ORIGIN_REFUSED;
+      return given(request) === 'wrong' ? TOKEN_WRONG : undefined;
+    },
+    hasToken: (request) => given(request) === 'right',
+    pageHeaders({ headers: { origin, host } }) {
+      if (origin === undefined || !accepts(origin, host)) return {};
+      return {
+        'access-control-allow-origin': origin,
+        'access-control-allow-methods': 'POST, OPTIONS',
+        'access-control-allow-headers': 'Content-Type, Authorization',
+        'access-control-max-age': PREFLIGHT_MAX_AGE_S,
+        vary: 'Origin',
+      };
+    },
+  };
+}
+
+/** Some requests of pages have no origin, but newer browsers say how the page's site relates to ours. */
+function isForeignRead({ headers }: IncomingMessage): boolean {
+  const site = headers['sec-fetch-site'];
+  return site === 'cross-site' || site === 'same-site';
+}
+
+/** The same length for every token: comparing takes the same time for all of them. */
+function digestOf(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
+}

@@ -1,0 +1,74 @@
+/** Faults of the chain's JSON-RPC endpoint: what each is, whom it applies to, and what it has done. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type WrongAnswer, WrongEndpoint } from './wrong-answers.ts';
+
+/**
+ * `down`: connections break. `error`: that share of the calls is refused. `slow`: answers come late. Others
+ * give wrong answers.
+ */
+export type RpcFault =
+  | { readonly kind: 'down' }
+  | { readonly kind: 'error'; readonly percent: number }
+  | { readonly kind: 'slow'; readonly ms: number }
+  | WrongAnswer;
+
+/** A fault and the clients it applies to. */
+export interface GateFault {
+  /** Path without its slash; undefined: all that have a name. */
+  readonly client: string | undefined;
+  readonly fault: RpcFault;
+}
+
+/** A fault in effect: it remembers what it has done to each client. */
+export class ActiveFault {
+  readonly of: GateFault;
+  met = 0;
+  readonly #ended = new AbortController();
+  readonly #requests = new Map<string, number>();
+  readonly #wrong = new Map<string, WrongEndpoint>();
+
+  constructor(of: GateFault) {
+    this.of = of;
+  }
+
+  get isOver(): boolean {
+    return this.#ended.signal.aborted;
+  }
+
+  /** Requests that it holds go on. */
+  end(): void {
+    this.#ended.abort();
+  }
+
+  /** @param ms until its end at the latest */
+  async delay(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#ended.signal }).catch((error: unknown) => {
+      if (!this.isOver) throw error;
+    });
+  }
+
+  /**
+   * Whether it affects this request, among those that get this far. Rates are spread evenly, so that a rate
+   * takes effect after a few calls and is the same in every run.
+   */
+  meets(client: string): boolean {
+    const { fault } = this.of;
+    if (fault.kind !== 'error') return true;
+    const requests = (this.#requests.get(client) ?? 0) + 1;
+    this.#requests.set(client, requests);
+    return (requests * fault.percent) % 100 < fault.percent;
+  }
+
+  /** Gives the wrong answers for as long as the fault lasts: it remembers its earlier answers. */
+  wrong(client: string, fault: WrongAnswer): WrongEndpoint {
+    const known = this.#wrong.get(client);
+    if (known !== undefined) return known;
+    const made = new WrongEndpoint(fault);
+    this.#wrong.set(client, made);
+    return made;
+  }
+}
+
+export function isWrong(fault: RpcFault): fault is WrongAnswer {
+  return fault.kind === 'wrong' || fault.kind === 'lag' || fault.kind === 'frozen';
+}

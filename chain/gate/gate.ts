@@ -1,0 +1,270 @@
+/**
+ * The way to the chain's JSON-RPC endpoint, for everyone: Anvil itself listens where only we reach it. It lets in
+ * who may come, passes on what they may call, and can be made to fail for nodes that have a path of their own
+ * (`/node-0`): a fault applies to one of them or to all, and several add up. Requests affected by a fault are
+ * counted, because a fault without effect proves nothing.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Admission } from '../admission.ts';
+import type { Upstream } from '../ipc.ts';
+import { listen, reachableHost } from '../listen.ts';
+import { ActiveFault, type GateFault, isWrong, type RpcFault } from './faults.ts';
+import { type Call, callsOf, INVALID_REQUEST, METHOD_NOT_AVAILABLE, whyNot } from './methods.ts';
+
+/** Limit on a request's body, that of Anvil itself. */
+const BODY_SIZE_MAX = 2_097_152;
+/** Error code of public endpoints when a limit is exceeded. */
+const LIMIT_EXCEEDED = -32_005;
+/** Of JSON-RPC: what was sent is not JSON. */
+const NOT_JSON = -32_700;
+/** Of a server's own errors. */
+const REFUSED = -32_000;
+/** Ended faults kept, so that their effect can still be queried. */
+const ENDED_KEPT = 1000;
+/** Names whose requests are counted: more than a cluster has nodes. */
+const CLIENTS_MAX = 1000;
+
+/** A client's requests: all of them, and those that a fault has affected, in total and by kind. */
+export interface GateCount {
+  /** Requests of this client. */
+  requests: number;
+  /** Requests that an injected fault has met. */
+  met: number;
+  readonly byKind: Partial<Record<RpcFault['kind'], number>>;
+}
+
+export interface Gate {
+  readonly url: string;
+  /** For each client seen so far, by its path. */
+  readonly counts: ReadonlyMap<string, GateCount>;
+  /** Requests that each fault has affected, by its id; includes recently ended faults. */
+  readonly met: ReadonlyMap<string, number>;
+  /** @param id of the fault; a known id replaces that fault @param fault undefined: ends it */
+  setFault(id: string, fault: GateFault | undefined): void;
+  close(): Promise<void>;
+}
+
+export interface GateOptions {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly admission: Admission;
+}
+
+/** @throws LocalChainError PORT_IN_USE */
+export async function startGate(
+  chain: Pick<Upstream, 'ask'>,
+  { admission, ...at }: GateOptions,
+): Promise<Gate> {
+  const active = new Map<string, ActiveFault>();
+  const ended = new Map<string, number>();
+  const counts = new Map<string, GateCount>();
+
+  function passingOf(client: string, answer: Answer): Passing {
+    const ask = (text: string) => chain.ask(text, answer.left);
+    const known = counts.get(client);
+    const count = known ?? { requests: 0, met: 0, byKind: {} };
+    // Clients without a name are no nodes: the testbed itself, a wallet, or one that makes names up.
+    if (client === '' || (known === undefined && counts.size >= CLIENTS_MAX)) {
+      return { client, count, faults: [], answer, ask };
+    }
+    counts.set(client, count);
+    const isMet = ({ of }: ActiveFault) => of.client === undefined || of.client === client;
+    return { client, count, faults: [...active.values()].filter(isMet), answer, ask };
+  }
+
+  async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const answer = answerTo(outgoing, admission.pageHeaders(incoming));
+    const refusal = admission.rpcRefusal(incoming);
+    if (refusal !== undefined) {
+      incoming.resume();
+      answer.error(refusal.status, REFUSED, refusal.message);
+    } else if (incoming.method === 'OPTIONS') {
+      outgoing.writeHead(204, answer.headers).end();
+    } else if (incoming.method === 'POST') {
+      const passing = passingOf((incoming.url ?? '/').slice(1), answer);
+      await pass(passing, incoming, admission.hasToken(incoming));
+    } else {
+      incoming.resume();
+      answer.error(405, INVALID_REQUEST, 'this is a JSON-RPC endpoint: POST a call', {
+        allow: 'POST, OPTIONS',
+      });
+    }
+  }
+
+  const server = createServer((incoming, outgoing) => {
+    void serve(incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  const port = await listen(server, at);
+  return {
+    url: `http://${reachableHost(at.host)}:${port}`,
+    counts,
+    get met() {
+      return new Map([...ended, ...Array.from(active, ([id, { met }]) => [id, met] as const)]);
+    },
+    setFault(id, of) {
+      const before = active.get(id);
+      before?.end();
+      if (of === undefined) {
+        active.delete(id);
+        if (before !== undefined) ended.set(id, before.met);
+        const [oldest] = ended.keys();
+        if (ended.size > ENDED_KEPT && oldest !== undefined) ended.delete(oldest);
+        return;
+      }
+      active.set(id, new ActiveFault(of));
+      // Requests already waiting on an open connection saw the endpoint before the fault.
+      if (of.fault.kind === 'down') server.closeIdleConnections();
+    },
+    async close() {
+      for (const fault of active.values()) fault.end();
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** What a client is answered. */
+interface Answer {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Aborted when the client has left. */
+  readonly left: AbortSignal;
+  text(text: string): void;
+  error(status: number, code: number, message: string, more?: Readonly<Record<string, string>>): void;
+}
+
+function answerTo(outgoing: ServerResponse, more: Readonly<Record<string, string>>): Answer {
+  const leaving = new AbortController();
+  outgoing.once('close', () => leaving.abort(new Error('the client has left')));
+  const headers = { 'content-type': 'application/json', ...more };
+  return {
+    headers: more,
+    left: leaving.signal,
+    text: (text) => outgoing.writeHead(200, headers).end(text),
+    error: (status, code, message, others = {}) =>
+      outgoing
+        .writeHead(status, { ...headers, ...others })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } })),
+  };
+}
+
+interface Passing {
+  readonly client: string;
+  readonly count: GateCount;
+  /** In the order in which they began. */
+  readonly faults: readonly ActiveFault[];
+  readonly answer: Answer;
+  /** The chain's own answer. */
+  readonly ask: (text: string) => Promise<string>;
+}
+
+async function pass(
+  { client, count, faults, answer, ask }: Passing,
+  incoming: IncomingMessage,
+  withToken: boolean,
+): Promise<void> {
+  count.requests++;
+  const met = new Set<ActiveFault>();
+  const noteMet = (fault: ActiveFault) => {
+    fault.met++;
+    const { kind } = fault.of.fault;
+    count.byKind[kind] = (count.byKind[kind] ?? 0) + 1;
+    if (met.size === 0) count.met++;
+    met.add(fault);
+  };
+  const down = faults.find(({ of }) => of.fault.kind === 'down');
+  if (down !== undefined) {
+    noteMet(down);
+    incoming.socket.destroy();
+    return;
+  }
+  const asked = await callsIn(incoming, answer);
+  if (asked === undefined) return;
+  const { calls, isBatch } = asked;
+  const refuse = (refusalOf: (call: Call) => object) => {
+    const answers = calls.map((call) => ({ jsonrpc: '2.0', id: call.id, error: refusalOf(call) }));
+    answer.text(JSON.stringify(isBatch ? answers : answers[0]));
+  };
+  if (calls.some((call) => whyNot(call, withToken) !== undefined)) {
+    refuse((call) => {
+      const message = whyNot(call, withToken);
+      if (message !== undefined) return { code: METHOD_NOT_AVAILABLE, message };
+      return { code: INVALID_REQUEST, message: 'not run: another call of its batch is not available' };
+    });
+    return;
+  }
+  for (const one of faults) {
+    const { fault } = one.of;
+    if (fault.kind !== 'slow' || one.isOver) continue;
+    noteMet(one);
+    await one.delay(fault.ms);
+    // Clients that gave up ask again: the calls they left must not all reach the chain at once when the fault ends.
+    if (incoming.socket.destroyed) return;
+  }
+  // Some may have ended meanwhile.
+  const left = faults.filter(({ isOver }) => !isOver);
+  const refusing = left.find((one) => one.of.fault.kind === 'error' && one.meets(client));
+  if (refusing !== undefined) {
+    noteMet(refusing);
+    refuse(() => ({ code: LIMIT_EXCEEDED, message: 'refused on purpose' }));
+    return;
+  }
+  let told = ask;
+  for (const one of left) {
+    if (!isWrong(one.of.fault)) continue;
+    const wrong = one.wrong(client, one.of.fault);
+    const truth = told;
+    told = async (text) => {
+      const { text: answered, wrong: count } = await wrong.answer(text, truth);
+      if (count > 0) noteMet(one);
+      return answered;
+    };
+  }
+  // Written anew: the chain must not read another call out of the same bytes than was judged here.
+  answer.text(await told(JSON.stringify(isBatch ? calls : calls[0])));
+}
+
+/** @returns undefined: it holds no calls, and the client has been told so */
+async function callsIn(
+  incoming: IncomingMessage,
+  answer: Answer,
+): Promise<{ readonly calls: readonly Call[]; readonly isBatch: boolean } | undefined> {
+  const body = await read(incoming);
+  if (body === undefined) {
+    answer.error(413, INVALID_REQUEST, `a request of more than ${BODY_SIZE_MAX} bytes`, {
+      connection: 'close',
+    });
+    return undefined;
+  }
+  let asked: unknown;
+  try {
+    asked = JSON.parse(body.toString('utf8'));
+  } catch (error) {
+    answer.error(200, NOT_JSON, error instanceof Error ? error.message : String(error));
+    return undefined;
+  }
+  const calls = callsOf(asked);
+  if (calls !== undefined) return { calls, isBatch: Array.isArray(asked) };
+  answer.error(
+    200,
+    INVALID_REQUEST,
+    'expected one call or a list of them, each with jsonrpc "2.0", an id and a method',
+  );
+  return undefined;
+}
+
+/** @returns undefined: it is too large */
+async function read(incoming: IncomingMessage): Promise<Buffer | undefined> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > BODY_SIZE_MAX) {
+      incoming.resume();
+      return undefined;
+    }
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,112 @@
+/**
+ * What may be called through the chain's JSON-RPC endpoint. Anvil runs whatever it is asked: it spends accounts
+ * whose key nobody has, moves time, rewrites balances and code, and fetches any URL to fork the chain behind it.
+ */
+
+/** One call of JSON-RPC. */
+export interface Call {
+  readonly jsonrpc: '2.0';
+  readonly id: string | number | null;
+  readonly method: string;
+  readonly params?: unknown;
+}
+
+/** For everyone: reading, and transactions that their sender has signed. */
+const OPEN: ReadonlySet<string> = new Set([
+  'eth_accounts',
+  'eth_blobBaseFee',
+  'eth_blockNumber',
+  'eth_call',
+  'eth_chainId',
+  'eth_coinbase',
+  'eth_config',
+  'eth_createAccessList',
+  'eth_estimateGas',
+  'eth_feeHistory',
+  'eth_gasPrice',
+  'eth_getAccount',
+  'eth_getAccountInfo',
+  'eth_getBalance',
+  'eth_getBlockByHash',
+  'eth_getBlockByNumber',
+  'eth_getBlockReceipts',
+  'eth_getBlockTransactionCountByHash',
+  'eth_getBlockTransactionCountByNumber',
+  'eth_getCode',
+  'eth_getFilterChanges',
+  'eth_getFilterLogs',
+  'eth_getLogs',
+  'eth_getProof',
+  'eth_getRawTransactionByBlockHashAndIndex',
+  'eth_getRawTransactionByBlockNumberAndIndex',
+  'eth_getRawTransactionByHash',
+  'eth_getStorageAt',
+  'eth_getTransactionByBlockHashAndIndex',
+  'eth_getTransactionByBlockNumberAndIndex',
+  'eth_getTransactionByHash',
+  'eth_getTransactionBySenderAndNonce',
+  'eth_getTransactionCount',
+  'eth_getTransactionReceipt',
+  'eth_getUncleByBlockHashAndIndex',
+  'eth_getUncleByBlockNumberAndIndex',
+  'eth_getUncleCountByBlockHash',
+  'eth_getUncleCountByBlockNumber',
+  'eth_hashrate',
+  'eth_maxPriorityFeePerGas',
+  'eth_mining',
+  'eth_networkId',
+  'eth_newBlockFilter',
+  'eth_newFilter',
+  'eth_newPendingTransactionFilter',
+  'eth_protocolVersion',
+  'eth_requestAccounts',
+  'eth_sendRawTransaction',
+  'eth_sendRawTransactionSync',
+  'eth_simulateV1',
+  'eth_syncing',
+  'eth_uninstallFilter',
+  'net_listening',
+  'net_peerCount',
+  'net_version',
+  'web3_clientVersion',
+  'web3_sha3',
+]);
+
+/** For no one, not even with the token. */
+const NEVER: readonly { readonly method: RegExp; readonly with?: RegExp; readonly why: string }[] = [
+  { method: /_setrpcurl$/i, why: 'this chain forks no other one' },
+  // Its only parameter says where to fork from.
+  {
+    method: /_reset$/i,
+    with: /[^\s[\]{}]/,
+    why: 'this chain forks no other one: call it without parameters',
+  },
+  { method: /^eth_(un)?subscribe$/i, why: 'there are no subscriptions over HTTP: use filters, or poll' },
+];
+
+/** Codes of JSON-RPC. */
+export const INVALID_REQUEST = -32_600;
+export const METHOD_NOT_AVAILABLE = -32_601;
+
+/** Why a call may not run; undefined: it may. */
+export function whyNot({ method, params }: Call, withToken: boolean): string | undefined {
+  const given = JSON.stringify(params ?? []).replaceAll('null', '');
+  const never = NEVER.find((row) => row.method.test(method) && (row.with?.test(given) ?? true));
+  if (never !== undefined) return `${method} is not available: ${never.why}`;
+  if (withToken || OPEN.has(method)) return undefined;
+  return `${method} is not available without the chain's token: sign transactions with a key of your own, or send Authorization: Bearer TOKEN (svcnet keys shows it)`;
+}
+
+/** @returns the calls of a request; undefined: it is none */
+export function callsOf(asked: unknown): readonly Call[] | undefined {
+  const calls: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
+  return calls.length > 0 && calls.every(isCall) ? calls : undefined;
+}
+
+/** A call without an id asks for no answer, for which nobody could wait. */
+function isCall(value: unknown): value is Call {
+  if (typeof value !== 'object' || value === null) return false;
+  const { jsonrpc, id, method } = value as Record<string, unknown>;
+  const hasId = typeof id === 'string' || typeof id === 'number' || id === null;
+  return jsonrpc === '2.0' && hasId && typeof method === 'string';
+}

@@ -11,7 +11,7 @@ interface Mount {
 }
 interface Service {
   image: string;
-  configs: Mount[];
+  configs?: Mount[];
   secrets?: (Mount & { uid: string; mode: number })[];
   networks: string[];
   volumes: string[];

@@ -1,7 +1,7 @@
 /**
  * Messages in single-owner chunks whose owner key is shared by many: `node-behaviour.md` 8.2,
  * `data-formats.md` 8.2. Every one that arrives under a subscribed address is delivered, even if the reserve
- * keeps an older one.
+ * keeps an older one, also to those who subscribe within a moment.
  */
 import { type Chunk, SPAN_SIZE } from '../chunk/chunk.ts';
 import { socParts } from '../chunk/soc.ts';
@@ -23,10 +23,11 @@ export function createGsoc({ clock }: { readonly clock: Pick<Clock, 'monotonic'>
     offer(chunk) {
       if (chunk.kind !== 'soc') return;
       const key = toHex(chunk.address);
-      if (!subscriptions.has(key)) return;
       // The identity covers address and content: many payloads share the address.
+      const id = toHex(chunk.identity);
       const payload = socParts(chunk.data).wrapped.slice(SPAN_SIZE);
-      subscriptions.publish(key, toHex(chunk.identity), payload);
+      subscriptions.hold(key, id, payload);
+      if (subscriptions.has(key)) subscriptions.publish(key, id, payload);
     },
   };
 }

@@ -21,8 +21,8 @@ function socOf(text: string, under = id): Chunk {
   return signSoc(under, makeCac(BigInt(payload.length), payload).data, owner);
 }
 
-function node(): Gsoc {
-  return createGsoc({ clock: { monotonic: () => 0 } });
+function node(monotonic = () => 0): Gsoc {
+  return createGsoc({ clock: { monotonic } });
 }
 
 function listen(gsoc: Gsoc, address: Uint8Array): string[] {
@@ -73,4 +73,40 @@ test('a delivered payload stays unchanged when the buffer it came in is reused',
   gsoc.offer(chunk);
   chunk.data.fill(0);
   expect(Buffer.from(heard[0]!).toString()).toBe('kept');
+});
+
+test('a payload reaches everyone who subscribes up to 1.5 s after it came, once, however many copies follow', () => {
+  let nowMs = 0;
+  const gsoc = node(() => nowMs);
+  const { address } = socOf('');
+  const early = listen(gsoc, address);
+  gsoc.offer(socOf('one'));
+  gsoc.offer(socOf('elsewhere', new Uint8Array(32).fill(2)));
+  const heard = [0, 900, 1_499, 1_500, 2_400].map((ms) => {
+    nowMs = ms;
+    if (ms === 900) gsoc.offer(socOf('two'));
+    return listen(gsoc, address);
+  });
+  expect([early, ...heard]).toEqual([
+    ['one', 'two'],
+    ['one', 'two'],
+    ['one', 'two'],
+    ['one', 'two'],
+    ['two'],
+    [],
+  ]);
+  for (const text of ['one', 'two']) gsoc.offer(socOf(text));
+  expect([early, ...heard.slice(0, 3)].flat()).toHaveLength(8);
+});
+
+test('without a subscriber the first of two copies counts', () => {
+  let nowMs = 0;
+  const gsoc = node(() => nowMs);
+  gsoc.offer(socOf('copied'));
+  nowMs = 1_000;
+  gsoc.offer(socOf('copied'));
+  const first = listen(gsoc, socOf('').address);
+  gsoc.offer(socOf('copied'));
+  nowMs = 1_500;
+  expect([first, listen(gsoc, socOf('').address)]).toEqual([['copied'], []]);
 });

@@ -70,3 +70,8 @@ test('there is room for 1024', () => {
   end();
   expect(listen('one more').heard).toEqual([]);
 });
+
+test('512 messages are held', () => {
+  for (let n = 0; n < 513; n++) all.hold(`key ${n}`, `id ${n}`, message);
+  expect([0, 1, 512].map((n) => listen(`key ${n}`).heard.length)).toEqual([0, 1, 1]);
+});

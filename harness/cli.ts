@@ -5,6 +5,7 @@ import { enableCompileCache } from 'node:module';
 import { Command, CommanderError, Help, type Option } from 'commander';
 import { VERSION } from '../node/version.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
+import { forTerminal } from './base/foreign-text.ts';
 import { asTyped } from './base/typed.ts';
 import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
@@ -52,8 +53,8 @@ function contextOf(flags: Flags): CommandContext {
     width: process.stdout.isTTY ? style.width : Number.POSITIVE_INFINITY,
     terminal: process.stdout.isTTY ? process.stdout : undefined,
     signal: interruption.signal,
-    out: (text) => void process.stdout.write(text),
-    note: (text) => void process.stderr.write(text),
+    out: (text) => void process.stdout.write(forTerminal(text)),
+    note: (text) => void process.stderr.write(forTerminal(text)),
   };
 }
 
@@ -172,22 +173,22 @@ function fail(error: unknown): number {
     const told =
       error instanceof HarnessError && error.code === 'INTERRUPTED' ? error : interruption.signal.reason;
     printFailure(failureDocument(told));
-    process.stderr.write(`${messageOf(told)}\n`);
+    process.stderr.write(`${forTerminal(messageOf(told))}\n`);
     if (told instanceof HarnessError && told.hint !== undefined)
-      process.stderr.write(`${asTyped(told.hint)}\n`);
+      process.stderr.write(`${forTerminal(asTyped(told.hint))}\n`);
     return endedBy ?? EXIT.interrupted;
   }
   printFailure(failureDocument(error));
   const style = consoleStyle(process.stderr, process.env);
-  process.stderr.write(`${paint(style, 'red', 'error')}: ${messageOf(error)}\n`);
+  process.stderr.write(`${paint(style, 'red', 'error')}: ${forTerminal(messageOf(error))}\n`);
   if (error instanceof HarnessError && error.hint !== undefined)
-    process.stderr.write(`${asTyped(error.hint)}\n`);
+    process.stderr.write(`${forTerminal(asTyped(error.hint))}\n`);
   return exitCodeOf(error);
 }
 
 /** With --json an error is a JSON document, too; the text for people is always on standard error. */
 function printFailure(document: FailureDocument): void {
-  if (process.argv.includes('--json')) process.stdout.write(`${JSON.stringify(document)}\n`);
+  if (process.argv.includes('--json')) process.stdout.write(`${forTerminal(JSON.stringify(document))}\n`);
 }
 
 /** Reads the arguments of this process, runs the command and sets the exit code. */

@@ -5,6 +5,7 @@
 
 import { allAtMost } from '../base/all-at-most.ts';
 import { HarnessError } from '../base/errors.ts';
+import { mistakeLines } from '../base/foreign-text.ts';
 import { Chain } from '../chain/chain.ts';
 import type { ChainRecord } from '../chain/record.ts';
 import { plainHex } from '../client/json.ts';
@@ -63,7 +64,10 @@ export async function findNetwork(file: NetworkFile, source: string, signal?: Ab
     ...foreignBatches(file, found),
   ];
   if (mistakes.length > 0 || record === undefined) {
-    throw new HarnessError('NETWORK_INVALID', mistakes.map((mistake) => `${source}: ${mistake}`).join('\n'));
+    throw new HarnessError(
+      'NETWORK_INVALID',
+      mistakeLines(mistakes.map((mistake) => `${source}: ${mistake}`)),
+    );
   }
   return { chain: record, nodes: found.map(recordOf), batches: batchesOf(file, found) };
 }

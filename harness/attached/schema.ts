@@ -5,6 +5,7 @@
 import { basename, dirname, extname, resolve } from 'node:path';
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
+import { mistakeLines } from '../base/foreign-text.ts';
 import { TOKEN, TOKEN_EXPECTED, type TokenSource } from '../base/token.ts';
 import { CONTRACT_NAMES } from '../chain/contracts.ts';
 import { explain, readDefinitionFile } from '../plan/definition.ts';
@@ -134,7 +135,7 @@ export function parseNetwork(
   if (!parsed.success || mistakes.length > 0) {
     throw new HarnessError(
       'DEFINITION_INVALID',
-      mistakes.map((mistake) => `${source}: ${mistake}`).join('\n'),
+      mistakeLines(mistakes.map((mistake) => `${source}: ${mistake}`)),
     );
   }
   const { token, tokenFile, ...rest } = parsed.data;

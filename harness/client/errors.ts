@@ -2,7 +2,9 @@
  * Every failed request has exactly one class of the error taxonomy (scenarios.md 8.4). The transport's failures are
  * told apart by code; a status that says more than its number is looked up in one table; the rest is `http.<status>`.
  */
+import { inLine } from '../base/foreign-text.ts';
 
+/** What kind of failure it was: the transport's, an answer that names its cause, or just its status. */
 export type ClientErrorClass =
   | 'client.timeout'
   | 'client.connect'
@@ -41,7 +43,9 @@ export class ClientError extends Error {
     const reasons = fields.reasons ?? [];
     const why = reasons.length === 0 ? '' : ` (${reasons.join('; ')})`;
     const status = fields.status === undefined ? '' : `${fields.status} `;
-    super(`${fields.node}: ${fields.method} ${shortPath(fields.path)}: ${status}${detail}${why}`, {
+    // A node may say anything, at any length.
+    const said = inLine(`${status}${detail}${why}`);
+    super(`${fields.node}: ${fields.method} ${shortPath(fields.path)}: ${said}`, {
       cause: fields.cause,
     });
     this.name = 'ClientError';

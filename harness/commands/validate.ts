@@ -1,5 +1,6 @@
 /** `svcnet validate FILE`: check a cluster file and report all errors at once. It runs nothing that the file names. */
 import { EXIT, HarnessError } from '../base/errors.ts';
+import { mistakeLines } from '../base/foreign-text.ts';
 import { plural } from '../base/format.ts';
 import { checkDefinition, readDefinitionFile } from '../plan/definition.ts';
 import { creditOf, nodeCount } from '../plan/facts.ts';
@@ -20,7 +21,10 @@ export async function validate(
   }
   const { mistakes } = checked;
   if (!context.json) {
-    throw new HarnessError('DEFINITION_INVALID', mistakes.map((mistake) => `${path}: ${mistake}`).join('\n'));
+    throw new HarnessError(
+      'DEFINITION_INVALID',
+      mistakeLines(mistakes.map((mistake) => `${path}: ${mistake}`)),
+    );
   }
   answer(context, { file: path, valid: false, mistakes }, []);
   return EXIT.usage;

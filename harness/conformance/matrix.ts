@@ -1,4 +1,5 @@
 /** A report on the terminal: a line per group, then every row that did not hold, and why. */
+import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';
 import { renderTable } from '../terminal/table.ts';
 import { type ConformanceReport, isRed, type RowResult, totalsOf, type Verdict } from './row.ts';
@@ -19,7 +20,7 @@ export function matrixLines(report: ConformanceReport, style: ConsoleStyle, widt
     width,
   );
   return [
-    `conformance ${report.kind} of ${report.subject}, level ${report.level}${report.implementation === '' ? '' : ` (${report.implementation})`}`,
+    `conformance ${report.kind} of ${report.subject}, level ${report.level}${report.implementation === '' ? '' : ` (${inLine(report.implementation)})`}`,
     '',
     ...lines,
     '',
@@ -27,11 +28,11 @@ export function matrixLines(report: ConformanceReport, style: ConsoleStyle, widt
       .filter(isRed)
       .flatMap((row) => [
         `  ${paint(style, 'red', row.verdict)}  ${row.id}: ${row.about}`,
-        `          ${row.reason ?? ''}`,
-        ...(row.known === undefined ? [] : [`          known ${row.known}`]),
+        `          ${inLine(row.reason ?? '', LONG_LINE_MAX)}`,
+        ...(row.known === undefined ? [] : [`          known ${inLine(row.known, LONG_LINE_MAX)}`]),
       ]),
     ...skipped(report.rows),
-    ...report.leftBehind.map((left) => `  left behind: ${left}`),
+    ...report.leftBehind.map((left) => `  left behind: ${inLine(left)}`),
     verdictLine(report, style),
   ];
 }
@@ -42,7 +43,7 @@ function skipped(rows: readonly RowResult[]): string[] {
     rows.filter(({ verdict }) => verdict === 'skipped'),
     ({ reason = '' }) => reason,
   );
-  return [...byReason].map(([reason, { length }]) => `  skipped ${length}: ${reason}`);
+  return [...byReason].map(([reason, { length }]) => `  skipped ${length}: ${inLine(reason, LONG_LINE_MAX)}`);
 }
 
 function verdictLine({ totals, durationMs }: ConformanceReport, style: ConsoleStyle): string {

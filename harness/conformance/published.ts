@@ -1,4 +1,5 @@
 /** Reports of several subjects side by side, as a page of documentation. */
+import { inMarkdown } from '../base/foreign-text.ts';
 import { type ConformanceReport, isRed, type RowResult, totalsOf } from './row.ts';
 
 export interface Column {
@@ -75,5 +76,5 @@ function reasonOf({ known, reason = '' }: RowResult): string {
 }
 
 function cell(text: string): string {
-  return text.replaceAll('|', '\\|').replaceAll('\n', ' ').replaceAll('<', '&lt;');
+  return inMarkdown(text);
 }

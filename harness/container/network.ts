@@ -6,6 +6,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite, EXIT, exitCodeOf, HarnessError, messageOf } from '../base/errors.ts';
+import { forTerminal } from '../base/foreign-text.ts';
 import { formatMs } from '../base/format.ts';
 import { Cluster, type ClusterOptions } from '../cluster/cluster.ts';
 import { type Incident, incidentText } from '../nodes/membership.ts';
@@ -100,5 +101,5 @@ function forgotten(folder: string): string {
 }
 
 function say(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${forTerminal(text)}\n`);
 }

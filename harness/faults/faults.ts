@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { allAtMost } from '../base/all-at-most.ts';
 import { valueText } from '../base/arguments.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
+import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';
 import { lacksProxy, lacksTampering } from '../places/driver.ts';
 import { type ActiveFault, ActiveFaults } from './active.ts';
@@ -309,7 +310,10 @@ export class Faults {
     const parsed = kind.schema.safeParse(fields);
     if (parsed.success) return { kind, asked: parsed.data };
     const mistakes = parsed.error.issues.map((issue) => mistakeText(issue, fields));
-    throw new HarnessError('ARGUMENT_INVALID', `fault ${name}: ${mistakes.join('; ')}`);
+    throw new HarnessError(
+      'ARGUMENT_INVALID',
+      `fault ${name}: ${inLine(mistakes.join('; '), LONG_LINE_MAX)}`,
+    );
   }
 
   #kind(name: string): FaultKind {

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { HarnessError, messageOf } from '../base/errors.ts';
+import { mistakeLines } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { contradictions } from './contradictions.ts';
@@ -18,7 +19,7 @@ export function parseDefinition(input: unknown, source: string): Definition {
   if ('definition' in checked) return checked.definition;
   throw new HarnessError(
     'DEFINITION_INVALID',
-    checked.mistakes.map((mistake) => `${source}: ${mistake}`).join('\n'),
+    mistakeLines(checked.mistakes.map((mistake) => `${source}: ${mistake}`)),
   );
 }
 

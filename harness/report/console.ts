@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { inLine, inLines, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { formatMs, grouped } from '../base/format.ts';
 import { typed } from '../base/typed.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
@@ -149,7 +150,9 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
     // If the page could not be made, a problem says why.
     `  ${'report'.padEnd(NAME_WIDTH)} ${existsSync(page) ? page : run.report}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
-    ...(run.problems ?? []).map((text) => `  ${paint(style, 'red', 'problem'.padEnd(NAME_WIDTH))} ${text}`),
+    ...(run.problems ?? []).map(
+      (text) => `  ${paint(style, 'red', 'problem'.padEnd(NAME_WIDTH))} ${inLine(text, LONG_LINE_MAX)}`,
+    ),
     ...(run.kept === undefined
       ? []
       : [
@@ -201,11 +204,14 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
     `  ${paint(style, 'bold', scenario.name)} ${verdict}   ${held} of ${scenario.assertions.length} assertions in ${formatMs(scenario.durationMs)}`,
     '',
   ];
-  if (scenario.skipReason !== undefined) lines.push(`  ${scenario.skipReason}`, '');
+  if (scenario.skipReason !== undefined) lines.push(`  ${inLine(scenario.skipReason)}`, '');
   if (scenario.error !== undefined) lines.push(...indent(scenario.error, '  '), '');
   for (const failure of scenario.assertions.filter(({ passed }) => !passed)) {
-    lines.push(`  ${paint(style, 'red', '✖')} ${failure.name}`);
-    lines.push(`      expected  ${failure.expected}`, `      observed  ${failure.observed}`);
+    lines.push(`  ${paint(style, 'red', '✖')} ${inLine(failure.name)}`);
+    const [expected, observed] = [failure.expected, failure.observed].map((text) =>
+      inLine(text, LONG_LINE_MAX),
+    );
+    lines.push(`      expected  ${expected}`, `      observed  ${observed}`);
     if (failure.evidence !== undefined) lines.push(...indent(failure.evidence, '      '));
     lines.push('');
   }
@@ -219,7 +225,8 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
       `  ${'ledger'.padEnd(NAME_WIDTH)} ${grouped(acknowledged)} chunks acknowledged, ${grouped(found)} found on the network`,
     );
   }
-  for (const text of scenario.unchecked ?? []) lines.push(`  ${'unchecked'.padEnd(NAME_WIDTH)} ${text}`);
+  for (const text of scenario.unchecked ?? [])
+    lines.push(`  ${'unchecked'.padEnd(NAME_WIDTH)} ${inLine(text)}`);
   return lines.join('\n');
 }
 
@@ -236,7 +243,7 @@ function figureTable(figures: readonly Figure[], style: ConsoleStyle): readonly 
 }
 
 function indent(text: string, by: string): string[] {
-  return text.split('\n').map((line) => `${by}${line}`);
+  return inLines(text).map((line) => `${by}${line}`);
 }
 
 interface Column {

@@ -1,4 +1,5 @@
 /** `report.md`: a short report, for a pull request, a chat or a terminal. */
+import { inLine, inLines, inMarkdown, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { byteSize, clock, duration, NOTHING, quantity } from '../web/base/format.ts';
 import type { Failure } from './failures.ts';
 import type { ReportMaterial } from './material.ts';
@@ -9,14 +10,14 @@ const EVIDENCE_LINES = 20;
 
 export function reportMarkdown({ run, failures }: ReportMaterial): string {
   const parts = [
-    `# ${run.passed ? 'Passed' : 'Failed'}: ${run.scenarios.map(({ name }) => name).join(', ')}`,
-    `Seed ${run.seed} · ${run.driver} driver · ${run.startedAt} · ${duration(run.durationMs)}`,
-    `    ${run.command}`,
+    `# ${run.passed ? 'Passed' : 'Failed'}: ${inMarkdown(run.scenarios.map(({ name }) => name).join(', '))}`,
+    `Seed ${inMarkdown(String(run.seed))} · ${inMarkdown(run.driver)} driver · ${inMarkdown(run.startedAt)} · ${duration(run.durationMs)}`,
+    codeText([run.command]),
     ...(failures.length === 0 ? [] : ['## What failed', ...failures.map(failureText)]),
     ...(run.problems === undefined ? [] : ['## Not recorded', ...listOf(run.problems)]),
     '## Environment',
     Object.entries(run.environment)
-      .map(([name, value]) => `- ${name}: ${plain(String(value))}`)
+      .map(([name, value]) => `- ${inMarkdown(name)}: ${inMarkdown(String(value))}`)
       .join('\n'),
     ...run.scenarios.flatMap(scenarioText),
   ];
@@ -35,18 +36,18 @@ function failureText({
   logs,
 }: Failure): string {
   const code = [
-    ...(evidence === undefined ? [] : evidence.split('\n')),
+    ...(evidence === undefined ? [] : inLines(evidence)),
     ...logs.map((line) => `${clock(line.at - origin, true)} ${line.part} ${line.level} ${line.text}`),
   ].slice(0, EVIDENCE_LINES);
   return [
-    `### ${plain(title)}`,
+    `### ${inMarkdown(title)}`,
     [
-      `- scenario: ${scenario}${at === undefined ? '' : `, at ${clock(at - origin, true)}`}`,
-      ...(expected === undefined ? [] : [`- expected: ${plain(expected)}`]),
-      ...(observed === undefined ? [] : [`- observed: ${plain(observed)}`]),
-      ...before.map((event) => `- before, at ${clock(event.at - origin, true)}: ${plain(event.text)}`),
+      `- scenario: ${inMarkdown(scenario)}${at === undefined ? '' : `, at ${clock(at - origin, true)}`}`,
+      ...(expected === undefined ? [] : [`- expected: ${inMarkdown(expected)}`]),
+      ...(observed === undefined ? [] : [`- observed: ${inMarkdown(observed)}`]),
+      ...before.map((event) => `- before, at ${clock(event.at - origin, true)}: ${inMarkdown(event.text)}`),
     ].join('\n'),
-    ...(code.length === 0 ? [] : [code.map((line) => `    ${line}`).join('\n')]),
+    ...(code.length === 0 ? [] : [codeText(code)]),
   ].join('\n\n');
 }
 
@@ -56,8 +57,10 @@ function scenarioText(scenario: ScenarioResult): string[] {
   const totals = operationTotals(scenario);
   const classes = errorClasses(metrics);
   return [
-    `## ${name}: ${result}`,
-    skipReason ?? `${held} of ${assertions.length} assertions held in ${duration(durationMs)}.`,
+    `## ${inMarkdown(name)}: ${result}`,
+    skipReason === undefined
+      ? `${held} of ${assertions.length} assertions held in ${duration(durationMs)}.`
+      : inMarkdown(skipReason),
     ...listOf(
       headlines(scenario).map(
         ({ title, value, unit, detail }) => `${title}: ${quantity(value, unit)} (${detail})`,
@@ -95,15 +98,15 @@ function scenarioText(scenario: ScenarioResult): string[] {
 }
 
 function listOf(lines: readonly string[]): string[] {
-  return lines.length === 0 ? [] : [lines.map((line) => `- ${plain(line)}`).join('\n')];
+  return lines.length === 0 ? [] : [lines.map((line) => `- ${inMarkdown(line)}`).join('\n')];
 }
 
 function tableText(columns: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.map(plain).join(' | ')} |`;
+  const line = (cells: readonly string[]) => `| ${cells.map(inMarkdown).join(' | ')} |`;
   return [line(columns), `|${columns.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
 }
 
-/** One line, with Markdown and HTML syntax escaped. */
-function plain(text: string): string {
-  return text.replaceAll(/\s*\n\s*/g, ' ').replaceAll(/[\\`*_{}[\]<>|#]/g, (character) => `\\${character}`);
+/** An indented block of code: any line break within a line would end it. */
+function codeText(lines: readonly string[]): string {
+  return lines.map((line) => `    ${inLine(line, LONG_LINE_MAX)}`).join('\n');
 }

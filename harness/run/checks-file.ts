@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { durationText, parseWaitMs, WAIT_EXPECTED } from '../../node/units.ts';
 import { HarnessError } from '../base/errors.ts';
+import { mistakeLines } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';
 import { bundledScenarios, loadScenario } from './catalogue.ts';
 import { ParameterError, resolveParameters, type Scenario } from './scenario.ts';
@@ -101,7 +102,7 @@ export async function readChecks(input: unknown, source: string): Promise<Checks
     const mistakes = parsed.error.issues.map(
       ({ path, message }) => `${source}: ${path.join('.')}: ${message}`,
     );
-    throw new HarnessError('DEFINITION_INVALID', mistakes.join('\n'));
+    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes));
   }
   const chosen: Chosen[] = [];
   const unknown: string[] = [];

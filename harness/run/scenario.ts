@@ -6,6 +6,7 @@ import { createCipheriv, createHash } from 'node:crypto';
 import { z } from 'zod';
 import { parseSizeBytes, parseWaitMs, SIZE_EXPECTED, WAIT_EXPECTED } from '../../node/units.ts';
 import { textAs } from '../base/fields.ts';
+import { mistakeLines } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
@@ -248,7 +249,7 @@ export function resolveParameters<T extends ParameterTable>(
       ({ path: [name], message }) =>
         `${of}: ${String(name)}: got '${given.get(String(name))}', expected ${message}`,
     );
-    throw new ParameterError(mistakes.join('\n'));
+    throw new ParameterError(mistakeLines(mistakes));
   }
   const defaults = Object.entries(parameters).map(([name, spec]) => [name, spec.default]);
   return { ...Object.fromEntries(defaults), ...parsed.data } as ParametersOf<T>;

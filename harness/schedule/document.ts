@@ -10,6 +10,7 @@
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
 import { textAs, waitMs } from '../base/fields.ts';
+import { mistakeLines } from '../base/foreign-text.ts';
 import type { FaultRequest } from '../faults/fault.ts';
 import { drawFaults, type RandomIntegers } from './draw.ts';
 import { MILESTONES, type Milestone, type Schedule, type ScheduledFault } from './schedule.ts';
@@ -63,7 +64,7 @@ export function parseScheduleDocument(
     const mistakes = parsed.error.issues.map(
       ({ path, message }) => `${source}: ${path.join('.')}: expected ${message}`,
     );
-    throw new HarnessError('DEFINITION_INVALID', mistakes.join('\n'));
+    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes));
   }
   const { duration, faults } = parsed.data;
   const all = faults.flatMap((one, index) => {

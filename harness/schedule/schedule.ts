@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
+import { mistakeLines } from '../base/foreign-text.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import type { FaultRequest } from '../faults/fault.ts';
 import { SCHEDULE_FILE } from '../report/folder.ts';
@@ -157,5 +158,5 @@ export function parseSchedule(document: unknown, source: string): Schedule {
   const parsed = scheduleSchema.safeParse(document);
   if (parsed.success) return parsed.data;
   const mistakes = parsed.error.issues.map((issue) => `${source}: ${issue.path.join('.')}: ${issue.message}`);
-  throw new HarnessError('DEFINITION_INVALID', mistakes.join('\n'));
+  throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes));
 }

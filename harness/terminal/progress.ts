@@ -2,6 +2,7 @@
  * Progress of a start: a live list on a terminal; elsewhere a line per finished step, and every few seconds
  * one per step in progress.
  */
+import { inLine } from '../base/foreign-text.ts';
 import { formatMs } from '../base/format.ts';
 
 const NAME_WIDTH = 10;
@@ -27,7 +28,7 @@ export interface ProgressView {
 /** `✔ nodes     5 of 5 ready      1.3 s`, without the mark. */
 function progressLine(progress: StepNews): string {
   const time = progress.ms === undefined ? '' : formatMs(progress.ms).padStart(8);
-  return `${progress.step.padEnd(NAME_WIDTH)}${progress.detail.padEnd(DETAIL_WIDTH)}${time}`.trimEnd();
+  return `${progress.step.padEnd(NAME_WIDTH)}${inLine(progress.detail).padEnd(DETAIL_WIDTH)}${time}`.trimEnd();
 }
 
 export function lineProgress(write: (text: string) => void): ProgressView {

@@ -2,6 +2,7 @@
  * A picture on a terminal that is redrawn repeatedly. It uses the alternate screen, so that the terminal's
  * earlier content and its cursor are restored afterwards, however the process ends.
  */
+import { forTerminal } from '../base/foreign-text.ts';
 
 /** The part of a terminal's stream needed here. */
 export interface Terminal {
@@ -42,7 +43,7 @@ export class Screen implements Disposable {
   draw(paint: (size: Picture) => readonly string[]): void {
     this.#paint = paint;
     const { columns: width, rows } = this.#terminal;
-    const lines = paint({ width, rows }).map((line) => `${line}${CLEAR_LINE}`);
+    const lines = paint({ width, rows }).map((line) => `${forTerminal(line)}${CLEAR_LINE}`);
     // No line end after the last line: it would scroll a picture as high as the terminal.
     this.#terminal.write(`${HOME}${lines.join('\r\n')}${CLEAR_BELOW}`);
   }

@@ -1,4 +1,5 @@
 /** Tables that fit the terminal: columns are dropped, least important first, before any value is cut. */
+import { inLine } from '../base/foreign-text.ts';
 
 export interface Column {
   readonly title: string;
@@ -22,21 +23,22 @@ export function renderTable(
   rows: readonly (readonly string[])[],
   width: number,
 ): Table {
+  const cells = rows.map((row) => row.map(whole));
   const widths = columns.map((column, i) =>
-    Math.max(column.title.length, ...rows.map((row) => (row[i] ?? '').length)),
+    Math.max(column.title.length, ...cells.map((row) => (row[i] ?? '').length)),
   );
   const shown = fitting(columns, widths, width);
-  const line = (cells: readonly string[]) =>
+  const line = (row: readonly string[]) =>
     clip(
       INDENT +
         shown
-          .map((i) => pad(cells[i] ?? '', widths[i] ?? 0, columns[i]?.align))
+          .map((i) => pad(row[i] ?? '', widths[i] ?? 0, columns[i]?.align))
           .join(GAP)
           .trimEnd(),
       width,
     );
   return {
-    lines: [line(columns.map(({ title }) => title)), ...rows.map(line)],
+    lines: [line(columns.map(({ title }) => title)), ...cells.map(line)],
     hidden: columns.filter((_, i) => !shown.includes(i)).map(({ title }) => title),
   };
 }
@@ -66,19 +68,27 @@ export function renderLists(columns: readonly Column[], rows: readonly (readonly
   const [, ...others] = columns;
   const width = Math.max(0, ...others.map(({ title }) => title.length));
   return rows.flatMap(([first = '', ...values]) => [
-    `${INDENT}${first}`,
-    ...others.map(({ title }, i) => `${INDENT}${INDENT}${title.padEnd(width)}${GAP}${values[i] ?? ''}`),
+    `${INDENT}${whole(first)}`,
+    ...others.map(
+      ({ title }, i) => `${INDENT}${INDENT}${title.padEnd(width)}${GAP}${whole(values[i] ?? '')}`,
+    ),
   ]);
 }
 
-export function clip(text: string, width: number): string {
+export function clip(given: string, width: number): string {
+  const text = whole(given);
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+}
+
+/** One line, however long. */
+function whole(text: string): string {
+  return inLine(text, Number.POSITIVE_INFINITY);
 }
 
 /** Breaks a text at spaces; a word longer than a line is split. @param indent of all lines but the first */
 export function wrap(text: string, width: number, indent: string): string[] {
   const lines: string[] = [];
-  let rest = text;
+  let rest = whole(text);
   while (rest.length > width) {
     const space = rest.lastIndexOf(' ', width);
     const at = space > indent.length ? space : width;

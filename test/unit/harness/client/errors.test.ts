@@ -67,3 +67,13 @@ test.each([12, 12n, '12'])('the amount %s is accepted in each notation', (value)
 test('an operation of two transactions is awaited until the node says which one is stuck', () => {
   expect(CHAIN_TIMEOUT_MS).toBeGreaterThan(2 * MINED_WITHIN_MS);
 });
+
+test('what a node says is one line of plain text, at most 500 characters', () => {
+  const about = { class: 'http.500', node: 'node-0', method: 'GET', path: '/node', status: 500 } as const;
+  expect(new ClientError('no\n\u001b[2J\u202e', { ...about, reasons: ['x\ry'] }).message).toBe(
+    'node-0: GET /node: 500 no \\u001b[2J\\u202e (x y)',
+  );
+  expect(new ClientError('z'.repeat(1_000_000), about).message).toHaveLength(
+    'node-0: GET /node: '.length + 500,
+  );
+});

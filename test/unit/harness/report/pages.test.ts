@@ -229,6 +229,21 @@ describe('failures', () => {
     expect(text).toContain('### a\\|b \\<i\\>');
     expect(text).toContain('- expected: 1\n- observed: 2');
   });
+
+  test('in the text version nothing that a node or a file says is markup, or a line of its own', async () => {
+    const hostile = 'x\r\n\n# Passed\r<img src=x>\u001b[2J\u202e @team https://evil.example';
+    const said = { name: hostile, passed: false, expected: hostile, observed: hostile, evidence: hostile };
+    const run = runOf([{ ...failed, name: hostile, skipReason: hostile, assertions: [said] }], {
+      command: hostile,
+      problems: [hostile],
+      environment: { [hostile]: hostile },
+    });
+    const text = reportMarkdown({ run, failures: await failuresOf(run), used: undefined });
+    const prose = text.split('\n').filter((line) => !line.startsWith('    '));
+    expect(text.split('\n').filter((line) => line.startsWith('# '))).toHaveLength(1);
+    for (const character of '\r\u001b\u202e') expect(text).not.toContain(character);
+    expect(prose.join('\n')).not.toMatch(/(?<!\\)(?:<img|@team|# Passed)|https:\/\//);
+  });
 });
 
 test('resources are given by node as the highest values of each interval, with gaps', async () => {

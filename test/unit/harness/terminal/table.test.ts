@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clip, renderTable, wrap } from '../../../../harness/terminal/table.ts';
+import { clip, renderLists, renderTable, wrap } from '../../../../harness/terminal/table.ts';
 
 const COLUMNS = [
   { title: 'name', rank: 0 },
@@ -81,4 +81,17 @@ test('a word longer than a line is split, not lost', () => {
     'x'.repeat(8),
     'x'.repeat(4),
   ]);
+});
+
+test('a cell, a cut text and a wrapped one are lines of plain text, whatever they hold', () => {
+  const hostile = 'a\n  b\u001b[31m\u202e';
+  const shown = 'a b\\u001b[31m\\u202e';
+  const columns = [
+    { title: 'name', rank: 0 },
+    { title: 'what', rank: 0 },
+  ];
+  expect(renderTable(columns, [[hostile, 'x']], 80).lines[1]).toBe(`  ${shown}  x`);
+  expect(renderLists(columns, [[hostile, hostile]])).toEqual([`  ${shown}`, `    what  ${shown}`]);
+  expect(clip(hostile, 80)).toBe(shown);
+  expect(wrap(hostile, 80, '')).toEqual([shown]);
 });

@@ -1,0 +1,81 @@
+/**
+ * Texts that others wrote: peers, nodes that svcnet did not start, files of other people. A terminal obeys what it
+ * is shown, a renderer of Markdown too, so such a text becomes part of a line here, and nowhere else.
+ */
+
+/** Longer texts are cut: names and messages are shorter, whatever a peer says. */
+const LINE_MAX = 500;
+/** Longest text of errors and logs, which a person has to read. */
+export const LONG_LINE_MAX = 4_000;
+
+/**
+ * What changes a terminal or hides in a line: control characters, marks of direction, separators of lines and
+ * paragraphs, invisible characters and tags, halves of surrogate pairs.
+ */
+const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}\u200b\u2060-\u2064\ufeff\u{e0000}-\u{e007f}]/gu;
+/** The same without line feeds and tabs. */
+const UNSEEN_IN_LINES = new RegExp(`[${UNSEEN.source}--[\\n\\t]]`, 'gv');
+const ESCAPE = '\u001b';
+/** Ends a coloured text, or begins one in a colour that svcnet uses. */
+const COLOUR = new RegExp(`(${ESCAPE}\\[(?:0|1|2|31|32)m)`);
+/** Begins a line anew. */
+const CLEAR_LINE = `\r${ESCAPE}[2K`;
+
+/**
+ * One line of plain text: line breaks and tabs become spaces, what cannot be seen is shown as in JSON (`\u001b`), and
+ * the end of a long text is cut.
+ */
+export function inLine(text: string, max = LINE_MAX): string {
+  // Nobody reads more of it; a line of megabytes would take its time.
+  const seen = text.length > 2 * max ? text.slice(0, 2 * max) : text;
+  const line = seen
+    .replaceAll(/[\s\u0085]*[\n\r\t\v\f\u0085\u2028\u2029][\s\u0085]*/g, ' ')
+    .replaceAll(UNSEEN, escaped);
+  return text.length > seen.length || line.length > max ? `${cut(line, max - 1)}…` : line;
+}
+
+/** Several lines of plain text, each as `inLine` has it. */
+export function inLines(text: string): string[] {
+  return text
+    .split(/\r?\n/)
+    .map((line) => `${/^[ \t]*/.exec(line)?.[0] ?? ''}${inLine(line.trimStart(), LONG_LINE_MAX)}`);
+}
+
+/** A message with a line for each mistake, however the file that has them is written. */
+export function mistakeLines(mistakes: readonly string[]): string {
+  return mistakes.map((mistake) => inLine(mistake, LONG_LINE_MAX)).join('\n');
+}
+
+/** Text within a line of Markdown: nothing in it is markup, HTML, a link, or a mention. */
+export function inMarkdown(text: string): string {
+  return inLine(text, LONG_LINE_MAX)
+    .replaceAll(/[\\`*_{}[\]<>|#~&@]/g, (character) => `\\${character}`)
+    .replaceAll(/:(?=\/\/)|(?<=\bwww)\./gi, (character) => `\\${character}`)
+    .replace(/^(\s*)([-+=])/, '$1\\$2')
+    .replace(/^(\s*\d+)([.)])/, '$1\\$2');
+}
+
+/**
+ * The last look at what goes to a terminal: the colours and the redrawing of svcnet's own lines stay, everything else
+ * that a terminal would obey is shown as text. JSON stays the same document.
+ */
+export function forTerminal(text: string): string {
+  const own = text.startsWith(CLEAR_LINE) ? CLEAR_LINE : '';
+  const parts = text.slice(own.length).split(COLOUR);
+  return (
+    own + parts.map((part, i) => (i % 2 === 1 ? part : part.replaceAll(UNSEEN_IN_LINES, escaped))).join('')
+  );
+}
+
+function escaped(character: string): string {
+  return character
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
+}
+
+/** Not within a surrogate pair. */
+function cut(text: string, length: number): string {
+  const end = text.charCodeAt(length - 1);
+  return text.slice(0, end >= 0xd800 && end < 0xdc00 ? length - 1 : length);
+}

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, type ClusterNode } from 'svcnet';
-import { defineScenario, parameter, parseDurationMs, type ScenarioContext } from 'svcnet/scenario';
+import { atMost, defineScenario, parameter, parseDurationMs, type ScenarioContext } from 'svcnet/scenario';
+import { CHUNK_PRICE_MAX } from './steps/money.ts';
 import { drawn, type FreshChunk, freshChunk, storers } from './steps/presence.ts';
 import { batchOf, inTime, ledgerDirect, verifyLedger, workingNodes } from './steps/steps.ts';
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
@@ -17,6 +18,12 @@ const parameters = {
     min: 0,
   }),
   hold: parameter('duration', 5000, 'how long each skew lasts'),
+  debt: parameter(
+    'integer',
+    200,
+    'chunks that each node uploads while its clock is wrong, so that money moves',
+    { min: 1 },
+  ),
   'recovers-within': parameter(
     'duration',
     120_000,
@@ -30,6 +37,7 @@ type Context = ScenarioContext<typeof parameters>;
 
 /** For an upload of a node whose clock is wrong; others may let it wait. */
 const ATTEMPT_MS = 5000;
+const ATTEMPTS_AT_ONCE = 16;
 
 export default defineScenario({
   name: 'clock-skew',
@@ -39,7 +47,7 @@ export default defineScenario({
     'Sets the clocks of some nodes wrong under load: a small skew harms nobody, a large one nobody else, and all recover.',
   parameters,
   needs: { nodes: 3, started: true, capabilities: ['clock'] },
-  cluster: { nodes: 5 },
+  cluster: { nodes: 5, credit: 'network' },
   timeoutMs: 3_600_000,
   async run(context) {
     const { parameters: given } = context;
@@ -70,13 +78,14 @@ function under(
         const fault = { kind: 'clock', node, offset: skew, drift: given.drift };
         begun.push((await cluster.faults.begin(fault)).id);
       }
+      const before = await settledByTime(skewed, signal);
       const from = Date.now();
-      const random = context.random(`attempts ${skew}`);
       await Promise.all([
         sleep(given.hold, undefined, { signal }),
-        ...skewed.map((node) => attempt(node, freshChunk(random), signal)),
+        ...skewed.map((node) => borrow(context, node, skew)),
       ]);
       await traffic.stop();
+      if (given.tolerated.includes(skew)) await expectMoney(context, { skew, skewed, before });
       for (const id of begun) await cluster.faults.heal(id);
       const who = active.length === workingNodes(cluster.nodes).length ? 'all nodes' : 'all other nodes';
       expectSuccess(context, `skew ${skew}: ${who} keep serving`, traffic.between(from), {
@@ -97,6 +106,48 @@ async function attempt(node: ClusterNode, { data }: FreshChunk, signal: AbortSig
   } catch (error) {
     if (!(error instanceof ClientError) || signal.aborted) throw error;
   }
+}
+
+/**
+ * The node makes debts while its clock is wrong: in a small network every node has every chunk, so it is uploads that
+ * cost. Time settles the debts, or the node's own mistake makes it refuse its peers: both need dates and spans, and a
+ * node that counts spans by its wall clock stays alone afterwards.
+ */
+async function borrow(context: Context, node: ClusterNode, skew: string): Promise<void> {
+  const random = context.random(`debts of ${node.name} at ${skew}`);
+  const chunks = Array.from({ length: context.parameters.debt }, () => freshChunk(random));
+  // A node without peers may let every one of them wait.
+  const until = performance.now() + context.parameters.hold + ATTEMPT_MS;
+  const works = chunks.map((chunk) => async () => {
+    if (performance.now() < until) await attempt(node, chunk, context.signal);
+  });
+  await atMost(ATTEMPTS_AT_ONCE, works);
+}
+
+/** What the nodes and their peers have settled by time, accounting units. */
+async function settledByTime(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<bigint> {
+  const totals = await Promise.all(nodes.map((node) => node.client.timeSettlements(signal)));
+  return totals.reduce((sum, { totalSent, totalReceived }) => sum + totalSent + totalReceived, 0n);
+}
+
+/** Where peers lend each other more than is uploaded here, nothing has to be settled. */
+async function expectMoney(
+  context: Context,
+  { skew, skewed, before }: { skew: string; skewed: readonly ClusterNode[]; before: bigint },
+): Promise<void> {
+  const { signal, parameters: given } = context;
+  const [first] = skewed;
+  const accounts = first === undefined ? [] : await first.client.accounting(signal);
+  const [lowest = 0n] = accounts
+    .map(({ thresholdReceived }) => thresholdReceived)
+    .toSorted((a, b) => (a < b ? -1 : 1));
+  if (accounts.length === 0 || lowest * BigInt(accounts.length) > BigInt(given.debt) * CHUNK_PRICE_MAX)
+    return;
+  const settled = (await settledByTime(skewed, signal)) - before;
+  context.expect(`skew ${skew}: time settles debts meanwhile`, settled > 0n, {
+    observed: `${settled} accounting units settled`,
+    expected: 'more than nothing: this skew harms nobody',
+  });
 }
 
 /** Once its clock is right, a node finds its peers again, and other nodes can read its uploads. */

@@ -24,7 +24,7 @@ const SETTLED_WITHIN_MS = 30_000;
 /** A block comes every second; a loaded machine gets more time. */
 const MINED_WITHIN_MS = 30_000;
 /** Accounting units: the price of a chunk at proximity order 0. */
-const CHUNK_PRICE_MAX = 320_000n;
+export const CHUNK_PRICE_MAX = 320_000n;
 /** A cheque under way may wait for its taker's questions to the chain. */
 const REST_MS = 2_000;
 /** Violations shown of a longer list. */

@@ -31,7 +31,7 @@ const SMALL: Readonly<Record<string, Small>> = {
   'bounced-cheque': { set: { beneficiaries: '2', size: '1MiB' } },
   'chain-reorg': { set: { depths: '1,6' }, conditions: 4 },
   'chain-stall': { set: { stall: '2s' }, conditions: 7 },
-  'clock-skew': { set: { tolerated: '1s', refused: '-5m', hold: '1s' }, conditions: 6 },
+  'clock-skew': { set: { tolerated: '1s', refused: '-5m', hold: '1s', debt: '1' }, conditions: 6 },
   churn: { set: { rounds: '1', 'file-size': '50000' }, conditions: 4 },
   'chunk-retrieval-loop': { set: { rounds: '3' }, conditions: 4 },
   'data-durability': { set: { size: '100000' }, conditions: 2 },

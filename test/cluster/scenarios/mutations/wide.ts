@@ -127,7 +127,7 @@ const anyPath: Lie = () => {
 const nobodyGranted: Lie = () => void vi.spyOn(GranteesClient.prototype, 'list').mockResolvedValue([]);
 const noTags: Lie = () => void vi.spyOn(TagsClient.prototype, 'list').mockResolvedValue([]);
 
-const SKEWS = { tolerated: '1s', refused: '5m', hold: '300ms', 'recovers-within': '300ms' };
+const SKEWS = { tolerated: '1s', refused: '5m', hold: '300ms', debt: '1', 'recovers-within': '300ms' };
 const FULL = { chunks: '1', attempts: '1', 'resumes-within': '5s' };
 const SOON = { within: '300ms' };
 const SMALL = { sizes: '5000', count: '1' };

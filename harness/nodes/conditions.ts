@@ -55,7 +55,8 @@ export async function probeMesh(
 ): Promise<ProbeResult<Mesh> & { readonly mesh: Mesh; readonly lacking?: string; readonly apart?: Apart }> {
   // Nodes that break the rules are refused sooner or later.
   const running = nodes.filter((node) => node.running && isHonest(node));
-  const full = nodes.filter(({ mode }) => mode !== 'light').length;
+  // Boot nodes fill no bin of others, so nobody counts them.
+  const full = nodes.filter(({ mode }) => mode === 'full').length;
   const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
   const counts = await Promise.all(running.map((node) => linksOf(node, { running, wanted }, signal)));
   const mesh = {

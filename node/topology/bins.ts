@@ -75,6 +75,10 @@ export class Bins {
     return 0;
   }
 
+  isKnown(id: string): boolean {
+    return (this.#known[this.binOf(fromHex(id))] as Map<string, KnownPeer>).has(id);
+  }
+
   isConnected(id: string): boolean {
     return (this.#connected[this.binOf(fromHex(id))] as Map<string, Peer>).has(id);
   }
@@ -93,10 +97,6 @@ export class Bins {
 
   connected(bin: number): Peer[] {
     return [...(this.#connected[bin] as Map<string, Peer>).values()];
-  }
-
-  connectedIn(bin: number): number {
-    return (this.#connected[bin] as Map<string, Peer>).size;
   }
 
   get all(): readonly Peer[] {

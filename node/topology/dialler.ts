@@ -12,7 +12,7 @@ import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
 import { decodeUnderlays, isPrivate } from '../p2p/address/underlay.ts';
-import { type AddressBook, type Host, HostError } from '../p2p/host.ts';
+import { type AddressBook, type Host, HostError, type Peer } from '../p2p/host.ts';
 import { isUnreachable } from '../p2p/peers/dialling.ts';
 import type { Bins, KnownPeer } from './bins.ts';
 import { DialTargets } from './dial-targets.ts';
@@ -48,6 +48,8 @@ export interface DiallerDeps {
   readonly host: Pick<Host, 'overlay' | 'connect' | 'disconnect' | 'blocklisted'>;
   readonly addressBook: AddressBook;
   readonly bins: Bins;
+  /** Overlays of peers that serve introductions only: they take no place in a bin. */
+  readonly bootnodes: ReadonlySet<string>;
   readonly counters: PeerCounters;
   /** Whether a node is known from the start. */
   readonly isCommon: (overlayHex: string) => boolean;
@@ -128,7 +130,7 @@ export class Dialler {
 
   /** @returns undefined for a node that was not known from the start, or was waited for long enough */
   #eagerPauseMs(id: string, waitedMs: number): number | undefined {
-    return this.#deps.isCommon(id) ? eagerPauseMs(waitedMs, this.#deps.bins.knownCount) : undefined;
+    return this.#deps.isCommon(id) ? eagerPauseMs(waitedMs, this.#knownCount()) : undefined;
   }
 
   /** Forgets how long others have to wait. */
@@ -161,7 +163,7 @@ export class Dialler {
     for (let index = 0; index < BINS; index++) {
       const candidates = [...bins.known(index)].filter(free);
       if (candidates.length === 0) continue;
-      const bin = { own: host.overlay, index, connected: bins.connected(index) };
+      const bin = { own: host.overlay, index, connected: this.#serving(index) };
       const balanced = balancedCandidates(bin, candidates);
       const others = candidates.filter((peer) => !balanced.includes(peer));
       const room = this.#room(index);
@@ -175,9 +177,20 @@ export class Dialler {
   /** How many peers the bin lacks, not counting those being dialled. */
   #room(index: number): number {
     const { bins } = this.#deps;
-    const full = saturation({ radius: this.#options.storageRadius(), known: bins.knownCount });
+    const full = saturation({ radius: this.#options.storageRadius(), known: this.#knownCount() });
     const dialled = [...bins.known(index)].filter(({ id }) => this.#running.has(id) && !bins.isConnected(id));
-    return full - bins.connectedIn(index) - dialled.length;
+    return full - this.#serving(index).length - dialled.length;
+  }
+
+  /** Connected peers of a bin that store and fetch. */
+  #serving(index: number): Peer[] {
+    return this.#deps.bins.connected(index).filter(({ id }) => !this.#deps.bootnodes.has(id));
+  }
+
+  /** Peers that are known to store and fetch, connected or not. */
+  #knownCount(): number {
+    const { bins, bootnodes } = this.#deps;
+    return bins.knownCount - [...bootnodes].filter((id) => bins.isKnown(id)).length;
   }
 
   async #dial(peer: KnownPeer, signal: AbortSignal): Promise<void> {

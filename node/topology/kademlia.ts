@@ -121,6 +121,7 @@ class KademliaTable implements Kademlia {
       isCommon: () => false,
       ...deps,
       bins: this.#bins,
+      bootnodes: this.#bootnodes,
       counters: this.#counters,
       isDialledAsBootnode: (underlays) => this.#passes.isDialling(underlays),
       metrics: this.#metrics,
@@ -253,10 +254,10 @@ class KademliaTable implements Kademlia {
     return this.#excess(bin) >= 0;
   }
 
-  /** Reachable peers of a bin beyond the limit; at 0 or more, no further ones are accepted. */
+  /** Reachable peers of a bin, mere bootnodes aside, beyond the limit; at 0 or more, no further ones are accepted. */
   #excess(bin: number): number {
     if (this.#fixed !== undefined) return Number.NEGATIVE_INFINITY;
-    const reachable = this.#bins.connected(bin).filter(({ id }) => this.#counters.isPublic(id)).length;
+    const reachable = this.#usableIn(bin).filter(({ id }) => this.#counters.isPublic(id)).length;
     return reachable - (this.#options.bootnodeMode ? BOOTNODE_OVER_SATURATION : OVER_SATURATION);
   }
 
@@ -345,9 +346,11 @@ class KademliaTable implements Kademlia {
 
   /** Connected peers that are not mere bootnodes, by bin. */
   #usable(): Peer[][] {
-    return Array.from({ length: BINS }, (_, bin) =>
-      this.#bins.connected(bin).filter(({ id }) => !this.#bootnodes.has(id)),
-    );
+    return Array.from({ length: BINS }, (_, bin) => this.#usableIn(bin));
+  }
+
+  #usableIn(bin: number): Peer[] {
+    return this.#bins.connected(bin).filter(({ id }) => !this.#bootnodes.has(id));
   }
 
   #arrange(): void {
@@ -437,7 +440,7 @@ class KademliaTable implements Kademlia {
     const below = (bound: number) => this.#deps.random.below(bound);
     for (let bin = 0; bin < Math.min(this.storageRadius(), MAX_PO); bin++) {
       for (let slot = 0; slot < SLOTS && this.#excess(bin) > 0; slot++) {
-        const sharing = this.#bins.connected(bin).filter(({ overlay }) => slotOf(own, overlay, bin) === slot);
+        const sharing = this.#usableIn(bin).filter(({ overlay }) => slotOf(own, overlay, bin) === slot);
         if (sharing.length > 1) {
           this.#drop(prunedOf(sharing, this.#counters, below), 'pruned from oversaturated bin');
         }

@@ -936,6 +936,32 @@ test('a dedicated bootnode introduces peers and does nothing else', async () => 
   await kademlia.stop();
 });
 
+test.each([
+  ['few', 9, 5],
+  ['many', 10, 1],
+])('a dedicated bootnode takes no place in a bin where %s nodes are known', async (_name, others, places) => {
+  const { kademlia, clock, net, connect, know, dialled } = table({
+    bootnodes: [bootnodeOf(id('f0'))],
+    dedicatedBootnodes: true,
+    storageRadius: () => 0,
+  });
+  everybodyHome(net);
+  await kademlia.start();
+  await clock.settle();
+  for (const prefix of ['e0', 'e1', 'e2']) {
+    connect(id(prefix), 'inbound', true, [`/ip4/8.8.4.4/tcp/1634/p2p/${otherPeerId}`]);
+  }
+  dialled();
+  const answer = Promise.withResolvers<string>();
+  net.dial = () => answer.promise;
+  await know(Array.from({ length: others }, (_, i) => id((0x80 + i).toString(16))));
+  // No more than four dials start within a second.
+  await clock.advance(5_000);
+  expect(dialled()).toHaveLength(places);
+  answer.reject(new HostError('HOST_CLOSED', 'the test is over'));
+  await kademlia.stop();
+});
+
 test('a node is cut off when it knows peers and none is connected', async () => {
   const { kademlia, clock, net, know } = table();
   await kademlia.start();

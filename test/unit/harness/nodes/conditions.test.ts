@@ -25,7 +25,7 @@ interface Fake {
   overlay: string;
   flavour?: 'svc' | 'bee';
   binary?: string;
-  mode?: 'full' | 'light';
+  mode?: 'full' | 'light' | 'boot';
   lacking?: string;
   running?: boolean;
   peers?: readonly string[] | Error;
@@ -141,6 +141,22 @@ test('in a cluster of more than nine nodes any four of a bin suffice, in a small
   expect(await probeMesh(hub(8, 8), SIGNAL)).toHaveProperty('done');
   expect(await probeMesh(hub(7, 8), SIGNAL)).toMatchObject({
     missing: expect.stringContaining('hub is not connected to far-7') as string,
+  });
+});
+
+test('boot nodes count neither towards a bin nor towards the nodes of the cluster', async () => {
+  const far = Array.from({ length: 8 }, (_, i) => overlay(0x80, i));
+  const boot = overlay(0xff);
+  const nodes = (peers: readonly string[]) => [
+    node({ name: 'boot', overlay: boot, mode: 'boot', peers: [] }),
+    node({ name: 'hub', overlay: overlay(0), peers }),
+    ...far.map((own, i) =>
+      node({ name: `far-${i}`, overlay: own, peers: [overlay(0), ...far.filter((other) => other !== own)] }),
+    ),
+  ];
+  expect(await probeMesh(nodes(far), SIGNAL)).toMatchObject({ done: { links: 72, expected: 72 } });
+  expect(await probeMesh(nodes([boot, ...far.slice(1)]), SIGNAL)).toMatchObject({
+    missing: '71 of 72 links, hub is not connected to far-0',
   });
 });
 

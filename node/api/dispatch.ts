@@ -16,6 +16,7 @@ import { type RequestBody, refuseOversized, requestBody } from './exchange/reque
 import { HANDSHAKE_HEADERS, type Upgrades } from './exchange/websocket.ts';
 import type { Gates } from './gates.ts';
 import type { ApiMetrics } from './metrics.ts';
+import { mistakeOf } from './mistakes.ts';
 import type { Port, RequestView, Route } from './route/route.ts';
 import type { Match, PathRoutes } from './routing.ts';
 import type { NodeServices } from './services.ts';
@@ -161,7 +162,8 @@ export function errorAnswer(
   { id, route }: Pick<Exchange, 'id' | 'route'>,
 ): Answer {
   const refused = answerOf(error, 'INTERNAL');
-  const status = statusOf(refused);
+  const refusal = mistakeOf(refused, deps.dialect) ?? { status: statusOf(refused), reasons: refused.reasons };
+  const { status } = refusal;
   if (status >= 500 && refused.code !== 'NODE_STARTING') {
     deps.services.log.debug(
       { id, err: refused.cause ?? refused, code: refused.code, route },
@@ -169,7 +171,11 @@ export function errorAnswer(
     );
   }
   const headers = HEADERS_OF[refused.code];
-  return { status, ...(headers === undefined ? {} : { headers }), json: errorBody(refused, deps.dialect) };
+  return {
+    status,
+    ...(headers === undefined ? {} : { headers }),
+    json: errorBody(refused, deps.dialect, refusal),
+  };
 }
 
 /** Aborts when the connection closes before the answer is complete, or when the server stops. */

@@ -422,11 +422,21 @@ export const HEADERS_OF: { readonly [C in ApiErrorCode]?: Readonly<Record<string
   BODY_IDLE: { connection: 'close' },
 };
 
+/** Status of a refusal, and what is wrong with the request. */
+export interface Refusal {
+  readonly status: number;
+  readonly reasons: readonly Reason[];
+}
+
 /** Body of the answer: 3.1. */
-export function errorBody(error: ApiError, dialect: Dialect): Record<string, unknown> {
-  const [status, message]: ErrorRow = ERRORS[error.code];
-  const body = { code: status, message: messageText(message, error, dialect) };
-  return error.reasons.length === 0 ? body : { ...body, reasons: error.reasons.map(dialect.reason) };
+export function errorBody(
+  error: ApiError,
+  dialect: Dialect,
+  { status, reasons }: Refusal = { status: statusOf(error), reasons: error.reasons },
+): Record<string, unknown> {
+  const [, message]: ErrorRow = ERRORS[error.code];
+  const body = { code: status, message: messageText(message, { error, status }, dialect) };
+  return reasons.length === 0 ? body : { ...body, reasons: reasons.map(dialect.reason) };
 }
 
 /** Reason phrases: the standard texts. */
@@ -444,10 +454,14 @@ export function standardText(status: number): string {
   return STANDARD_TEXTS[status] ?? String(status);
 }
 
-function messageText(message: Message, error: ApiError, dialect: Dialect): string {
+function messageText(
+  message: Message,
+  { error, status }: { readonly error: ApiError; readonly status: number },
+  dialect: Dialect,
+): string {
   if (typeof message === 'string') return message;
   const texts = {
-    standard: standardText(statusOf(error)),
+    standard: standardText(status),
     cause: error.message,
     stampOrBatch: dialect.messages.stampOrBatch,
     coins: dialect.messages.coins,

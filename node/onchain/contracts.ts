@@ -16,6 +16,7 @@ export const FUNCTIONS = {
   topUp: 'topUp(bytes32,uint256)',
   increaseDepth: 'increaseDepth(bytes32,uint8)',
   batches: 'batches(bytes32)',
+  currentTotalOutPayment: 'currentTotalOutPayment()',
   expireLimited: 'expireLimited(uint256)',
   expiredBatchesExist: 'expiredBatchesExist()',
   lastPrice: 'lastPrice()',
@@ -40,6 +41,7 @@ const selector = {
   topUp: selectorOf(FUNCTIONS.topUp),
   increaseDepth: selectorOf(FUNCTIONS.increaseDepth),
   batches: selectorOf(FUNCTIONS.batches),
+  currentTotalOutPayment: selectorOf(FUNCTIONS.currentTotalOutPayment),
   expireLimited: selectorOf(FUNCTIONS.expireLimited),
   expiredBatchesExist: selectorOf(FUNCTIONS.expiredBatchesExist),
   lastPrice: selectorOf(FUNCTIONS.lastPrice),
@@ -105,17 +107,30 @@ export function encodeIncreaseDepth(id: Uint8Array, depth: number): string {
   return encodeCall(selector.increaseDepth, id, depth);
 }
 
+interface BatchOnChain {
+  readonly owner: Uint8Array;
+  readonly depth: number;
+  /** What is left of its balance per chunk; nothing of one that has expired. */
+  readonly remaining: bigint;
+}
+
 /** A batch as the contract has it at the head of the chain; undefined when there is none. @param id 32 bytes */
 export async function batchOnChain(
   chain: Reader,
   contract: string,
   id: Uint8Array,
   signal?: AbortSignal,
-): Promise<{ readonly owner: Uint8Array; readonly depth: number } | undefined> {
+): Promise<BatchOnChain | undefined> {
   const data = encodeCall(selector.batches, id);
-  const words = readWords(await chain.call({ to: contract, data }, signal), 'batches');
+  const [batch, payout] = await Promise.all([
+    chain.call({ to: contract, data }, signal),
+    chain.call({ to: contract, data: selector.currentTotalOutPayment }, signal),
+  ]);
+  const words = readWords(batch, 'batches');
   const owner = words.address(0);
-  return owner.every((byte) => byte === 0) ? undefined : { owner, depth: words.small(1) };
+  if (owner.every((byte) => byte === 0)) return undefined;
+  const left = words.uint(4) - readWords(payout, 'currentTotalOutPayment').uint(0);
+  return { owner, depth: words.small(1), remaining: left > 0n ? left : 0n };
 }
 
 /** Id that the contract gives to a batch. @param sender 20 bytes, who calls `createBatch` @param nonce 32 bytes */

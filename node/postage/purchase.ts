@@ -129,10 +129,11 @@ async function buy(request: PurchaseRequest, context: Context): Promise<Purchase
 
 async function topUp({ batchId, amount }: TopUpRequest, context: Context): Promise<string> {
   const { chain, contract, token, signer, signal } = context;
-  if (amount <= 0n) throw new PostageError('AMOUNT_INVALID', 'a batch is topped up with something');
-  const { depth } = await knownBatch(batchId, context);
+  if (amount <= 0n) throw new PostageError('AMOUNT_INVALID', `${amount} is not an amount above zero`);
+  const { depth, remaining } = await liveBatch(batchId, context);
   const total = amount * batchSize(depth);
   checkFunds(await tokenBalance(chain, token, signer.address, signal), total);
+  await checkRemaining(remaining + amount, context);
   await allow(total, context);
   const call = { to: contract, data: encodeTopUp(batchId, amount), description: 'Postage batch top up' };
   const receipt = await execute(call, context);
@@ -142,12 +143,13 @@ async function topUp({ batchId, amount }: TopUpRequest, context: Context): Promi
 
 async function dilute({ batchId, depth }: DilutionRequest, context: Context): Promise<string> {
   const { contract, signer } = context;
-  const batch = await knownBatch(batchId, context);
+  const batch = await liveBatch(batchId, context);
   // Checked here, a refusal by the contract costs nothing.
   if (!equalBytes(batch.owner, signer.address)) throw new PostageError('BATCH_NOT_FOUND', 'not an own batch');
   if (depth <= batch.depth || depth > DEPTH_MAX) {
     throw new PostageError('DEPTH_INVALID', `new depth ${depth} should be greater than ${batch.depth}`);
   }
+  await checkRemaining(batch.remaining >> BigInt(depth - batch.depth), context);
   await expireOld(context);
   const call = {
     to: contract,
@@ -162,15 +164,23 @@ async function dilute({ batchId, depth }: DilutionRequest, context: Context): Pr
 /**
  * As the contract has it now: the node's copy may be some blocks behind, and the depth determines the price.
  */
-async function knownBatch(
-  batchId: Uint8Array,
-  { chain, contract, signal }: Context,
-): Promise<{ readonly owner: Uint8Array; readonly depth: number }> {
+async function liveBatch(batchId: Uint8Array, { chain, contract, signal }: Context) {
   const batch = await batchOnChain(chain, contract, batchId, signal);
   if (batch === undefined) {
     throw new PostageError('BATCH_NOT_FOUND', `the contract has no batch ${toHex(batchId)}`);
   }
+  if (batch.remaining === 0n)
+    throw new PostageError('BATCH_NOT_FOUND', `batch ${toHex(batchId)} has expired`);
   return batch;
+}
+
+/** The contract refuses a change that leaves a batch less than the shortest time, after its transaction was paid. */
+async function checkRemaining(remaining: bigint, { chain, contract, signal }: Context): Promise<void> {
+  const [price, validity] = await Promise.all([
+    lastPrice(chain, contract, signal),
+    minimumValidityBlocks(chain, contract, signal),
+  ]);
+  if (remaining < price * validity) throw new PostageError('INSUFFICIENT_VALIDITY', 'insufficient validity');
 }
 
 /** In the order in which the reference reports errors. */

@@ -107,7 +107,7 @@ export function errorsPage(): string {
     'Errors of the library have a `code`; with `--json` a command prints it as `error.code`.',
     table(['Code', 'Exit code', 'Cause', 'What to do'], codes),
     '## Answers of a node',
-    'The body is `{ "code": STATUS, "message": TEXT }`, where a parameter is at fault with `reasons` that name it. Texts of the `svc` dialect are shown, with `…` for the cause; the codes are those of `node/api/errors.ts`.',
+    'The body is `{ "code": STATUS, "message": TEXT }`, where a parameter is at fault with `reasons` that name it. Texts of the `svc` dialect are shown, with `…` for the cause; the codes are those of `node/api/errors.ts`. Where only the request can have caused a failure of 500, `svc` answers 400, 404 or 413, and its `reasons` say what is wrong (`node/api/mistakes.ts`).',
     table(['Status', 'Message', 'Code in the source'], answers),
   );
 }

@@ -34,7 +34,11 @@ export class Dialling {
    */
   choose(underlays: readonly string[]): string[] {
     const supported = this.#supported(underlays);
-    if (supported.length === 0) throw new HostError('UNDERLAY_INVALID', 'no supported addresses');
+    if (supported.length === 0) {
+      const given = underlays.join(', ');
+      const expected = 'a public or allowed private /ip4/…/tcp/PORT/p2p/PEER, also /ip6, /dns4, /dns6';
+      throw new HostError('UNDERLAY_INVALID', `no supported addresses: ${given}; expected ${expected}`);
+    }
     const foreign = supported.filter((underlay) => peerIdOf(underlay) !== this.#deps.transport.localId);
     if (foreign.length === 0) throw new HostError('SELF_DIAL', 'cannot connect to self');
     return foreign;

@@ -6,6 +6,7 @@ import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { bytesOf, eventually, type HttpReply, http, sameBytes, stateFolder } from './kit.ts';
 import { caughtUp, mining, setPrice, usableBatch } from './onchain.ts';
 
+const INSUFFICIENT = 'insufficient amount for 24h minimum validity';
 const stateDir = stateFolder();
 const BLOCK_SECONDS = 1000;
 /** Per chunk: 100,000 blocks at the price that the chain starts with. */
@@ -103,8 +104,9 @@ describe('a top-up', () => {
   });
 
   test.each([
-    ['an unknown batch', () => 'ab'.repeat(32), '5', 500, 'cannot topup batch'],
-    ['nothing', () => net.node(0).batch ?? '', '0', 500, 'cannot topup batch'],
+    ['an unknown batch', () => 'ab'.repeat(32), '5', 404, 'cannot topup batch'],
+    ['nothing', () => net.node(0).batch ?? '', '0', 400, 'cannot topup batch'],
+    ['less than nothing', () => net.node(0).batch ?? '', '-1', 400, 'cannot topup batch'],
     ['more than there is', () => net.node(0).batch ?? '', `${10n ** 18n}`, 402, 'out of funds'],
     ['half an id', () => 'abcd', '5', 400, 'invalid path params'],
   ])('with %s is refused', async (_what, batch, amount, status, message) => {
@@ -154,8 +156,9 @@ describe('a dilution', () => {
   test.each([
     ['to the same depth', () => net.node(0).batch ?? '', 'same', 400, 'invalid depth'],
     ['to a smaller depth', () => net.node(0).batch ?? '', '17', 400, 'invalid depth'],
-    ['of an unknown batch', () => 'ab'.repeat(32), '30', 500, 'cannot dilute batch'],
-    ['of a batch of another node', () => net.node(1).batch ?? '', '30', 500, 'cannot dilute batch'],
+    ['of an unknown batch', () => 'ab'.repeat(32), '30', 404, 'cannot dilute batch'],
+    ['of a batch of another node', () => net.node(1).batch ?? '', '30', 404, 'cannot dilute batch'],
+    ['beyond what it can pay', () => net.node(0).batch ?? '', '60', 400, INSUFFICIENT],
     ['to no depth', () => net.node(0).batch ?? '', '0', 400, 'invalid path params'],
   ])('%s is refused, and costs nothing', async (_what, batch, depth, status, message) => {
     const own = (await seenBy(node, batch()))['depth'];
@@ -265,7 +268,8 @@ test('an expired batch is gone from lists, uploads and envelopes, and so are its
     body: Buffer.concat([span, later]),
   });
   expect([ready.status, ready.json['message']]).toEqual([400, 'invalid batch id']);
-  expect((await patch(node, `/stamps/topup/${batch}/${AMOUNT}`)).status).toBe(500);
+  expect((await patch(node, `/stamps/topup/${batch}/${AMOUNT}`)).status).toBe(404);
+  expect((await patch(node, `/stamps/dilute/${batch}/30`)).status).toBe(404);
   await eventually('chunks of the batch are kept', async () => {
     const held = await Promise.all(
       chunks.map(async (chunk) =>

@@ -334,7 +334,7 @@ describe('a list of grantees', () => {
 
 describe('an archive', () => {
   const TAR = { ...UPLOAD, 'content-type': 'application/x-tar', 'svc-collection': 'true' };
-  const file = (name: string | Uint8Array, more: { type?: string; prefix?: string } = {}) =>
+  const file = (name: string, more: { type?: string; prefix?: string } = {}) =>
     Buffer.concat([tarHeader({ name, size: '00000000005\0', ...more }), tarBody('hello')]);
   const good = file('good.txt');
 
@@ -345,7 +345,6 @@ describe('an archive', () => {
     ['is nothing but the way out', file('..')],
     ['leads out by its prefix', file('x', { prefix: '../..' })],
     ['is empty', file('')],
-    ['is no text', file(Uint8Array.of(0xff, 0xfe))],
   ])('with a path that %s is refused, including the files before it', async (_what, bad) => {
     const kit = await startKit();
     const payload = Buffer.concat([good, bad, TAR_END]);
@@ -364,12 +363,11 @@ describe('an archive', () => {
     ]);
     const payload = Buffer.concat([good, long, good, TAR_END]);
     const [status] = await asked(kit, '/svc', { method: 'POST', headers: TAR, payload });
-    expect(status).toBe(500);
+    expect(status).toBe(400);
     expectNothingLeft(kit);
   });
 
   test.each([
-    ['hard link', '1'],
     ['symbolic link', '2'],
     ['character device', '3'],
     ['block device', '4'],
@@ -414,7 +412,7 @@ describe('an archive', () => {
     const kit = await startKit();
     const payload = Buffer.concat([good, file('cut').subarray(0, 512 + 3)]);
     const refused = await asked(kit, '/svc', { method: 'POST', headers: TAR, payload });
-    expect(refused).toEqual([500, 'could not store directory']);
+    expect(refused).toEqual([400, 'invalid tar archive']);
     expectNothingLeft(kit);
   });
 

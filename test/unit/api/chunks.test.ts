@@ -83,12 +83,12 @@ describe('POST /chunks', () => {
   test.each([
     [0, 400, 'insufficient data length'],
     [7, 400, 'insufficient data length'],
-    [4105, 500, 'create chunk error'],
-    [4201, 500, 'create chunk error'],
+    [4105, 400, 'create chunk error', 'body: invalid recovery byte 0'],
+    [4201, 400, 'create chunk error', 'body: invalid recovery byte 0'],
     [4202, 413, 'Request Entity Too Large'],
-  ])('a body of %i bytes: %i %s', async (size, code, message) => {
+  ])('a body of %i bytes: %i %s', async (size, code, message, ...reasons) => {
     const answer = await post(await startKit(), { 'svc-postage-batch-id': BATCH }, new Uint8Array(size));
-    expect(answer.json()).toEqual({ code, message });
+    expect(answer.json()).toEqual({ code, message, ...(reasons.length === 0 ? {} : { reasons }) });
   });
 
   test('a body of unknown length is cut off at its limit', async () => {

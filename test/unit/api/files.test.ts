@@ -265,7 +265,11 @@ describe('a collection', () => {
   test('an index document in a folder is refused', async () => {
     const headers = { ...SITE_HEADERS, 'svc-index-document': 'docs/index.html' };
     const answer = await post(await startKit(), headers, await tar(SITE));
-    expect(answer.json()).toEqual({ code: 500, message: 'could not store directory' });
+    expect(answer.json()).toEqual({
+      code: 400,
+      message: 'could not store directory',
+      reasons: ['svc-index-document: index document contains a separator'],
+    });
   });
 
   test('a full bucket answers 402', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { publicKeyOf } from '../../../node/crypto/ecdh.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { PostageError } from '../../../node/postage/ports.ts';
+import { PssError } from '../../../node/pss/errors.ts';
 import { topicOf } from '../../../node/pss/trojan.ts';
 import { BATCH, NO_BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
@@ -83,7 +84,7 @@ describe('POST /pss/send/{topic}/{targets}', () => {
     expect(kit.knobs.messages).toHaveLength(1);
   });
 
-  test('a longer body of unknown length fails the sending', async () => {
+  test('a longer body of unknown length is refused when it grows too long', async () => {
     const kit = await startKit();
     const payload = Readable.from([Buffer.alloc(4000), Buffer.alloc(200)]);
     const answer = await kit.api.main.inject({
@@ -92,6 +93,18 @@ describe('POST /pss/send/{topic}/{targets}', () => {
       headers: { ...PAID, 'transfer-encoding': 'chunked' },
       payload,
     });
-    expect(answer.json()).toEqual({ code: 500, message: 'pss send failed' });
+    expect(answer.json()).toMatchObject({ code: 413, message: 'pss send failed' });
+  });
+
+  test.each([
+    ['svc', 413],
+    ['swarm', 500],
+  ] as const)('%s: a message of more than 4,000 bytes is %i', async (dialect, code) => {
+    const kit = await startKit({ dialect });
+    const text = 'message payload size cannot be greater than 4000 bytes';
+    kit.knobs.messageError = new PssError('MESSAGE_TOO_LONG', text);
+    const { reasons, ...said } = (await post(kit, 'topic/aa', 'x'.repeat(4001))).json();
+    expect(said).toEqual({ code, message: 'pss send failed' });
+    expect(reasons).toEqual(code === 413 ? [`body: ${text}`] : undefined);
   });
 });

@@ -212,7 +212,7 @@ describe('the welcome message', () => {
       api.main.inject({ method: 'POST', url: '/welcome-message', payload: { welcomeMessage } });
     expect((await set('é'.repeat(70))).statusCode).toBe(200);
     expect((await set(`${'é'.repeat(70)}x`)).json()).toEqual({
-      code: 500,
+      code: 400,
       message: 'handshake welcome message longer than maximum of 140 characters',
     });
   });
@@ -268,14 +268,19 @@ describe('peers', () => {
   });
 
   test.each([
-    [new HostError('ALREADY_CONNECTED', PEER), 'already connected'],
-    [new HostError('PEER_BLOCKLISTED', ''), 'peer blocklisted'],
-    [new HostError('SELF_DIAL', ''), 'cannot connect to self'],
-    [new HostError('PEER_NOT_ALLOWED', 'takes no other peers'), 'takes no other peers'],
-    [new HostError('UNDERLAY_INVALID', 'of 169.254.1.1'), 'no supported addresses'],
-  ])('connecting fails with %s', async (error, message) => {
+    [new HostError('ALREADY_CONNECTED', PEER), 400, 'already connected'],
+    [new HostError('SELF_DIAL', 'own'), 400, 'cannot connect to self'],
+    [new HostError('PEER_NOT_ALLOWED', 'takes no other peers'), 400, 'takes no other peers'],
+    [new HostError('UNDERLAY_INVALID', 'of 169.254.1.1'), 400, 'no supported addresses'],
+    [new HostError('PEER_BLOCKLISTED', ''), 500, 'peer blocklisted'],
+  ])('connecting fails with %s', async (error, code, message) => {
     const turn = (knobs: Knobs) => void (knobs.connectError = error);
-    expect((await ask('POST', '/connect/ip4/127.0.0.1/tcp/1', turn)).body).toEqual({ code: 500, message });
+    const said = code === 500 ? {} : { reasons: [`multi-address: ${error.message}`] };
+    expect((await ask('POST', '/connect/ip4/127.0.0.1/tcp/1', turn)).body).toEqual({
+      code,
+      message,
+      ...said,
+    });
   });
 
   test('connecting to a closed port, another service, an unknown name or a light node fails alike', async () => {

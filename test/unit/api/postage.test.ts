@@ -177,12 +177,25 @@ describe('POST /stamps/{amount}/{depth}', () => {
   test.each([
     [new PostageError('OUT_OF_FUNDS', ''), 400, 'out of funds'],
     [new PostageError('INSUFFICIENT_VALIDITY', ''), 400, 'insufficient amount for 24h minimum validity'],
-    [new PostageError('DEPTH_INVALID', ''), 500, 'cannot create batch'],
-    [new ChainError('GAS_PRICE_TOO_LOW', ''), 500, 'cannot create batch'],
+    [new PostageError('DEPTH_INVALID', '256'), 400, 'cannot create batch', 'depth: 256'],
+    [new ChainError('GAS_PRICE_TOO_LOW', 'below 7'), 400, 'cannot create batch', 'gas-price: below 7'],
+    [new ChainError('INSUFFICIENT_NATIVE', 'has 0'), 400, 'cannot create batch', 'wallet: has 0'],
     [new ChainError('REVERTED', ''), 500, 'cannot create batch'],
     [new Error('anything'), 500, 'cannot create batch'],
-  ])('%s: %i %s', async (buyError, code, message) => {
-    expect((await buy('/stamps/1000/20', {}, { buyError })).answer.json()).toEqual({ code, message });
+  ])('%s: %i %s', async (buyError, code, message, ...reasons) => {
+    const said = reasons.length === 0 ? {} : { reasons };
+    expect((await buy('/stamps/1000/20', {}, { buyError })).answer.json()).toEqual({
+      code,
+      message,
+      ...said,
+    });
+  });
+
+  test('swarm: a gas price that is too low is a failure, as on the public network', async () => {
+    const { api, knobs } = await startKit({ dialect: 'swarm' });
+    knobs.buyError = new ChainError('GAS_PRICE_TOO_LOW', 'below 7');
+    const answer = await api.main.inject({ method: 'POST', url: '/stamps/1000/20' });
+    expect(answer.json()).toEqual({ code: 500, message: 'cannot create batch' });
   });
 
   const STUCK = `0x${'5c'.repeat(32)}`;
@@ -268,16 +281,17 @@ describe.each([
   );
 
   test.each([
-    [new PostageError('BATCH_NOT_FOUND', ''), 500, failure],
-    [new PostageError('AMOUNT_INVALID', ''), 500, failure],
+    [new PostageError('BATCH_NOT_FOUND', 'none'), 404, failure, 'batch_id: none'],
+    [new PostageError('AMOUNT_INVALID', '0'), 400, failure, 'amount: 0'],
     [new ChainError('REVERTED', ''), 500, failure],
-    [new ChainError('GAS_PRICE_TOO_LOW', ''), 500, failure],
+    [new ChainError('GAS_PRICE_TOO_LOW', 'below 7'), 400, failure, 'gas-price: below 7'],
     [new Error('anything'), 500, failure],
     what === 'topup'
       ? ([new PostageError('OUT_OF_FUNDS', ''), 402, 'out of funds'] as const)
       : ([new PostageError('DEPTH_INVALID', ''), 400, 'invalid depth'] as const),
-  ])('%s: %i %s', async (error, code, message) => {
-    expect((await patch(url, {}, error)).answer.json()).toEqual({ code, message });
+  ])('%s: %i %s', async (error, code, message, ...reasons) => {
+    const said = reasons.length === 0 ? {} : { reasons };
+    expect((await patch(url, {}, error)).answer.json()).toEqual({ code, message, ...said });
   });
 });
 

@@ -98,7 +98,7 @@ describe('transactions', () => {
     test.each([
       ['TRANSACTION_UNKNOWN', 404, 'unknown transaction'],
       ['ALREADY_IMPORTED', 400, 'already imported'],
-      ['GAS_PRICE_TOO_LOW', 500, "can't resend transaction"],
+      ['GAS_PRICE_TOO_LOW', 400, "can't resend transaction", 'gas-price: refused'],
       [
         'RPC_UNREACHABLE',
         500,

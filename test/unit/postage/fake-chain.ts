@@ -239,12 +239,14 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
     if (this.token === '') return this.#answer('0x');
     if (selector === selectorOf(FUNCTIONS.batches)) {
       const batch = this.batches.get(data.slice(10));
-      return this.#answer(encodeCall('0x', batch?.owner ?? new Uint8Array(20), batch?.depth ?? 0));
+      const { owner, depth, balance } = batch ?? { owner: new Uint8Array(20), depth: 0, balance: 0n };
+      return this.#answer(encodeCall('0x', owner, depth, 16, true, balance, 0));
     }
     const views: readonly [string, AbiValue][] = [
       [FUNCTIONS.balanceOf, this.tokens],
       ['allowance(address,address)', this.allowance],
       [FUNCTIONS.bzzToken, fromHex(this.token.slice(2))],
+      [FUNCTIONS.currentTotalOutPayment, this.payout()],
       [FUNCTIONS.lastPrice, this.price],
       [FUNCTIONS.minimumValidityBlocks, this.minimumValidity],
       [FUNCTIONS.paused, this.paused],

@@ -217,6 +217,7 @@ describe('diluting', () => {
     ['to its own depth', { depth: 17 }, 'DEPTH_INVALID'],
     ['to a smaller depth', { depth: 16 }, 'DEPTH_INVALID'],
     ['beyond what the contract counts', { depth: 256 }, 'DEPTH_INVALID'],
+    ['so far that it would not last', { depth: 30 }, 'INSUFFICIENT_VALIDITY'],
   ])('%s is refused before any transaction', async (_, terms, code) => {
     const own = node();
     const batchId = own.chain.createBatch(signer.address, id32(1), {
@@ -227,6 +228,17 @@ describe('diluting', () => {
     await expect(own.postage.dilute({ batchId, depth: 18, ...terms }, forever)).rejects.toMatchObject({
       code,
     });
+    expect(own.chain.executed).toEqual([]);
+  });
+
+  test.each(['topUp', 'dilute'] as const)('and %s of an expired batch costs nothing', async (change) => {
+    const own = node();
+    const terms = { amount: 30_000n, depth: 17, immutable: true };
+    const batchId = own.chain.createBatch(signer.address, id32(1), terms);
+    own.chain.mine(5);
+    await expect(
+      own.postage[change]({ batchId, depth: 18, amount: 10n ** 6n }, forever),
+    ).rejects.toMatchObject({ code: 'BATCH_NOT_FOUND', message: `batch ${toHex(batchId)} has expired` });
     expect(own.chain.executed).toEqual([]);
   });
 

@@ -274,6 +274,10 @@ export const OPTIONS = {
     'a multiaddress with a peer id, for example /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
     MULTIADDRESS_WITH_ID,
   ),
+  'found-batch-label': text(
+    'label of an own batch that is found on the chain without a record of its purchase',
+    'recovered',
+  ),
   'dedicated-bootnodes': flag('use bootnodes only for introductions, not as peers'),
   'token-address': contract('token contract'),
   'postage-stamp-address': contract('postage stamp contract'),

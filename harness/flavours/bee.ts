@@ -172,13 +172,6 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
   };
 }
 
-/** As for our own nodes: a boot node neither owes nor is owed. */
-function swapOptions({ network, mode }: NodePlan): Record<string, boolean> {
-  return mode === 'boot'
-    ? { 'swap-enable': false, 'chequebook-enable': false }
-    : { 'swap-enable': network.swap !== false };
-}
-
 /**
  * Up to 2.8.1 it sends traces over UDP to a Jaeger agent, expected on the receiver's host; later versions
  * send OTLP. Either way the trace context is passed on with its streams.
@@ -200,7 +193,7 @@ async function configFile(plan: NodePlan): Promise<string> {
   const options: Record<string, unknown> = {
     ...DEFAULTS,
     'warmup-time': WARMUP_TIME[plan.profile],
-    ...swapOptions(plan),
+    'swap-enable': plan.network.swap !== false,
     ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
     ...tracingOptions(plan, known),
     ...plan.options,

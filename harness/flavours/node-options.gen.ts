@@ -9,6 +9,8 @@ export interface NodeOptionsInput {
   readonly 'api-idle-timeout'?: string;
   /** Host names that the APIs answer to, in addition to IP addresses and localhost (repeatable, * for all). A host name without a port, for example storage.example.org, or *. */
   readonly 'allowed-hosts'?: string | readonly string[];
+  /** Label of an own batch that is found on the chain without a record of its purchase. Text; default: recovered. */
+  readonly 'found-batch-label'?: string;
   /** Play the storage game, which needs a stake; full nodes only. True or false; default: true. */
   readonly 'storage-incentives-enable'?: boolean;
   /** Length of a storage game round; must match the contract. A whole number from 8 to 100000 (blocks); default: 152. */

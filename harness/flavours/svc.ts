@@ -146,9 +146,10 @@ function optionsOf(plan: NodePlan): Record<string, unknown> {
     'block-time': plan.network.blockTimeMs === 0 ? 1 : Math.max(1, plan.network.blockTimeMs) / 1000,
     ...PROFILE_OPTIONS[plan.profile],
     ...CREDIT_OPTIONS[plan.network.credit],
-    // A boot node serves no one, so it neither owes nor is owed. A group's options may turn swap off for that
-    // group alone.
-    'swap-enable': plan.network.swap !== false && plan.mode !== 'boot',
+    // Boot nodes as well, as on the public network. A group's options may turn it off for that group alone.
+    'swap-enable': plan.network.swap !== false,
+    // The testbed buys the first batches itself; what a node buys without a label has none either.
+    'found-batch-label': '',
     ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
     ...(plan.otlp === undefined ? {} : { 'tracing-enable': true, 'tracing-endpoint': plan.otlp }),
     ...plan.options,

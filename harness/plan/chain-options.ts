@@ -47,7 +47,7 @@ export function chainOptions(
       swap === false
         ? []
         : nodes
-            .filter(({ flavour, mode }) => FLAVOURS[flavour].adoptsChequebook && mode !== 'boot')
+            .filter(({ flavour }) => FLAVOURS[flavour].adoptsChequebook)
             .map((node) => ({ issuer: addressOf(node), deposit: swap.deposit.toString() })),
   };
 }

@@ -128,7 +128,7 @@ export interface PrepareInput {
   readonly uploads?: readonly PreparedUploadInput[] | undefined;
   /** Cheques that one node sends to another, by node name. */
   readonly cheques?: readonly { readonly from: string; readonly to: string }[] | undefined;
-  /** Minimum block height of the chain. */
+  /** Minimum block height of the chain: mined after everything else, or before the nodes start if one is a Bee. */
   readonly height?: number | undefined;
 }
 

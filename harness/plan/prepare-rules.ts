@@ -1,6 +1,6 @@
 /** What a definition's `prepare` cannot ask of its nodes. */
 import { existsSync } from 'node:fs';
-import { batchesOf, hasPublicNode, nodeCount } from './facts.ts';
+import { batchesOf, nodeCount } from './facts.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 import { linksOf } from './topology.ts';
 
@@ -82,7 +82,9 @@ function payerProblems(definition: Definition, group: NodeGroup): string[] {
   const off = SWAP_OPTIONS.filter((option) => isOff(group, option));
   return [
     ...off.map((option) => `expected a node that sends cheques: ${option} of its group is false`),
-    ...(group.mode === 'boot' ? ['expected a full or light node: a boot node has no chequebook'] : []),
+    ...(group.mode === 'boot'
+      ? ['expected a full or light node: a boot node sends no chunks, so it owes nothing']
+      : []),
     ...(definition.nodes.some((other) => hasBatch(definition, other))
       ? []
       : ['expected a batch on any node: what it is to owe for are chunks with stamps']),
@@ -99,23 +101,16 @@ function payeeProblems(group: NodeGroup): string[] {
 function heightContradictions(definition: Definition): string[] {
   const { height } = definition.prepare;
   if (height === undefined) return [];
-  const lines = [];
-  if (hasPublicNode(definition)) {
-    lines.push(
-      `prepare.height: got ${height}, expected none: no blocks are mined on demand while a Bee takes part`,
-    );
-  }
   const { blockTime } = definition.chain;
   const lifetimes = definition.nodes
     .flatMap((group) => batchesOf(definition, group))
     .map(({ ttl }) => Math.ceil(ttl / Math.max(blockTime, 1)));
   const shortest = Math.min(...lifetimes);
-  if (height >= shortest) {
-    lines.push(
-      `prepare.height: got ${height}, expected less than ${shortest}: a batch lasts no more blocks than that`,
-    );
-  }
-  return lines;
+  return height < shortest
+    ? []
+    : [
+        `prepare.height: got ${height}, expected less than ${shortest}: a batch lasts no more blocks than that`,
+      ];
 }
 
 function withNode(

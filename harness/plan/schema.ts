@@ -236,7 +236,7 @@ const prepare = z.strictObject(
         error: 'a list of cheques',
       })
       .default([]),
-    /** Minimum block height of the chain; mined after everything else. */
+    /** Minimum block height of the chain; mined after everything else, or before the nodes start if one is a Bee. */
     height: whole(1, 1_000_000).optional(),
   },
   { error: 'a map with uploads, cheques and height' },

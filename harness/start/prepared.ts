@@ -144,7 +144,10 @@ async function uploadPath(
   });
 }
 
-/** Mines up to a height, and waits until every node has read the chain that far. */
+/**
+ * Mines up to a height, and waits until every node has read the chain that far. A chain that never mines on demand
+ * has been there since before its nodes ran.
+ */
 async function raise(height: number, context: StartContext, { chain, nodes }: Running): Promise<void> {
   const { definition, signal, timeoutMs, onProgress } = context;
   onProgress({ step: 'state', done: false, detail: `mining up to block ${height}` });

@@ -34,7 +34,8 @@ import { awaitBatches, awaitMesh, checkReachable, stopwatch, timeoutFor } from '
 
 /**
  * Mined before the nodes run, on chains that never mine on demand: a real node may stamp with a batch once it
- * has read ten blocks after it, in steps of five, four blocks behind the head (contracts.md 11.3).
+ * has read ten blocks after it, in steps of five, four blocks behind the head (contracts.md 11.3). A prepared height
+ * is reached here, too.
  */
 const HEAD_START_BLOCKS = 20;
 /** Another process may take a picked port before the node does; twice in a row it is no accident. */
@@ -105,7 +106,11 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   launched.watch.add(started.whyEnded);
   const chain = new Chain(started.record);
   launched.open.push(chain);
-  if (chain.steady && !context.continued) await chain.mine(HEAD_START_BLOCKS, { force: true });
+  if (chain.steady && !context.continued) {
+    const { height = 0 } = context.definition.prepare;
+    const missing = height - (await chain.height(context.signal));
+    await chain.mine(Math.max(HEAD_START_BLOCKS, missing), { force: true });
+  }
   const chainMs = clock.lap();
   context.onProgress({
     step: 'chain',

@@ -48,6 +48,7 @@ export function openMoney(options: NodeOptions, foundation: Foundation): Money {
       contract: options['postage-stamp-address'],
       token: options['token-address'],
       startBlock: options['postage-stamp-start-block'],
+      foundLabel: options['found-batch-label'],
       usableBlocks: options['usable-blocks'],
       tailBlocks: options['chain-tail-blocks'],
       batchFactor: options['chain-batch-factor'],

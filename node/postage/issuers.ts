@@ -8,10 +8,10 @@ import { BatchIssuer, type IssuerDeps, type IssuerRecord } from './issuer.ts';
 import { BUCKET_DEPTH_MAX } from './rules.ts';
 
 const ISSUER = 'issuer/';
-/** Label of a batch found on the chain without a record of its purchase. */
-const RECOVERED = 'recovered';
 
 interface IssuersDeps extends IssuerDeps {
+  /** Of a batch found on the chain without a record of its purchase. */
+  readonly foundLabel: string;
   readonly signer: Pick<Signer, 'sign' | 'address'>;
   readonly intents: Intents;
 }
@@ -48,7 +48,9 @@ export class Issuers {
       return [putRecord(record), ...taken];
     }
     // A label given since the creation was read stays.
-    return known.label === RECOVERED ? [...this.#update(known, { label: record.label }), ...taken] : taken;
+    return known.label === this.#deps.foundLabel
+      ? [...this.#update(known, { label: record.label }), ...taken]
+      : taken;
   }
 
   /** Whether stamps of the batch can be issued here. */
@@ -66,7 +68,7 @@ export class Issuers {
       const terms = { amount, depth, bucketDepth, blockNumber, immutable };
       const issuer = this.get(batchId);
       if (issuer === undefined) {
-        const label = this.#deps.intents.labelOf(batchId) ?? RECOVERED;
+        const label = this.#deps.intents.labelOf(batchId) ?? this.#deps.foundLabel;
         return this.add({ batchId, label, ...terms });
       }
       const same = Object.entries(terms).every(

@@ -54,6 +54,8 @@ export interface PostageOptions {
   readonly token: string;
   /** Events are read from the block after it. */
   readonly startBlock: number;
+  /** Of an own batch found on the chain without a record of its purchase. */
+  readonly foundLabel: string;
   /** Age from which an own batch may stamp, blocks. */
   readonly usableBlocks: number;
   readonly tailBlocks: number;
@@ -120,7 +122,7 @@ class ContractPostage implements PostageService {
     this.#state = state.strict;
     const intents = new Intents({ transactions: deps.transactions, state: this.#state });
     this.#intents = intents;
-    this.#issuers = new Issuers({ ...deps, intents, state: this.#state });
+    this.#issuers = new Issuers({ ...deps, intents, state: this.#state, foundLabel: options.foundLabel });
     this.#ledger = new Ledger(options, {
       state: state.deferred,
       mustWrite: () => state.waits(),

@@ -13,6 +13,8 @@ export function postageTests(): void {
         expect(usable.map(({ batchID }) => batchID.toHex())).toEqual(index === 2 ? [] : [batchOf(index)]);
       }
       expect(await payee.getPostageBatches()).toEqual([]);
+      // Bought without a label.
+      expect((await queen.getPostageBatches()).map(({ label }) => label)).toEqual(['']);
     });
 
     test('are listed one by one with their buckets, and for the whole network', async () => {

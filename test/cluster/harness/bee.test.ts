@@ -117,13 +117,12 @@ test('a configuration has only options that the program knows, and its own optio
   });
 });
 
-test('a boot Bee is a full node in bootnode mode, without cheques, and a bootnode of the others', async () => {
+test('a boot Bee is a full node in bootnode mode, and a bootnode of the others', async () => {
   const some = program('some', [...OPTIONS, 'bootnode-mode', 'swap-enable', 'chequebook-enable', 'bootnode']);
   expect(await configOf(planOf(some, { mode: 'boot' }))).toMatchObject({
     'full-node': true,
     'bootnode-mode': true,
-    'swap-enable': false,
-    'chequebook-enable': false,
+    'swap-enable': true,
     bootnode: [],
   });
   const plan = planOf(some);

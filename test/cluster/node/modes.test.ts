@@ -94,6 +94,8 @@ test('a boot node introduces peers and takes part in nothing else', async () => 
   expect(await net.synced(reference)).toMatchObject({ synced: 51 });
   expect(sameBytes(await two.bytes.download(reference), data)).toBe(true);
   expect(await boot.client.status()).toMatchObject({ mode: 'full', reserveSize: 0 });
+  // As on the public network, it takes part in settlements, and has nothing to settle.
+  expect(await boot.client.settlements()).toMatchObject({ settlements: [] });
   await expectNobodyBlocked(net.nodes);
 });
 

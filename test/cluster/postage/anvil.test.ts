@@ -76,6 +76,7 @@ async function startNode(
       contract: chain.contracts.postageStamp.toLowerCase(),
       token: chain.contracts.token.toLowerCase(),
       startBlock: chain.startBlock,
+      foundLabel: 'recovered',
       usableBlocks: 3,
       tailBlocks: 1,
       batchFactor: 2,

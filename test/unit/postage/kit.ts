@@ -40,7 +40,15 @@ export function node(
   const clock = new VirtualClock();
   const metrics = createMetrics({ prefix: 'svc' });
   const postage = createPostage(
-    { contract: POSTAGE, token: TOKEN, startBlock: 1, reserveCapacity: 131_072, ...FAST, ...options },
+    {
+      contract: POSTAGE,
+      token: TOKEN,
+      startBlock: 1,
+      foundLabel: 'recovered',
+      reserveCapacity: 131_072,
+      ...FAST,
+      ...options,
+    },
     {
       chain,
       transactions: chain,

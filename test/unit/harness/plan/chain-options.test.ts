@@ -27,13 +27,13 @@ test('every node has an account, a batch and a chequebook with its deposit', () 
   expect(chequebooks).toEqual(owners.map((issuer) => ({ issuer, deposit: '5' })));
 });
 
-test('a boot node gets no batch and no chequebook, and a node that deploys its own chequebook gets no second one', () => {
+test('a boot node gets a chequebook and no batch, and a node that deploys its own chequebook gets no second one', () => {
   const { accounts, batches, chequebooks } = optionsOf({
     nodes: [{}, { mode: 'boot' }, { flavour: 'bee', binary: './bee' }, { mode: 'light' }],
   });
   const owners = accounts.map(({ address }) => address);
   expect(batches.map(({ owner }) => owner)).toEqual([owners[0], owners[2], owners[3]]);
-  expect(chequebooks.map(({ issuer }) => issuer)).toEqual([owners[0], owners[3]]);
+  expect(chequebooks.map(({ issuer }) => issuer)).toEqual([owners[0], owners[1], owners[3]]);
 });
 
 test('three more accounts are funded like those of nodes, and derived from the seed', () => {

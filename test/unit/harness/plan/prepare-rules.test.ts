@@ -42,6 +42,16 @@ test('a valid preparation is accepted', () => {
   expect(mistakesOf({ nodes: NODES, prepare })).toEqual([]);
 });
 
+test('the preset factory takes Bees, too', () => {
+  expect(
+    mistakesOf({
+      preset: 'factory',
+      nodes: [{}, { flavour: 'bee', binary: process.execPath }],
+      prepare: { height: 420 },
+    }),
+  ).toEqual([]);
+});
+
 test('nodes that are linked, or may be by the draw, can exchange cheques', () => {
   const prepare = { cheques: [{ from: 'node-3', to: 'node-0' }] };
   for (const topology of ['mesh', 'ring', 'star', { random: 2 }] as const)
@@ -164,11 +174,6 @@ test.each([
     'cheques between nodes without a link',
     { nodes: 4, topology: 'ring', prepare: { cheques: [{ from: 'node-0', to: 'node-2' }] } },
     'prepare.cheques[0]: got node-0 and node-2, expected two nodes that the topology connects',
-  ],
-  [
-    'blocks on demand beside a Bee',
-    { nodes: [{}, { flavour: 'bee', binary: '/opt/bee' }], prepare: { height: 400 } },
-    'prepare.height: got 400, expected none: no blocks are mined on demand while a Bee takes part',
   ],
   [
     'a height at which batches are over',

@@ -209,6 +209,8 @@ export interface Stamp {
   readonly exists: boolean;
   /** Seconds, -1 when unknown. */
   readonly batchTTL: number;
+  /** Stamps of a mutable batch that have taken the place of older chunks; nodes of ours in the dialect `svc` tell it. */
+  readonly displaced?: number;
 }
 
 /** How full the buckets of a batch are, as its owner counts. */

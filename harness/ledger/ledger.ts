@@ -107,6 +107,7 @@ export class Ledger {
           chunk,
           reference: entry.reference,
           uploader: entry.node,
+          batch: entry.batch,
           closest: byDistance[0]?.name ?? 'nobody',
         });
       }

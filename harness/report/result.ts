@@ -63,6 +63,8 @@ export interface Loss {
   readonly chunk: string;
   readonly reference: string;
   readonly uploader: string;
+  /** That stamped it, hex. */
+  readonly batch: string;
   /** Name of the node whose overlay is closest to the chunk. */
   readonly closest: string;
 }

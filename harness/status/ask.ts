@@ -8,7 +8,7 @@ import { unlessOff } from '../books/node-books.ts';
 import { ClientError, type ClientErrorClass } from '../client/errors.ts';
 import type { Balance, ChequebookBalance, Settlements } from '../client/money-types.ts';
 import type { NodeClient } from '../client/node-client.ts';
-import type { Backlog, ChainState, StatusRecord, Topology } from '../client/types.ts';
+import type { Backlog, ChainState, Stamp, StatusRecord, Topology } from '../client/types.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { ClusterNode, NodeState } from '../nodes/cluster-node.ts';
 import { reportsBacklog } from './congestion.ts';
@@ -61,6 +61,8 @@ export interface NodeAnswers {
   readonly replies?: Replies;
   /** Overlays of running peers that have not answered its ping. */
   readonly unheard: readonly string[];
+  /** Own batches that are full and displace older chunks; absent: none, or not reported. */
+  readonly displacing?: readonly Pick<Stamp, 'batchID' | 'displaced'>[];
 }
 
 /** Takes about as long as the slowest node, and at most the limit of one. */
@@ -104,10 +106,10 @@ async function askNode(
   node: ClusterNode,
   pinging: Pinging,
   interruption: AbortSignal,
-): Promise<Pick<NodeAnswers, 'unheard'> & { readonly replies: Replies }> {
+): Promise<Pick<NodeAnswers, 'unheard' | 'displacing'> & { readonly replies: Replies }> {
   const { client } = node;
   const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
-  const [{ topology, unheard }, status, chainState, balances, cheques, chequebook, backlog] =
+  const [{ topology, unheard }, status, chainState, balances, cheques, chequebook, backlog, stamps] =
     await Promise.all([
       askTopology(client, pinging, signal),
       replyOf(client.status(signal)),
@@ -116,9 +118,16 @@ async function askNode(
       replyOf(unlessOff(client.settlements(signal))),
       replyOf(unlessOff(client.chequebook.balance(signal))),
       reportsBacklog(node) ? replyOf(client.backlog(signal)) : undefined,
+      replyOf(client.stamps.list(signal)),
     ]);
   const replies = { status, topology, chainState, balances, cheques, chequebook };
-  return { unheard, replies: backlog === undefined ? replies : { ...replies, backlog } };
+  // A node that does not answer this says why to the other questions, or has no batches.
+  const displacing = valueOr(stamps, []).filter(({ displaced = 0 }) => displaced > 0);
+  return {
+    unheard,
+    replies: backlog === undefined ? replies : { ...replies, backlog },
+    ...(displacing.length > 0 && { displacing }),
+  };
 }
 
 /** Latencies are measured by pings; there may have been none so far. */

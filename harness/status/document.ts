@@ -94,6 +94,7 @@ export function statusDocument({
           ? [`${name} has no space left on its disk and stores nothing; make room, then it goes on by itself`]
           : [],
       ),
+      ...nodes.flatMap(displacement),
       ...congestion(nodes),
     ],
   };
@@ -206,6 +207,14 @@ function unreachable({ name, flavour, mode, replies }: NodeAnswers): string[] {
   return [
     `${name} reports that it is not publicly reachable, so it passes chunks on instead of storing them; a Bee in a local network must treat loopback and private addresses as public`,
   ];
+}
+
+/** What was uploaded first is no longer kept, although every upload is acknowledged. */
+function displacement({ name, displacing = [] }: NodeAnswers): string[] {
+  return displacing.map(
+    ({ batchID, displaced = 0 }) =>
+      `${name}: batch ${batchID.slice(0, 8)} is mutable and full: ${plural(displaced, 'stamp')} took the place of its oldest chunks; dilute it, or buy a deeper one`,
+  );
 }
 
 /** Neighbourhoods that accept no more chunks, and those without a node. */

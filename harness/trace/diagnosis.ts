@@ -10,7 +10,14 @@ import { grouped, plural } from '../base/format.ts';
 import { rankStorers } from '../ledger/placement.ts';
 import type { Loss } from '../report/result.ts';
 import type { Testimony } from './story.ts';
-import { byChunk, type TracedNode, testimonies, type Witness, witnessesOf } from './witnesses.ts';
+import {
+  askedForBatches,
+  byChunk,
+  type TracedNode,
+  testimonies,
+  type Witness,
+  witnessesOf,
+} from './witnesses.ts';
 
 /** Events that show it was in a reserve; nodes that had it also keep other kinds. */
 const ARRIVALS: readonly ChunkEvent['kind'][] = ['stored', 'pulled', 'kept'];
@@ -37,9 +44,17 @@ const ENDS: Readonly<Partial<Record<ChunkEvent['kind'], string>>> = {
 /**
  * `uncovered`: no running node covers its neighbourhood. `evicted`, `replaced`: it was in a reserve, and
  * every node that had it has dropped it. `away`: a node that had it, or may have had it, does not answer.
- * `never-stored`: no node has an event of storing it. `untold`: nodes keep no events, or have lost them.
+ * `never-stored`: no node has an event of storing it. `displaced`: no events tell, but its batch is full and has given
+ * slots of older chunks to newer ones. `untold`: nodes keep no events, or have lost them.
  */
-export type LossCause = 'uncovered' | 'evicted' | 'replaced' | 'away' | 'never-stored' | 'untold';
+export type LossCause =
+  | 'uncovered'
+  | 'evicted'
+  | 'replaced'
+  | 'away'
+  | 'never-stored'
+  | 'displaced'
+  | 'untold';
 
 export interface Diagnosis {
   /** 64 hex digits. */
@@ -60,6 +75,8 @@ export interface Diagnosis {
   readonly left: readonly { readonly node: string; readonly at: number; readonly why: string }[];
   /** Nodes that cannot be asked, with the reason. */
   readonly silent: readonly { readonly node: string; readonly why: string }[];
+  /** Its batch, and how many stamps of it have taken the place of older chunks; null: none has. */
+  readonly displacing: { readonly batch: string; readonly chunks: number } | null;
   /** The last event of it; null when none is known. */
   readonly end: { readonly node: string; readonly at: number; readonly what: string } | null;
   readonly cause: LossCause;
@@ -72,7 +89,7 @@ export async function diagnose(
   signal: AbortSignal,
 ): Promise<Diagnosis[]> {
   if (losses.length === 0) return [];
-  const witnesses = await witnessesOf(nodes, signal);
+  const witnesses = await askedForBatches(await witnessesOf(nodes, signal), signal);
   const single = losses.length === 1 ? losses[0]?.chunk : undefined;
   const of = byChunk(await testimonies(witnesses, single, signal));
   return losses.map((loss) => diagnosisOf(loss, witnesses, of(loss.chunk)));
@@ -80,7 +97,7 @@ export async function diagnose(
 
 /** @param told what nodes that keep events report about this chunk */
 export function diagnosisOf(
-  { chunk, reference, uploader }: Loss,
+  { chunk, reference, uploader, batch }: Loss,
   witnesses: readonly Witness[],
   told: readonly Testimony[],
 ): Diagnosis {
@@ -127,6 +144,7 @@ export function diagnosisOf(
     silent: witnesses.flatMap(({ node, silence }) =>
       silence === undefined ? [] : [{ node: node.name, why: silence }],
     ),
+    displacing: displacingOf(batch, witnesses),
     end: last === undefined ? null : { node: last.node, at: last.event.at, what: endText(last.event) },
   };
   const mayHave = full.some(
@@ -134,6 +152,11 @@ export function diagnosisOf(
   );
   const departure = having(DEPARTURES).at(-1)?.event.kind;
   return { ...facts, cause: causeOf(facts, { answering, mayHave, departure }) };
+}
+
+function displacingOf(batch: string, witnesses: readonly Witness[]): Diagnosis['displacing'] {
+  const chunks = Math.max(0, ...witnesses.map(({ displaced }) => displaced?.get(batch) ?? 0));
+  return chunks === 0 ? null : { batch, chunks };
 }
 
 function endText({ kind, detail }: ChunkEvent): string {
@@ -148,7 +171,7 @@ interface Known {
 }
 
 function causeOf(
-  { covering, had, left, silent }: Omit<Diagnosis, 'cause'>,
+  { covering, had, left, silent, displacing }: Omit<Diagnosis, 'cause'>,
   { answering, mayHave, departure }: Known,
 ): LossCause {
   const gone = new Set(left.map(({ node }) => node));
@@ -159,7 +182,8 @@ function causeOf(
   if (departure === 'evicted') return 'evicted';
   if (silent.length > 0) return 'away';
   const complete = answering.every(({ ring }) => ring !== undefined && ring.capacity > 0 && ring.lost === 0);
-  return complete && had.length === 0 ? 'never-stored' : 'untold';
+  if (complete && had.length === 0) return 'never-stored';
+  return displacing === null ? 'untold' : 'displaced';
 }
 
 /**
@@ -179,7 +203,7 @@ export function diagnosisLines(diagnoses: readonly Diagnosis[], shown: number): 
   ];
 }
 
-function causeText({ cause, neighbourhood, covering, left, silent }: Diagnosis): string {
+function causeText({ cause, neighbourhood, covering, left, silent, displacing }: Diagnosis): string {
   const place = `neighbourhood ${neighbourhood === '' ? '(all addresses)' : neighbourhood}`;
   const last = left.at(-1);
   switch (cause) {
@@ -193,6 +217,8 @@ function causeText({ cause, neighbourhood, covering, left, silent }: Diagnosis):
       return `${place}: ${silent.map(({ node, why }) => `${node} cannot be asked (${why})`).join(', ')}`;
     case 'never-stored':
       return `${place}, covered by ${covering.join(', ')}: no node has ever stored it`;
+    case 'displaced':
+      return `its batch ${displacing?.batch.slice(0, 8)} is mutable and full: ${plural(displacing?.chunks ?? 0, 'stamp')} took the place of its oldest chunks, which nodes then drop; dilute it, or buy a deeper one`;
     case 'untold':
       return `${place}, covered by ${covering.join(', ')}: what became of it is not known, because nodes keep no chunk events or have lost them`;
   }

@@ -29,6 +29,8 @@ export interface Witness {
   readonly radius: number | undefined;
   /** Undefined: nodes of its flavour keep no events, or it does not answer. */
   readonly ring: Ring | undefined;
+  /** Own batches that have started again → stamps that took an older chunk's place; absent: not asked, or no answer. */
+  readonly displaced?: ReadonlyMap<string, number>;
 }
 
 /** Time limit of one request to one node. */
@@ -56,6 +58,29 @@ async function witness(node: TracedNode, signal: AbortSignal): Promise<Witness> 
     if (signal.aborted) throw error;
     return { ...mute, silence: messageOf(error) };
   }
+}
+
+/** The same witnesses, with what they tell of their batches. A node without a chain has none. */
+export async function askedForBatches(
+  witnesses: readonly Witness[],
+  signal: AbortSignal,
+): Promise<Witness[]> {
+  const works = witnesses.map((one) => async (): Promise<Witness> => {
+    if (one.silence !== undefined) return one;
+    try {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+      const stamps = await one.node.client.stamps.list(limit);
+      const started = stamps.filter(({ displaced = 0 }) => displaced > 0);
+      return {
+        ...one,
+        displaced: new Map(started.map(({ batchID, displaced = 0 }) => [batchID, displaced])),
+      };
+    } catch (error) {
+      if (signal.aborted || !(error instanceof ClientError)) throw error;
+      return one;
+    }
+  });
+  return allAtMost(NODES_AT_ONCE, works);
 }
 
 /** Nodes that are not ours do not support this request. */

@@ -82,6 +82,8 @@ interface FieldNames {
   readonly batchImmutable: readonly string[];
   readonly batchStorageRadius: readonly string[];
   readonly stampExpired: readonly string[];
+  /** Stamps that have taken the slots of older chunks. */
+  readonly stampDisplaced: readonly string[];
   /** As a duration; both dialects also have the number of seconds. */
   readonly sampleDuration: readonly string[];
   /** Second name of a staking transaction, on the debug port. */
@@ -207,6 +209,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
       batchImmutable: ['immutable', 'immutableFlag'],
       batchStorageRadius: ['storageRadius'],
       stampExpired: ['expired'],
+      stampDisplaced: ['displaced'],
       sampleDuration: ['lastSampleDuration'],
       debugTransaction: ['txhash'],
       debugApiVersion: ['debugApiVersion'],
@@ -270,6 +273,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
       batchImmutable: ['immutable'],
       batchStorageRadius: [],
       stampExpired: [],
+      stampDisplaced: [],
       sampleDuration: [],
       debugTransaction: [],
       debugApiVersion: [],

@@ -17,13 +17,14 @@ import { slotsPerBucket } from './rules.ts';
 
 const INDEX_SIZE = 8;
 const TIMESTAMP_SIZE = 8;
+const COUNT_SIZE = 4;
 /** Hex digits of a bucket number in a key. */
 const BUCKET_DIGITS = 8;
 /** Records removed per transaction when a batch has expired: other writers get their turn in between. */
 const DROP_PAGE = 1000;
 
 /** The record of an own batch, without its counters. */
-export type IssuerRecord = Omit<Issuer, 'utilization'>;
+export type IssuerRecord = Omit<Issuer, 'utilization' | 'displaced'>;
 
 export interface IssuerDeps {
   readonly state: KeyValueStore;
@@ -37,9 +38,12 @@ export interface IssuerDeps {
 export class BatchIssuer implements Issuer, UploadStamper {
   readonly #deps: IssuerDeps;
   #record: IssuerRecord;
-  readonly #keys: { readonly item: string; readonly count: string; readonly utilization: string };
+  readonly #keys: Readonly<Record<'item' | 'count' | 'utilization' | 'displaced', string>>;
   /** Slots handed out per bucket; read from the store when the first stamp is requested. */
   #counts: Uint32Array | undefined;
+  /** Buckets of a mutable batch that have started again → slots that chunks had by then; loaded with the counts. */
+  readonly #marks = new Map<number, number>();
+  #displaced: number;
   #utilization: number;
   /** Index and timestamp of stamps whose write is not committed yet; bounded by the writes that uploads keep open. */
   readonly #uncommitted = new Map<string, Uint8Array>();
@@ -56,8 +60,14 @@ export class BatchIssuer implements Issuer, UploadStamper {
     this.#deps = deps;
     this.#record = record;
     const id = toHex(record.batchId);
-    this.#keys = { item: `item/${id}/`, count: `count/${id}/`, utilization: `utilization/${id}` };
+    this.#keys = {
+      item: `item/${id}/`,
+      count: `count/${id}/`,
+      utilization: `utilization/${id}`,
+      displaced: `displaced/${id}`,
+    };
     this.#utilization = readUint32(deps.state.get(this.#keys.utilization));
+    this.#displaced = readUint32(deps.state.get(this.#keys.displaced));
   }
 
   get batchId(): Uint8Array {
@@ -83,6 +93,9 @@ export class BatchIssuer implements Issuer, UploadStamper {
   }
   get utilization(): number {
     return this.#utilization;
+  }
+  get displaced(): number {
+    return this.#displaced;
   }
 
   /**
@@ -180,16 +193,39 @@ export class BatchIssuer implements Issuer, UploadStamper {
     let position = counts[bucket] ?? 0;
     if (position >= slotsPerBucket(this.#record)) {
       if (this.#record.immutable) throw new PostageError('BATCH_OVERISSUED', 'bucket full');
+      this.#marks.set(bucket, position);
       position = 0;
     }
     const count = position + 1;
     counts[bucket] = count;
-    changes.push({ put: this.#countKey(bucket), value: uint32(count) });
+    changes.push({ put: this.#countKey(bucket), value: this.#countValue(bucket) });
+    if (position < (this.#marks.get(bucket) ?? 0)) changes.push(this.#displace());
     if (count > this.#utilization) {
       this.#utilization = count;
       changes.push({ put: this.#keys.utilization, value: uint32(count) });
     }
     return stampIndex(bucket, position);
+  }
+
+  /** The stamp takes the slot of an older chunk, which storers then drop. */
+  #displace(): KeyValueChange {
+    const displaced = ++this.#displaced;
+    // Every upload of a full batch displaces chunks: the first is told, then every power of ten.
+    if (Number.isInteger(Math.log10(displaced))) {
+      const batch = toHex(this.batchId);
+      this.#deps.log.warn(
+        { batch, displaced },
+        'mutable batch is full: new stamps displace its oldest chunks',
+      );
+    }
+    return { put: this.#keys.displaced, value: uint32(displaced) };
+  }
+
+  /** The count, and the mark of a bucket that has started again. */
+  #countValue(bucket: number): Uint8Array {
+    const count = uint32(this.#loadedCounts()[bucket] ?? 0);
+    const mark = this.#marks.get(bucket);
+    return mark === undefined ? count : new Uint8Array([...count, ...uint32(mark)]);
   }
 
   #slot(item: string): Uint8Array | undefined {
@@ -238,9 +274,10 @@ export class BatchIssuer implements Issuer, UploadStamper {
 
   #present(key: string): KeyValueChange[] {
     if (key === this.#keys.utilization) return [{ put: key, value: uint32(this.#utilization) }];
+    if (key === this.#keys.displaced) return [{ put: key, value: uint32(this.#displaced) }];
     const { count } = this.#keys;
     const value = key.startsWith(count)
-      ? uint32(this.#loadedCounts()[Number.parseInt(key.slice(count.length), 16)] ?? 0)
+      ? this.#countValue(Number.parseInt(key.slice(count.length), 16))
       : this.#uncommitted.get(key);
     return value === undefined ? [] : [{ put: key, value }];
   }
@@ -249,7 +286,9 @@ export class BatchIssuer implements Issuer, UploadStamper {
     if (this.#counts !== undefined) return this.#counts;
     const counts = new Uint32Array(2 ** this.#record.bucketDepth);
     for (const [key, count] of this.#deps.state.entries(this.#keys.count)) {
-      counts[Number.parseInt(key.slice(-BUCKET_DIGITS), 16)] = readUint32(count);
+      const bucket = Number.parseInt(key.slice(-BUCKET_DIGITS), 16);
+      counts[bucket] = readUint32(count);
+      if (count.length > COUNT_SIZE) this.#marks.set(bucket, readUint32(count.subarray(COUNT_SIZE)));
     }
     this.#counts = counts;
     return counts;

@@ -47,6 +47,8 @@ export interface Issuer {
   readonly immutable: boolean;
   /** Highest bucket count ever. */
   readonly utilization: number;
+  /** Stamps of a mutable batch that have taken the slot of an older chunk. */
+  readonly displaced: number;
 }
 
 export type PostageErrorCode =

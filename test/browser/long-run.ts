@@ -203,7 +203,7 @@ export async function hostileRun(folder: string): Promise<RunResult> {
       acknowledged: 1,
       found: 0,
       missing: 1,
-      losses: [{ chunk: evil, reference: evil, uploader: evil, closest: evil }],
+      losses: [{ chunk: evil, reference: evil, uploader: evil, batch: evil, closest: evil }],
     },
     picture: {
       ...drawn,

@@ -215,13 +215,15 @@ function labelOf(body: Uint8Array): string {
 }
 
 function batchBody(issuer: Issuer, { postage }: NodeServices, dialect: Dialect): Record<string, unknown> {
-  const { batchId, utilization, label, depth, amount, bucketDepth, blockNumber, immutable } = issuer;
+  const { batchId, utilization, displaced, label, depth, amount, bucketDepth, blockNumber, immutable } =
+    issuer;
   const batch = postage.batches.get(batchId);
   const gone = postage.gone(issuer);
   return {
     batchID: toHex(batchId),
     utilization,
-    utilizationRatio: utilization / 2 ** (depth - bucketDepth),
+    utilizationRatio: utilization / slotsPerBucket(issuer),
+    ...emit(dialect.fields.stampDisplaced, displaced),
     usable: postage.usable(issuer),
     label,
     depth,

@@ -145,6 +145,7 @@ function issuer(batchId: Uint8Array, blockNumber: number): Issuer {
     blockNumber,
     immutable: true,
     utilization: 4,
+    displaced: 0,
   };
 }
 

@@ -19,6 +19,7 @@ const OWN = {
   exists: true,
   batchTTL: 3600,
   expired: false,
+  displaced: 0,
 };
 
 describe('own batches', () => {
@@ -63,6 +64,7 @@ describe('own batches', () => {
       const { stamps } = (await api.main.inject({ url: `/stamps?all=${all}` })).json();
       expect(stamps).toHaveLength(2);
       expect('expired' in stamps[0]).toBe(false);
+      expect('displaced' in stamps[0]).toBe(false);
     }
   });
 

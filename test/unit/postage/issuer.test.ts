@@ -4,7 +4,7 @@ import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { encodeStamp, type Stamp } from '../../../node/chunk/stamp.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
-import { silentLogger } from '../../../node/env/logger.ts';
+import { createLogger } from '../../../node/env/logger.ts';
 import { BatchIssuer, type IssuerDeps, type IssuerRecord } from '../../../node/postage/issuer.ts';
 import { validateStamp } from '../../../node/postage/validation.ts';
 import postage from '../../vectors/postage.json' with { type: 'json' };
@@ -30,10 +30,14 @@ function issuer(
     ...terms,
   };
   const clock = new VirtualClock();
+  const lines: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  const log = createLogger({ verbosity: 'info' }, { destination });
   return {
     state,
     clock,
-    issuer: new BatchIssuer(record, { state, signer, workers, clock, log: silentLogger() }),
+    lines,
+    issuer: new BatchIssuer(record, { state, signer, workers, clock, log }),
   };
 }
 
@@ -111,6 +115,25 @@ describe('slots', () => {
     const positions = [1, 2, 3, 4, 5].map((n) => own.stamp(chunk(n)).index[7]);
     expect(positions).toEqual(vector?.expected.indexInBucket);
     expect([own.utilization, own.buckets()[0x2387]]).toEqual([2, 1]);
+  });
+
+  test('of a mutable batch that are given again displace older chunks: counted, told, and none in the slots of a dilution', () => {
+    const { issuer: own, lines } = issuer({ depth: 17, immutable: false });
+    for (const n of [1, 2]) own.stamp(chunk(n));
+    expect([own.displaced, lines]).toEqual([0, []]);
+    own.stamp(chunk(3));
+    expect(own.displaced).toBe(1);
+    expect(lines).toEqual([expect.objectContaining({ batch: toHex(own.batchId), displaced: 1 })]);
+    // The second slot belongs to an older chunk, the third and fourth are new.
+    own.update({ ...record(own), depth: 18 });
+    for (const n of [4, 5, 6]) own.stamp(chunk(n));
+    expect(own.displaced).toBe(2);
+    own.stamp(chunk(7));
+    expect(own.displaced).toBe(3);
+    own.stamp(chunk(8, 1));
+    expect(own.displaced).toBe(3);
+    for (let n = 9; own.displaced < 100; n++) own.stamp(chunk(n));
+    expect(lines.map(({ displaced }) => displaced)).toEqual([1, 10, 100]);
   });
 
   test('double with each step of depth', () => {
@@ -191,10 +214,11 @@ describe('after a restart', () => {
     for (const n of [1, 2, 3]) before.stamp(chunk(n));
     await settled();
     const { issuer: after } = issuer({ depth: 17, immutable: false }, new MemoryState(state.disk));
-    expect(after.utilization).toBe(2);
+    expect([after.utilization, after.displaced]).toEqual([2, 1]);
     expect(after.buckets()).toEqual(before.buckets());
     expect(place(after.stamp(chunk(3)))).toBe('0000238700000000');
     expect(place(after.stamp(chunk(4)))).toBe('0000238700000001');
+    expect(after.displaced).toBe(2);
   });
 
   test('killed after any write, no slot is reissued whose chunk could have been written', async () => {

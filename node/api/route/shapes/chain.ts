@@ -69,6 +69,7 @@ function batchShapes(fields: Dialect['fields']) {
     exists: flag,
     batchTTL: integer,
     ...named(fields.stampExpired, flag),
+    ...named(fields.stampDisplaced, uint),
   });
   const networkBatch = object({
     batchID: hex32,

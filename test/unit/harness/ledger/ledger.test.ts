@@ -49,7 +49,7 @@ test('a chunk that no node holds is a loss, reported with the node that should h
   );
   expect(verdict.missing).toBe(1);
   expect(verdict.losses).toEqual([
-    { chunk: hex(0x2f), reference: hex(0x1f), uploader: 'node-0', closest: 'near' },
+    { chunk: hex(0x2f), reference: hex(0x1f), uploader: 'node-0', batch: hex(9), closest: 'near' },
   ]);
   expect(ledger.result()).toEqual(verdict);
 });

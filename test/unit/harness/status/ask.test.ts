@@ -35,6 +35,7 @@ function node(
       chainState: answering({ block: 1 }),
       balances: answering([]),
       settlements: answering({ totalSent: 0n }),
+      stamps: { list: answering([]) },
       chequebook: { balance: answering({ totalBalance: 0n }) },
     },
   } as unknown as ClusterNode;

@@ -169,3 +169,10 @@ test('a network without a chain has no height, which is no problem; a silent nod
   expect(chain.height).toBeNull();
   expect(problems).toEqual(['node-1 does not answer']);
 });
+
+test('a mutable batch that displaces its oldest chunks is a problem, with what helps', () => {
+  const displacing = [{ batchID: 'ab'.repeat(32), displaced: 3 }];
+  expect(documentOf([node(0, { displacing })]).problems).toEqual([
+    'node-0: batch abababab is mutable and full: 3 stamps took the place of its oldest chunks; dilute it, or buy a deeper one',
+  ]);
+});

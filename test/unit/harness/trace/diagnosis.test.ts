@@ -8,7 +8,7 @@ import type { ChunkEvent } from '../../../../node/env/chunk-events.ts';
 
 const overlayOf = (first: number) => first.toString(16).padStart(2, '0').padEnd(64, '0');
 const CHUNK = overlayOf(0x60);
-const LOSS = { chunk: CHUNK, reference: overlayOf(1), uploader: 'a', closest: 'b' };
+const LOSS = { chunk: CHUNK, reference: overlayOf(1), uploader: 'a', batch: 'ba'.repeat(32), closest: 'b' };
 
 interface Given {
   readonly name: string;
@@ -17,6 +17,8 @@ interface Given {
   readonly radius?: number;
   readonly silence?: string;
   readonly mode?: 'full' | 'light';
+  /** Stamps of the chunk's batch that have taken an older chunk's place. */
+  readonly displaced?: number;
   /** Kind, time, more. */
   readonly events?:
     | readonly (readonly [ChunkEvent['kind'], number, Partial<ChunkEvent>?])[]
@@ -26,17 +28,18 @@ interface Given {
 
 function diagnosed(given: readonly Given[]): Diagnosis {
   const witnesses = given.map(
-    ({ name, overlay, radius = 1, silence, mode = 'full', events = [] }): Witness =>
+    ({ name, overlay, radius = 1, silence, mode = 'full', events = [], displaced }): Witness =>
       ({
         node: { name, overlay: overlayOf(overlay), mode },
         overlay: fromHex(overlayOf(overlay)),
         silence,
+        displaced: new Map(displaced === undefined ? [] : [[LOSS.batch, displaced]]),
         radius: silence === undefined && mode === 'full' ? radius : undefined,
         ring:
           silence === undefined
             ? { capacity: events === 'none' ? 0 : 100, lost: events === 'lost' ? 1 : 0 }
             : undefined,
-      }) as Witness,
+      }) as unknown as Witness,
   );
   const told = given.flatMap(({ name, overlay, events = [], silence }): Testimony[] =>
     silence !== undefined || typeof events === 'string'
@@ -51,6 +54,22 @@ function diagnosed(given: readonly Given[]): Diagnosis {
   );
   return diagnosisOf(LOSS, witnesses, told);
 }
+
+test('a chunk of a batch that started again was displaced, where no events tell more', () => {
+  const nodes: Given[] = [
+    { name: 'a', overlay: 0x80, events: 'none', displaced: 12 },
+    { name: 'b', overlay: 0x60, events: 'none' },
+  ];
+  const diagnosis = diagnosed(nodes);
+  expect(diagnosis).toMatchObject({ cause: 'displaced', displacing: { batch: LOSS.batch, chunks: 12 } });
+  expect(diagnosisLines([diagnosis], 1)[0]).toBe(
+    '1 chunk: its batch babababa is mutable and full: 12 stamps took the place of its oldest chunks, which nodes then drop; dilute it, or buy a deeper one',
+  );
+  expect(diagnosed(nodes.map(({ displaced: _none, ...node }) => node))).toMatchObject({
+    cause: 'untold',
+    displacing: null,
+  });
+});
 
 test('a chunk in a neighbourhood without a node has no place in the network', () => {
   const diagnosis = diagnosed([

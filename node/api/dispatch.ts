@@ -22,6 +22,7 @@ import type { Match, PathRoutes } from './routing.ts';
 import type { NodeServices } from './services.ts';
 import type { Gas } from './values/gas.ts';
 import { type HeaderTable, type ParamTable, readParams } from './values/params.ts';
+import { queryValues } from './values/percent.ts';
 
 export interface DispatchDeps {
   readonly services: NodeServices;
@@ -119,8 +120,8 @@ function callOf(
 ): Parameters<Route['handle']>[0] {
   const { dialect, readHeader } = deps;
   const readPath = (name: string) => params.get(name) ?? '';
-  const queried = new URLSearchParams(query);
-  const readQuery = (name: string) => queried.get(name) ?? undefined;
+  const queried = queryValues(query);
+  const readQuery = (name: string) => queried.get(name);
   const headersOf = () => readParams('header', row.headers ?? NO_HEADERS, readHeader, dialect);
   const early = row.headersFirst === true ? headersOf() : undefined;
   return {

@@ -1,8 +1,9 @@
 /**
- * From the request target to the routed path: percent-decoded, cleaned, without `/v1`, in the spelling of the
+ * From the request target to the routed path: percent-decoded to text of `byte-text.ts`, cleaned, without `/v1`, in the spelling of the
  * route table. Source: `http-api-completion.md` 3.1.
  */
 import { CANONICAL_SEGMENT, FILE_SEGMENTS } from './dialect.ts';
+import { percentDecode, percentEncode } from './values/percent.ts';
 
 export type Target =
   /** Canonical path for the router, percent-encoded again; decoded path as it was sent; query without its question mark. */
@@ -20,7 +21,7 @@ export function targetOf(requestTarget: string): Target {
   if (PLAIN.test(rawPath)) {
     return { kind: 'route', path: canonical(rawPath), sent: rawPath, query: query.slice(1) };
   }
-  const decoded = decode(rawPath);
+  const decoded = percentDecode(rawPath);
   if (decoded === undefined) return { kind: 'malformed' };
   const cleaned = clean(decoded);
   if (cleaned !== decoded) return { kind: 'redirect', location: encode(cleaned) + query };
@@ -32,15 +33,6 @@ function splitQuery(requestTarget: string): [path: string, query: string] {
   const relative = requestTarget.replace(/^https?:\/\/[^/?]*/i, '');
   const mark = relative.indexOf('?');
   return mark === -1 ? [relative, ''] : [relative.slice(0, mark), relative.slice(mark)];
-}
-
-function decode(path: string): string | undefined {
-  try {
-    return decodeURIComponent(path);
-  } catch (error) {
-    if (error instanceof URIError) return undefined;
-    throw error;
-  }
 }
 
 /** Lexical: empty and `.` segments vanish, `..` removes its parent, a trailing slash stays. */
@@ -55,7 +47,7 @@ function clean(path: string): string {
 }
 
 function encode(path: string): string {
-  return path.split('/').map(encodeURIComponent).join('/');
+  return path.split('/').map(percentEncode).join('/');
 }
 
 /** Both prefixes and both segments of the file routes lead to the same routes. */

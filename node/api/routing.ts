@@ -1,5 +1,6 @@
 /** Groups the rows of the route table into the paths of one listener, and finds the rows of a path. */
 import type { Port, Route } from './route/route.ts';
+import { percentDecode } from './values/percent.ts';
 
 /** Every row of one path. */
 export interface PathRoutes {
@@ -43,7 +44,7 @@ export function createRouter(paths: readonly PathRoutes[]): Router {
   const root = emptyBranch();
   for (const routes of paths) grow(root, routes);
   return (path) => {
-    const found = find(root, path.slice(1).split('/').map(decodeURIComponent));
+    const found = find(root, path.slice(1).split('/').map(decoded));
     if (found === undefined) return undefined;
     const names = [...found.routes.path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1] as string);
     return {
@@ -51,6 +52,11 @@ export function createRouter(paths: readonly PathRoutes[]): Router {
       params: new Map(names.map((name, i) => [name, found.values[i] as string])),
     };
   };
+}
+
+/** Paths come encoded by `paths.ts`, so they can be decoded. */
+function decoded(segment: string): string {
+  return percentDecode(segment) ?? segment;
 }
 
 function emptyBranch(): Branch {

@@ -13,6 +13,7 @@ import { equalBytes } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
 import { SignatureError } from '../crypto/signer.ts';
 import type { Random } from '../env/random.ts';
+import { bytesOf } from '../manifest/byte-text.ts';
 import { PssError } from './errors.ts';
 
 /** Longest message, bytes: a payload without nonce, ephemeral key and integrity. */
@@ -33,9 +34,9 @@ const LENGTH_SIZE = 2;
 /** SEC1 form of a compressed point with odd y; one with even y has the byte before it. */
 const ODD_POINT = 3;
 
-/** @returns 32 bytes, also the private key of recipients who know only the topic */
+/** @param text of `byte-text.ts`, as it may be any bytes @returns 32 bytes, also the private key of recipients who know only the topic */
 export function topicOf(text: string): Uint8Array {
-  return keccak256(Buffer.from(text, 'utf8'));
+  return keccak256(bytesOf(text));
 }
 
 export interface Letter {

@@ -28,7 +28,7 @@ import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
 import { ApiError, type ApiErrorCode, type ErrorWording, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type Call, type EarlyCall, route } from '../route/route.ts';
-import { bool, mediaType, reference, storedText, text } from '../values/kinds.ts';
+import { bool, byteText, mediaType, reference, storedText, text } from '../values/kinds.ts';
 import { checkMediaType, essence } from '../values/media-type.ts';
 import {
   optional,
@@ -51,7 +51,7 @@ const FILE_UPLOAD_HEADERS = {
 const ROOT = {
   reference: required(reference, { field: 'address', checks: [strictly(referenceLength)] }),
 } as const;
-const PATH = { ...ROOT, path: optional(text, '') } as const;
+const PATH = { ...ROOT, path: optional(byteText, '') } as const;
 const ROOT_HEADERS = { accept: optional(text, undefined) } as const;
 
 /** Mistakes of the client, for which a Bee answers 500. */
@@ -66,7 +66,7 @@ export const FILE_ROUTES = [
     gates: ['started'],
     headers: FILE_UPLOAD_HEADERS,
     headersFirst: true,
-    query: { name: optional(text, undefined, { checks: [startsNotWith('/')] }) },
+    query: { name: optional(byteText, undefined, { checks: [startsNotWith('/')] }) },
     body: { content: 'files' },
     success: [201],
     response: 'ReferenceResponse',
@@ -165,7 +165,7 @@ export const HOST_FILE_ROUTE = route({
   ownOrigin: true,
   // Answered even while the node starts.
   gates: [],
-  params: { subdomain: required(reference), path: optional(text, '') },
+  params: { subdomain: required(reference), path: optional(byteText, '') },
   headers: PLAIN_DOWNLOAD_HEADERS,
   success: [200, 206, 304, 308],
   response: 'octets',
@@ -196,7 +196,7 @@ function collectionEntries(
   if (!present) throw new ApiError('BODY_REQUIRED');
   switch (essence(headers.contentType)) {
     case 'multipart/form-data':
-      return multipartEntries(body, headers.contentType);
+      return multipartEntries(body, headers.contentType, { strict: dialect.strictRequests });
     case 'application/x-tar':
       return tarEntries(body, dialect);
     default:

@@ -6,7 +6,7 @@ import { ApiError, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
-import { hex, hexList, publicKey, reference, text } from '../values/kinds.ts';
+import { byteText, hex, hexList, publicKey, reference } from '../values/kinds.ts';
 import { type Check, ONE_HASH, optional, required } from '../values/params.ts';
 
 /** Longer than any message: sizes in between are refused by the messaging itself. */
@@ -30,7 +30,7 @@ export const MESSAGING_ROUTES = [
     summary: 'send a message to a neighbourhood',
     gates: ['started'],
     params: {
-      topic: required(text),
+      topic: required(byteText),
       targets: required(hexList(TARGET_SIZE_MAX), { checks: [eachTarget], field: 'target' }),
     },
     query: { recipient: optional(publicKey, undefined) },
@@ -61,7 +61,7 @@ export const MESSAGING_ROUTES = [
     effect: 'subscribes',
     summary: 'messages of a topic, over a WebSocket',
     gates: ['started'],
-    params: { topic: required(text) },
+    params: { topic: required(byteText) },
     success: [101],
     handle({ params: { topic }, services }) {
       return subscribed(services, (deliver) => services.pss.subscribe(topicOf(topic), deliver));

@@ -3,6 +3,7 @@
  * `http-api-completion.md` 3.2. A kind is pure; `params.ts` applies it.
  */
 import secp256k1 from 'secp256k1';
+import { textOf } from '../../manifest/byte-text.ts';
 import { decodeMultiaddress, encodeMultiaddress } from '../../p2p/address/multiaddress.ts';
 import type { Dialect } from '../dialect.ts';
 import { decodeBase64 } from './base64.ts';
@@ -59,10 +60,13 @@ export const presence: Kind<boolean> = {
   parse: (value) => BOOLEANS.get(value) ?? true,
 };
 
-export const text: Kind<string> = { schema: { type: 'string' }, parse: (value) => value };
+export const text: Kind<string> = { schema: { type: 'string' }, parse: (value) => value.toWellFormed() };
 
-/** Text of a stored header: its bytes, which arrive as one character each, are UTF-8. */
-export const storedText: Kind<string> = { schema: { type: 'string' }, parse: utf8Of };
+/** A name that may be any bytes: text of `byte-text.ts`. */
+export const byteText: Kind<string> = { schema: { type: 'string' }, parse: (value) => value };
+
+/** Text of a stored header, whose bytes arrive as one character each: text of `byte-text.ts`. */
+export const storedText: Kind<string> = { schema: { type: 'string' }, parse: headerText };
 
 /** Accepted notations of a number: as in JSON, or as the public network's node reads it. */
 interface NumberShape {
@@ -158,7 +162,7 @@ export const reference: Kind<Uint8Array> = {
     const result = referenceFromCid(value);
     if (result instanceof Uint8Array) return result;
     if (value.includes('.')) throw new ParseFailure('ENS service is not available', true);
-    const cause = `failed parsing CID ${value} err ${result}: could not parse`;
+    const cause = `failed parsing CID ${value.toWellFormed()} err ${result}: could not parse`;
     throw new ParseFailure(`${dialect.messages.invalidName}: ${cause}`);
   },
 };
@@ -222,12 +226,12 @@ export const mediaType: Kind<string> = {
     if (value === '') return undefined;
     const problem = checkMediaType(value);
     if (problem !== undefined) throw new ParseFailure(problem);
-    return utf8Of(value);
+    return headerText(value);
   },
 };
 
-function utf8Of(bytes: string): string {
-  return Buffer.from(bytes, 'latin1').toString('utf8');
+function headerText(bytes: string): string {
+  return textOf(Buffer.from(bytes, 'latin1'));
 }
 
 function bounded(value: string, shape: RegExp, { min, max }: { min: bigint; max: bigint }): bigint {

@@ -1,6 +1,7 @@
 /** Pulls chosen amounts of bytes from a stream: the basis of the readers of archive formats. */
 
 const NOTHING = new Uint8Array(0);
+const LINE_FEED = 0x0a;
 
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
@@ -73,27 +74,20 @@ export class ByteReader {
     }
   }
 
-  /**
-   * The bytes before `delimiter` in pieces; the delimiter is consumed as well.
-   * @param cut the error for a stream that ends before the delimiter
-   */
-  async *until(delimiter: Uint8Array, cut: () => Error): AsyncGenerator<Uint8Array, void, void> {
-    let held: Uint8Array = NOTHING;
-    for (;;) {
+  /** Up to the end of a line, LF included, and at most `limit` bytes; fewer when the stream ends early. */
+  async line(limit: number): Promise<Buffer> {
+    const pieces: Uint8Array[] = [];
+    for (let left = limit; left > 0; ) {
       const part = await this.some(Number.POSITIVE_INFINITY);
-      if (part === undefined) throw cut();
-      const bytes = Buffer.concat([held, part]);
-      const at = bytes.indexOf(delimiter);
-      if (at !== -1) {
-        this.unread(bytes.subarray(at + delimiter.length));
-        if (at > 0) yield bytes.subarray(0, at);
-        return;
-      }
-      // The last bytes may be the start of the delimiter.
-      const end = Math.max(0, bytes.length - delimiter.length + 1);
-      held = bytes.subarray(end);
-      if (end > 0) yield bytes.subarray(0, end);
+      if (part === undefined) break;
+      const end = part.indexOf(LINE_FEED) + 1;
+      const taken = part.subarray(0, Math.min(end === 0 ? part.length : end, left));
+      this.#rest = part.subarray(taken.length);
+      pieces.push(taken);
+      if (end > 0) break;
+      left -= taken.length;
     }
+    return Buffer.concat(pieces);
   }
 
   /** Puts bytes back in front of the next ones. */

@@ -5,6 +5,7 @@ import { type Kit, startKit } from './kit.ts';
 
 const BOUNDARY = 'cut';
 const MULTIPART = `multipart/form-data; boundary=${BOUNDARY}`;
+const PART = `--${BOUNDARY}\r\nContent-Disposition: form-data; name=a\r\n\r\nx`;
 const TAR = 'application/x-tar';
 const FILE = tarEntry('dir/file.txt', 'content');
 const LINK = tarEntry('link.css', '', { type: '1', linkname: 'dir/file.txt' });
@@ -86,8 +87,14 @@ describe.each(['svc', 'swarm'] as const)('in the dialect %s', (name) => {
 
 test.each([
   [TAR, FILE.subarray(0, 700), 'invalid tar archive', 'the tar archive is cut off'],
-  ['multipart/form-data', 'x', 'invalid multipart body', 'multipart body: no usable boundary'],
-  [MULTIPART, 'no parts', 'invalid multipart body', 'multipart body: it is cut off'],
+  ['multipart/form-data', 'x', 'invalid multipart body', 'multipart body: the content type has no boundary'],
+  [
+    MULTIPART,
+    `${PART}\r\n--${BOUNDARY}--more\r\n`,
+    'invalid multipart body',
+    'multipart body: a boundary is expected after part 1, not "--cut--more"',
+  ],
+  [MULTIPART, PART, 'invalid multipart body', 'multipart body: it is cut off'],
 ])('%s that is broken answers 400 in svc, and as a Bee in swarm', async (type, body, message, reason) => {
   const kit = await startKit();
   const ours = await post(kit, type, body);
@@ -95,4 +102,81 @@ test.each([
   expect(kit.knobs.sessions).toEqual([{ tagUid: 1, state: 'cleaned' }]);
   const bees = await post(await startKit({ dialect: 'swarm' }), type, body);
   expect(bees.json()).toMatchObject({ code: 500, message: 'could not store directory' });
+});
+
+describe('a form', () => {
+  const unclosed = `${PART}\r\n--${BOUNDARY}\r\n`;
+
+  test('svc: without its last boundary answers 400', async () => {
+    expect((await post(await startKit(), MULTIPART, unclosed)).json()).toMatchObject({
+      code: 400,
+      message: 'invalid multipart body',
+    });
+  });
+
+  test('swarm: without its last boundary has the parts that came', async () => {
+    expect((await post(await startKit({ dialect: 'swarm' }), MULTIPART, unclosed)).statusCode).toBe(201);
+    expect((await post(await startKit({ dialect: 'swarm' }), MULTIPART, 'no parts')).json()).toMatchObject({
+      code: 400,
+      message: 'no files in root directory',
+    });
+  });
+
+  test('svc: with a part without a name answers 400, where a Bee stores what nobody can read', async () => {
+    const form = `--${BOUNDARY}\r\n\r\nx\r\n--${BOUNDARY}--`;
+    const answer = await post(await startKit(), MULTIPART, form);
+    expect(answer.json()).toMatchObject({ code: 400, message: 'invalid multipart body' });
+    expect((await post(await startKit({ dialect: 'swarm' }), MULTIPART, form)).statusCode).toBe(201);
+  });
+});
+
+describe('names of any bytes', () => {
+  const name = Buffer.from('caf\xe9', 'latin1');
+  const form = Buffer.concat([
+    Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="`),
+    name,
+    Buffer.from(`"\r\n\r\nx\r\n--${BOUNDARY}--`),
+  ]);
+
+  test.each([
+    [TAR, tarEntry(name, 'x')],
+    [MULTIPART, form],
+  ])('are paths of %s, read as they are and nothing else', async (type, body) => {
+    const kit = await startKit();
+    const { reference } = (await post(kit, type, body)).json();
+    const read = async (path: string) =>
+      (await kit.api.main.inject({ url: `/svc/${reference}/${path}` })).statusCode;
+    expect(await Promise.all(['caf%E9', 'caf%e9', 'caf%EF%BF%BD', 'caf%C3%A9', '%E9'].map(read))).toEqual([
+      200, 200, 404, 404, 404,
+    ]);
+  });
+
+  test('are the name of a single file', async () => {
+    const kit = await startKit();
+    const answer = await kit.api.main.inject({
+      method: 'POST',
+      url: '/svc?name=%E9',
+      headers: { 'svc-postage-batch-id': BATCH, 'content-type': 'text/plain' },
+      payload: 'x',
+    });
+    const file = await kit.api.main.inject({ url: `/svc/${answer.json().reference}/%E9` });
+    expect([file.statusCode, file.body]).toEqual([200, 'x']);
+  });
+
+  test('an unknown one gets the error document', async () => {
+    const kit = await startKit();
+    const answer = await kit.api.main.inject({
+      method: 'POST',
+      url: '/svc',
+      headers: {
+        'svc-postage-batch-id': BATCH,
+        'content-type': TAR,
+        'svc-collection': 'true',
+        'svc-error-document': 'dir/file.txt',
+      },
+      payload: FILE,
+    });
+    const file = await kit.api.main.inject({ url: `/svc/${answer.json().reference}/%E9` });
+    expect([file.statusCode, file.body]).toEqual([200, 'content']);
+  });
 });

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { publicKeyOf } from '../../../node/crypto/ecdh.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
+import { keccak256 } from '../../../node/crypto/keccak.ts';
 import { PostageError } from '../../../node/postage/ports.ts';
 import { PssError } from '../../../node/pss/errors.ts';
 import { topicOf } from '../../../node/pss/trojan.ts';
@@ -25,6 +26,12 @@ describe('POST /pss/send/{topic}/{targets}', () => {
     expect(Buffer.from(message!.payload).toString()).toBe('hello');
     expect(message!.recipient).toBeUndefined();
     expect(toHex(message!.stamper.batchId)).toBe(BATCH);
+  });
+
+  test('a topic may be any bytes', async () => {
+    const kit = await startKit();
+    await post(kit, '%E9/aa');
+    expect(kit.knobs.messages[0]?.topic).toEqual(keccak256(Uint8Array.of(0xe9)));
   });
 
   test('a recipient is a public key of either length', async () => {

@@ -21,6 +21,8 @@ describe('a request target', () => {
     ['/svc/ab/%61', '/svc/ab/a'],
     ['/svc/ab/50%25', '/svc/ab/50%25'],
     ['/svc/ab/%E2%82%AC', '/svc/ab/%E2%82%AC'],
+    ['/svc/ab/%e9/%c3%a9%ff', '/svc/ab/%E9/%C3%A9%FF'],
+    ['/svc/ab/\xe9\xc3\xa9', '/svc/ab/%E9%C3%A9'],
   ])('%s is routed as %s', (target, url) => {
     const [path, query = ''] = url.split('?');
     expect(targetOf(target)).toMatchObject({ kind: 'route', path, query });
@@ -40,7 +42,7 @@ describe('a request target', () => {
     expect(targetOf(target)).toEqual({ kind: 'redirect', location });
   });
 
-  test.each(['/%', '/%zz', '/%ff'])('%s is malformed', (target) => {
+  test.each(['/%', '/%zz', '/%f'])('%s is malformed', (target) => {
     expect(targetOf(target)).toEqual({ kind: 'malformed' });
   });
 

@@ -14,9 +14,9 @@ interface Read {
   content: string;
 }
 
-async function read(body: Uint8Array, { type = TYPE, partSize = 50 } = {}): Promise<Read[]> {
+async function read(body: Uint8Array, { type = TYPE, partSize = 50, strict = true } = {}): Promise<Read[]> {
   const files: Read[] = [];
-  for await (const { body: content, ...file } of multipartEntries(inParts(body, partSize), type))
+  for await (const { body: content, ...file } of multipartEntries(inParts(body, partSize), type, { strict }))
     files.push({ ...file, content: Buffer.from(await collect(content)).toString('latin1') });
   return files;
 }
@@ -26,7 +26,7 @@ function part(disposition: string, content: Uint8Array | string = 'x', ...header
 }
 
 async function pathOf(disposition: string): Promise<string | undefined> {
-  return (await read(multipartOf(BOUNDARY, [part(disposition)])))[0]?.path;
+  return (await read(multipartOf(BOUNDARY, [part(disposition)]), { strict: false }))[0]?.path;
 }
 
 describe('a multipart body', () => {
@@ -34,7 +34,7 @@ describe('a multipart body', () => {
     const content = fc.oneof(
       fc.uint8Array({ maxLength: 300 }),
       fc
-        .constantFrom('\r\n', '--', `\r\n--a-boundar`, `--${BOUNDARY}`, '\r\n--\r\n--', '\r\r\n')
+        .constantFrom('\r\n', '--', `\r\n--a-boundar`, `x--${BOUNDARY}`, '\r\n--\r\n--', '\r\r\n')
         .map((text) => Buffer.from(text)),
     );
     await fc.assert(
@@ -67,6 +67,23 @@ describe('a multipart body', () => {
     ['form-data; name="é/ü"', 'é/ü'],
     ["form-data; name=a; filename*=UTF-8''na%C3%AFve.txt", 'naïve.txt'],
     ['attachment; filename="b.txt"', 'b.txt'],
+    ['form-data; name="a"; filename="dir/"', 'dir'],
+    ['form-data; name="a/"', 'a/'],
+    ['form-data; name="caf\xe9"', 'caf\xe9'],
+    ["form-data; name=a; filename*=UTF-8''%ff", '\udcff'],
+    ["form-data; name=a; filename*=latin1''x", 'a'],
+    ['form-data; filename*0=a; filename*1="b c"; filename*2*=%C3%A9', 'ab cé'],
+    ["form-data; filename*0*=UTF-8''%41; filename*1=b", 'Ab'],
+    ['form-data; name=a; name=a;', 'a'],
+    // Nothing is left of a disposition with a mistake in it, and the part has no name.
+    ['form-data; name=a; name=b', ''],
+    ['form-data; name=é', ''],
+    ['form-data; name="a', ''],
+    ['form-data; name="C:\\"', ''],
+    ['form-data; name=""', ''],
+    ['form-data', ''],
+    ['attachment; name="a"', ''],
+    ['', ''],
   ])('%s is the path %s', async (disposition, path) => {
     expect(await pathOf(disposition)).toBe(path);
   });
@@ -93,9 +110,74 @@ describe('a multipart body', () => {
     'multipart/form-data; boundary="a-boundary"',
     'multipart/form-data; charset=utf-8; BOUNDARY=a-boundary',
     'multipart/form-data;boundary=a-boundary; x=y',
-    'multipart/form-data; boundary="a\\-boundary"',
   ])('has its boundary from %s', async (type) => {
     expect(await read(multipartOf(BOUNDARY, [part('form-data; name=a')]), { type })).toHaveLength(1);
+  });
+
+  test('may have parts without any header, as a Bee takes them, which are the file of the empty path', async () => {
+    const body = multipartOf(BOUNDARY, [{ headers: [], content: 'x' }]);
+    const file = { path: '', contentType: '', filename: '.', content: 'x' };
+    expect(await read(body, { strict: false })).toEqual([file]);
+    await expect(read(body)).rejects.toMatchObject({
+      code: 'INVALID_PART_NAME',
+      message: expect.stringContaining('part 1 without a name'),
+    });
+  });
+
+  test('may end its lines with LF alone, if the first one does', async () => {
+    const body = `--${BOUNDARY}\nContent-Disposition: form-data; name=a\r\n\n1\r\n--${BOUNDARY}\nContent-Disposition: form-data;\n name=b\n\n\n--${BOUNDARY}--\n`;
+    for (const partSize of [1, 7, 500]) {
+      const files = await read(Buffer.from(body), { partSize });
+      expect(files.map(({ path, content }) => [path, content])).toEqual([
+        ['a', '1\r'],
+        ['b', ''],
+      ]);
+    }
+  });
+
+  test.each([
+    ['goes on', `\r\n--${BOUNDARY}more\r\n--${BOUNDARY}-`],
+    ['is at the start of the content', `--${BOUNDARY}more`],
+    ['is there twice', `\r\r\n--${BOUNDARY}--${BOUNDARY}`.slice(0, -BOUNDARY.length - 2)],
+  ])('may have content in which the boundary %s', async (_what, content) => {
+    for (const partSize of [1, 3, 500]) {
+      const [file] = await read(multipartOf(BOUNDARY, [part('form-data; name=a', `${content}x`)]), {
+        partSize,
+      });
+      expect(file?.content).toBe(`${content}x`);
+    }
+  });
+
+  test('may have an empty part without a line end before the boundary', async () => {
+    const body = `--${BOUNDARY}\r\nContent-Disposition: form-data; name=a\r\n\r\n--${BOUNDARY}--`;
+    expect((await read(Buffer.from(body))).map(({ path, content }) => [path, content])).toEqual([['a', '']]);
+  });
+
+  test('is decoded from quoted-printable', async () => {
+    const written = 'caf=C3=a9 =\r\nsoft=3D  \t\r\nliteral =zz, raw \xe9\n=\nend= ';
+    const body = multipartOf(BOUNDARY, [
+      part(
+        'form-data; name=a',
+        Buffer.from(written, 'latin1'),
+        'Content-Transfer-Encoding: Quoted-Printable',
+      ),
+      part('form-data; name=b', 'eA==', 'Content-Transfer-Encoding: base64'),
+    ]);
+    for (const partSize of [1, 500])
+      expect((await read(body, { partSize })).map(({ content }) => content)).toEqual([
+        'caf\xc3\xa9 soft=\r\nliteral =zz, raw \xe9\nend',
+        'eA==',
+      ]);
+  });
+
+  test('may end after a part, as a Bee takes it', async () => {
+    const body = multipartOf(BOUNDARY, [part('form-data; name=a'), part('form-data; name=b')]);
+    const open = body.subarray(0, -'--\r\n'.length);
+    for (const end of ['', '\r\n', '\r\nContent-Type: x\r\n', '\r\nContent-Type: x']) {
+      const cut = Buffer.concat([open, Buffer.from(end)]);
+      expect((await read(cut, { strict: false })).map(({ path }) => path)).toEqual(['a', 'b']);
+      await expect(read(cut)).rejects.toThrow('it is cut off');
+    }
   });
 
   test('without parts has no files', async () => {
@@ -120,30 +202,19 @@ describe('a multipart body is refused', () => {
     'form-data; name="a/.."',
     'form-data; name="./x"',
     'form-data; name="/etc/passwd"',
-    'form-data; name=""',
-    'form-data; name="a\0b"',
+    'form-data; name="a//b"',
     'form-data; name=x; filename=".."',
     'form-data; name=x; filename="/"',
-    'form-data',
-    'attachment; name="a"',
-    "form-data; name=a; filename*=UTF-8''%ff",
-    "form-data; name=; filename*=latin1''x",
   ])('with a part %j', async (disposition) => {
     await expect(pathOf(disposition)).rejects.toMatchObject({ code: 'INVALID_PART_NAME' });
   });
 
-  test('with an empty part', async () => {
-    const body = multipartOf(BOUNDARY, [{ headers: [], content: 'x' }]);
-    await expect(read(body)).rejects.toMatchObject({ code: 'INVALID_PART_NAME' });
-  });
-
-  test.each([
-    'multipart/form-data',
-    'multipart/form-data; boundary=""',
-    `multipart/form-data; boundary=${'b'.repeat(71)}`,
-  ])('with the content type %s', async (type) => {
-    await expect(read(new Uint8Array(0), { type })).rejects.toMatchObject({ code: 'INVALID_MULTIPART' });
-  });
+  test.each(['multipart/form-data', 'multipart/form-data; boundary=""', 'multipart/form-data; boundary=a b'])(
+    'with the content type %s',
+    async (type) => {
+      await expect(read(new Uint8Array(0), { type })).rejects.toMatchObject({ code: 'INVALID_MULTIPART' });
+    },
+  );
 
   test('when it is cut off anywhere before its last boundary', async () => {
     const body = multipartOf(BOUNDARY, [
@@ -158,9 +229,18 @@ describe('a multipart body is refused', () => {
   test.each([
     { name: 'headers of a megabyte', body: `--${BOUNDARY}\r\nX: ${'y'.repeat(1_000_000)}\r\n\r\n` },
     { name: 'a header without a colon', body: `--${BOUNDARY}\r\nnonsense\r\n\r\nx\r\n--${BOUNDARY}--` },
-    { name: 'a boundary that goes on', body: `--${BOUNDARY}more\r\nA: b\r\n\r\nx\r\n--${BOUNDARY}--` },
+    { name: 'a header that goes on before it begins', body: `--${BOUNDARY}\r\n A: b\r\n\r\n` },
+    { name: 'a control character in a header', body: `--${BOUNDARY}\r\nA: \x01\r\n\r\n` },
+    { name: 'a last boundary that goes on', body: `--${BOUNDARY}\r\n\r\nx\r\n--${BOUNDARY}--more\r\n` },
+    { name: 'a line of five kilobytes before a boundary', body: `${'x'.repeat(5000)}\r\n--${BOUNDARY}--` },
+    {
+      name: 'quoted-printable that is none',
+      body: `--${BOUNDARY}\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\na=\x01\r\n--${BOUNDARY}--`,
+    },
   ])('with $name', async ({ body }) => {
-    await expect(read(Buffer.from(body))).rejects.toMatchObject({ code: 'INVALID_MULTIPART' });
+    await expect(read(Buffer.from(body), { strict: false })).rejects.toMatchObject({
+      code: 'INVALID_MULTIPART',
+    });
   });
 
   test('with the original error of a source that fails', async () => {

@@ -1,11 +1,13 @@
 /** Chunks from wherever they are: the local store first, then the network. */
-import type { ChunkGetter } from '../chunk/chunk.ts';
+import type { Chunk, ChunkGetter } from '../chunk/chunk.ts';
 import type { Retrieval } from '../protocols/retrieval/retrieval.ts';
 import type { LocalStore } from '../store/ports.ts';
 
 export interface Netstore {
   /**
-   * @param options.cache keep chunks that the network delivered, for repeated reads
+   * @param options.cache keep chunks that the network delivered, for repeated reads. Without, a single-owner chunk of
+   * which the cache alone has a copy is asked of the network, where its owner may have put a later one; the copy is
+   * the answer when the network has none
    * @returns a getter that throws ChunkNotFoundError, RetrievalError, or the signal's reason
    */
   getter(options: { readonly cache: boolean }): ChunkGetter;
@@ -17,14 +19,20 @@ export interface NetstoreDeps {
 }
 
 export function createNetstore({ store, retrieval }: NetstoreDeps): Netstore {
+  const mayBeOld = ({ kind, address }: Chunk) => kind === 'soc' && store.cache.keepsAlone(address);
   return {
     getter: ({ cache }) => ({
       async get(address, signal = new AbortController().signal) {
         const local = store.chunks.get(address);
-        if (local !== undefined) return local;
-        const chunk = await retrieval.retrieve(address, { signal });
-        if (cache) store.cache.put(chunk);
-        return chunk;
+        if (local !== undefined && (cache || !mayBeOld(local))) return local;
+        try {
+          const chunk = await retrieval.retrieve(address, { signal });
+          if (cache) store.cache.put(chunk);
+          return chunk;
+        } catch (error) {
+          if (local === undefined || signal.aborted) throw error;
+          return local;
+        }
       },
     }),
   };

@@ -90,6 +90,7 @@ export function createCache(
   return {
     capacity: () => capacity,
     size: () => sizeOf(backend),
+    keepsAlone: (address) => backend.has('cache', address) && chunks.references(address) === 1,
     put(chunk) {
       if (capacity === 0 || openWrites >= OPEN_WRITES_MAX || disk.isFull()) return;
       openWrites += 1;

@@ -91,6 +91,11 @@ export class ChunkTable implements Damage {
     return this.#backend.has('chunks', address);
   }
 
+  /** How many logical stores keep it. */
+  references(address: Uint8Array): number {
+    return this.#record(this.#backend, address)?.references ?? 0;
+  }
+
   damaged(limit: number): Uint8Array[] {
     return this.#backend.scan('damaged', START, END, limit).map(([address]) => address);
   }

@@ -238,6 +238,8 @@ export interface Pins {
 export interface Cache {
   /** Never waits for the disk; a failed write is logged and forgotten, the chunk is still on the network. */
   put(chunk: Chunk): void;
+  /** Whether nothing but the cache keeps the chunk: it came from the network, which may have a later one by now. */
+  keepsAlone(address: Uint8Array): boolean;
   size(): number;
   capacity(): number;
 }

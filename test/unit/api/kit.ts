@@ -14,6 +14,7 @@ import { systemClock } from '../../../node/env/clock.ts';
 import { createLogger, silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { systemRandom } from '../../../node/env/random.ts';
+import { createNetstore } from '../../../node/files/netstore.ts';
 import { createUploader } from '../../../node/files/upload.ts';
 import { createStewardship } from '../../../node/stewardship/stewardship.ts';
 import { createMemoryStore, MemoryDisk } from '../../../node/store/memory-store.ts';
@@ -203,17 +204,7 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
     postage,
     uploader,
     stewardship: createStewardship({ network, uploader, postage, store }),
-    netstore: {
-      getter: ({ cache }) => ({
-        async get(address) {
-          const local = store.chunks.get(address);
-          if (local !== undefined) return local;
-          const remote = await network.get(address);
-          if (cache) store.cache.put(remote);
-          return remote;
-        },
-      }),
-    },
+    netstore: createNetstore({ store, retrieval: { retrieve: (address) => network.get(address) } }),
     ...fakePeers(turn),
     ...fakeMessaging(turn),
     swap: fakeSwap(turn),

@@ -164,6 +164,22 @@ describe('POST /soc/{owner}/{id}', () => {
   });
 });
 
+test('an update that the cache hides is read without the cache', async () => {
+  const kit = await startKit();
+  const [older, newer] = [socOf('older'), socOf('newer')];
+  const address = toHex(older.chunk.address);
+  const read = async (cache: string) => {
+    const url = older.url.replace(/\?.*/, '');
+    return (await kit.api.main.inject({ url, headers: { 'svc-cache': cache } })).body;
+  };
+  kit.knobs.network.set(address, older.chunk);
+  expect(await read('true')).toBe('older');
+  kit.knobs.network.set(address, newer.chunk);
+  expect([await read('true'), await read('false')]).toEqual(['older', 'newer']);
+  kit.knobs.network.delete(address);
+  expect(await read('false')).toBe('older');
+});
+
 describe('GET /soc/{owner}/{id}', () => {
   async function holding(dialect: 'svc' | 'swarm' = 'svc'): Promise<Kit> {
     const kit = await startKit({ dialect });

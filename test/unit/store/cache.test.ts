@@ -49,6 +49,11 @@ describe.each(BACKENDS)('the cache %s', (_name, open) => {
     for (const first of [1, 2, 3]) store.cache.put(chunk(first));
     await committed(store);
     expect(present(store)).toEqual([1, 3]);
+    expect([1, 2, 3].map((first) => store.cache.keepsAlone(chunk(first).address))).toEqual([
+      false,
+      false,
+      true,
+    ]);
   });
 
   test('keeps the existing content of a single-owner chunk', async () => {

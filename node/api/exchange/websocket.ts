@@ -20,6 +20,14 @@ const WAITING_MAX = 256;
 const CLOSE_MS = 1000;
 /** Longest message read, bytes: more than a chunk with its stamp. */
 const MESSAGE_SIZE_MAX = 8192;
+/**
+ * Bytes that a client may send without completing a message that is wanted: control frames, and all that comes over a
+ * subscription. More than the longest message takes in pieces of one byte. Frames without content cost their sender
+ * six bytes each, and the library counts none of them.
+ */
+const UNWANTED_MAX = 256 * 1024;
+/** Time after which these bytes are forgotten, milliseconds. */
+const UNWANTED_MS = 60_000;
 /** Required value of `Sec-WebSocket-Version`. */
 const VERSION = '13';
 /** 16 bytes in base64. */
@@ -101,6 +109,7 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
         response.statusCode = 101;
         response.emit('finish');
         const session = new Session(websocket, { ...deps, ending: ending.signal });
+        connection.socket.prependListener('data', (part: Uint8Array) => session.received(part.length));
         const handled = handler(session).then(
           () => session.close(),
           () => session.close(CLOSE.tryAgainLater, 'not available'),
@@ -146,10 +155,13 @@ class Session implements Socket {
   /** Unread messages: those of one packet arrive together, and the packet bounds them. */
   #arrived: (Uint8Array | string)[] | undefined;
   #wake: (() => void) | undefined;
+  #unwanted = 0;
+  #unwantedSinceMs: number;
 
   constructor(websocket: WebSocket, { clock, stopping, ending }: UpgradeDeps & { ending: AbortSignal }) {
     this.#websocket = websocket;
     this.#clock = clock;
+    this.#unwantedSinceMs = clock.monotonic();
     this.ending = ending;
     const onStop = () => this.close(this.#atStop.code, this.#atStop.reason);
     stopping.addEventListener('abort', onStop, { once: true });
@@ -160,6 +172,17 @@ class Session implements Socket {
       this.#closing.abort(new SocketClosedError());
     });
     if (stopping.aborted) onStop();
+  }
+
+  /** Bytes that have arrived, before they are read as frames. */
+  received(bytes: number): void {
+    const nowMs = this.#clock.monotonic();
+    if (nowMs - this.#unwantedSinceMs > UNWANTED_MS) {
+      this.#unwantedSinceMs = nowMs;
+      this.#unwanted = 0;
+    }
+    this.#unwanted += bytes;
+    if (this.#unwanted > UNWANTED_MAX) this.drop();
   }
 
   send(message: Uint8Array): void {
@@ -211,6 +234,7 @@ class Session implements Socket {
     const arrived: (Uint8Array | string)[] = [];
     this.#websocket.on('message', (data, isBinary) => {
       if (this.signal.aborted) return;
+      this.#unwanted = 0;
       arrived.push(isBinary ? bytesOf(data) : bytesOf(data).toString());
       this.#websocket.pause();
       this.#wake?.();

@@ -269,11 +269,71 @@ describe('a subscription', () => {
     );
   });
 
+  test.each([
+    ['fragments without content', FIRST_FRAGMENT, EMPTY_FRAGMENT],
+    ['pings, and reads the answers', PING, PING],
+    ['messages', MESSAGE, MESSAGE],
+  ])('ends when its client keeps sending %s', async (_what, first, frame) => {
+    const { port, turn } = await start();
+    const socket = await subscriber(port, '/pss/subscribe/topic');
+    await vi.waitFor(() => expect(turn.subscriptions.size).toBe(1));
+    socket.write(first);
+    await flooded(socket, frame);
+    await vi.waitFor(() => expect(turn.subscriptions.size).toBe(0));
+  });
+
   test('is closed with the advice to try again later when the node has no room for it', async () => {
     const { url, turn } = await start();
     turn.failing.add('subscribe');
     const socket = await open(`${url}/pss/subscribe/topic`);
     expect(await closed(socket)).toBe(1013);
+  });
+});
+
+/** As a client masks it, with a mask of zeros: not the last of its message, and empty; a ping; a whole message. */
+const EMPTY_FRAGMENT = Buffer.from('008000000000', 'hex');
+const PING = Buffer.from('8980000000008a8000000000', 'hex');
+const MESSAGE = Buffer.concat([Buffer.from('82fe040000000000', 'hex'), Buffer.alloc(1024)]);
+const FIRST_FRAGMENT = Buffer.from('028000000000', 'hex');
+/** Bytes: far more than a connection may bring for nothing. */
+const FLOOD = 16 * 1024 * 1024;
+
+async function subscriber(port: number, path: string, more = ''): Promise<Socket> {
+  const lines = Object.entries(GOOD).map(([name, value]) => `${name}: ${value}\r\n`);
+  const socket = await raw(port, `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${lines.join('')}${more}\r\n`);
+  expect(String(await new Promise((resolve) => socket.once('data', resolve)))).toContain(OPENED);
+  socket.resume();
+  return socket;
+}
+
+/** Resolves when the connection has ended; fails when all of the flood was taken. */
+async function flooded(socket: Socket, frame: Buffer): Promise<void> {
+  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  const part = Buffer.concat(Array.from({ length: Math.ceil(60_000 / frame.length) }, () => frame));
+  for (let sent = 0; !socket.closed; sent += part.length) {
+    if (sent > FLOOD) throw new Error(`the node has taken ${sent} bytes that it has no use for`);
+    await Promise.race([ended, new Promise((resolve) => socket.write(part, resolve))]);
+  }
+}
+
+describe('a chunk stream', () => {
+  test('ends when a message comes in fragments without content and without end', async () => {
+    const { port } = await start();
+    const socket = await subscriber(port, '/chunks/stream', `svc-postage-batch-id: ${BATCH}\r\n`);
+    socket.write(FIRST_FRAGMENT);
+    await flooded(socket, EMPTY_FRAGMENT);
+  });
+
+  test('takes a chunk in fragments of one byte, each behind an empty one', async () => {
+    const { url } = await start();
+    const socket = await open(`${url}/chunks/stream`, { 'svc-postage-batch-id': BATCH });
+    const answer = new Promise((resolve) => socket.once('message', resolve));
+    const data = Buffer.concat([Buffer.from('0010000000000000', 'hex'), Buffer.alloc(4096, 7)]);
+    for (const [at, byte] of data.entries()) {
+      socket.send(Buffer.alloc(0), { fin: false });
+      socket.send(Buffer.of(byte), { fin: at === data.length - 1 });
+    }
+    expect(await answer).toEqual(Buffer.of(0));
   });
 });
 

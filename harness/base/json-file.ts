@@ -1,5 +1,14 @@
 /** JSON files that other processes may read at any time: each is replaced as a whole. */
-import { closeSync, constants, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { cannotRead, HarnessError, messageOf } from './errors.ts';
 
@@ -24,11 +33,22 @@ export function replaceJson(path: string, value: unknown): void {
   renameSync(temporary, path);
 }
 
+/** A pipe would be waited for without end, and no signal would end that. */
+function readRegular(path: string): string {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    if (fstatSync(file).isFile()) return readFileSync(file, 'utf8');
+    throw new HarnessError('STATE_INVALID', `${path} is not a regular file`);
+  } finally {
+    closeSync(file);
+  }
+}
+
 /** @returns undefined when there is no such file @throws HarnessError `STATE_INVALID`, `CANNOT_READ` */
 export function readJson(path: string): unknown {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readRegular(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw cannotRead(path, error);

@@ -50,6 +50,18 @@ export function expectInside(folder: string, path: string): void {
   }
 }
 
+/**
+ * A file that may be read: in the folder when links are followed, and a regular one. Reading a pipe would never end.
+ * There may be none.
+ * @throws HarnessError `STATE_INVALID`
+ */
+export function expectFile(folder: string, path: string): void {
+  expectInside(folder, path);
+  const info = statSync(path, { throwIfNoEntry: false });
+  if (info === undefined || info.isFile()) return;
+  throw new HarnessError('STATE_INVALID', `${path} is not a regular file`);
+}
+
 function statusOf(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });

@@ -4,7 +4,11 @@ import { join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { minimiseLines, minimise as minimiseRun, progressText } from '../replay/minimise.ts';
 import { ENDING_TEXTS, replayLines, replay as replayRun } from '../replay/replay.ts';
+import { expectTrustedRun } from '../replay/trust.ts';
+import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
 import { findRun } from '../report/read-run.ts';
+import { readRecipe } from '../run/recipe.ts';
+import { statePath } from '../state/state-folder.ts';
 import { answer, type CommandContext } from './context.ts';
 
 export interface ReplayFlags {
@@ -28,12 +32,13 @@ export async function replay(
 ): Promise<number> {
   const { stateDir, signal } = context;
   const folder = findRun(name, stateDir);
-  const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
+  // Before a folder is made that would then be the last run.
+  expectTrustedRun({ folder, recipe: readRecipe(folder), trust });
   const document = await replayRun({
     folder,
     times,
     trust,
-    reports: join(stateDir, 'runs', `${startedAt}-replay`),
+    reports: newRunFolder(statePath(stateDir, 'runs'), `${runMoment()}-replay`),
     stateDir,
     signal,
     onRun({ ending, report, signatures, error }, number) {

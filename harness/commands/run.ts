@@ -1,10 +1,11 @@
 /** `svcnet run SCENARIO…`: run scenarios on fresh clusters or a running one, once or with several seeds, and report. */
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { readDefinitionFile } from '../plan/definition.ts';
 import { rerun } from '../replay/rerun.ts';
 import { expectTrustedRun } from '../replay/trust.ts';
 import { renderRun, StepDisplay } from '../report/console.ts';
+import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
 import type { RunResult } from '../report/result.ts';
 import { ScenarioDisplay } from '../report/scenario-display.ts';
 import { bundledScenarios, loadScenario, scenarioTitle } from '../run/catalogue.ts';
@@ -16,6 +17,7 @@ import type { PlannedScenario, RunOptions } from '../run/run-options.ts';
 import { planScenarios, runScenarios } from '../run/runner.ts';
 import { ParameterError, type Scenario } from '../run/scenario.ts';
 import { type Chosen, SUITES, scenariosOfSuite, scenariosWithTag, tagsOfAll } from '../run/suites.ts';
+import { statePath } from '../state/state-folder.ts';
 import { answer, type CommandContext } from './context.ts';
 import { chooseClusters, freshFlags, lanesOf, type RunFlags, repeatCommand } from './run-flags.ts';
 import { listScenarios } from './run-list.ts';
@@ -152,7 +154,6 @@ async function runRecipe(
   const path = resolve(file);
   const recipe = readRecipeFile(path);
   expectTrustedRun({ folder: dirname(path), recipe, trust: flags.trust });
-  const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
   const title = titleOf(recipe.scenarios.map(({ name }) => name));
   const seed = flags.seed?.toString() ?? recipe.seed;
   for (const warning of await differences(recipe)) context.note(`  ! ${warning}\n`);
@@ -166,7 +167,7 @@ async function runRecipe(
   const result = await rerun({
     folder: dirname(path),
     recipe: { ...recipe, seed },
-    report: resolve(flags.report ?? join(context.stateDir, 'runs', `${startedAt}-${title}-${seed}`)),
+    report: resolve(flags.report ?? newFolder(`${runMoment()}-${title}-${seed}`, context)),
     stateDir: context.stateDir,
     signal: context.signal,
     ...(isWatched ? { display: new StepDisplay(context.style, context.out) } : {}),
@@ -174,6 +175,10 @@ async function runRecipe(
   });
   answer(context, result, renderRun(result, context.style).split('\n'));
   return exitCodeOf(result);
+}
+
+function newFolder(name: string, { stateDir }: CommandContext): string {
+  return newRunFolder(statePath(stateDir, 'runs'), name);
 }
 
 /** What to run, and its title. */
@@ -198,9 +203,9 @@ export async function runPlanned(
     flags,
     planned.map(({ scenario }) => scenario),
   );
-  const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
+  const startedAt = runMoment();
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
-  /** @param folder default: a new one in the state directory */
+  /** @param folder default: the one in the state directory that `once` makes */
   const optionsOf = (runSeed: bigint, folder?: string): RunOptions => {
     const name = `${startedAt}-${title}-${runSeed}`;
     return {
@@ -232,12 +237,15 @@ export async function runPlanned(
   if (flags.untilFailure === true && flags.repeat === undefined)
     throw new HarnessError('USAGE', '--until-failure goes with --repeat, which says how many runs at most');
   if (flags.repeat === undefined) {
-    const result = await once(optionsOf(seed, flags.report));
+    const options = optionsOf(seed, flags.report);
+    const report = flags.report === undefined ? newFolder(options.name, context) : options.report;
+    const name = flags.report === undefined ? basename(report) : options.name;
+    const result = await once({ ...options, report, name });
     answer(context, result, renderRun(result, context.style).split('\n'));
     return exitCodeOf(result);
   }
   const folder = resolve(
-    flags.report ?? join(context.stateDir, 'runs', `${startedAt}-${title}-${seed}-${flags.repeat}-times`),
+    flags.report ?? newFolder(`${startedAt}-${title}-${seed}-${flags.repeat}-times`, context),
   );
   const repetition = {
     seeds: seedsFrom(seed, flags.repeat),

@@ -44,22 +44,27 @@ const COLUMNS = [
 ] as const;
 
 export function listAllSnapshots(_flags: object, context: CommandContext): Promise<void> {
-  const snapshots = listSnapshots(context.stateDir);
-  answer(context, { snapshots: snapshots.map(documentOf) }, linesOf(snapshots, context));
+  const broken: { name: string; why: string }[] = [];
+  const snapshots = listSnapshots(context.stateDir, (name, why) => broken.push({ name, why }));
+  answer(context, { snapshots: snapshots.map(documentOf), broken }, [
+    ...(snapshots.length === 0 && broken.length > 0 ? [] : linesOf(snapshots, context)),
+    ...broken.map(({ name, why }) => `  ${name} cannot be read: ${why}`),
+  ]);
   return Promise.resolve();
 }
 
 function linesOf(snapshots: readonly Snapshot[], { width }: CommandContext): string[] {
   if (snapshots.length === 0)
     return ['  no snapshots; save a running cluster with: svcnet snapshot save NAME'];
+  // Of another version only the head is known.
   const rows = snapshots.map(({ record }) => [
     record.name,
-    String(record.nodes.length),
-    String(record.height),
-    formatBytes(record.sizeBytes),
-    record.cluster,
-    record.driver,
-    record.seed,
+    String(record.nodes?.length ?? '-'),
+    String(record.height ?? '-'),
+    typeof record.sizeBytes === 'number' ? formatBytes(record.sizeBytes) : '-',
+    String(record.cluster ?? '-'),
+    String(record.driver ?? '-'),
+    String(record.seed ?? '-'),
     new Date(record.savedAt).toISOString().slice(0, 19).replace('T', ' '),
   ]);
   const unusable = snapshots.flatMap((snapshot) => {
@@ -70,10 +75,8 @@ function linesOf(snapshots: readonly Snapshot[], { width }: CommandContext): str
 }
 
 export function removeOneSnapshot(name: string, _flags: object, context: CommandContext): Promise<void> {
-  const { record } = removeSnapshot(context.stateDir, name);
-  answer(context, { removed: name, sizeBytes: record.sizeBytes }, [
-    `  removed ${name}: ${formatBytes(record.sizeBytes)} freed`,
-  ]);
+  const sizeBytes = removeSnapshot(context.stateDir, name);
+  answer(context, { removed: name, sizeBytes }, [`  removed ${name}: ${formatBytes(sizeBytes)} freed`]);
   return Promise.resolve();
 }
 
@@ -82,9 +85,9 @@ function documentOf(snapshot: Snapshot): Record<string, unknown> {
   return {
     name,
     cluster,
-    seed: seedToJson(BigInt(seed)),
+    seed: /^\d+$/.test(seed) ? seedToJson(BigInt(seed)) : null,
     driver,
-    nodes: nodes.length,
+    nodes: nodes?.length ?? null,
     height,
     sizeBytes,
     savedAt: new Date(savedAt).toISOString(),

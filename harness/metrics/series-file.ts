@@ -11,6 +11,7 @@
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
+import { expectFile } from '../base/own-folder.ts';
 import type { Scrape } from './scrape.ts';
 import type { Series, SeriesColumns, SeriesId } from './series.ts';
 
@@ -99,6 +100,7 @@ export async function readSeries(
   wanted: (id: SeriesId) => boolean = () => true,
 ): Promise<SeriesColumns | undefined> {
   const path = join(folder, METRICS_FILE);
+  expectFile(folder, path);
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;

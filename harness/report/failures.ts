@@ -6,6 +6,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { expectFile } from '../base/own-folder.ts';
 import { type LogEntry, logEntry } from '../logs/log-entry.ts';
 import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
 
@@ -52,7 +53,7 @@ export async function failuresOf(run: RunResult): Promise<Failure[]> {
   const explained = bare.slice(0, EXPLAINED_MAX).filter(({ at }) => at !== undefined);
   const collected = new Map<Failure, LogLine[]>(explained.map((failure) => [failure, []]));
   for (const [folder, own] of Map.groupBy(collected, ([failure]) => folders.get(failure) ?? '')) {
-    for (const path of await logFiles(join(run.report, folder))) await collect(path, new Map(own));
+    for (const path of await logFiles(run.report, folder)) await collect(path, new Map(own));
   }
   return bare.map((failure) => ({ ...failure, logs: chosen(failure, collected.get(failure) ?? []) }));
 }
@@ -95,8 +96,9 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
   return [error, ...assertions];
 }
 
-/** Logs of all clusters of the run. */
-async function logFiles(folder: string): Promise<string[]> {
+/** Logs of all clusters of the run, or of a part of it. @throws HarnessError `STATE_INVALID` for a link that leads out of it */
+async function logFiles(run: string, part: string): Promise<string[]> {
+  const folder = join(run, part);
   if (!existsSync(folder)) return [];
   const clusters = (await readdir(folder))
     .filter((name) => /^cluster-\d+$/.test(name))
@@ -107,6 +109,7 @@ async function logFiles(folder: string): Promise<string[]> {
     const names = (await readdir(logs)).filter((name) => name.endsWith('.log')).toSorted();
     files.push(...names.map((name) => join(logs, name)));
   }
+  for (const file of files) expectFile(run, file);
   return files;
 }
 

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cannotWrite, messageOf } from '../base/errors.ts';
 import { METRICS_FILE } from '../metrics/series-file.ts';
@@ -108,10 +109,22 @@ export async function writePages(run: RunResult, baseline?: RunResult): Promise<
   await writeInto(run.report, { [REPORT_PAGE]: page, [REPORT_TEXT]: reportMarkdown(material) });
 }
 
+/** A link that has the name is replaced, not written through. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    await writeFile(temporary, text, { flag: 'wx' });
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
 async function writeInto(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
-    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    for (const [name, text] of Object.entries(files)) await replaceFile(join(folder, name), text);
   } catch (error) {
     throw cannotWrite(folder, error, REPORT_REMEDY);
   }

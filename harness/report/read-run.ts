@@ -4,8 +4,10 @@ import { join, resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { readJson } from '../base/json-file.ts';
+import { expectFile } from '../base/own-folder.ts';
 import { REPORT_FILE, REPORT_SCHEMA } from './folder.ts';
 import type { RunResult } from './result.ts';
+import { checkedResult } from './result-shape.ts';
 
 /** Stands for the last run. Names of runs begin with their time, so the last one is the last by name. */
 const LAST = 'last';
@@ -58,7 +60,7 @@ export function readRun(folder: string): RunResult {
           : `It holds several runs; name one of them, such as ${join(folder, repeat)}`,
     });
   }
-  const document = documentOf(file);
+  const document = documentOf(folder, file);
   const { schema } = document;
   if (schema !== REPORT_SCHEMA) {
     throw new HarnessError('RUN_INVALID', `${file}: schema ${shown(schema)}, expected ${REPORT_SCHEMA}`, {
@@ -69,13 +71,14 @@ export function readRun(folder: string): RunResult {
   if (missing !== undefined || !Array.isArray(document['scenarios'])) {
     throw new HarnessError('RUN_INVALID', `${file}: no ${missing ?? 'list of scenarios'}, expected a report`);
   }
-  const { schema: _schema, ...run } = document;
+  const { schema: _schema, ...run } = checkedResult(document, file);
   return { ...run, report: folder } as unknown as RunResult;
 }
 
-function documentOf(file: string): Readonly<Record<string, unknown>> {
+function documentOf(folder: string, file: string): Readonly<Record<string, unknown>> {
   let document: unknown;
   try {
+    expectFile(folder, file);
     document = readJson(file);
   } catch (error) {
     if (!(error instanceof HarnessError)) throw error;

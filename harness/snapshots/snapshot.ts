@@ -7,19 +7,23 @@
  *   <state>/snapshots/.<id>/                  a snapshot being written; it gets its name when complete
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync, readdirSync, renameSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { anvilVersion } from '../../chain/anvil.ts';
 import { VERSION } from '../../node/version.ts';
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
+import { expectInside, NAME_PATTERN } from '../base/own-folder.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import { isAlive, ownProcess, type ProcessId } from '../machine/processes.ts';
 import type { DriverName } from '../places/driver.ts';
 import { clusterName } from '../plan/fields.ts';
 import { moveInto, removeFolder } from '../state/move.ts';
 import { type BatchRecord, type PreparedRecord } from '../state/state.ts';
+import { foldersIn, namesIn, statePath } from '../state/state-folder.ts';
+import { sizeOf } from './copy.ts';
+import { headMistake, oddEntry, recordMistake } from './snapshot-shape.ts';
 
 /** Raised when older snapshots can no longer be started. */
 const FORMAT = 1;
@@ -76,15 +80,25 @@ export const inside = {
   node: (path: string, node: string) => join(path, 'nodes', node),
 } as const;
 
-/** Complete snapshots, sorted by name. */
-export function listSnapshots(stateDir: string): Snapshot[] {
-  return namesIn(stateDir)
-    .filter((name) => !name.startsWith('.'))
-    .map((name) => readSnapshot(stateDir, name))
-    .filter((snapshot) => snapshot !== undefined);
+/** Complete snapshots, sorted by name. @param onBroken gets the name of each that cannot be read, and why */
+export function listSnapshots(
+  stateDir: string,
+  onBroken: (name: string, why: string) => void = () => undefined,
+): Snapshot[] {
+  return foldersIn(snapshotsDir(stateDir))
+    .filter((name) => NAME_PATTERN.test(name))
+    .flatMap((name) => {
+      try {
+        return readSnapshot(stateDir, name) ?? [];
+      } catch (error) {
+        if (!(error instanceof HarnessError)) throw error;
+        onBroken(name, error.message);
+        return [];
+      }
+    });
 }
 
-/** @throws HarnessError `SNAPSHOT_NOT_FOUND` naming those that exist */
+/** @throws HarnessError `SNAPSHOT_NOT_FOUND` naming those that exist, `SNAPSHOT_REFUSED` when it cannot be read */
 export function findSnapshot(stateDir: string, name: string, argument: string): Snapshot {
   const found = clusterName.safeParse(name).success ? readSnapshot(stateDir, name) : undefined;
   if (found !== undefined) return found;
@@ -108,12 +122,13 @@ export function whyUnusable({ record }: Snapshot): string | undefined {
   if (record.format !== format) return `its format is ${record.format}, this svcnet reads ${format}`;
   if (record.version !== version) return `it was saved by svcnet ${record.version}, this is ${version}`;
   if (record.anvil !== anvil) return `its chain is that of Anvil ${record.anvil}, installed is ${anvil}`;
-  return undefined;
+  return recordMistake(record);
 }
 
 /** @throws HarnessError `SNAPSHOT_REFUSED` */
 export function checkUsable(snapshot: Snapshot): void {
-  const why = whyUnusable(snapshot);
+  const odd = oddEntry(snapshot.path);
+  const why = odd === undefined ? whyUnusable(snapshot) : `${odd} is neither a file nor a folder`;
   if (why === undefined) return;
   const { name } = snapshot.record;
   throw new HarnessError('SNAPSHOT_REFUSED', `snapshot '${name}' cannot be started: ${why}`, {
@@ -121,12 +136,17 @@ export function checkUsable(snapshot: Snapshot): void {
   });
 }
 
-/** @throws HarnessError `SNAPSHOT_NOT_FOUND` */
-export function removeSnapshot(stateDir: string, name: string): Snapshot {
-  const snapshot = findSnapshot(stateDir, name, 'snapshot rm');
+/** Also removes one that cannot be read. @returns bytes freed @throws HarnessError `SNAPSHOT_NOT_FOUND` */
+export function removeSnapshot(stateDir: string, name: string): number {
+  const isThere = NAME_PATTERN.test(name) && foldersIn(snapshotsDir(stateDir)).includes(name);
+  const path = isThere
+    ? join(snapshotsDir(stateDir), name)
+    : findSnapshot(stateDir, name, 'snapshot rm').path;
   // Moved aside first, so that a half-removed one is never visible.
-  removeFolder(setAside(snapshot.path, stateDir));
-  return snapshot;
+  const aside = setAside(path, stateDir);
+  const bytes = sizeOf(aside);
+  removeFolder(aside);
+  return bytes;
 }
 
 /** @returns where the folder is now */
@@ -178,7 +198,7 @@ export function existsError(name: string): HarnessError {
 
 /** Removes what processes killed while saving or removing a snapshot left behind. */
 function removeUnfinished(stateDir: string): void {
-  for (const name of namesIn(stateDir).filter((each) => each.startsWith('.'))) {
+  for (const name of namesIn(snapshotsDir(stateDir)).filter((each) => each.startsWith('.'))) {
     const path = join(snapshotsDir(stateDir), name);
     const owner = readJson(join(path, 'owner.json')) as ProcessId | undefined;
     if (owner === undefined || !isAlive(owner)) removeFolder(path);
@@ -187,15 +207,17 @@ function removeUnfinished(stateDir: string): void {
 
 function readSnapshot(stateDir: string, name: string): Snapshot | undefined {
   const path = join(snapshotsDir(stateDir), name);
-  const record = readJson(inside.record(path)) as SnapshotRecord | undefined;
-  return record === undefined ? undefined : { path, record };
+  expectInside(snapshotsDir(stateDir), inside.record(path));
+  const record = readJson(inside.record(path));
+  if (record === undefined) return undefined;
+  const mistake = headMistake(record, name);
+  if (mistake === undefined) return { path, record: record as SnapshotRecord };
+  throw new HarnessError('SNAPSHOT_REFUSED', `${inside.record(path)}: ${mistake}`, {
+    hint: `It is damaged, or svcnet has not written it. Remove it with: svcnet snapshot rm ${name}`,
+  });
 }
 
-function namesIn(stateDir: string): string[] {
-  const path = snapshotsDir(stateDir);
-  return existsSync(path) ? readdirSync(path).toSorted() : [];
-}
-
+/** @throws HarnessError as `statePath` */
 function snapshotsDir(stateDir: string): string {
-  return join(stateDir, 'snapshots');
+  return statePath(stateDir, 'snapshots');
 }

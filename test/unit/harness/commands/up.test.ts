@@ -33,7 +33,7 @@ test.each<[string, Partial<UpFlags>]>([
   });
 });
 
-const BATCH = { id: 'ab'.repeat(32), owner: 'node-0' } as unknown as SnapshotRecord['batches'][number];
+const BATCH = { id: 'ab'.repeat(32), node: 'node-0', depth: 20 };
 
 test.each<[string, SnapshotRecord['batches'], readonly string[]]>([
   ['without batches', [], ['chain', 'nodes', 'mesh']],
@@ -42,7 +42,19 @@ test.each<[string, SnapshotRecord['batches'], readonly string[]]>([
   const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-up-'));
   onTestFinished(() => rmSync(stateDir, { recursive: true }));
   const definition = writtenDefinition(parseDefinition({ nodes: 1 }, 'options'));
-  const record = { ...currentHead(), name: 'base', seed: '1', driver: 'process', definition, batches };
+  const record: SnapshotRecord = {
+    ...currentHead(),
+    name: 'base',
+    savedAt: 0,
+    cluster: 'net',
+    seed: '1',
+    driver: 'process',
+    definition,
+    batches,
+    height: 1,
+    sizeBytes: 0,
+    nodes: [{ name: 'node-0', flavour: 'svc', mode: 'full' }],
+  };
   writeJson(inside.record(join(stateDir, 'snapshots', 'base')), record);
   expect(stepsOf({ snapshot: 'base', name: 'second' }, 'options', stateDir)).toEqual(steps);
 });

@@ -1,0 +1,32 @@
+/** A folder of its own for each run: two that begin in the same second have the same name otherwise. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { cannotWrite } from '../base/errors.ts';
+import { REPORT_REMEDY } from './folder.ts';
+
+/**
+ * Makes a folder that nothing has made before, for exactly one of all who ask for its name.
+ * @param runs folder of all runs @param name wanted; the second one gets `NAME-2`
+ * @returns its path @throws HarnessError `CANNOT_WRITE`
+ */
+export function newRunFolder(runs: string, name: string): string {
+  try {
+    mkdirSync(runs, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw cannotWrite(runs, error, REPORT_REMEDY);
+  }
+  for (let number = 1; ; number++) {
+    const path = join(runs, number === 1 ? name : `${name}-${number}`);
+    try {
+      mkdirSync(path, { mode: 0o700 });
+      return path;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw cannotWrite(path, error, REPORT_REMEDY);
+    }
+  }
+}
+
+/** The moment as the beginning of a run's name, to the second. */
+export function runMoment(): string {
+  return new Date().toISOString().replaceAll(':', '-').slice(0, 19);
+}

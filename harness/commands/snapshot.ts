@@ -5,7 +5,13 @@ import { typed } from '../base/typed.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { formatBytes } from '../report/console.ts';
-import { listSnapshots, removeSnapshot, type Snapshot, whyUnusable } from '../snapshots/snapshot.ts';
+import {
+  listSnapshots,
+  removeSnapshot,
+  type Snapshot,
+  type SnapshotRecord,
+  whyUnusable,
+} from '../snapshots/snapshot.ts';
 import { renderTable } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
@@ -56,22 +62,31 @@ export function listAllSnapshots(_flags: object, context: CommandContext): Promi
 function linesOf(snapshots: readonly Snapshot[], { width }: CommandContext): string[] {
   if (snapshots.length === 0)
     return ['  no snapshots; save a running cluster with: svcnet snapshot save NAME'];
-  // Of another version only the head is known.
-  const rows = snapshots.map(({ record }) => [
-    record.name,
-    String(record.nodes?.length ?? '-'),
-    String(record.height ?? '-'),
-    typeof record.sizeBytes === 'number' ? formatBytes(record.sizeBytes) : '-',
-    String(record.cluster ?? '-'),
-    String(record.driver ?? '-'),
-    String(record.seed ?? '-'),
-    new Date(record.savedAt).toISOString().slice(0, 19).replace('T', ' '),
-  ]);
+  const rows = snapshots.map(({ record }) => rowOf(record));
   const unusable = snapshots.flatMap((snapshot) => {
     const why = whyUnusable(snapshot);
     return why === undefined ? [] : [`  ${snapshot.record.name} cannot be started: ${why}`];
   });
   return [...renderTable(COLUMNS, rows, width).lines, ...unusable];
+}
+
+/** Of another version only the head is known. */
+function rowOf({ name, savedAt, ...rest }: SnapshotRecord): string[] {
+  const known: Readonly<Record<string, unknown>> = { ...rest };
+  const shown = (key: string) => {
+    const value = known[key];
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : '-';
+  };
+  return [
+    name,
+    Array.isArray(known['nodes']) ? String(known['nodes'].length) : '-',
+    shown('height'),
+    typeof known['sizeBytes'] === 'number' ? formatBytes(known['sizeBytes']) : '-',
+    shown('cluster'),
+    shown('driver'),
+    shown('seed'),
+    new Date(savedAt).toISOString().slice(0, 19).replace('T', ' '),
+  ];
 }
 
 export function removeOneSnapshot(name: string, _flags: object, context: CommandContext): Promise<void> {
@@ -80,12 +95,15 @@ export function removeOneSnapshot(name: string, _flags: object, context: Command
   return Promise.resolve();
 }
 
+/** What is known of a snapshot of any version. */
+type Head = Partial<SnapshotRecord> & Pick<SnapshotRecord, 'name' | 'savedAt'>;
+
 function documentOf(snapshot: Snapshot): Record<string, unknown> {
-  const { name, cluster, seed, driver, nodes, height, sizeBytes, savedAt, version } = snapshot.record;
+  const { name, cluster, seed, driver, nodes, height, sizeBytes, savedAt, version }: Head = snapshot.record;
   return {
     name,
     cluster,
-    seed: /^\d+$/.test(seed) ? seedToJson(BigInt(seed)) : null,
+    seed: seed !== undefined && /^\d+$/.test(seed) ? seedToJson(BigInt(seed)) : null,
     driver,
     nodes: nodes?.length ?? null,
     height,

@@ -39,7 +39,7 @@ const PATHS: Readonly<Record<string, string>> = {
   id: NOTHING,
   exp: Buffer.from('^nothing$').toString('base64url'),
   verbosity: 'info',
-  multiAddress: 'ip4/127.0.0.1/tcp/1',
+  multiAddress: 'ip4/127.0.0.1/tcp/1/p2p/12D3KooWGRUVh4uXSbTaqgHPAn1PqCRzD7JTyRsnkcHnfQgzb8ZF',
   amount: '0',
   depth: '17',
   coin: 'nativetoken',

@@ -6,9 +6,13 @@ import { ACKNOWLEDGEMENT, route } from '../route/route.ts';
 import { formatDuration } from '../values/duration.ts';
 import { dateTime } from '../values/http-date.ts';
 import { hex, multiAddress } from '../values/kinds.ts';
-import { ONE_HASH, required } from '../values/params.ts';
+import { type Check, ONE_HASH, required, strictly } from '../values/params.ts';
 
 const PATH = { address: required(hex, ONE_HASH) } as const;
+
+/** Without it, any node that listens there would be connected to. */
+const namesPeer: Check<string> = (address) =>
+  /\/p2p\/[^/]+$/.test(address) ? undefined : 'want a peer: /p2p/ID at the end';
 
 export const PEER_ROUTES = [
   route({
@@ -66,7 +70,9 @@ export const PEER_ROUTES = [
     port: 'both',
     summary: 'connect to a peer',
     gates: ['started'],
-    params: { multiAddress: required(multiAddress, { field: 'multi-address' }) },
+    params: {
+      multiAddress: required(multiAddress, { field: 'multi-address', checks: [strictly(namesPeer)] }),
+    },
     success: [200],
     response: 'OverlayAddress',
     // One answer for every failed dial, so that the node cannot be used to scan a network. The log has the

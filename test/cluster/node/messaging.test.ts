@@ -72,7 +72,7 @@ describe('a pss message', () => {
       });
     }
     const tooLong = a.messages.send('lengths', [target(b)], new Uint8Array(4001), { recipient });
-    await expect(tooLong).rejects.toMatchObject({ class: 'http.500' });
+    await expect(tooLong).rejects.toMatchObject({ class: 'http.413' });
   });
 
   test('does not reach a subscriber that has left, but still reaches the others', async () => {

@@ -259,6 +259,13 @@ describe('peers', () => {
     });
   });
 
+  const SOMEBODY = '/connect/ip4/127.0.0.1/tcp/1/p2p/12D3KooWGRUVh4uXSbTaqgHPAn1PqCRzD7JTyRsnkcHnfQgzb8ZF';
+
+  test('connecting needs a peer, not only its address', async () => {
+    const { code, body } = await ask('POST', '/connect/ip4/127.0.0.1/tcp/1');
+    expect([code, body.reasons]).toEqual([400, ['multi-address: want a peer: /p2p/ID at the end']]);
+  });
+
   test('connecting returns the overlay', async () => {
     const { api, knobs } = await startKit();
     const underlay = 'ip4/127.0.0.1/tcp/1634/p2p/12D3KooWGRUVh4uXSbTaqgHPAn1PqCRzD7JTyRsnkcHnfQgzb8ZF';
@@ -276,7 +283,7 @@ describe('peers', () => {
   ])('connecting fails with %s', async (error, code, message) => {
     const turn = (knobs: Knobs) => void (knobs.connectError = error);
     const said = code === 500 ? {} : { reasons: [`multi-address: ${error.message}`] };
-    expect((await ask('POST', '/connect/ip4/127.0.0.1/tcp/1', turn)).body).toEqual({
+    expect((await ask('POST', SOMEBODY, turn)).body).toEqual({
       code,
       message,
       ...said,
@@ -294,9 +301,7 @@ describe('peers', () => {
       new DOMException('The operation timed out', 'TimeoutError'),
     ];
     const answers = await Promise.all(
-      errors.map((error) =>
-        ask('POST', '/connect/ip4/127.0.0.1/tcp/1', (knobs) => void (knobs.connectError = error)),
-      ),
+      errors.map((error) => ask('POST', SOMEBODY, (knobs) => void (knobs.connectError = error))),
     );
     const message = 'libp2p connect: the peer cannot be connected to';
     expect(new Set(answers.map(({ body }) => JSON.stringify(body)))).toEqual(

@@ -100,7 +100,11 @@ const REQUESTS: readonly {
   { method: 'POST', path: '/welcome-message', payload: { welcomeMessage: 'x' } },
   { method: 'GET', path: '/peers' },
   { method: 'GET', path: '/blocklist' },
-  { method: 'POST', path: '/connect/{multiAddress}', url: '/connect/ip4/127.0.0.1/tcp/1' },
+  {
+    method: 'POST',
+    path: '/connect/{multiAddress}',
+    url: '/connect/ip4/127.0.0.1/tcp/1/p2p/12D3KooWGRUVh4uXSbTaqgHPAn1PqCRzD7JTyRsnkcHnfQgzb8ZF',
+  },
   { method: 'POST', path: '/pingpong/{address}', url: `/pingpong/${PEER}` },
   { method: 'GET', path: '/topology' },
   { method: 'GET', path: '/balances' },

@@ -8,7 +8,7 @@ import { BytesClient, ChunksClient, FilesClient } from '../../../../harness/clie
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import { Ledger } from '../../../../harness/ledger/ledger.ts';
 import { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
-import { all, changes, type Lie, type Mutation, refusal } from './lies.ts';
+import { all, answers, changes, type Lie, type Mutation, refusal } from './lies.ts';
 
 const nobody: Lie = () => void vi.spyOn(NodeClient.prototype, 'peers').mockResolvedValue([]);
 const noChunk: Lie = () => void vi.spyOn(ChunksClient.prototype, 'has').mockResolvedValue(false);
@@ -127,6 +127,17 @@ const anyPath: Lie = () => {
 const nobodyGranted: Lie = () => void vi.spyOn(GranteesClient.prototype, 'list').mockResolvedValue([]);
 const noTags: Lie = () => void vi.spyOn(TagsClient.prototype, 'list').mockResolvedValue([]);
 
+/** Peers that lend next to nothing, and debts that nobody settles. */
+const nothingSettled = all(
+  changes(NodeClient.prototype, 'accounting', (truth) =>
+    truth.map((account) => ({ ...account, thresholdReceived: 1n })),
+  ),
+  answers(NodeClient.prototype, 'timeSettlements', () => ({
+    totalSent: 0n,
+    totalReceived: 0n,
+    settlements: [],
+  })),
+);
 const SKEWS = { tolerated: '1s', refused: '5m', hold: '300ms', debt: '1', 'recovers-within': '300ms' };
 const FULL = { chunks: '1', attempts: '1', 'resumes-within': '5s' };
 const SOON = { within: '300ms' };
@@ -236,6 +247,7 @@ export const WIDE: readonly Mutation[] = [
     /recovers once its clock is right/,
   ],
   ['clock-skew', SKEWS, otherBytes, /no chunk comes with other bytes/],
+  ['clock-skew', SKEWS, nothingSettled, /skew 1s: time settles debts meanwhile/],
 ];
 
 /** They leave nodes behind that find their peers again only later. */

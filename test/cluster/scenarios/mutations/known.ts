@@ -1,7 +1,17 @@
 /** Scenarios about known bugs: what each check is shown so that it turns red. */
 import { vi } from 'vitest';
-import { BytesClient, ChunksClient } from '../../../../harness/client/transfers.ts';
-import { all, answers, type Lie, type Mutation } from './lies.ts';
+import { ClientError } from '../../../../harness/client/errors.ts';
+import { NodeClient } from '../../../../harness/client/node-client.ts';
+import { BytesClient, ChunksClient, FilesClient } from '../../../../harness/client/transfers.ts';
+import { all, answers, fails, impatience, type Lie, type Mutation, refusal } from './lies.ts';
+
+/** A connection that the node closes. */
+const gone = new ClientError('the connection was closed', {
+  class: 'client.reset',
+  node: 'node-1',
+  method: 'GET',
+  path: '/',
+});
 
 /** To a request as any client sends it. */
 function plainAnswer(status: number): Lie {
@@ -27,6 +37,26 @@ export const KNOWN: readonly Mutation[] = [
     ),
     /svc: GET of an encrypted reference delivers the data/,
     /svc: HEAD of the same reference finds it/,
+  ],
+  [
+    'known/bee-letters',
+    {},
+    all(fails(BytesClient.prototype, 'download', gone), fails(FilesClient.prototype, 'download', gone)),
+    /svc: reading it as data is answered/,
+    /svc: reading it as a website is answered/,
+  ],
+  ['known/bee-5524', {}, fails(NodeClient.prototype, 'health', gone), /svc: the node goes on after the read/],
+  [
+    'known/bee-depth-48',
+    {},
+    fails(ChunksClient.prototype, 'upload', refusal(402)),
+    /svc: a batch of depth 48 stamps the first upload/,
+  ],
+  [
+    'known/bee-depth-64',
+    {},
+    all(impatience, fails(NodeClient.prototype, 'chainState', gone)),
+    /svc: the node goes on with a batch of depth 64 on the chain/,
   ],
   [
     'known/bee-5400',

@@ -94,7 +94,7 @@ test('what is no regular file is no claim, and a pipe is not waited for', () => 
   mkdirSync(claims, { mode: 0o700 });
   const claim = join(claims, String(PORT));
   for (const lay of [
-    () => spawnSync('mkfifo', [claim]),
+    () => spawnSync('sh', ['-c', 'mkfifo "$0"', claim]),
     () => symlinkSync(other, claim),
     () => mkdirSync(claim),
     () => writeFileSync(claim, 'x'.repeat(5000)),

@@ -109,7 +109,7 @@ test.each(['report.json', 'metrics.jsonl', 'logs/node-0.log'])(
     symlinkSync(join(home, 'precious'), path);
     await expect(make()).rejects.toThrow(`${path} leads to ${join(home, 'precious')}`);
     rmSync(path);
-    expect(spawnSync('mkfifo', [path]).status).toBe(0);
+    expect(spawnSync('sh', ['-c', 'mkfifo "$0"', path]).status).toBe(0);
     await expect(make()).rejects.toThrow(`${path} is not a regular file`);
   },
 );

@@ -39,6 +39,16 @@ export interface ChainEvent {
 }
 
 /**
+ * Waits until every running node has read a block.
+ * @param isCutOff whether a node cannot read it now
+ * @returns names of those that have not in time
+ */
+export type BlockReaders = (
+  height: number,
+  isCutOff: (node: string) => boolean,
+) => Promise<readonly string[]>;
+
+/**
  * Operations on the chain for tests and commands.
  * @throws HarnessError `CHAIN_FAILED` from what reads it; `CHAIN_UNCONTROLLED` from what changes it or counts
  * at its gate, where it has no control endpoint, and ClientError when that refuses
@@ -59,6 +69,7 @@ export class Chain {
   /** Some node tells time by the blocks, so they are mined in real time and never on demand. */
   readonly steady: boolean;
   readonly #faults = new ChainFaults();
+  #readers: BlockReaders = () => Promise.resolve([]);
   readonly #rpc: RpcClient | undefined;
   readonly #control: HttpClient | undefined;
   readonly #authorization: Authorization;
@@ -120,12 +131,18 @@ export class Chain {
   }
 
   /**
-   * Mines at once, whatever the block time.
+   * Mines at once, whatever the block time, and waits until every running node has read the last of the blocks:
+   * what follows must not meet nodes for which a batch has not ended yet.
    * @param options.force even on a steady chain, whose nodes then lose track of it unless none runs yet
+   * @param options.wait `false`: does not wait for the nodes
+   * @returns names of the nodes that have not read it within 15 s, because they do not answer or their endpoint fails
    * @throws HarnessError `CHAIN_STEADY`, `CHAIN_UNCONTROLLED`
    */
-  async mine(blocks = 1, options: { force?: boolean } = {}): Promise<void> {
-    const { force = false } = options;
+  async mine(
+    blocks = 1,
+    options: { readonly force?: boolean; readonly wait?: boolean } = {},
+  ): Promise<readonly string[]> {
+    const { force = false, wait = true } = options;
     const control = this.#controlled('blocks cannot be mined on demand');
     if (this.steady && !force) {
       throw new HarnessError(
@@ -136,7 +153,21 @@ export class Chain {
         },
       );
     }
-    await command(control, `/mine?blocks=${blocks}${force ? '&force=true' : ''}`);
+    const path = `/mine?blocks=${blocks}${force ? '&force=true' : ''}`;
+    const { head } = (await (await control.request({ method: 'POST', path })).json()) as { head: number };
+    return wait ? this.#readers(head, (node) => this.#failsFor(node)) : [];
+  }
+
+  /** Gives it the nodes that `mine` waits for. @internal */
+  readBy(readers: BlockReaders): void {
+    this.#readers = readers;
+  }
+
+  /** Whether this process makes its endpoint fail for that node. */
+  #failsFor(node: string): boolean {
+    return this.#faults.open.some(
+      (target) => target.startsWith('endpoint ') && [node, ''].includes(target.split(' ')[1] ?? ''),
+    );
   }
 
   /** No more blocks; reads still work. @throws HarnessError `CHAIN_UNCONTROLLED` */

@@ -21,6 +21,11 @@ export class ChainFaults {
     return this.#faults;
   }
 
+  /** Targets of those that still last. */
+  get open(): readonly string[] {
+    return [...this.#open.keys()];
+  }
+
   /** @param target what it affects, until `end`; absent: it takes no time */
   begin(text: string, target?: string): void {
     if (target !== undefined) this.end(target);

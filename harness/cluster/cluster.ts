@@ -28,6 +28,7 @@ import { removeLeftovers } from '../lifecycle/leftovers.ts';
 import { tearDown } from '../lifecycle/teardown.ts';
 import type { PartLog } from '../logs/file-log.ts';
 import { isAlive } from '../machine/processes.ts';
+import { awaitBlock } from '../nodes/block-readers.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import {
   findOwner,
@@ -74,6 +75,8 @@ import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 const USABLE_TIMEOUT_MS = 60_000;
 /** Blocks that a node may want after a new batch, with those of its purchase (contracts.md 11.3). */
 const USABLE_BLOCKS_MAX = 30;
+/** Blocks that nodes with production values leave unread behind the head: four, and a fifth of the next five. */
+const UNREAD_BLOCKS = 8;
 const SETTLED_TIMEOUT_MS = 30_000;
 /** Pushing is bounded by the slowest neighbourhood; five minutes is also what a scenario has as a whole. */
 const SYNCED_TIMEOUT_MS = 300_000;
@@ -184,6 +187,8 @@ export class Cluster implements AsyncDisposable {
     this.#driver = parts.driver;
     this.#uploads = parts.uploads;
     this.#forgetAtExit = parts.forgetAtExit;
+    const lag = this.profile === 'fast' ? 0 : UNREAD_BLOCKS;
+    this.chain.readBy((height, isCutOff) => awaitBlock(this.nodes, { height, lag, isCutOff }));
     const chain = () => readRun(parts.stateDir, this.name, 'chain')?.handle;
     const proxy = () => readRun(parts.stateDir, this.name, LINK_PROXY)?.handle;
     const watched = {

@@ -107,7 +107,7 @@ export async function createBatchFor(
 
 async function mineUntil(chain: Cluster['chain'], signal: AbortSignal): Promise<void> {
   while (!signal.aborted && !chain.steady) {
-    await chain.mine();
+    await chain.mine(1, { wait: false });
     await new Promise((resolve) => setTimeout(resolve, MINE_PAUSE_MS));
   }
 }

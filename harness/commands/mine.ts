@@ -20,11 +20,12 @@ export async function mine(blocks: number, flags: ClusterFlags, context: Command
         },
       );
     }
-    await chain.mine(blocks);
+    const behind = await chain.mine(blocks);
     const height = await chain.height();
-    answer(context, { name: cluster.name, mined: blocks, height }, [
+    answer(context, { name: cluster.name, mined: blocks, height, behind }, [
       `  mined    ${plural(blocks, 'block')}`,
       `  height   ${height}`,
+      ...(behind.length === 0 ? [] : [`  behind   ${behind.join(', ')}: not read within 15 s`]),
     ]);
   } finally {
     await cluster.detach();

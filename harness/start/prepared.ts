@@ -157,7 +157,7 @@ async function raise(height: number, context: StartContext, { chain, nodes }: Ru
   for (;;) {
     const missing = height - (await chain.height(signal));
     if (missing <= 0) break;
-    await chain.mine(Math.min(missing, MINED_AT_ONCE));
+    await chain.mine(Math.min(missing, MINED_AT_ONCE), { wait: false });
   }
   await until(
     `not every node has read block ${height}`,

@@ -8,7 +8,7 @@ import type { Tracing } from '../env/tracing/tracing.ts';
 import type { TurnAllowance } from '../env/turns/turn-allowance.ts';
 import type { Reads } from './content/reads.ts';
 import type { Dialect, HeaderKey } from './dialect.ts';
-import { answerOf, errorBody, HEADERS_OF, standardText, statusOf } from './errors.ts';
+import { answerOf, errorBody, HEADERS_OF, inDialect, standardText, statusOf } from './errors.ts';
 import type { Answer } from './exchange/answer.ts';
 import { type Exchange, send } from './exchange/exchange.ts';
 import type { Patience } from './exchange/patience.ts';
@@ -162,7 +162,7 @@ export function errorAnswer(
   deps: Pick<DispatchDeps, 'services' | 'dialect'>,
   { id, route }: Pick<Exchange, 'id' | 'route'>,
 ): Answer {
-  const refused = answerOf(error, 'INTERNAL');
+  const refused = inDialect(answerOf(error, 'INTERNAL'), deps.dialect);
   const refusal = mistakeOf(refused, deps.dialect) ?? { status: statusOf(refused), reasons: refused.reasons };
   const { status } = refusal;
   if (status >= 500 && refused.code !== 'NODE_STARTING') {

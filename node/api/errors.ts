@@ -67,6 +67,8 @@ export const ERRORS = {
   TAG_NOT_FOUND: [404, 'tag not found'],
   BATCH_NOT_FOUND: [404, 'batch with id not found'],
   BATCH_NOT_USABLE: [422, 'batch not usable yet or does not exist'],
+  /** 404 as an unknown batch in a dialect that does not know expired ones. */
+  BATCH_EXPIRED: [422, 'batch not usable yet or does not exist'],
   BATCH_INVALID: [400, 'invalid batch id'],
   BATCH_OVERISSUED: [402, 'batch is overissued'],
   STAMP_INVALID: [400, 'stamp signature is invalid'],
@@ -257,6 +259,7 @@ type DomainCode =
 const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   BATCH_NOT_FOUND: 'BATCH_NOT_FOUND',
   BATCH_NOT_USABLE: 'BATCH_NOT_USABLE',
+  BATCH_EXPIRED: 'BATCH_EXPIRED',
   BATCH_OVERISSUED: 'BATCH_OVERISSUED',
   STAMP_INVALID: 'STAMP_INVALID',
   OUT_OF_FUNDS: 'OUT_OF_FUNDS',
@@ -408,6 +411,12 @@ export async function orElse<T>(
   } catch (error) {
     throw answerOf(error, fallback, wording);
   }
+}
+
+/** A Bee forgets its batches when they expire. */
+export function inDialect(error: ApiError, { expiredStamps }: Pick<Dialect, 'expiredStamps'>): ApiError {
+  if (error.code !== 'BATCH_EXPIRED' || expiredStamps) return error;
+  return new ApiError('BATCH_NOT_FOUND', { cause: error });
 }
 
 export function statusOf(error: ApiError): number {

@@ -69,13 +69,13 @@ export interface Upload extends ChunkPutter {
 export interface Uploader {
   /**
    * Checks the tag, then the batch; both before any body is read.
-   * @throws UploadError `TAG_NOT_FOUND`; PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE`
+   * @throws UploadError `TAG_NOT_FOUND`; PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE`, `BATCH_EXPIRED`
    */
   begin(options: BeginOptions): Promise<Upload>;
 }
 
 export interface UploaderDeps {
-  readonly postage: Pick<Postage, 'stamper' | 'validate' | 'batches' | 'saved'>;
+  readonly postage: Pick<Postage, 'stamper' | 'validate' | 'batches' | 'awaited' | 'saved'>;
   readonly store: Pick<LocalStore, 'tags' | 'uploads' | 'pins' | 'disk'>;
   readonly pusher: Pick<Pusher, 'direct'>;
   readonly events?: ChunkEvents | undefined;
@@ -90,7 +90,12 @@ export function createUploader({ postage, store, pusher, events, onWaiting }: Up
       if (stored) store.disk.expect();
       if (stored && tagUid !== 0 && store.tags.get(tagUid) === undefined) throw new UploadError(tagUid);
       const stamper = stamp === undefined ? postage.stamper(batchId) : readyStamper(stamp, postage);
-      const saved = () => postage.saved(batchId);
+      const saved = async () => {
+        await postage.saved(batchId);
+        // Chunks of an expired batch leave the queue unpushed: what they were part of must not be acknowledged.
+        if (postage.batches.get(batchId) !== undefined || postage.awaited(batchId)) return;
+        throw new PostageError('BATCH_EXPIRED', 'the batch has expired during the upload');
+      };
       if (!stored) return acknowledged(directUpload({ stamper, signal }, { pusher, events }), saved);
       const uid = tagUid === 0 ? (await store.tags.create()).uid : tagUid;
       onWaiting?.(uid);
@@ -102,7 +107,7 @@ export function createUploader({ postage, store, pusher, events, onWaiting }: Up
 }
 
 /**
- * Nothing is acknowledged whose stamps are in memory alone: after a crash their slots would be given to other chunks, and
+ * Nothing is acknowledged whose batch is gone, or whose stamps are in memory alone: after a crash their slots would be given to other chunks, and
  * storers would drop the first ones for them.
  */
 function acknowledged(upload: Upload, saved: () => Promise<void>): Upload {

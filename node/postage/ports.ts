@@ -54,6 +54,8 @@ export interface Issuer {
 export type PostageErrorCode =
   | 'BATCH_NOT_FOUND'
   | 'BATCH_NOT_USABLE'
+  /** Of a batch of its own, which has expired or is another account's now. */
+  | 'BATCH_EXPIRED'
   | 'BATCH_OVERISSUED'
   | 'STAMP_INVALID'
   | 'OUT_OF_FUNDS'
@@ -137,7 +139,7 @@ export interface Postage {
   awaited(batchId: Uint8Array): boolean;
   /** Counts per bucket, 2^bucketDepth entries. */
   buckets(batchId: Uint8Array): Uint32Array | undefined;
-  /** @throws PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE` */
+  /** @throws PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE`, `BATCH_EXPIRED` */
   stamper(batchId: Uint8Array): UploadStamper;
   /** Own batch from which the chunk of this identity got its newest stamp. */
   lastBatch(identity: Uint8Array): Uint8Array | undefined;

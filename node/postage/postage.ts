@@ -186,7 +186,9 @@ class ContractPostage implements PostageService {
     const issuer = this.#issuers.get(batchId);
     if (issuer === undefined) throw new PostageError('BATCH_NOT_FOUND', 'batch with id not found');
     if (!this.usable(issuer)) {
-      throw new PostageError('BATCH_NOT_USABLE', 'batch not usable yet or does not exist');
+      const isExpired = this.gone(issuer) && !this.awaited(batchId);
+      const code = isExpired ? 'BATCH_EXPIRED' : 'BATCH_NOT_USABLE';
+      throw new PostageError(code, 'batch not usable yet or does not exist');
     }
     return issuer;
   }

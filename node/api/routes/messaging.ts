@@ -48,7 +48,11 @@ export const MESSAGING_ROUTES = [
       const stamper = await orElse(
         'PSS_ISSUER_FAILED',
         () => services.postage.stamper(headers.postageBatchId),
-        { BATCH_NOT_FOUND: 'PSS_BATCH_NOT_FOUND', BATCH_NOT_USABLE: 'PSS_BATCH_NOT_USABLE' },
+        {
+          BATCH_NOT_FOUND: 'PSS_BATCH_NOT_FOUND',
+          BATCH_NOT_USABLE: 'PSS_BATCH_NOT_USABLE',
+          BATCH_EXPIRED: 'PSS_BATCH_NOT_USABLE',
+        },
       );
       await services.pss.send({ topic: topicOf(topic), payload, recipient, targets, stamper }, signal);
       return { status: 201, json: { code: 201, message: 'Created' } };

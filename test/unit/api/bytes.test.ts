@@ -100,6 +100,13 @@ describe('POST /bytes', () => {
     );
   });
 
+  test('an expired batch is unknown in the dialect that knows no expired ones', async () => {
+    const { api } = await startKit({ dialect: 'swarm' });
+    const headers = { 'swarm-postage-batch-id': toHex(EXPIRED_BATCH_ID) };
+    const answer = await api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'x' });
+    expect(answer.json()).toEqual({ code: 404, message: 'batch with id not found' });
+  });
+
   test.each([
     [{ 'svc-postage-batch-id': BATCH, 'svc-tag': '7' }, 404, 'tag not found'],
     [{ 'svc-postage-batch-id': NO_BATCH, 'svc-tag': '7' }, 404, 'tag not found'],

@@ -82,7 +82,12 @@ export function fakePostage(turn: PostageKnobs): Postage {
     stamper(batchId) {
       const own = issuers.find(same(batchId));
       if (own === undefined) throw new PostageError('BATCH_NOT_FOUND', 'no issuer');
-      if (!postage.usable(own)) throw new PostageError('BATCH_NOT_USABLE', 'too young or expired');
+      if (!postage.usable(own)) {
+        throw new PostageError(
+          postage.gone(own) ? 'BATCH_EXPIRED' : 'BATCH_NOT_USABLE',
+          'too young or expired',
+        );
+      }
       const stamp = ({ identity }: Stampable) => {
         if (turn.stampsLeft-- <= 0) throw new PostageError('BATCH_OVERISSUED', 'bucket full');
         stampedBy.set(toHex(identity), batchId);

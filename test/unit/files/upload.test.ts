@@ -37,12 +37,14 @@ class World {
   putFails = false;
   /** Whether the stamps issued so far are on disk. */
   saved: Promise<void> = Promise.resolve();
+  batchIs: 'live' | 'gone' | 'awaited' = 'live';
 
   readonly uploader = createUploader({
     postage: {
       batches: {
-        get: (id) => (id === BATCH ? ({ id } as Batch) : undefined),
+        get: (id) => (id === BATCH && this.batchIs === 'live' ? ({ id } as Batch) : undefined),
       } as UploaderDeps['postage']['batches'],
+      awaited: () => this.batchIs === 'awaited',
       stamper: (batchId) => {
         this.events.push('batch');
         if (batchId !== BATCH) throw new PostageError('BATCH_NOT_FOUND', 'no such batch');
@@ -172,6 +174,23 @@ describe('a deferred upload', () => {
     await Promise.all([upload.put(chunkOf(1)), upload.put(chunkOf(2))]);
     await upload.done(new Uint8Array(32));
     expect(world.events).toEqual(['tag', 'batch', 'stamp 1', 'stamp 2', 'put 1', 'put 2', 'done 32']);
+  });
+
+  test('a batch that expires meanwhile leaves the upload unacknowledged; one that may return does not', async () => {
+    for (const [batchIs, expected] of [
+      ['gone', 'BATCH_EXPIRED'],
+      ['awaited', undefined],
+    ] as const) {
+      const world = new World();
+      const upload = await world.begin({ tagUid: 7, deferred: true });
+      await upload.put(chunkOf(1));
+      world.batchIs = batchIs;
+      const [done] = await Promise.allSettled([upload.done()]);
+      expect(done.status === 'rejected' ? (done.reason as { code: string }).code : undefined).toBe(expected);
+      expect(world.events.filter((event) => event.startsWith('done'))).toHaveLength(
+        batchIs === 'gone' ? 0 : 1,
+      );
+    }
   });
 
   test('a full batch fails the put, and cleanup removes the rest', async () => {

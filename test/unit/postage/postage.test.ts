@@ -414,9 +414,7 @@ describe('own batches', () => {
       expect(own.postage.issuers({ all: true }).map((issuer) => toHex(issuer.batchId))).toEqual([
         toHex(batchId),
       ]);
-      expect(() => own.postage.stamper(batchId)).toThrow(
-        expect.objectContaining({ code: 'BATCH_NOT_USABLE' }),
-      );
+      expect(() => own.postage.stamper(batchId)).toThrow(expect.objectContaining({ code: 'BATCH_EXPIRED' }));
       expect([...own.state.disk.keys()].filter((key) => key.startsWith('item/'))).toEqual([]);
     });
   });

@@ -175,7 +175,7 @@ describe('what a reorganisation removes', () => {
       await settled(own);
       expect(postage.batches.get(id)?.owner).toEqual(OTHER);
       expect(postage.issuers()).toEqual([]);
-      expect(() => postage.stamper(id)).toThrow(expect.objectContaining({ code: 'BATCH_NOT_USABLE' }));
+      expect(() => postage.stamper(id)).toThrow(expect.objectContaining({ code: 'BATCH_EXPIRED' }));
     });
   });
 

@@ -7,7 +7,7 @@ import { openInBrowser } from '../machine/open.ts';
 import { pageBundle } from '../pages/bundle.ts';
 import { findCluster, readRecord } from '../state/state.ts';
 import { pageAssets } from '../ui/assets.ts';
-import { serveUi } from '../ui/server.ts';
+import { serveUi, type Ui } from '../ui/server.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 
 export interface UiFlags extends ClusterFlags {
@@ -26,7 +26,7 @@ export async function ui(flags: UiFlags, context: CommandContext): Promise<void>
     const served = await serveUi({ port: flags.port ?? 0 }, { cluster, isThere, assets });
     try {
       tell(served.url, cluster, context);
-      if (flags.open === true) await open(served.url, context);
+      if (flags.open === true) await open(served, context);
       if (!signal.aborted) await once(signal, 'abort');
     } finally {
       await served.close();
@@ -46,9 +46,9 @@ function tell(url: string, { name, nodes }: Cluster, { json, out, note }: Comman
 }
 
 /** A browser that does not open is no error: the page is served anyway. */
-async function open(url: string, { note }: CommandContext): Promise<void> {
+async function open(served: Ui, { note }: CommandContext): Promise<void> {
   try {
-    await openInBrowser(url);
+    await openInBrowser(served.onceUrl(), served.url);
   } catch (error) {
     note(`  ${messageOf(error)}\n`);
   }

@@ -7,9 +7,10 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: 'o
 /**
  * Returns once the browser has been started.
  * @param page path or URL
+ * @param shown what people open themselves, if it is something else
  * @throws HarnessError `USAGE` when nothing can open it
  */
-export async function openInBrowser(page: string): Promise<void> {
+export async function openInBrowser(page: string, shown = page): Promise<void> {
   const program = process.env['BROWSER'] ?? OPENERS[process.platform] ?? 'xdg-open';
   const opener = spawn(program, [page], { detached: true, stdio: 'ignore' });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -18,7 +19,7 @@ export async function openInBrowser(page: string): Promise<void> {
     reject(
       new HarnessError('USAGE', `--open: cannot start '${program}'`, {
         cause,
-        hint: `Open it yourself: ${page}\nAnother program can be named with BROWSER.`,
+        hint: `Open it yourself: ${shown}\nAnother program can be named with BROWSER.`,
       }),
     ),
   );

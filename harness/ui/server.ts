@@ -31,6 +31,11 @@ export interface UiDeps {
 export interface Ui {
   /** Includes the token: anyone who has the URL may view the page. */
   readonly url: string;
+  /**
+   * For the arguments of a browser, which other users of the machine can read: leads to the page once. Later, or
+   * for the second who asks, it leads nowhere.
+   */
+  onceUrl(): string;
   readonly watch: Pick<ClusterWatch, 'rounds' | 'snapshot'>;
   /** Ends every stream and waits for pending requests. */
   close(): Promise<void>;
@@ -44,13 +49,26 @@ export async function serveUi({ port }: UiOptions, { cluster, isThere, assets }:
     snapshot: () => JSON.stringify(watch.snapshot),
     onWatched: (watched) => watch.watch(watched),
   });
+  let ticket: string | undefined;
   const server = createServer((request, response) => {
     const { method, url, headers } = request;
-    void answer(judge({ method, url, host: headers.host }, token, portOf(server)), request, response);
+    const verdict = judge({ method, url, host: headers.host }, token, portOf(server));
+    // Only the token is missing.
+    if ('refused' in verdict && verdict.refused === 404 && method === 'GET' && isTicket(url)) {
+      ticket = undefined;
+      response.writeHead(303, { ...SECURITY_HEADERS, location: `/${token}/` }).end();
+      return;
+    }
+    void answer(verdict, request, response);
   });
+  const isTicket = (url: string | undefined) => ticket !== undefined && url === `/${ticket}`;
   await listen(server, port);
   return {
     url: `http://${HOST}:${portOf(server)}/${token}/`,
+    onceUrl() {
+      ticket = randomBytes(TOKEN_BYTES).toString('base64url');
+      return `http://${HOST}:${portOf(server)}/${ticket}`;
+    },
     watch,
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));

@@ -345,7 +345,8 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     },
 
     disposeNow() {
-      spawnSync(process.execPath, [programPath('harness/places/docker/guard'), token, '1'], {
+      spawnSync(process.execPath, [programPath('harness/places/docker/guard'), '1'], {
+        env: guardEnvironment(token),
         input: '',
         timeout: EXIT_REMOVAL_MS,
       });
@@ -419,9 +420,15 @@ async function runProgram(
   });
 }
 
+/** Arguments are for all users of the machine to read, the environment is not. */
+function guardEnvironment(token: string): NodeJS.ProcessEnv {
+  return { ...process.env, SVC_GUARD_TOKEN: token };
+}
+
 /** Its standard input closes when this process ends, however it ends. */
 function spawnGuard(token: string): ChildProcess {
-  const guard = spawn(process.execPath, [programPath('harness/places/docker/guard'), token], {
+  const guard = spawn(process.execPath, [programPath('harness/places/docker/guard')], {
+    env: guardEnvironment(token),
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });

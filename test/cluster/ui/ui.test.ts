@@ -139,6 +139,17 @@ test('logs are read from their end and followed', async () => {
 test('nothing is answered without the token, for another host or for another method', async () => {
   await using ui = await served();
   const { origin, port, pathname } = new URL(ui.url);
+  const earlier = ui.onceUrl();
+  const newest = ui.onceUrl();
+  const followed = async (url: string) => {
+    const { status, headers } = await fetch(url, { redirect: 'manual' });
+    return [status, headers.get('location')];
+  };
+  // What a browser is started with leads to the page once, and the newest one only.
+  expect(await followed(earlier)).toEqual([404, null]);
+  expect(await followed(newest)).toEqual([303, pathname]);
+  expect(await followed(newest)).toEqual([404, null]);
+  expect(newest).not.toContain(pathname.replaceAll('/', ''));
   expect((await fetch(`${origin}/events`)).status).toBe(404);
   expect((await fetch(`${origin}/${'x'.repeat(32)}/events`)).status).toBe(404);
   for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {

@@ -16,6 +16,9 @@ export interface ServerPlan {
   readonly folder: string;
 }
 
+/** By itself it lets pages of every origin read; a pattern for the whole origin. */
+export const CORS_OF_PROMETHEUS = String.raw`--web.cors.origin=http://127\.0\.0\.1:\d+`;
+
 interface Start {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -27,6 +30,7 @@ function prometheusStart({ port, folder }: ServerPlan): Start {
       `--config.file=${join(folder, CONFIG)}`,
       `--storage.tsdb.path=${join(folder, 'prometheus', 'data')}`,
       `--web.listen-address=${HOST}:${port}`,
+      CORS_OF_PROMETHEUS,
     ],
     env: {},
   };
@@ -46,12 +50,17 @@ function grafanaStart({ port, folder }: ServerPlan): Start {
   };
 }
 
-/** Anyone who can reach it may view but not change anything; it makes no requests to the internet. */
+/**
+ * Anyone who can reach it may view but not change anything; it makes no requests to the internet. Under another
+ * name than its own, such as one that was made to lead here, it shows nothing.
+ */
 export function grafanaEnvironment(folder: string): Record<string, string> {
   return {
     GF_PATHS_PROVISIONING: `${folder}/${PROVISIONING}`,
     GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH: `${folder}/${HOME_BOARD}`,
     GF_DASHBOARDS_MIN_REFRESH_INTERVAL: '1s',
+    GF_SERVER_DOMAIN: HOST,
+    GF_SERVER_ENFORCE_DOMAIN: 'true',
     GF_AUTH_ANONYMOUS_ENABLED: 'true',
     GF_AUTH_ANONYMOUS_ORG_ROLE: 'Viewer',
     GF_AUTH_BASIC_ENABLED: 'false',

@@ -3,7 +3,7 @@
  * the seed, so the seed can still be chosen when the network is started, and the file holds no key.
  */
 import { Document, stringify, type YAMLMap } from 'yaml';
-import { grafanaEnvironment } from '../dashboards/definition.ts';
+import { CORS_OF_PROMETHEUS, grafanaEnvironment, HOST } from '../dashboards/definition.ts';
 import { CONFIG } from '../dashboards/files.ts';
 import { SERVERS } from '../dashboards/programs.ts';
 import {
@@ -151,13 +151,21 @@ function dashboardServices(): object {
     prometheus: {
       image: SERVERS.prometheus.image,
       ...shared,
-      command: [`--config.file=${DASHBOARDS_FOLDER}/${CONFIG}`, '--storage.tsdb.path=/prometheus'],
+      command: [
+        `--config.file=${DASHBOARDS_FOLDER}/${CONFIG}`,
+        '--storage.tsdb.path=/prometheus',
+        CORS_OF_PROMETHEUS,
+      ],
       ports: published('SVCNET_PROMETHEUS_PORT', PROMETHEUS_PORT),
     },
     grafana: {
       image: SERVERS.grafana.image,
       ...shared,
-      environment: grafanaEnvironment(DASHBOARDS_FOLDER),
+      environment: {
+        ...grafanaEnvironment(DASHBOARDS_FOLDER),
+        // Where requests under another name are sent.
+        GF_SERVER_ROOT_URL: `http://${HOST}:\${SVCNET_GRAFANA_PORT:-${GRAFANA_PORT}}/`,
+      },
       ports: published('SVCNET_GRAFANA_PORT', GRAFANA_PORT),
     },
   };

@@ -2,7 +2,11 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { serverCommand, serverContainer } from '../../../../harness/dashboards/definition.ts';
+import {
+  grafanaEnvironment,
+  serverCommand,
+  serverContainer,
+} from '../../../../harness/dashboards/definition.ts';
 import { findProgram, grafanaHome, SERVERS } from '../../../../harness/dashboards/programs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-programs-'));
@@ -60,6 +64,7 @@ test('Prometheus listens on loopback and keeps its data in the folder', () => {
       '--config.file=/c/dashboards/prometheus/prometheus.yml',
       '--storage.tsdb.path=/c/dashboards/prometheus/data',
       '--web.listen-address=127.0.0.1:7',
+      String.raw`--web.cors.origin=http://127\.0\.0\.1:\d+`,
     ],
     env: {},
   });
@@ -94,4 +99,19 @@ test('a container shares the network and the folder of its machine, and is remov
   const { Env, Cmd: none } = serverContainer({ ...plan, name: 'grafana' }, { owner, user: '1:1' });
   expect(Env).toContain('GF_SERVER_HTTP_PORT=7');
   expect(none).toBeUndefined();
+});
+
+test('no page of another origin reads either server, nor one under a name that was made to lead there', () => {
+  const { args } = serverCommand({ name: 'prometheus', port: 9090, folder }, onPath);
+  const pattern = args.find((arg) => arg.startsWith('--web.cors.origin='))?.replace(/^[^=]*=/, '') ?? '';
+  const admits = (origin: string) => new RegExp(`^(?:${pattern})$`).test(origin);
+  expect(
+    ['http://127.0.0.1:9090', 'https://evil.example', 'http://127.0.0.1.evil.example:80', 'null'].filter(
+      admits,
+    ),
+  ).toEqual(['http://127.0.0.1:9090']);
+  expect(grafanaEnvironment(folder)).toMatchObject({
+    GF_SERVER_DOMAIN: '127.0.0.1',
+    GF_SERVER_ENFORCE_DOMAIN: 'true',
+  });
 });

@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Expressions } from '../env/expression.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
+import type { SharedRoom } from '../env/turns/shared-room.ts';
 import type { TurnAllowance } from '../env/turns/turn-allowance.ts';
 import type { Reads } from './content/reads.ts';
 import type { Dialect, HeaderKey } from './dialect.ts';
@@ -33,6 +34,7 @@ export interface DispatchDeps {
   readonly reads: Reads;
   readonly expressions: Expressions;
   readonly uploadTurns: TurnAllowance;
+  readonly manifestRoom: SharedRoom;
   readonly patience: Patience;
   /** The whole table. */
   readonly routes: readonly Route[];
@@ -141,6 +143,7 @@ function callOf(
     reads: deps.reads,
     expressions: deps.expressions,
     uploadTurns: deps.uploadTurns,
+    manifestRoom: deps.manifestRoom,
   };
 }
 

@@ -7,6 +7,8 @@ import type { IncomingMessage } from 'node:http';
 import { toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
 import { Expressions } from '../env/expression.ts';
+import { heapLimit } from '../env/heap.ts';
+import { SharedRoom } from '../env/turns/shared-room.ts';
 import { TurnAllowance } from '../env/turns/turn-allowance.ts';
 import { observeRequest } from './access.ts';
 import { type Admission, type AdmissionOptions, createAdmission } from './admission/admission.ts';
@@ -37,6 +39,9 @@ import { httpDate } from './values/http-date.ts';
  * arrived.
  */
 const UPLOADS_PER_TURN = 8;
+
+/** Part of the heap for the manifests of all collections that are being uploaded, each of which is made in memory. */
+const MANIFESTS_SHARE = 1 / 4;
 
 interface ApiOptions extends AdmissionOptions {
   /** `host:port`; port 0 takes a free one. */
@@ -114,6 +119,7 @@ export function createListeners(
     reads: new Reads({ clock, metrics }),
     expressions: new Expressions({ clock }),
     uploadTurns: new TurnAllowance(UPLOADS_PER_TURN, clock),
+    manifestRoom: new SharedRoom(heapLimit() * MANIFESTS_SHARE),
     patience: {
       idleMs: options.idleTimeoutMs,
       clock,

@@ -3,7 +3,7 @@
  * works, and collects garbage only when memory is requested: a node with nothing to do would keep all of it
  * for ever. Measured: 48 MiB not backed by files after a start, 34 MiB after it was released.
  */
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Clock } from './clock.ts';
 
@@ -48,6 +48,11 @@ export interface HeapDeps {
   readonly collect: () => void;
   /** Makes V8 collect garbage in the old generation after less growth. */
   readonly boundGrowth: () => void;
+}
+
+/** Bytes up to which the heap of this process grows, before the process ends. */
+export function heapLimit(): number {
+  return getHeapStatistics().heap_size_limit;
 }
 
 /** The heap of this process. */

@@ -4,6 +4,7 @@
  */
 
 import type { Expressions } from '../../env/expression.ts';
+import type { SharedRoom } from '../../env/turns/shared-room.ts';
 import type { TurnAllowance } from '../../env/turns/turn-allowance.ts';
 import type { Reads } from '../content/reads.ts';
 import type { Dialect, HeaderKey } from '../dialect.ts';
@@ -67,6 +68,8 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly expressions: Expressions;
   /** Limits how many files and manifest nodes uploads store in one turn of the event loop. */
   readonly uploadTurns: TurnAllowance;
+  /** Memory for manifests of collections that are being uploaded, bytes. */
+  readonly manifestRoom: SharedRoom;
 }
 
 interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {

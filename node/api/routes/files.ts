@@ -81,6 +81,7 @@ export const FILE_ROUTES = [
               () =>
                 storeCollection(collectionEntries(call, body), session, {
                   ...options,
+                  room: call.manifestRoom,
                   indexDocument: headers.indexDocument,
                   errorDocument: headers.errorDocument,
                 }),

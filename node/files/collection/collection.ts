@@ -4,6 +4,7 @@
  */
 import type { ChunkPutter } from '../../chunk/chunk.ts';
 import { toHex } from '../../crypto/hex.ts';
+import type { SharedRoom } from '../../env/turns/shared-room.ts';
 import { shown } from '../../manifest/byte-text.ts';
 import { Manifest } from '../../manifest/manifest.ts';
 import { CONTENT_TYPE, ERROR_DOCUMENT, FILENAME, INDEX_DOCUMENT } from '../../manifest/metadata.ts';
@@ -14,8 +15,8 @@ import { SNIFF_SIZE, sniffContentType } from './content-type.ts';
 
 /**
  * `NO_FILES`: nothing to store. `INVALID_TAR_FILENAME`: a broken header, or a name that leads out of the
- * collection. `INVALID_TAR`, `INVALID_MULTIPART`: a body that is truncated or of another kind. `HOLES_TOO_LARGE`: sparse
- * files that would become too large. `INVALID_LINK`: a hard link to what is no file of the archive before it.
+ * collection. `INVALID_TAR`, `INVALID_MULTIPART`: a body that is truncated or of another kind. `COLLECTION_TOO_LARGE`: sparse
+ * files with too many holes, or more files than the node has memory for. `INVALID_LINK`: a hard link to what is no file of the archive before it.
  * `INVALID_PART_NAME`: a part without a usable name. `INVALID_INDEX_DOCUMENT`: it contains a separator. `INVALID_NAME`:
  * name of a single file that begins with a separator.
  */
@@ -23,7 +24,7 @@ export type CollectionErrorCode =
   | 'NO_FILES'
   | 'INVALID_TAR_FILENAME'
   | 'INVALID_TAR'
-  | 'HOLES_TOO_LARGE'
+  | 'COLLECTION_TOO_LARGE'
   | 'INVALID_LINK'
   | 'INVALID_MULTIPART'
   | 'INVALID_PART_NAME'
@@ -57,6 +58,8 @@ export interface CollectionEntry {
 export interface CollectionOptions extends SplitOptions {
   readonly indexDocument?: string;
   readonly errorDocument?: string;
+  /** Memory for the manifests of all collections that are stored at the same time, bytes. Default: without limit. */
+  readonly room?: SharedRoom;
 }
 
 /** Entry of a path that has metadata only. */
@@ -67,16 +70,17 @@ const ROOT_PATH = '/';
 /**
  * @param entries from `tarEntries` or `multipartEntries`
  * @returns reference of the manifest, 32 bytes; 64 when it is encrypted
- * @throws CollectionError `NO_FILES`, `INVALID_INDEX_DOCUMENT`, `INVALID_LINK`, those of the entries; what the putter throws
+ * @throws CollectionError `NO_FILES`, `INVALID_INDEX_DOCUMENT`, `INVALID_LINK`, `COLLECTION_TOO_LARGE`, those of the entries; what the putter throws
  */
 export async function storeCollection(
   entries: AsyncIterable<CollectionEntry>,
   putter: ChunkPutter,
-  { indexDocument = '', errorDocument = '', ...options }: CollectionOptions = {},
+  { indexDocument = '', errorDocument = '', room, ...options }: CollectionOptions = {},
 ): Promise<Uint8Array> {
   if (indexDocument.includes('/'))
     throw new CollectionError('INVALID_INDEX_DOCUMENT', 'index document contains a separator');
   const manifest = newManifest(options);
+  using share = room?.open();
   let files = 0;
   for await (const { path, contentType, filename, body, sameAs } of entries) {
     await options.pace?.();
@@ -86,6 +90,7 @@ export async function storeCollection(
         : await fileAt(manifest, sameAs, path);
     await manifest.add(path, reference, { [CONTENT_TYPE]: contentType, [FILENAME]: filename });
     files += 1;
+    if (share?.resize(manifest.memory) === false) throw tooManyFiles(files, path);
   }
   if (files === 0) throw new CollectionError('NO_FILES', 'no files in root directory');
   const documents = {
@@ -94,6 +99,13 @@ export async function storeCollection(
   };
   if (Object.keys(documents).length > 0) await manifest.add(ROOT_PATH, NO_ENTRY, documents);
   return saveManifest(manifest, putter, options);
+}
+
+function tooManyFiles(files: number, path: string): CollectionError {
+  return new CollectionError(
+    'COLLECTION_TOO_LARGE',
+    `no memory for the names of more than ${files} files, the last one is ${shown(path)}: upload them in several collections, or one upload after the other`,
+  );
 }
 
 async function fileAt(manifest: Manifest, target: string, link: string): Promise<Uint8Array> {

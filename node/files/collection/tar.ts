@@ -57,7 +57,7 @@ interface Described {
 
 /**
  * An archive may end without its end mark, as long as it ends between two entries.
- * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`, `HOLES_TOO_LARGE`; what the source throws
+ * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`, `COLLECTION_TOO_LARGE`; what the source throws
  */
 export async function* tarEntries(
   source: AsyncIterable<Uint8Array>,
@@ -175,7 +175,7 @@ async function* nothing(): AsyncGenerator<Uint8Array, void, void> {}
 
 function tooManyHoles(name: string): CollectionError {
   return new CollectionError(
-    'HOLES_TOO_LARGE',
+    'COLLECTION_TOO_LARGE',
     `with ${named(name)} the sparse files of the archive have more than ${HOLES_MAX} bytes of holes`,
   );
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../../node/crypto/hex.ts';
+import { SharedRoom } from '../../../../node/env/turns/shared-room.ts';
 import {
   type CollectionEntry,
   storeCollection,
@@ -191,6 +192,30 @@ describe('a body that is not wanted any more', () => {
       expect(state.ended).toBe(true);
     },
   );
+});
+
+describe('memory for the manifests of collections', () => {
+  const names = Array.from({ length: 40 }, (_, i) => `folder/${'x'.repeat(60)}${i}`);
+  const store = (count: number, room: SharedRoom) =>
+    storeCollection(entriesOf(names.slice(0, count).map((path) => ({ path }))), new ChunkMap(), { room });
+
+  test('ends an upload with more names than it holds, and is given back', async () => {
+    const room = new SharedRoom(20_000);
+    await expect(store(40, room)).rejects.toMatchObject({
+      code: 'COLLECTION_TOO_LARGE',
+      message: expect.stringMatching(/more than \d+ files, the last one is "folder\/x+\d+"/),
+    });
+    expect(room.held).toBe(0);
+    await store(5, room);
+    expect(room.held).toBe(0);
+  });
+
+  test('is shared by all of them', async () => {
+    const room = new SharedRoom(20_000);
+    using other = room.open();
+    other.resize(18_000);
+    await expect(store(5, room)).rejects.toMatchObject({ code: 'COLLECTION_TOO_LARGE' });
+  });
 });
 
 describe('storing a file', () => {

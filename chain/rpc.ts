@@ -8,6 +8,8 @@ import type { Upstream } from './ipc.ts';
 
 /** Everything asked here takes milliseconds; a chain that needs longer is stopped or broken. */
 const CALL_DEADLINE_MS = 30_000;
+/** Longest answer read: the state of a chain that many tests have used has some 100 MiB. */
+const ANSWER_MAX = 256 * 2 ** 20;
 /** Calls per HTTP request: bounds the body when hundreds of accounts are set up at once. */
 const BATCH_CALLS_MAX = 200;
 /** Enough for the ticker and the caller's requests at the same time, with some to spare. */
@@ -125,7 +127,12 @@ function post({ url, agent, request, headers, signal }: Target, body: string): P
     { method: 'POST', agent, signal, headers: { ...headers, ...length } },
     (incoming) => {
       const parts: Buffer[] = [];
-      incoming.on('data', (part: Buffer) => parts.push(part));
+      let length = 0;
+      incoming.on('data', (part: Buffer) => {
+        length += part.length;
+        if (length <= ANSWER_MAX) parts.push(part);
+        else incoming.destroy(new Error(`the endpoint's answer is longer than ${ANSWER_MAX / 2 ** 20} MiB`));
+      });
       incoming.on('end', () => resolve(Buffer.concat(parts).toString('utf8')));
       incoming.on('error', fail);
     },

@@ -1,7 +1,9 @@
 /** Chunks over a WebSocket, one acknowledgement each (http-api-completion.md 6.1). */
+import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
 import { expectBytes } from '../base/arguments.ts';
 import { directAgent } from '../base/direct.ts';
+import { readBeginning } from '../base/read-limited.ts';
 import { ClientError, type ClientErrorFields, classOfAnswer, classOfFailure } from './errors.ts';
 import { errorBody } from './http.ts';
 
@@ -9,6 +11,7 @@ import { errorBody } from './http.ts';
 const AHEAD_MAX = 64;
 const PATH = '/chunks/stream';
 const NORMAL = 1000;
+const MESSAGE_MAX = 65_536;
 
 export interface ChunkStreamRequest {
   /** Base URL of the API. */
@@ -56,21 +59,24 @@ export async function streamChunks(
   const socket = new WebSocket(`${base.replace(/^http/, 'ws')}${PATH}`, {
     headers: { ...headers },
     agent: directAgent,
+    // Acknowledgements are empty or one byte.
+    maxPayload: MESSAGE_MAX,
   });
   socket.on('open', () => wake?.());
   socket.on('message', () => {
     acknowledged += 1;
     wake?.();
   });
-  socket.once('unexpected-response', (_request, response) => {
-    const parts: Buffer[] = [];
-    response.on('data', (part: Buffer) => parts.push(part));
-    response.once('end', () => {
-      const { message, reasons } = errorBody(Buffer.concat(parts).toString());
+  const refused = async (response: IncomingMessage) => {
+    try {
+      const { message, reasons } = errorBody((await readBeginning(response, MESSAGE_MAX)).toString());
       const status = response.statusCode ?? 0;
       fail(message, { class: classOfAnswer(status, message), status, reasons });
-    });
-  });
+    } catch (error) {
+      failBy(error);
+    }
+  };
+  socket.once('unexpected-response', (_request, response) => void refused(response));
   socket.on('error', failBy);
   socket.once('close', (code, reason) =>
     fail(`closed with ${code} ${String(reason)}`, { class: 'client.reset' }),

@@ -10,6 +10,7 @@ export type ClientErrorClass =
   | 'client.connect'
   | 'client.reset'
   | 'client.short_body'
+  | 'client.long_body'
   | 'client.aborted'
   | 'stamp.full'
   | 'stamp.unknown'
@@ -82,6 +83,7 @@ const CLASS_OF_CODE: Readonly<Record<string, ClientErrorClass>> = {
   UND_ERR_HEADERS_TIMEOUT: 'client.timeout',
   UND_ERR_BODY_TIMEOUT: 'client.timeout',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'client.short_body',
+  ANSWER_TOO_LONG: 'client.long_body',
 };
 
 /**

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
 import { argumentError, expectTimeout } from '../base/arguments.ts';
+import { readBeginning, readLimited } from '../base/read-limited.ts';
 import { Authorization, type TokenSource } from '../base/token.ts';
 import { ClientError, classOfAnswer, classOfFailure } from './errors.ts';
 import { parseJson } from './json.ts';
@@ -20,6 +21,12 @@ const REQUEST_TIMEOUT_MS = 30_000;
 export const CHAIN_TIMEOUT_MS = 300_000;
 /** A message of an error body; larger ones are not from a node. */
 const ERROR_BODY_MAX = 16_384;
+/** Lists of a large node: 64 MiB are a million references. Metrics have a few hundred KiB. */
+const TEXT_MAX = 64 * 2 ** 20;
+/** Content that is read as a whole; longer content is for `pieces`. */
+const CONTENT_MAX = 2 ** 30;
+/** A body of an answer whose status says all. */
+const IGNORED_MAX = 2 ** 20;
 
 /** What can be sent: bytes, text, or a stream that is read only as fast as the node takes it. */
 export type Body = Uint8Array | string | Readable | AsyncIterable<Uint8Array>;
@@ -38,9 +45,13 @@ export interface HttpResponse {
   /** HTTP status. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  bytes(): Promise<Uint8Array>;
+  /** @param max longest body, bytes; default: a gibibyte */
+  bytes(max?: number): Promise<Uint8Array>;
+  /** At most 64 MiB. */
   text(): Promise<string>;
   json(): Promise<unknown>;
+  /** Its first bytes; ends the transfer of a longer one. */
+  beginning(max: number): Promise<Uint8Array>;
   /** Piece by piece; leaving the loop early ends the transfer. */
   pieces(): AsyncIterable<Uint8Array>;
 }
@@ -75,7 +86,7 @@ export class HttpClient implements AsyncDisposable {
   async request(options: RequestOptions): Promise<HttpResponse> {
     const answer = await this.attempt(options);
     if (answer.status < 400) return answer;
-    const { message, reasons } = errorBody(await answer.text());
+    const { message, reasons } = errorBody(Buffer.from(await answer.beginning(ERROR_BODY_MAX)).toString());
     throw new ClientError(message, {
       ...this.#about(options),
       class: classOfAnswer(answer.status, message),
@@ -123,6 +134,7 @@ export class HttpClient implements AsyncDisposable {
         throw this.#failure(error, options, true);
       }
     };
+    const text = async () => (await readLimited(response.body, TEXT_MAX)).toString('utf8');
     return {
       status: response.statusCode,
       headers: Object.fromEntries(
@@ -131,9 +143,10 @@ export class HttpClient implements AsyncDisposable {
           Array.isArray(value) ? (value[0] ?? '') : (value ?? ''),
         ]),
       ),
-      bytes: () => whole(() => response.body.bytes()),
-      text: () => whole(() => response.body.text()),
-      json: () => whole(async () => parseJson(await response.body.text())),
+      bytes: (max = CONTENT_MAX) => whole(() => readLimited(response.body, max)),
+      text: () => whole(text),
+      json: () => whole(async () => parseJson(await text())),
+      beginning: (max) => whole(() => readBeginning(response.body, max)),
       pieces: () => this.#pieces(response.body, options),
     };
   }
@@ -164,7 +177,7 @@ export class HttpClient implements AsyncDisposable {
 /** Reads the body of an answer whose status says all: a connection with an unread body is not reused. */
 export async function settled(answer: Promise<HttpResponse>): Promise<HttpResponse> {
   const received = await answer;
-  await received.bytes();
+  await received.bytes(IGNORED_MAX);
   return received;
 }
 

@@ -1,7 +1,7 @@
 /** Messages of a node: sending them, and listening to topics and to single-owner chunk addresses. */
-import { WebSocket } from 'undici';
+import { WebSocket } from 'ws';
 import { argumentError, DIGITS, expectHex, expectText } from '../base/arguments.ts';
-import { directDispatcher } from '../base/direct.ts';
+import { directAgent } from '../base/direct.ts';
 import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
 import { type HttpClient, settled } from './http.ts';
@@ -11,6 +11,10 @@ const SEND_TIMEOUT_MS = 600_000;
 const OPEN_TIMEOUT_MS = 30_000;
 /** Messages kept of one subscription; more are counted, not kept. */
 const KEPT_MAX = 100_000;
+/** A message has at most 4 KiB; a longer one ends the subscription. */
+const MESSAGE_MAX = 65_536;
+/** Bytes kept of one subscription. */
+const KEPT_BYTES_MAX = 512 * 2 ** 20;
 
 /** Options of a message. */
 export interface SendOptions {
@@ -34,13 +38,16 @@ export class Subscription implements Disposable {
   readonly received: ReceivedMessage[] = [];
   readonly #socket: WebSocket;
   #closed: number | undefined;
+  #bytes = 0;
 
   constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.binaryType = 'arraybuffer';
     socket.addEventListener('message', ({ data }) => {
-      if (this.received.length < KEPT_MAX)
-        this.received.push({ payload: new Uint8Array(data as ArrayBuffer), atMs: Date.now() });
+      const payload = new Uint8Array(data as ArrayBuffer);
+      this.#bytes += payload.length;
+      if (this.received.length < KEPT_MAX && this.#bytes <= KEPT_BYTES_MAX)
+        this.received.push({ payload, atMs: Date.now() });
     });
     socket.addEventListener('close', ({ code }) => {
       this.#closed = code;
@@ -127,7 +134,8 @@ export class MessagesClient {
     const headers = { ...this.#http.authorization() };
     const socket = new WebSocket(this.#options.api.replace(/^http/, 'ws') + path, {
       headers,
-      dispatcher: directDispatcher,
+      agent: directAgent,
+      maxPayload: MESSAGE_MAX,
     });
     const { promise, resolve, reject } = Promise.withResolvers<Subscription>();
     const subscription = new Subscription(socket);
@@ -141,7 +149,8 @@ export class MessagesClient {
     const onAbort = () => fail('no WebSocket in time', 'client.aborted');
     const onError = () => fail('no WebSocket', 'client.connect');
     ending.addEventListener('abort', onAbort, { once: true });
-    socket.addEventListener('error', onError, { once: true });
+    // It may fail again later: `closed` says so.
+    socket.addEventListener('error', onError);
     socket.addEventListener('open', () => resolve(subscription), { once: true });
     if (ending.aborted) onAbort();
     try {

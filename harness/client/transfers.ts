@@ -204,6 +204,9 @@ function expectRange(where: string, range: { from: number; to: number } | undefi
   expectWhole(`${where}: range.to`, range.to, { min: range.from });
 }
 
+/** A chunk has some 4 KiB. */
+const CHUNK_ANSWER_MAX = 65_536;
+
 /** `/chunks`: single chunks, span in front of the payload. @throws ClientError from every method */
 export class ChunksClient {
   readonly #http: HttpClient;
@@ -260,7 +263,8 @@ export class ChunksClient {
 
   async download(address: string, options: DownloadOptions = {}): Promise<Uint8Array> {
     expectHex('chunks.download: address', address, DIGITS.reference);
-    return (await this.#http.request(downloadRequest(this.#dialect, `/chunks/${address}`, options))).bytes();
+    const request = downloadRequest(this.#dialect, `/chunks/${address}`, options);
+    return (await this.#http.request(request)).bytes(CHUNK_ANSWER_MAX);
   }
 
   /** Whether the node itself holds the chunk: HEAD never asks the network, GET would. */

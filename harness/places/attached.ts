@@ -4,12 +4,15 @@
  */
 import { requestDirectly } from '../base/direct.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
+import { readLimited } from '../base/read-limited.ts';
 import type { Capability, Driver, Handle, Observed } from './driver.ts';
 
 export const ATTACHED_CAPABILITIES: ReadonlySet<Capability> = new Set();
 /** Clusters observe their members several times a second; a remote endpoint is asked only this often. */
 const PROBE_PAUSE_MS = 1500;
 const PROBE_TIMEOUT_MS = 4000;
+/** A block number is a few dozen bytes. */
+const BLOCK_ANSWER_MAX = 65_536;
 /** A node that restarts or a short network outage is not reported; silence for this long is. */
 const SILENCE_MS = 6000;
 
@@ -120,6 +123,8 @@ async function askChain(rpc: string, signal: AbortSignal): Promise<void> {
     body: question,
     signal,
   });
-  const { result } = (await body.json()) as { result?: unknown };
+  const { result } = JSON.parse((await readLimited(body, BLOCK_ANSWER_MAX)).toString('utf8')) as {
+    result?: unknown;
+  };
   if (typeof result !== 'string') throw new Error(`eth_blockNumber: ${statusCode}`);
 }

@@ -1,10 +1,18 @@
 /** One node's HTTP interface as it is: every status is an answer, and paths go out as written. */
+import type { IncomingMessage } from 'node:http';
 import { Pool } from 'undici';
 import { WebSocket } from 'ws';
 import { directAgent } from '../../base/direct.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
+import { readLimited } from '../../base/read-limited.ts';
 import type { Expectation } from './expectation.ts';
 import type { Conversation, HttpAnswer, HttpRequest, Place, Transcript } from './messages.ts';
+
+/** Longer answers are not read: rows ask for little, and for content of their own. */
+const ANSWER_MAX = 64 * 2 ** 20;
+const MESSAGE_MAX = 2 ** 20;
+/** Rows wait for a few. */
+const MESSAGES_MAX = 1_000;
 
 export interface Transport {
   /**
@@ -51,7 +59,7 @@ export class NodeTransport implements Transport {
     const received: Record<string, string> = {};
     for (const [name, value] of Object.entries(answer.headers))
       received[name] = Array.isArray(value) ? value.join(', ') : (value ?? '');
-    return { status: answer.statusCode, headers: received, body: await answer.body.bytes() };
+    return { status: answer.statusCode, headers: received, body: await readLimited(answer.body, ANSWER_MAX) };
   }
 
   async converse(conversation: Conversation, signal: AbortSignal): Promise<Transcript> {
@@ -60,27 +68,27 @@ export class NodeTransport implements Transport {
     const socket = new WebSocket(url, {
       headers: { ...this.#authorization, ...headers },
       agent: directAgent,
+      maxPayload: MESSAGE_MAX,
     });
     const received: Uint8Array[] = [];
     const { promise, resolve, reject } = Promise.withResolvers<Transcript>();
     let doing: Promise<unknown> | undefined;
     const onAbort = () => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
-    socket.on('unexpected-response', (_request, response) => {
-      const parts: Buffer[] = [];
-      response.on('data', (part: Buffer) => parts.push(part));
-      response.on('end', () => {
+    const refuse = async (response: IncomingMessage) => {
+      try {
+        const body = new Uint8Array(await readLimited(response, ANSWER_MAX));
         const lines = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
-        const refused = {
-          status: response.statusCode ?? 0,
-          headers: Object.fromEntries(lines) as Record<string, string>,
-          body: new Uint8Array(Buffer.concat(parts)),
-        };
-        resolve({ refused, received });
-      });
-    });
+        const headers = Object.fromEntries(lines) as Record<string, string>;
+        resolve({ refused: { status: response.statusCode ?? 0, headers, body }, received });
+      } catch (error) {
+        reject(error);
+      }
+    };
+    socket.on('unexpected-response', (_request, response) => void refuse(response));
     socket.on('message', (data: Buffer) => {
       received.push(new Uint8Array(data));
+      if (received.length > MESSAGES_MAX) reject(new Error(`more than ${MESSAGES_MAX} messages came`));
       if (expected > 0 && received.length === expected) resolve({ received });
     });
     socket.on('close', (closed, reason) => resolve({ received, closed, closedReason: reason.toString() }));

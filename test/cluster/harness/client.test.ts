@@ -1,8 +1,10 @@
 /** The client against a server that misbehaves in every way that a node or the network path can. */
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
+import { WebSocketServer } from 'ws';
 import { DIALECTS } from '../../../harness/client/dialect.ts';
 import { ClientError } from '../../../harness/client/errors.ts';
 import { NodeClient } from '../../../harness/client/node-client.ts';
@@ -203,6 +205,61 @@ test('a connection that is cut within the body is a short body, read whole or pi
     for await (const piece of pieces) expect(piece.length).toBeGreaterThan(0);
   };
   expect((await failure(reading())).class).toBe('client.short_body');
+});
+
+test('an answer without end is read up to the limit of its kind, and its connection is closed', async () => {
+  const piece = Buffer.alloc(2 ** 20, ' ');
+  const ends: Promise<unknown>[] = [];
+  const api = await serve((request, response) => {
+    ends.push(once(response, 'close'));
+    response.writeHead(request.url === '/health' ? 500 : 200);
+    const send = () => {
+      while (!response.destroyed && response.write(piece));
+    };
+    response.on('drain', send);
+    send();
+  });
+  const node = client(api);
+  for (const ask of [() => node.peers(), () => node.metrics(), () => node.chunks.download(REFERENCE)])
+    expect((await failure(ask())).class).toBe('client.long_body');
+  expect(await failure(node.health())).toMatchObject({ class: 'http.500' });
+  await Promise.all(ends);
+  expect(ends).toHaveLength(4);
+});
+
+test('a message longer than any message ends the subscription, and what came before is kept', async () => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  closers.push(() => new Promise((resolve) => server.close(resolve)));
+  const ended = new Promise<void>((resolve) => {
+    server.once('connection', (socket) => {
+      socket.on('close', () => resolve());
+      socket.send(Buffer.from('hello'));
+      socket.send(Buffer.alloc(65_537));
+    });
+  });
+  const node = client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  using subscription = await node.messages.listen('topic');
+  await ended;
+  expect(subscription.texts).toEqual(['hello']);
+});
+
+test('headers without end fail the request', async () => {
+  const flood = createTcpServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\n');
+      const send = () => {
+        while (!socket.destroyed && socket.write(`x-header: ${'a'.repeat(4096)}\r\n`));
+      };
+      socket.on('drain', send);
+      send();
+    });
+  });
+  await new Promise<void>((resolve) => flood.listen(0, '127.0.0.1', resolve));
+  closers.push(() => new Promise((resolve) => flood.close(resolve)));
+  const node = client(`http://127.0.0.1:${(flood.address() as AddressInfo).port}`);
+  expect((await failure(node.peers())).class).toBe('client.reset');
 });
 
 test('a node that accepts a connection and stays silent is a timeout', async () => {

@@ -1,0 +1,53 @@
+/** Answers of others, read into memory: of each kind no more than it can have, so that none is without end. */
+
+/** An answer that was longer than its kind can be: the rest was not read, and the connection is closed. */
+export class AnswerTooLong extends Error {
+  readonly code = 'ANSWER_TOO_LONG';
+
+  constructor(max: number) {
+    super(`the answer is longer than ${sizeText(max)}, which is no answer of a node`);
+    this.name = 'AnswerTooLong';
+  }
+}
+
+/** What an answer is read from: closing it ends the transfer. */
+interface Source extends AsyncIterable<unknown> {
+  destroy(): unknown;
+}
+
+/** @param max bytes @throws AnswerTooLong, and what the source throws */
+export async function readLimited(source: Source, max: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of source) {
+    length += (piece as Uint8Array).length;
+    if (length > max) {
+      source.destroy();
+      throw new AnswerTooLong(max);
+    }
+    pieces.push(piece as Uint8Array);
+  }
+  return Buffer.concat(pieces, length);
+}
+
+/** The beginning of a longer one; the rest is not read. @param max bytes */
+export async function readBeginning(source: Source, max: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of source) {
+    pieces.push(piece as Uint8Array);
+    length += (piece as Uint8Array).length;
+    if (length >= max) break;
+  }
+  return Buffer.concat(pieces).subarray(0, max);
+}
+
+function sizeText(bytes: number): string {
+  const [unit, size] =
+    bytes >= 2 ** 30
+      ? (['GiB', 2 ** 30] as const)
+      : bytes >= 2 ** 20
+        ? (['MiB', 2 ** 20] as const)
+        : (['KiB', 2 ** 10] as const);
+  return `${bytes / size} ${unit}`;
+}

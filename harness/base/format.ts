@@ -54,3 +54,14 @@ export function parsePercent(text: string): number | undefined {
   const [, count] = /^(\d+(?:\.\d+)?)\s*%$/.exec(text) ?? [];
   return count === undefined ? undefined : Number(count) / 100;
 }
+
+/** What a terminal, a page or an XML file shows of a text that may have megabytes. */
+const EXCERPT_MAX = { characters: 16_000, lines: 200 } as const;
+
+/** The beginning of a long text, and how much it leaves out. */
+export function excerpt(text: string): string {
+  const begin = text.slice(0, EXCERPT_MAX.characters);
+  const shown = begin.split('\n').slice(0, EXCERPT_MAX.lines).join('\n');
+  const left = text.length - shown.length;
+  return left === 0 ? text : `${shown}\n… and ${grouped(left)} more characters, in report.json`;
+}

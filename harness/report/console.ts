@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { inLine, inLines, LONG_LINE_MAX } from '../base/foreign-text.ts';
-import { formatMs, grouped } from '../base/format.ts';
+import { excerpt, formatMs, grouped } from '../base/format.ts';
 import { typed } from '../base/typed.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import { paceText, type StepProgress } from '../terminal/pace.ts';
@@ -243,7 +243,7 @@ function figureTable(figures: readonly Figure[], style: ConsoleStyle): readonly 
 }
 
 function indent(text: string, by: string): string[] {
-  return inLines(text).map((line) => `${by}${line}`);
+  return inLines(excerpt(text)).map((line) => `${by}${line}`);
 }
 
 interface Column {

@@ -6,6 +6,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { excerpt } from '../base/format.ts';
 import { expectFile } from '../base/own-folder.ts';
 import { type LogEntry, logEntry } from '../logs/log-entry.ts';
 import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
@@ -75,8 +76,12 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
   const assertions = scenario.assertions
     .filter(({ passed }) => !passed)
     .map(({ name: title, expected, observed, evidence, at }): Failure => {
-      const more = { ...(evidence === undefined ? {} : { evidence }), ...(at === undefined ? {} : { at }) };
-      return { scenario: name, origin, title, expected, observed, before: until(at), logs: [], ...more };
+      const more = {
+        ...(evidence === undefined ? {} : { evidence: excerpt(evidence) }),
+        ...(at === undefined ? {} : { at }),
+      };
+      const seen = { expected: excerpt(expected), observed: excerpt(observed) };
+      return { scenario: name, origin, title, ...seen, before: until(at), logs: [], ...more };
     });
   if (scenario.error === undefined) return assertions;
   const ended = scenario.startedAt === undefined ? undefined : scenario.startedAt + scenario.durationMs;
@@ -87,8 +92,8 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
     origin,
     title:
       scenario.incidents === undefined ? 'The scenario could not go on' : 'A member of the cluster was lost',
-    observed: first,
-    ...(rest.length === 0 ? {} : { evidence: rest.join('\n') }),
+    observed: excerpt(first),
+    ...(rest.length === 0 ? {} : { evidence: excerpt(rest.join('\n')) }),
     ...(at === undefined ? {} : { at }),
     before: until(ended),
     logs: [],

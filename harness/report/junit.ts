@@ -1,55 +1,125 @@
-import type { RunResult } from './result.ts';
+/** JUnit XML, as those read it that show test results: totals, a time and a name of its own for each case, reasons. */
+import { excerpt } from '../base/format.ts';
+import { type RunResult, type ScenarioResult, titlesOf } from './result.ts';
 
-/** JUnit XML: one suite per scenario, one case per assertion; a scenario without assertions is one errored case. */
+export interface JunitCase {
+  readonly name: string;
+  readonly seconds: number;
+  /** Absent: it has passed. */
+  readonly outcome?: {
+    readonly kind: 'failure' | 'error' | 'skipped';
+    /** Its first line is the message, all of it the text. */
+    readonly text: string;
+  };
+}
+
+export interface JunitSuite {
+  readonly name: string;
+  /** Class of its cases; default: its name. */
+  readonly classname?: string;
+  readonly seconds: number;
+  /** ISO 8601, in UTC. */
+  readonly startedAt?: string;
+  readonly cases: readonly JunitCase[];
+}
+
+/** Lists of tests show the message in one line. */
+const MESSAGE_MAX = 500;
+
+/** One suite per scenario, one case per assertion; a scenario that could not run, or was skipped, is a case of its own. */
 export function junitXml(run: RunResult): string {
-  const suites = run.scenarios.map((scenario) => {
-    const failures = scenario.assertions.filter((assertion) => !assertion.passed);
-    const cases = scenario.assertions.map((assertion) => {
-      const open = `    <testcase classname="${escapeXml(scenario.name)}" name="${escapeXml(assertion.name)}"`;
-      if (assertion.passed) return `${open}/>`;
-      const text = `expected ${assertion.expected}, observed ${assertion.observed}${assertion.evidence === undefined ? '' : `\n${assertion.evidence}`}`;
-      return `${open}>\n      <failure message="${escapeXml(text.split('\n')[0] as string)}">${escapeXml(text)}</failure>\n    </testcase>`;
-    });
-    if (scenario.error !== undefined) {
-      cases.push(
-        `    <testcase classname="${escapeXml(scenario.name)}" name="scenario ran">\n      <error message="${escapeXml(scenario.error.split('\n')[0] as string)}">${escapeXml(scenario.error)}</error>\n    </testcase>`,
-      );
-    }
-    if (scenario.result === 'skipped') {
-      cases.push(
-        `    <testcase classname="${escapeXml(scenario.name)}" name="scenario ran"><skipped/></testcase>`,
-      );
-    }
-    const attributes = [
-      `name="${escapeXml(scenario.name)}"`,
-      `tests="${cases.length}"`,
-      `failures="${failures.length}"`,
-      `errors="${scenario.error === undefined ? 0 : 1}"`,
-      `skipped="${scenario.result === 'skipped' ? 1 : 0}"`,
-      `time="${(scenario.durationMs / 1000).toFixed(3)}"`,
-    ];
-    return [`  <testsuite ${attributes.join(' ')}>`, ...cases, '  </testsuite>'].join('\n');
+  const titles = titlesOf(run.scenarios);
+  const suites = run.scenarios.map((scenario, index) => suiteOf(scenario, titles[index] ?? scenario.name));
+  return junitDocument(`svcnet ${run.run}`, suites);
+}
+
+function suiteOf(scenario: ScenarioResult, name: string): JunitSuite {
+  const { assertions, error, result, skipReason = 'no reason was given', startedAt, durationMs } = scenario;
+  // What a condition took is what passed since the one before it.
+  let sinceMs = startedAt;
+  const cases: JunitCase[] = assertions.map(({ name: title, passed, at, observed, expected, evidence }) => {
+    const seconds = at === undefined || sinceMs === undefined ? 0 : Math.max(0, at - sinceMs) / 1000;
+    sinceMs = at ?? sinceMs;
+    const text = [`expected ${expected}, observed ${observed}`, evidence].filter(Boolean).join('\n');
+    return { name: title, seconds, ...(passed ? {} : { outcome: { kind: 'failure', text } }) };
   });
+  const restMs =
+    startedAt === undefined || sinceMs === undefined ? durationMs : startedAt + durationMs - sinceMs;
+  const ran = { name: 'scenario ran', seconds: Math.max(0, restMs) / 1000 };
+  if (error !== undefined) cases.push({ ...ran, outcome: { kind: 'error', text: error } });
+  if (result === 'skipped') cases.push({ ...ran, outcome: { kind: 'skipped', text: skipReason } });
+  const started =
+    startedAt === undefined ? {} : { startedAt: new Date(startedAt).toISOString().slice(0, 19) };
+  return { name, seconds: durationMs / 1000, ...started, cases };
+}
+
+/** @param name of the whole */
+export function junitDocument(name: string, suites: readonly JunitSuite[]): string {
+  const all = suites.flatMap(({ cases }) => cases);
+  const seconds = suites.reduce((sum, suite) => sum + suite.seconds, 0);
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuites name="svcnet ${escapeXml(run.run)}">`,
-    ...suites,
+    `<testsuites ${attributes({ name, ...countsOf(all, seconds) })}>`,
+    ...suites.flatMap((suite) => {
+      const timestamp = suite.startedAt === undefined ? {} : { timestamp: suite.startedAt };
+      const about = { name: suite.name, ...countsOf(suite.cases, suite.seconds), ...timestamp };
+      return [`  <testsuite ${attributes(about)}>`, ...casesOf(suite), '  </testsuite>'];
+    }),
     '</testsuites>',
     '',
   ].join('\n');
 }
 
-/** Control characters and the two that are none, U+FFFE and U+FFFF, are dropped: XML 1.0 cannot represent them. */
+function countsOf(cases: readonly JunitCase[], seconds: number): Record<string, string> {
+  const count = (kind: string) => String(cases.filter(({ outcome }) => outcome?.kind === kind).length);
+  return {
+    tests: String(cases.length),
+    failures: count('failure'),
+    errors: count('error'),
+    skipped: count('skipped'),
+    time: seconds.toFixed(3),
+  };
+}
+
+/** Readers take two cases of one name for one: the second gets a number. */
+function casesOf({ name, classname = name, cases }: JunitSuite): string[] {
+  const times = new Map<string, number>();
+  return cases.map(({ name: given, seconds, outcome }) => {
+    const time = (times.get(given) ?? 0) + 1;
+    times.set(given, time);
+    const own = time === 1 ? given : `${given} (${time})`;
+    const open = `    <testcase ${attributes({ classname, name: own, time: seconds.toFixed(3) })}`;
+    if (outcome === undefined) return `${open}/>`;
+    const { kind, text } = outcome;
+    const message = attributes({ message: (text.split('\n')[0] ?? '').slice(0, MESSAGE_MAX) });
+    if (kind === 'skipped') return `${open}><skipped ${message}/></testcase>`;
+    return `${open}>\n      <${kind} ${message}>${escapeXml(excerpt(text))}</${kind}>\n    </testcase>`;
+  });
+}
+
+function attributes(values: Readonly<Record<string, string>>): string {
+  return Object.entries(values)
+    .map(([name, value]) => `${name}="${escapeXml(value)}"`)
+    .join(' ');
+}
+
+/** A parser would turn line ends and tabs of attributes into blanks, and every `\r` into a line end. */
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&apos;',
+  '\n': '&#10;',
+  '\r': '&#13;',
+  '\t': '&#9;',
+};
+/** What XML 1.0 cannot represent in any way: control characters, halves of a pair, U+FFFE and U+FFFF. */
+const NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
+
+/** @returns text for an element or an attribute; what XML has no form for is written as in JSON, such as `\u001b` */
 export function escapeXml(text: string): string {
   return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll('\n', '&#10;')
-    .split('')
-    .filter(
-      (character) => (character >= ' ' && character < '\uFFFE') || character === '\t' || character === '\r',
-    )
-    .join('');
+    .replace(NOT_XML, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .replace(/[&<>"'\n\r\t]/g, (character) => ESCAPES[character] ?? character);
 }

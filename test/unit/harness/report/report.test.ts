@@ -11,7 +11,7 @@ import {
   renderRun,
   StepDisplay,
 } from '../../../../harness/report/console.ts';
-import { junitXml } from '../../../../harness/report/junit.ts';
+import { escapeXml, junitXml } from '../../../../harness/report/junit.ts';
 import { type RunResult, runPassed, type ScenarioResult } from '../../../../harness/report/result.ts';
 
 const scenario = (more: Partial<ScenarioResult> = {}): ScenarioResult => ({
@@ -158,10 +158,67 @@ test('JUnit counts failures and errors and escapes what nodes answered', () => {
   });
   const xml = junitXml(run(failed, scenario({ result: 'error', assertions: [], error: 'node-1 is gone' })));
   expect(xml).toContain('<testsuite name="smoke" tests="1" failures="1" errors="0"');
-  expect(xml).toContain('failures="0" errors="1"');
+  expect(xml).toContain('<testsuite name="smoke (2)" tests="1" failures="0" errors="1"');
   expect(xml).toContain('name="a &lt; b"');
-  expect(xml).toContain('&quot;x&quot; &amp; &lt;y&gt;');
+  expect(xml).toContain('&quot;x&quot; &amp; &lt;y&gt;\\u0001\\ufffe\\uffff');
   for (const character of ['\u0001', '\uFFFE', '\uFFFF']) expect(xml).not.toContain(character);
+});
+
+test('every character of a text is in the XML, or its number is', () => {
+  expect(escapeXml(`a'"<>&`)).toBe('a&apos;&quot;&lt;&gt;&amp;');
+  // A parser would make a blank of each of these in an attribute.
+  expect(escapeXml('\t\n\r')).toBe('&#9;&#10;&#13;');
+  expect(escapeXml('\u001b[31mred\u0000\ud800 😀')).toBe('\\u001b[31mred\\u0000\\ud800 😀');
+});
+
+test('readers of JUnit find totals, a time for each case, names that differ, and why something was skipped', () => {
+  const asserted = (at: number, name = 'equal', passed = true) => ({
+    name,
+    passed,
+    observed: 'x',
+    expected: 'y',
+    at,
+  });
+  const first = scenario({
+    startedAt: Date.parse('2026-01-01T00:00:00Z'),
+    durationMs: 5000,
+    assertions: [
+      asserted(Date.parse('2026-01-01T00:00:02Z')),
+      asserted(Date.parse('2026-01-01T00:00:04.5Z')),
+    ],
+  });
+  const skipped = scenario({
+    name: 'chaos',
+    result: 'skipped',
+    assertions: [],
+    durationMs: 0,
+    skipReason: 'needs 5 nodes',
+  });
+  const [, totals, suite, ...cases] = junitXml(run(first, skipped)).split('\n');
+  expect(totals).toBe(
+    '<testsuites name="svcnet r" tests="3" failures="0" errors="0" skipped="1" time="5.000">',
+  );
+  expect(suite).toContain('time="5.000" timestamp="2026-01-01T00:00:00"');
+  expect(cases.slice(0, 2).map((line) => line.trim())).toEqual([
+    '<testcase classname="smoke" name="equal" time="2.000"/>',
+    '<testcase classname="smoke" name="equal (2)" time="2.500"/>',
+  ]);
+  expect(cases.join('\n')).toContain(
+    'name="scenario ran" time="0.000"><skipped message="needs 5 nodes"/></testcase>',
+  );
+});
+
+test('evidence of megabytes is cut on the terminal and in the XML, and both say so', () => {
+  const evidence = `begin${'\u001b'.repeat(5_000_000)}`;
+  const long = scenario({
+    result: 'failed',
+    assertions: [{ name: 'equal', passed: false, observed: 'x'.repeat(1e6), expected: 'y', evidence }],
+    error: 'line\n'.repeat(1e6),
+  });
+  for (const text of [junitXml(run(long)), renderRun(run(long), PLAIN)]) {
+    expect(text.length).toBeLessThan(300_000);
+    expect(text).toContain('more characters, in report.json');
+  }
 });
 
 test('a recorder keeps counts, bytes, percentiles and error classes per operation and node', async () => {

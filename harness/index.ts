@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * The public API of the package: start a network, attach to one, drive its nodes and its chain, inject
  * faults. What scenarios need besides is in `svcnet/scenario`, and the matchers of test runners are in

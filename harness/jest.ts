@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /** Registers the matchers with jest, and declares them, as soon as a test or a file of `setupFilesAfterEnv` imports `svcnet/jest`. */
 // @ts-expect-error: as the module below.
 import { expect } from '@jest/globals';

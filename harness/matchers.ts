@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * Matchers for test runners whose `expect` can be extended: `expect.extend(matchers)`. `svcnet/vitest` and `svcnet/jest`
  * do that, and declare the types for the runner. A failure names the node or the chunk, and why.

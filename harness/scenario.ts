@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * The building blocks of scenarios, for this package and its users: the declaration and its context, waiting,
  * content with its expected references, chunks, batches, books, schedules of faults, loads, and figures as

@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * A whole network as a container of the `testcontainers` package:
  *

@@ -1,8 +1,9 @@
 /** `svcnet new scenario NAME`: a scenario that runs as it is, as a file to change. */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { typed } from '../base/typed.ts';
+import { findsPackage } from '../run/catalogue.ts';
 import { answer, type CommandContext } from './context.ts';
 
 export interface NewFlags {
@@ -31,6 +32,7 @@ export function newScenario(name: string, { folder }: NewFlags, context: Command
     `  wrote ${path}`,
     '',
     '  try next',
+    ...(findsPackage(resolve(folder)) ? [] : [`    npm install --save-dev svcnet`]),
     `    ${typed(`run ${shown} --driver embedded`)}`,
   ]);
   return Promise.resolve();

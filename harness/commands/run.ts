@@ -219,6 +219,8 @@ export async function runPlanned(
       signal: context.signal,
       ...(flags.metricsPort === undefined ? {} : { metricsPort: flags.metricsPort }),
       ...(display === undefined ? {} : { display }),
+      // As JSON there is one document: that of the interruption.
+      ...(context.json ? {} : { onInterrupted: (run) => context.out(`${renderRun(run, context.style)}\n`) }),
     };
   };
   checkNodeParameters(optionsOf(seed));

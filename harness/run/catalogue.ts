@@ -1,5 +1,5 @@
 /** The available scenarios: those of the package by name, others by the path of their file. */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { HarnessError, messageOf } from '../base/errors.ts';
@@ -36,7 +36,8 @@ export async function loadScenario(name: string): Promise<Scenario> {
     );
   }
   const module = await import(pathToFileURL(path).href).catch((error: unknown) => {
-    throw new HarnessError('USAGE', `cannot load ${path}: ${messageOf(error)}`, { cause: error });
+    const hint = findsPackage(dirname(path)) ? {} : { hint: PACKAGE_HINT };
+    throw new HarnessError('USAGE', `cannot load ${path}: ${messageOf(error)}`, { cause: error, ...hint });
   });
   const scenario = (module as { default?: Scenario }).default;
   if (typeof scenario?.run !== 'function' || typeof scenario.name !== 'string') {
@@ -47,6 +48,19 @@ export async function loadScenario(name: string): Promise<Scenario> {
   }
   if (dirname(path) !== FOLDER) origins.set(scenario, path);
   return scenario;
+}
+
+/** What makes the imports of a scenario's file work. */
+export const PACKAGE_HINT =
+  "A scenario imports 'svcnet/scenario' from a folder above its own, and an installation for all projects (npm install --global) is none: npm install --save-dev svcnet";
+
+/** Whether a file of a folder can import the package: it is installed in one above, or is the package itself. */
+export function findsPackage(folder: string): boolean {
+  if (existsSync(join(folder, 'node_modules', 'svcnet'))) return true;
+  const manifest = join(folder, 'package.json');
+  if (existsSync(manifest) && /"name":\s*"svcnet"/.test(readFileSync(manifest, 'utf8'))) return true;
+  const above = dirname(folder);
+  return above !== folder && findsPackage(above);
 }
 
 /** Names of the scenarios of the package. */

@@ -1,6 +1,6 @@
 import type { DefinitionInput } from '../plan/definition-input.ts';
 import type { StepDisplay } from '../report/console.ts';
-import type { ScenarioResult } from '../report/result.ts';
+import type { RunResult, ScenarioResult } from '../report/result.ts';
 import type { Scenario, ScenarioContext } from './scenario.ts';
 
 /** Number or groups of nodes, as a definition has them. */
@@ -47,6 +47,8 @@ export interface RunOptions {
   readonly display?: StepDisplay;
   /** Called when a scenario begins, including its cluster's start, and with its result when it has ended. */
   readonly onScenario?: (scenario: { readonly name: string; readonly ended?: ScenarioResult }) => void;
+  /** Called with what was seen of a run that was interrupted, when its cluster is stopped and before the report is written. */
+  readonly onInterrupted?: (run: RunResult) => void;
 }
 
 /** Values of the parameters of all its scenarios. */

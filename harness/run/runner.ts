@@ -71,15 +71,38 @@ export function planScenarios(
   });
 }
 
-/** @throws HarnessError when no cluster can be started, or on Ctrl-C */
+/**
+ * @throws HarnessError when no cluster can be started, or on Ctrl-C: what the run has seen until then is reported first,
+ * once its cluster is stopped
+ */
 export async function runScenarios(options: RunOptions): Promise<RunResult> {
-  const driver = driverNameOf(options);
-  const startedAt = new Date();
-  const startMs = performance.now();
+  const book: RunBook = { startedAt: new Date(), startMs: performance.now(), results: [], events: [] };
+  try {
+    return await runAll(options, book);
+  } catch (error) {
+    if (options.signal.aborted && book.results.length > 0) {
+      const run = await resultOf(options, book);
+      options.onInterrupted?.(run);
+      await writeReport(run);
+    }
+    throw error;
+  }
+}
+
+/** What is known of a run so far. */
+interface RunBook {
+  readonly startedAt: Date;
+  readonly startMs: number;
+  readonly results: ScenarioResult[];
+  readonly events: RunEvent[];
+  /** File with the series; absent: none was begun. */
+  series?: string;
+}
+
+async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
+  const { results, events } = book;
   createReport(options.report, askedOf(options));
   await writeRecipe(options);
-  const results: ScenarioResult[] = [];
-  const events: RunEvent[] = [];
   await using metrics = await RunMetrics.open(options);
   const { testbed } = metrics;
   await using clusters = new Clusters(options, metrics);
@@ -94,6 +117,11 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
       const done = [...faultsOf(cluster.nodes, from), ...chainFaultsOf(cluster.chain.faults, from)];
       events.push(...begunFaultsOf(history, from), ...withoutBegun(done, history));
     }
+    if (metrics.file !== undefined) book.series = metrics.file;
+    if (options.signal.aborted) {
+      results.push(result);
+      throw interrupted(options.signal);
+    }
     const picture = cluster === undefined ? undefined : await pictureAfter(cluster, options.signal, metrics);
     results.push(picture === undefined ? result : { ...result, picture });
     options.onScenario?.({ name, ended: result });
@@ -104,9 +132,21 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const kept = await clusters.finish();
   const used = metrics.file === undefined ? undefined : await usedIn(options.report, metrics);
   const run: RunResult = {
+    ...(await resultOf(options, book)),
+    ...(used === undefined ? {} : { costs: costsOf(results, used) }),
+    ...(kept === undefined ? {} : { kept }),
+    ...(metrics.problems.length === 0 ? {} : { problems: metrics.problems }),
+  };
+  const unwritten = await writeReport(run);
+  return unwritten === undefined ? run : { ...run, problems: [...metrics.problems, unwritten] };
+}
+
+async function resultOf(options: RunOptions, book: RunBook): Promise<RunResult> {
+  const { startedAt, startMs, results, events, series } = book;
+  return {
     run: options.name,
     seed: seedToJson(options.seed),
-    driver,
+    driver: driverNameOf(options),
     passed: runPassed(results),
     startedAt: startedAt.toISOString(),
     durationMs: performance.now() - startMs,
@@ -115,13 +155,8 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
     events: events.toSorted((a, b) => a.at - b.at),
     environment: await environment(),
     report: options.report,
-    ...(metrics.file === undefined ? {} : { series: metrics.file }),
-    ...(used === undefined ? {} : { costs: costsOf(results, used) }),
-    ...(kept === undefined ? {} : { kept }),
-    ...(metrics.problems.length === 0 ? {} : { problems: metrics.problems }),
+    ...(series === undefined ? {} : { series }),
   };
-  const unwritten = await writeReport(run);
-  return unwritten === undefined ? run : { ...run, problems: [...metrics.problems, unwritten] };
 }
 
 /** What a scenario runs in. */
@@ -146,7 +181,7 @@ async function runOne(planned: PlannedScenario, surroundings: Surroundings): Pro
     result = await runScenario(planned, surroundings);
   } finally {
     if (cluster !== undefined) {
-      const removed = isRemoved(result, options);
+      const removed = isRemoved(options.signal.aborted ? undefined : result, options);
       wrong = await mend(cluster.faults, {
         name: planned.scenario.name,
         fromMs,
@@ -246,7 +281,7 @@ async function runScenario(
     await orAborted(scenario.run(context), context.signal);
     await watch.end();
   } catch (error) {
-    if (options.signal.aborted) throw interrupted(options.signal);
+    if (options.signal.aborted) return finish('error', { error: interrupted(options.signal).message });
     await watch.end(error);
     if (watch.text !== undefined) return finish('error', await lost(watch, cluster, error));
     if (error instanceof Skipped) {

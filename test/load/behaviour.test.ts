@@ -249,14 +249,35 @@ test('a script that throws is an error with its message', async () => {
   await expect(load).rejects.toMatchObject({ code: 'USAGE', hint: expect.stringContaining('not today') });
 });
 
-test.each(['SIGINT', 'SIGKILL'] as const)('%s to the command line leaves no k6 behind', async (kind) => {
+test('Ctrl-C leaves no k6 behind, but a summary and a report of what was done until then', async () => {
+  const folder = kit.next();
+  const args = ['load', 'upload', '--name', kit.cluster.name, '--duration', '60s', '--report', folder];
+  const { child, finished } = kit.svcnet(args);
+  let told = '';
+  child.stdout?.on('data', (piece) => (told += String(piece)));
+  const id = await k6Of(join(folder, 'k6'));
+  // A step that lasts says how it goes.
+  const isUnderWay = () =>
+    Promise.resolve(/load .*[1-9]\.\d\/s/.test(told) ? { done: true } : { missing: told });
+  await until('the load has not shown a rate', isUnderWay, { timeoutMs: 60_000 });
+  child.kill('SIGINT');
+  const { code, stdout, stderr } = await finished;
+  expect(code).toBe(130);
+  expect(stderr).toContain('interrupted by SIGINT');
+  expect(stdout).toMatch(/^ {2}load error .*\n\n {2}interrupted by SIGINT\n\n {2}what +node +count/m);
+  await gone(id);
+  expect(readdirSync(join(folder, 'k6'))).toContain('k6.log');
+  const { scenarios } = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')) as RunResult;
+  expect(scenarios[0]?.metrics.length).toBeGreaterThan(0);
+}, 120_000);
+
+test('a command line that is killed leaves no k6 behind', async () => {
   const folder = kit.next();
   const args = ['load', 'upload', '--name', kit.cluster.name, '--duration', '60s', '--report', folder];
   const { child, finished } = kit.svcnet(args);
   const id = await k6Of(join(folder, 'k6'));
-  child.kill(kind);
-  const { code } = await finished;
-  expect(code).toBe(kind === 'SIGINT' ? 130 : null);
+  child.kill('SIGKILL');
+  expect((await finished).code).toBe(null);
   await gone(id);
   expect(readdirSync(join(folder, 'k6'))).toContain('k6.log');
 });

@@ -17,6 +17,8 @@ test('writes the template and says how to run it', async () => {
   const path = join(folder, 'deep', 'er', 'two-readers.ts');
   expect(readFileSync(path, 'utf8')).toBe(scenarioTemplate('two-readers'));
   expect(context.printed()).toContain(`run ${path} --driver embedded`);
+  // It is not installed above that folder: the command came from elsewhere.
+  expect(context.printed()).toContain('npm install --save-dev svcnet\n');
 });
 
 test('leaves an existing file alone', async () => {
@@ -34,6 +36,9 @@ test('the template is a scenario with the given name and its parameters', async 
   symlinkSync(join(import.meta.dirname, '../../../..'), join(folder, 'node_modules', 'svcnet'));
   const path = join(folder, 'loaded.ts');
   writeFileSync(path, scenarioTemplate('loaded'));
+  const context = contextOf(folder);
+  await newScenario('beside', { folder }, context);
+  expect(context.printed()).not.toContain('npm install');
   const scenario = await loadScenario(path);
   expect(scenario.name).toBe('loaded');
   expect(resolveParameters(scenario, new Map())).toEqual({ size: 65_536 });

@@ -17,6 +17,11 @@ export const ALWAYS = 'count>=0';
 export const ITERATIONS = `iterations{scenario:${MEASURED}}`;
 export const DROPPED = `dropped_iterations{scenario:${MEASURED}}`;
 
+type Row = Pick<OperationRecord, 'operation' | 'node'>;
+/** Operations of nodes that have a row of their own. */
+const ROWS_MAX = 200;
+const OTHER_ROW: Row = { operation: 'other', node: 'other' };
+
 /** Metrics of k6's summary by name. */
 export type Metrics = Readonly<Record<string, SummaryMetric>>;
 
@@ -27,6 +32,7 @@ export class LoadBook {
   readonly #sinks: readonly Pick<Recorder, 'succeeded' | 'failed'>[];
   readonly #own = createRecorder(() => 'unknown');
   readonly #latencies = Distribution.empty();
+  readonly #rows = new Map<string, Row>();
   readonly #failedIterations = new Set<number>();
   readonly #uploads: LoadUpload[] = [];
   #exceptions = 0;
@@ -60,7 +66,8 @@ export class LoadBook {
   }
 
   #measured(record: Omit<OperationRecord, 'scenarioMs' | 'iteration'> & Partial<OperationRecord>): void {
-    const { operation, node, endMs, latencyMs, failure, bytes = 0, subject } = record;
+    const { endMs, latencyMs, failure, bytes = 0, subject } = record;
+    const { operation, node } = this.#rowOf(record);
     this.#startMs ??= record.scenarioMs ?? endMs - (latencyMs ?? 0);
     this.#endMs = Math.max(this.#endMs, endMs);
     this.#recent.push(endMs);
@@ -76,6 +83,14 @@ export class LoadBook {
     const seen = { endMs, latencyMs: latencyMs ?? 0, bytes, ...(subject === undefined ? {} : { subject }) };
     this.#latencies.add(seen.latencyMs);
     for (const sink of this.#sinks) sink.succeeded(key, seen);
+  }
+
+  /** A table of thousands of rows tells nobody anything, and each of them keeps its latencies. */
+  #rowOf({ operation, node }: Pick<OperationRecord, 'operation' | 'node'>): Row {
+    const key = JSON.stringify([operation, node]);
+    const row = this.#rows.get(key) ?? (this.#rows.size < ROWS_MAX ? { operation, node } : OTHER_ROW);
+    if (row !== OTHER_ROW) this.#rows.set(key, row);
+    return row;
   }
 
   threw({ scenario, message }: ScriptException): void {

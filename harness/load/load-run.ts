@@ -17,6 +17,11 @@ import { findScript } from './scripts.ts';
 import { statsOf, toK6 } from './thresholds.ts';
 
 const PROGRESS_MS = 500;
+/** Those that k6 has by itself, without `url`: it keeps a series for each value, and every request may have its own. */
+const SYSTEM_TAGS =
+  'proto subproto status method name group check error error_code tls_version scenario service expected_response'.split(
+    ' ',
+  );
 
 /**
  * Runs a load on a running cluster. What it does to the nodes is in `operations`; what it has uploaded is in
@@ -80,25 +85,36 @@ export async function runLoadStep(cluster: Cluster, plan: LoadPlan, options: Loa
     recorder: options.recorder,
   });
   let toldAtMs = 0;
-  const ended = await runK6({
-    k6,
-    folder,
-    script: paths.script,
-    beside: folderBeside(script),
-    config: paths.config,
-    samples: helper ? undefined : paths.samples,
-    authorization: authorizationOf(cluster),
-    signal,
-    onException: (exception) => book.threw(exception),
-    onLines(lines) {
-      for (const line of lines) book.take(line, helper);
-      if (performance.now() - toldAtMs < PROGRESS_MS) return;
-      toldAtMs = performance.now();
-      options.onProgress?.(book.progress());
-    },
-  });
+  const ended = await untilRead(helper ? undefined : paths.samples, () =>
+    runK6({
+      k6,
+      folder,
+      script: paths.script,
+      beside: folderBeside(script),
+      config: paths.config,
+      samples: helper ? undefined : paths.samples,
+      authorization: authorizationOf(cluster),
+      signal,
+      onException: (exception) => book.threw(exception),
+      onLines(lines) {
+        for (const line of lines) book.take(line, helper);
+        if (performance.now() - toldAtMs < PROGRESS_MS) return;
+        toldAtMs = performance.now();
+        options.onProgress?.(book.progress());
+      },
+    }),
+  );
   const metrics = await readSummary(paths.summary);
   return book.step(judged, { metrics, helper, ended });
+}
+
+/** Samples are read while k6 writes them; a minute of them may have hundreds of megabytes, and they are of no use later. */
+async function untilRead<T>(samples: string | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } finally {
+    if (samples !== undefined) await rm(samples, { force: true });
+  }
 }
 
 interface Paths {
@@ -151,7 +167,12 @@ function configOf(
     readShare: plan.readShare,
     compareShare: plan.compareShare,
     files: plan.files,
-    options: { scenarios: scenariosOf(plan), thresholds, summaryTrendStats: statsOf(plan.thresholds) },
+    options: {
+      scenarios: scenariosOf(plan),
+      thresholds,
+      summaryTrendStats: statsOf(plan.thresholds),
+      systemTags: SYSTEM_TAGS,
+    },
     summary: load.paths.summary,
     data: load.paths.data,
     feeds: load.feeds ?? { owner: '', topics: [], size: FEED_UPDATE_BYTES, warmupUpdates: 0 },

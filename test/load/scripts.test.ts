@@ -1,5 +1,5 @@
 /** Every script and every profile, run by the real k6 on a real cluster. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { LedgerEntry } from '../../harness/ledger/ledger.ts';
@@ -149,6 +149,37 @@ export default function () {
   expect(load.metrics).toHaveLength(1);
   expect(load.metrics[0]).toMatchObject({ operation: 'GET /health', node: 'node-1', errors: 0 });
   expect(load.assertions.map(({ name }) => name)).toContain('threshold checks rate>0.99 of the script');
+});
+
+test('requests to ever other paths are one operation, and their samples do not stay', async () => {
+  const script = join(kit.folder, 'paths.js');
+  const { api } = kit.cluster.node(1);
+  const lines = [
+    `import http, { post } from 'k6/http';`,
+    `export const options = { thresholds: { 'http_reqs{named:yes}': ['count>0'] } };`,
+    'export default function () {',
+    '  http.setResponseCallback(http.expectedStatuses({ min: 200, max: 499 }));',
+    `  http.get(\`${api}/x\${__VU}\${__ITER}0/\${Math.random()}\`, { tags: { named: 'yes' } });`,
+    `  http.get(http.url\`${api}/health?n=\${__ITER}\`);`,
+    `  post(\`${api}/bytes/\${Math.random()}\`, 'x');`,
+    `  http.batch([['GET', '${api}/node'], { method: 'DELETE', url: \`${api}/tags/\${__ITER}\` }, '${api}/health']);`,
+    '}',
+  ];
+  writeFileSync(script, lines.join('\n'));
+  const { load, folder } = await kit.load({ script, duration: '2s' });
+  expect(failed(load)).toEqual([]);
+  expect(load.metrics.map(({ operation, node }) => `${operation} ${node}`).toSorted()).toEqual([
+    'DELETE /tags node-1',
+    'GET /* node-1',
+    'GET /health node-1',
+    'GET /node node-1',
+    'POST /bytes node-1',
+  ]);
+  expect(existsSync(join(folder, 'k6', 'samples.json'))).toBe(false);
+  const { metrics } = JSON.parse(readFileSync(join(folder, 'k6', 'summary.json'), 'utf8')) as {
+    metrics: object;
+  };
+  expect(Object.keys(metrics)).toContain('http_reqs{named:yes}');
 });
 
 test('exceptions fail a load whose every operation succeeds, and so does a threshold without a sample', async () => {

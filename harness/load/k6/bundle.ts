@@ -3,13 +3,24 @@
  * `svcnet/k6` is the helper library.
  */
 import { dirname, join } from 'node:path';
-import { type BuildOptions, build } from 'esbuild';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { K6_FOLDER, type LoadScript } from '../scripts.ts';
 
 const LIBRARY = join(K6_FOLDER, 'lib/index.js');
 const ENTRY = join(K6_FOLDER, 'entry/entry.js');
 const OPEN = join(K6_FOLDER, 'entry/open.js');
+const HTTP = join(K6_FOLDER, 'entry/http.js');
+
+/** Every file but ours gets our `k6/http`, which adds tags to k6's. */
+const TAGGED_REQUESTS: Plugin = {
+  name: 'tagged requests',
+  setup(bundler) {
+    bundler.onResolve({ filter: /^k6\/http$/ }, ({ importer }) =>
+      importer === HTTP ? { path: 'k6/http', external: true } : { path: HTTP },
+    );
+  },
+};
 
 export interface Bundle {
   /** Whether the script uses the helper library: without it k6's own metrics are all there is. */
@@ -41,6 +52,7 @@ export async function bundle(script: LoadScript, outfile: string): Promise<Bundl
     );
     await build({
       ...shared,
+      plugins: [TAGGED_REQUESTS],
       stdin: {
         contents: entryOf(script, names),
         resolveDir: K6_FOLDER,

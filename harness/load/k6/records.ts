@@ -56,9 +56,10 @@ export function requestOf(
   if (!line.includes('"metric":"http_req_duration"') || !line.includes('"type":"Point"')) return undefined;
   const { data } = JSON.parse(line) as Sample;
   const tags = data.tags ?? {};
-  const url = tags['url'] ?? '';
-  const node = nodes.find(({ api }) => url.startsWith(api))?.name ?? hostOf(url);
-  const operation = `${tags['method'] ?? 'GET'} ${pathOf(url)}`;
+  // Modules from elsewhere make requests without our tags: k6 names these by their URL.
+  const { name = '', method = 'GET' } = tags;
+  const node = tags['node'] ?? nodes.find(({ api }) => name.startsWith(api))?.name ?? hostOf(name);
+  const operation = tags['endpoint'] ?? `${method} ${pathOf(name)}`;
   const endMs = Date.parse(data.time);
   if (tags['expected_response'] !== 'false')
     return { operation, node, endMs, latencyMs: data.value, bytes: 0 };

@@ -43,32 +43,28 @@ const nodes = [
 const point = (tags: Record<string, string>, metric = 'http_req_duration') =>
   JSON.stringify({ metric, type: 'Point', data: { time: '2026-11-22T10:00:00.5Z', value: 12.5, tags } });
 
-test('a request of any script is an operation of the node that it was sent to', () => {
-  const url = 'http://127.0.0.1:17000/bytes/abc';
-  expect(requestOf(point({ url, method: 'GET', status: '200', expected_response: 'true' }), nodes)).toEqual({
+test('a request of a script is an operation of the node that it was sent to', () => {
+  const tags = { node: 'node-0', endpoint: 'GET /bytes', name: 'GET /bytes', method: 'GET' };
+  expect(requestOf(point({ ...tags, status: '200', expected_response: 'true' }), nodes)).toEqual({
     operation: 'GET /bytes',
     node: 'node-0',
     endMs: Date.parse('2026-11-22T10:00:00.5Z'),
     latencyMs: 12.5,
     bytes: 0,
   });
-  expect(requestOf(point({ url }, 'http_reqs'), nodes)).toBeUndefined();
+  expect(requestOf(point(tags, 'http_reqs'), nodes)).toBeUndefined();
+});
+
+test.each([
+  ['http://127.0.0.1:17000/bytes/abc', 'GET /bytes', 'node-0'],
+  ['http://elsewhere:80/x', 'GET /x', 'elsewhere'],
+])('a request of a module from elsewhere has only its URL for a name: %s', (name, operation, node) => {
+  expect(requestOf(point({ name, method: 'GET' }), nodes)).toMatchObject({ operation, node });
 });
 
 test('a request without the expected answer has failed', () => {
-  const url = 'http://elsewhere:80/x';
-  const seen = requestOf(
-    point({
-      url,
-      method: 'POST',
-      status: '0',
-      error_code: '1212',
-      error: 'refused',
-      expected_response: 'false',
-    }),
-    nodes,
-  );
-  expect(seen).toMatchObject({
+  const tags = { node: 'elsewhere', endpoint: 'POST /x', status: '0', error_code: '1212', error: 'refused' };
+  expect(requestOf(point({ ...tags, expected_response: 'false' }), nodes)).toMatchObject({
     operation: 'POST /x',
     node: 'elsewhere',
     failure: { status: 0, code: 1212, message: 'refused' },

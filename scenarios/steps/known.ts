@@ -18,7 +18,8 @@ export function implementations(nodes: readonly ClusterNode[]): Implementation[]
   );
 }
 
-const dispatcher = new Agent();
+/** Whatever proxy the environment names: a node is a part of the cluster. */
+export const plainAgent = new Agent();
 
 /** A request as any HTTP client sends it; an answer that it rejects is an observation, not an error. */
 export async function plainRequest(
@@ -28,8 +29,7 @@ export async function plainRequest(
 ): Promise<Pick<HttpResponse, 'status' | 'headers'> | { readonly broken: string }> {
   try {
     const headers = node.client.authorization();
-    // Whatever proxy the environment names: the node is a part of the cluster.
-    const answer = await request(`${node.api}${path}`, { ...options, headers, dispatcher });
+    const answer = await request(`${node.api}${path}`, { ...options, headers, dispatcher: plainAgent });
     await answer.body.dump();
     const received = Object.entries(answer.headers).map(([name, value]) => [name, String(value)]);
     return { status: answer.statusCode, headers: Object.fromEntries(received) as Record<string, string> };

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Stands for a k6 whose load was answered wrongly: an upload with another reference, a download with other bytes, and
-# iterations that could not start.
+# Stands for a k6 whose load was answered wrongly: an upload with another reference, a download with other bytes,
+# iterations that could not start, one that an exception has ended, and a script that calls the load failed.
 if [ "$1" = version ]; then
   echo 'k6 v2.2.0'
   exit 0
@@ -16,3 +16,5 @@ common='"node":"node-0","scenarioMs":1,"endMs":2,"iteration":0'
 cat > "$folder/summary.json" <<END
 {"metrics":{"iterations{scenario:svcnet_load}":{"values":{"count":1}},"dropped_iterations{scenario:svcnet_load}":{"values":{"count":9}}}}
 END
+echo '{"level":"error","msg":"TypeError: no function","scenario":"svcnet_load","executor":"constant-arrival-rate"}'
+exit 110

@@ -1,8 +1,10 @@
 /** Scenarios about known bugs: what each check is shown so that it turns red. */
+import { MockAgent } from 'undici';
 import { vi } from 'vitest';
 import { ClientError } from '../../../../harness/client/errors.ts';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { BytesClient, ChunksClient, FilesClient } from '../../../../harness/client/transfers.ts';
+import { plainAgent } from '../../../../scenarios/steps/known.ts';
 import { all, answers, fails, impatience, type Lie, type Mutation, refusal } from './lies.ts';
 
 /** A connection that the node closes. */
@@ -15,10 +17,15 @@ const gone = new ClientError('the connection was closed', {
 
 /** To a request as any client sends it. */
 function plainAnswer(status: number): Lie {
-  return () =>
-    void vi
-      .spyOn(globalThis, 'fetch')
-      .mockImplementation(() => Promise.resolve(new Response(null, { status })));
+  return () => {
+    const node = new MockAgent();
+    node
+      .get(/.*/)
+      .intercept({ path: () => true, method: () => true })
+      .reply(status)
+      .persist();
+    vi.spyOn(plainAgent, 'dispatch').mockImplementation((...call) => node.dispatch(...call));
+  };
 }
 
 export const KNOWN: readonly Mutation[] = [

@@ -58,6 +58,9 @@ export interface CollectionEntry {
 export interface CollectionOptions extends SplitOptions {
   readonly indexDocument?: string;
   readonly errorDocument?: string;
+}
+
+interface StoringOptions extends CollectionOptions {
   /** Memory for the manifests of all collections that are stored at the same time, bytes. Default: without limit. */
   readonly room?: SharedRoom;
 }
@@ -75,7 +78,7 @@ const ROOT_PATH = '/';
 export async function storeCollection(
   entries: AsyncIterable<CollectionEntry>,
   putter: ChunkPutter,
-  { indexDocument = '', errorDocument = '', room, ...options }: CollectionOptions = {},
+  { indexDocument = '', errorDocument = '', room, ...options }: StoringOptions = {},
 ): Promise<Uint8Array> {
   if (indexDocument.includes('/'))
     throw new CollectionError('INVALID_INDEX_DOCUMENT', 'index document contains a separator');

@@ -6,7 +6,7 @@ import type { Dialect } from './dialect.ts';
 import { ApiError, type ApiErrorCode } from './errors.ts';
 import type { NodeServices } from './services.ts';
 import { GAS_HEADERS, type Gas, gasOf } from './values/gas.ts';
-import { readParams } from './values/params.ts';
+import { REFUSED, readParams } from './values/params.ts';
 
 /** Outermost first. Only the technical routes lack `started`. */
 export const GATES = [
@@ -32,6 +32,21 @@ const SLOTS = {
   statusSlot: 'STATUS_BUSY',
 } as const satisfies Record<string, ApiErrorCode>;
 export type SlotName = keyof typeof SLOTS;
+
+/** What a closed gate answers. */
+export const GATE_REFUSALS: Readonly<Record<GateName, readonly ApiErrorCode[]>> = {
+  started: ['NODE_STARTING'],
+  chequebook: ['CHEQUEBOOK_DISABLED'],
+  swap: ['SWAP_DISABLED'],
+  chain: ['CHAIN_DISABLED'],
+  fullMode: ['FULL_MODE_ONLY'],
+  incentives: ['INCENTIVES_DISABLED'],
+  postageSlot: [SLOTS.postageSlot],
+  stakeSlot: [SLOTS.stakeSlot],
+  statusSlot: [SLOTS.statusSlot],
+  postageSync: ['SYNC_FAILED', 'SYNC_RUNNING'],
+  gas: [REFUSED.header],
+};
 
 /** Gates of one node: the slots are shared by both listeners. */
 export interface Gates {

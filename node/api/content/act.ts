@@ -18,6 +18,12 @@ export const ACT_DOWNLOAD_HEADERS = {
   actTimestamp: optional(int, undefined),
 } as const;
 
+const ACT_REFUSALS = ['ACT_NOT_FOUND', 'ACT_TIMESTAMP_INVALID', 'ACT_HISTORY_INVALID'] as const;
+/** What `protect` answers. */
+export const ACT_UPLOAD_REFUSALS = [...ACT_REFUSALS, 'ACT_UPLOAD_FAILED'] as const;
+/** What `reveal` answers. */
+export const ACT_DOWNLOAD_REFUSALS = [...ACT_REFUSALS, 'ACT_DOWNLOAD_FAILED'] as const;
+
 /** A history, or an access list, that no node has. */
 const NOT_THERE = { CHUNK_NOT_FOUND: 'ACT_NOT_FOUND' } as const;
 

@@ -8,7 +8,7 @@ import { type ContentGetter, DATA, RACE, type Strategy } from '../../files/redun
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type ApiMetrics, sizeClass } from '../metrics.ts';
-import type { Call } from '../route/route.ts';
+import type { Call, OtherAnswers } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 import { parseDuration } from '../values/duration.ts';
 import { httpDate } from '../values/http-date.ts';
@@ -44,6 +44,19 @@ const CHUNK_TIMEOUT_MS = 30_000;
 export const PLAIN_DOWNLOAD_HEADERS = { ...PLAIN_FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
 export const DOWNLOAD_HEADERS = { ...PLAIN_DOWNLOAD_HEADERS, ...ACT_DOWNLOAD_HEADERS } as const;
+
+/** What a download of content answers, besides the content. */
+export const DOWNLOAD_REFUSALS = [
+  'DOWNLOAD_HEADERS',
+  'ROOT_NOT_FOUND',
+  'JOIN_FAILED',
+  'DOWNLOADS_BUSY',
+] as const;
+/** For rows with the headers of conditions and ranges. */
+export const DOWNLOAD_OTHERS: OtherAnswers = {
+  412: { says: 'a condition of the request does not hold' },
+  416: { says: 'no part of the content is within the range', response: 'text' },
+};
 
 type PlainFetchCall = Call<ParamTable, ParamTable, typeof PLAIN_FETCH_HEADERS>;
 export type DownloadCall = Call<ParamTable, ParamTable, typeof PLAIN_DOWNLOAD_HEADERS>;

@@ -20,6 +20,9 @@ interface FeedContent extends ResolvedUpdate {
   readonly update: Update;
 }
 
+/** What a look-up answers, besides that it failed. */
+export const LOOKUP_REFUSALS = ['FEED_TYPE_NOT_FOUND', 'FEED_EMPTY', 'FEED_UPDATE_UNRESOLVED'] as const;
+
 /** What is looked up. */
 interface Wanted {
   readonly feed: Feed;

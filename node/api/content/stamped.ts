@@ -15,6 +15,14 @@ export const PAYMENT_HEADERS = {
   postageStamp: optional(hex, undefined),
 } as const;
 
+/** What `beginPaid` answers, besides what every session does. */
+export const PAYMENT_REFUSALS = [
+  'STAMP_OR_BATCH_REQUIRED',
+  'STAMP_MALFORMED',
+  'STAMP_INVALID',
+  'BATCH_INVALID',
+] as const;
+
 type Payment = ValuesOf<typeof PAYMENT_HEADERS>;
 
 interface Session {

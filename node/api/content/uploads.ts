@@ -11,7 +11,7 @@ import { sizeClass } from '../metrics.ts';
 import type { Call } from '../route/route.ts';
 import { bool, hex, uint } from '../values/kinds.ts';
 import { ONE_HASH, optional, type ParamTable, required } from '../values/params.ts';
-import { ACT_UPLOAD_HEADERS, type Answered, historyHeader, protect } from './act.ts';
+import { ACT_UPLOAD_HEADERS, ACT_UPLOAD_REFUSALS, type Answered, historyHeader, protect } from './act.ts';
 import { UPLOAD_LEVEL } from './levels.ts';
 
 export const UPLOAD_HEADERS = {
@@ -23,6 +23,20 @@ export const UPLOAD_HEADERS = {
   redundancyLevel: UPLOAD_LEVEL,
   ...ACT_UPLOAD_HEADERS,
 } as const;
+
+/** What a session answers: it begins, takes chunks and ends. */
+export const SESSION_REFUSALS = [
+  'TAG_NOT_FOUND',
+  'BATCH_NOT_FOUND',
+  'BATCH_NOT_USABLE',
+  'BATCH_EXPIRED',
+  'PUTTER_REFUSED',
+  'BATCH_OVERISSUED',
+  'DISK_FULL',
+  'DONE_SPLIT_FAILED',
+] as const;
+/** What `upload` answers. */
+export const UPLOAD_REFUSALS = [...SESSION_REFUSALS, ...ACT_UPLOAD_REFUSALS] as const;
 
 type UploadCall = Call<ParamTable, ParamTable, typeof UPLOAD_HEADERS>;
 

@@ -1,8 +1,8 @@
 /** The OpenAPI document of one listener, written from the route table. */
 import type { Dialect } from '../dialect.ts';
 import { CANONICAL_SEGMENT } from '../dialect.ts';
-import { ApiError, errorBody, statusOf } from '../errors.ts';
-import { reference } from '../values/kinds.ts';
+import { ApiError, errorBody, inDialect, statusOf } from '../errors.ts';
+import { GAS_HEADERS } from '../values/gas.ts';
 import {
   type AnyParam,
   type HeaderTable,
@@ -11,6 +11,7 @@ import {
   type Source,
   wireName,
 } from '../values/params.ts';
+import { refusalsOf } from './refusals.ts';
 import type { Port, Route } from './route.ts';
 import { type SchemaName, schemas } from './schemas.ts';
 
@@ -26,7 +27,7 @@ const BEARER = {
   description: 'one of the tokens of the node, when it has any',
 } as const;
 const BINARY = { type: 'string', format: 'binary' } as const;
-/** The description of a status of 500 or more lists its messages. */
+/** The description of a status lists its messages. */
 const BETWEEN_MESSAGES = '; ';
 const TITLE: Readonly<Record<Port, string>> = { main: 'Storage node API', debug: 'Storage node debug API' };
 
@@ -56,7 +57,7 @@ function operation(row: Route, dialect: Dialect): Record<string, unknown> {
   const parameters = [
     ...parametersOf('path', row.params ?? {}, dialect),
     ...parametersOf('query', row.query ?? {}, dialect),
-    ...parametersOf('header', row.headers ?? {}, dialect),
+    ...parametersOf('header', { ...row.headers, ...(row.gates.includes('gas') ? GAS_HEADERS : {}) }, dialect),
   ];
   return {
     summary: row.summary,
@@ -82,37 +83,34 @@ function schemaOf({ kind, absent, checks }: AnyParam, dialect: Dialect): Record<
   return Object.assign({}, kind.schema, ...keywords, value === undefined ? {} : { default: value });
 }
 
-function requestBody({ content, schema }: NonNullable<Route['body']>): unknown {
-  return { content: { [CONTENT_TYPES[content]]: { schema: schema === undefined ? BINARY : refTo(schema) } } };
+function requestBody({ content, schema, required }: NonNullable<Route['body']>): unknown {
+  return {
+    ...(required === undefined ? {} : { required }),
+    content: { [CONTENT_TYPES[content]]: { schema: schema === undefined ? BINARY : refTo(schema) } },
+  };
 }
 
 function responses(row: Route, dialect: Dialect): Record<string, unknown> {
   const answers: Record<string, unknown> = {};
-  for (const [i, status] of row.success.entries()) {
+  const success = row.successIn?.(dialect) ?? row.success;
+  for (const [i, status] of success.entries()) {
     answers[status] = { description: `success (${status})`, ...(i === 0 ? contentOf(row, dialect) : {}) };
   }
-  const problem = { 'application/json': { schema: refTo('Problem') } };
-  for (const { status, message } of serverErrors(row, dialect)) {
-    const described = (answers[status] as { description: string } | undefined)?.description;
-    const description = described === undefined ? message : `${described}${BETWEEN_MESSAGES}${message}`;
-    answers[status] = { description, content: problem };
+  for (const [status, { says, response }] of Object.entries(row.others ?? {}))
+    answers[status] = {
+      description: says,
+      ...(response === undefined ? {} : contentOf({ ...row, response }, dialect)),
+    };
+  const problem =
+    row.method === 'HEAD' ? {} : { content: { [CONTENT_TYPES.json]: { schema: refTo('Problem') } } };
+  const errors = refusalsOf(row, dialect).map((code) => inDialect(new ApiError(code), dialect));
+  for (const [status, refusals] of Map.groupBy(errors, statusOf)) {
+    const messages = new Set(refusals.map((error) => String(errorBody(error, dialect)['message'])));
+    const others = (answers[status] as { description: string } | undefined)?.description ?? [];
+    const description = [others, ...messages].flat().join(BETWEEN_MESSAGES);
+    answers[status] = { ...(answers[status] as object | undefined), description, ...problem };
   }
-  return { ...answers, default: { description: 'what went wrong', content: problem } };
-}
-
-function serverErrors(
-  { serverErrors: declared = [], params = {} }: Route,
-  dialect: Dialect,
-): { status: number; message: string }[] {
-  // Names would be looked up by a service that this node lacks.
-  const takesNames = paramsIn(params, dialect).some(([, { kind }]) => kind === reference);
-  const errors = [...declared, ...(takesNames ? (['SERVICE_UNAVAILABLE'] as const) : [])].map(
-    (code) => new ApiError(code),
-  );
-  return errors.map((error) => ({
-    status: statusOf(error),
-    message: String(errorBody(error, dialect)['message']),
-  }));
+  return { ...answers, default: { description: 'what went wrong', ...problem } };
 }
 
 function contentOf({ response, method, mediaType }: Route, dialect: Dialect): Record<string, unknown> {

@@ -72,6 +72,11 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly manifestRoom: SharedRoom;
 }
 
+/** Status → what it says, and its body; absent: none. */
+export type OtherAnswers = Readonly<
+  Record<number, { readonly says: string; readonly response?: SchemaName | 'text' }>
+>;
+
 interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {
   readonly method: Method;
   /** `{name}` is one segment; `{path}` and `{multiAddress}` take the rest. */
@@ -91,11 +96,18 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly headers?: H;
   /** Headers are read before path and query. */
   readonly headersFirst?: true;
-  readonly body?: { readonly content: 'octets' | 'json' | 'files'; readonly schema?: SchemaName };
+  readonly body?: {
+    readonly content: 'octets' | 'json' | 'files';
+    readonly schema?: SchemaName;
+    /** A request without one is refused. */
+    readonly required?: true;
+  };
   /** Longest body in bytes, compared with `Content-Length` before the handler and with what is read. */
   readonly bodyLimit?: number;
   /** Statuses of success. */
   readonly success: readonly number[];
+  /** Those of them that a dialect answers; absent: all. */
+  readonly successIn?: (dialect: Dialect) => readonly number[];
   /** Shape of the first success; absent: no body. */
   readonly response?: SchemaName | 'octets' | 'text';
   /** Media type of its octets; default: application/octet-stream. */
@@ -104,6 +116,10 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly failure?: ApiErrorCode;
   /** Answers of 500 or more that a request alone can cause, on a healthy node. */
   readonly serverErrors?: readonly ApiErrorCode[];
+  /** Errors that its handler answers, besides those of its gates, parameters and body. */
+  readonly refusals?: readonly ApiErrorCode[];
+  /** Answers that are neither a success nor an error of the table: status → what it says, and its shape. */
+  readonly others?: OtherAnswers;
   /** This operation's words for domain errors. */
   readonly errors?: ErrorWording;
   /** An answer given before any parameter is read; it may also refuse with an ApiError. */
@@ -130,6 +146,9 @@ export function route<
 export function effectOf({ method, effect }: Route): Effect | undefined {
   return effect ?? (method === 'GET' || method === 'HEAD' ? undefined : 'changes');
 }
+
+/** Of operations that continue as a WebSocket. */
+export const SOCKET_REFUSALS = ['UPGRADE_FAILED'] as const;
 
 /** Answer of an operation without a result. */
 export const ACKNOWLEDGEMENT: Answer = { status: 200, json: { code: 200, message: 'OK' } };

@@ -48,6 +48,7 @@ export const ACCOUNTING_ROUTES = [
       gates: ['started'],
       params: PATH,
       success: [200],
+      refusals: ['BALANCE_NOT_FOUND'],
       response: 'Balance',
       failure: 'BALANCE_FAILED',
       handle({ params, services: { accounting }, dialect }) {

@@ -1,9 +1,15 @@
 /** Raw bytes: `http-api-completion.md` 5.1. */
 import { toHex } from '../../crypto/hex.ts';
 import { split } from '../../files/splitter.ts';
-import { reveal } from '../content/act.ts';
-import { DOWNLOAD_HEADERS, download, requestGetter } from '../content/download.ts';
-import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
+import { ACT_DOWNLOAD_REFUSALS, reveal } from '../content/act.ts';
+import {
+  DOWNLOAD_HEADERS,
+  DOWNLOAD_OTHERS,
+  DOWNLOAD_REFUSALS,
+  download,
+  requestGetter,
+} from '../content/download.ts';
+import { UPLOAD_HEADERS, UPLOAD_REFUSALS, upload, uploadHeaders } from '../content/uploads.ts';
 import { type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type Call, route } from '../route/route.ts';
@@ -26,6 +32,7 @@ export const BYTES_ROUTES = [
     headersFirst: true,
     body: { content: 'octets' },
     success: [201],
+    refusals: [...UPLOAD_REFUSALS, 'SPLIT_FAILED'],
     response: 'ReferenceResponse',
     async handle(call) {
       const answered = await upload(call, 'bytes', async (session, body, options) => {
@@ -48,6 +55,8 @@ export const BYTES_ROUTES = [
     params: PATH,
     headers: DOWNLOAD_HEADERS,
     success: [200, 206, 304],
+    refusals: [...ACT_DOWNLOAD_REFUSALS, ...DOWNLOAD_REFUSALS],
+    others: DOWNLOAD_OTHERS,
     response: 'octets',
     serverErrors: ['JOIN_FAILED'],
     handle: (call) => serve(call),
@@ -61,6 +70,8 @@ export const BYTES_ROUTES = [
     params: PATH,
     headers: DOWNLOAD_HEADERS,
     success: [200, 206, 304],
+    refusals: [...ACT_DOWNLOAD_REFUSALS, ...DOWNLOAD_REFUSALS],
+    others: DOWNLOAD_OTHERS,
     response: 'octets',
     // To a client that asks for a size, all reasons for an unreadable root chunk are the same.
     handle: (call) => serve(call, 'ROOT_NOT_FOUND'),

@@ -49,6 +49,7 @@ export const CHEQUEBOOK_ROUTES = [
     gates: SWAP,
     params: ADDRESS,
     success: [200],
+    refusals: ['SETTLEMENT_NOT_FOUND'],
     response: 'Settlement',
     failure: 'SETTLEMENT_FAILED',
     handle({ params: { address }, services, dialect }) {
@@ -64,6 +65,7 @@ export const CHEQUEBOOK_ROUTES = [
     summary: 'contract that cheques are paid from',
     gates: CHEQUEBOOK,
     success: [200],
+    refusals: ['CHEQUEBOOK_DISABLED'],
     response: 'ChequebookAddress',
     handle: ({ services, dialect }) => ({
       status: 200,
@@ -99,6 +101,8 @@ export const CHEQUEBOOK_ROUTES = [
       headersFirst: true,
       query: AMOUNT,
       success: [200, 201],
+      successIn: ({ paidStatus }) => [paidStatus],
+      refusals: ['INSUFFICIENT_FUNDS'],
       response: 'TransactionHash',
       failure,
       serverErrors: [failure],
@@ -134,6 +138,7 @@ export const CHEQUEBOOK_ROUTES = [
     gates: SWAP,
     params: PEER,
     success: [200],
+    refusals: ['NO_PRIOR_CHEQUE'],
     response: 'Cheques',
     failure: 'CHEQUE_FAILED',
     handle({ params, services, dialect }) {
@@ -152,6 +157,7 @@ export const CHEQUEBOOK_ROUTES = [
     gates: SWAP,
     params: PEER,
     success: [200],
+    refusals: ['NO_PRIOR_CHEQUE'],
     response: 'CashoutStatus',
     failure: 'CASHOUT_STATUS_FAILED',
     async handle({ params, services, dialect, signal }) {
@@ -170,6 +176,8 @@ export const CHEQUEBOOK_ROUTES = [
     headers: GAS_HEADERS,
     headersFirst: true,
     success: [200, 201],
+    successIn: ({ paidStatus }) => [paidStatus],
+    refusals: ['NO_PRIOR_CHEQUE', 'ONCHAIN_BUSY'],
     response: 'TransactionHash',
     failure: 'CASHOUT_FAILED',
     serverErrors: ['CASHOUT_FAILED'],

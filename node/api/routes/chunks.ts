@@ -12,13 +12,19 @@ import { chunkFrom } from '../../chunk/validate.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { keccak256 } from '../../crypto/keccak.ts';
 import { recoverSigner } from '../../crypto/signer.ts';
-import { ACT_DOWNLOAD_HEADERS, ACT_UPLOAD_HEADERS, protect, reveal } from '../content/act.ts';
+import {
+  ACT_DOWNLOAD_HEADERS,
+  ACT_DOWNLOAD_REFUSALS,
+  ACT_UPLOAD_HEADERS,
+  protect,
+  reveal,
+} from '../content/act.ts';
 import { receiveChunks, stampedIntake, uploadIntake } from '../content/chunk-stream.ts';
 import { OTHER_DOWNLOAD_LEVEL } from '../content/levels.ts';
-import { beginPaid, PAYMENT_HEADERS, requireTag } from '../content/stamped.ts';
-import { inSession, uploadHeaders } from '../content/uploads.ts';
+import { beginPaid, PAYMENT_HEADERS, PAYMENT_REFUSALS, requireTag } from '../content/stamped.ts';
+import { inSession, SESSION_REFUSALS, UPLOAD_REFUSALS, uploadHeaders } from '../content/uploads.ts';
 import { ApiError, orElse } from '../errors.ts';
-import { ACKNOWLEDGEMENT, type Call, route } from '../route/route.ts';
+import { ACKNOWLEDGEMENT, type Call, route, SOCKET_REFUSALS } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 import { bool, hex, reference, text, uint } from '../values/kinds.ts';
 import {
@@ -66,6 +72,15 @@ export const CHUNK_ROUTES = [
     body: { content: 'octets' },
     bodyLimit: CHUNK_STORED_SIZE_MAX,
     success: [201],
+    refusals: [
+      ...PAYMENT_REFUSALS,
+      ...UPLOAD_REFUSALS,
+      'CHUNK_PUTTER_REFUSED',
+      'CHUNK_READ_BODY_FAILED',
+      'CHUNK_TOO_SHORT',
+      'CHUNK_CREATE_FAILED',
+      'CHUNK_WRITE_FAILED',
+    ],
     response: 'ReferenceResponse',
     serverErrors: ['CHUNK_CREATE_FAILED', 'DONE_SPLIT_FAILED'],
     async handle(call) {
@@ -99,6 +114,7 @@ export const CHUNK_ROUTES = [
     query: STREAM_QUERY,
     headersFirst: true,
     success: [101],
+    refusals: [...SESSION_REFUSALS, 'STREAM_TAG_INVALID', ...SOCKET_REFUSALS],
     async handle(call) {
       const { services, dialect } = call;
       const { postageBatchId: batchId } = call.headers;
@@ -129,6 +145,7 @@ export const CHUNK_ROUTES = [
     headers: READ_HEADERS,
     headersFirst: true,
     success: [200],
+    refusals: [...ACT_DOWNLOAD_REFUSALS, 'CHUNK_NOT_FOUND'],
     response: 'octets',
     mediaType: ({ chunkType }) => chunkType,
     failure: 'CHUNK_READ_FAILED',
@@ -152,6 +169,7 @@ export const CHUNK_ROUTES = [
     headers: READ_HEADERS,
     headersFirst: true,
     success: [200],
+    refusals: [...ACT_DOWNLOAD_REFUSALS, 'CHUNK_NOT_FOUND'],
     async handle(call) {
       const address = await reveal(call.params.address, call);
       if (!isLocal(address, call.services)) throw new ApiError('CHUNK_NOT_FOUND');
@@ -166,6 +184,7 @@ export const CHUNK_ROUTES = [
     gates: ['started'],
     params: PATH,
     success: [200],
+    refusals: ['NOT_FOUND'],
     response: 'Acknowledgement',
     handle({ params: { address }, services }) {
       if (!isLocal(address, services)) throw new ApiError('NOT_FOUND');

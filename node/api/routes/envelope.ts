@@ -17,6 +17,15 @@ export const ENVELOPE_ROUTES = [
     headers: { postageBatchId: required(hex, ONE_HASH) },
     headersFirst: true,
     success: [201],
+    refusals: [
+      'BATCH_NOT_FOUND',
+      'BATCH_NOT_USABLE',
+      'BATCH_EXPIRED',
+      'BATCH_OVERISSUED',
+      'STAMPING_FAILED',
+      'ISSUER_NOT_SAVED',
+      'DISK_FULL',
+    ],
     response: 'Envelope',
     async handle({ params: { address }, headers, services, dialect }) {
       const { postage, node } = services;

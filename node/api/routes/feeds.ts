@@ -2,12 +2,12 @@
 import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../chunk/chunk.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { storeFeedManifest } from '../../feeds/feed-manifest.ts';
-import { requestGetter } from '../content/download.ts';
-import { feedHeaders, latestContent } from '../content/feed-lookup.ts';
+import { DOWNLOAD_OTHERS, DOWNLOAD_REFUSALS, requestGetter } from '../content/download.ts';
+import { feedHeaders, LOOKUP_REFUSALS, latestContent } from '../content/feed-lookup.ts';
 import { OTHER_UPLOAD_LEVEL } from '../content/levels.ts';
 import { requireOwner } from '../content/owner.ts';
 import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../content/root-download.ts';
-import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
+import { UPLOAD_HEADERS, UPLOAD_REFUSALS, upload, uploadHeaders } from '../content/uploads.ts';
 import type { Dialect } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { route } from '../route/route.ts';
@@ -37,6 +37,7 @@ export const FEED_ROUTES = [
     },
     bodyLimit: SPAN_SIZE + CHUNK_PAYLOAD_SIZE,
     success: [201],
+    refusals: [...UPLOAD_REFUSALS, 'SOC_OWNER_INVALID', 'FEED_TYPE_NOT_FOUND', 'FEED_STORE_FAILED'],
     response: 'ReferenceResponse',
     async handle(call) {
       const { params, query } = call;
@@ -61,9 +62,11 @@ export const FEED_ROUTES = [
     summary: 'content of the latest feed update',
     gates: ['started'],
     params: PATH,
-    query: { at: optional(int, 0), after: optional(uint64, 0n), ...TYPE },
+    query: { at: optional(int, undefined), after: optional(uint64, 0n), ...TYPE },
     headers: ROOT_DOWNLOAD_HEADERS,
     success: [200, 206, 304],
+    refusals: [...DOWNLOAD_REFUSALS, ...LOOKUP_REFUSALS, 'SOC_OWNER_INVALID', 'FEED_LOOKUP_FAILED'],
+    others: DOWNLOAD_OTHERS,
     response: 'octets',
     async handle(call) {
       const { params: feed, query, dialect } = call;
@@ -72,7 +75,7 @@ export const FEED_ROUTES = [
       const getter = requestGetter(call);
       const { after } = query;
       // Zero is now, too.
-      const time = dialect.feedsByTime && query.at !== 0 ? { at: query.at } : {};
+      const time = dialect.feedsByTime && query.at !== undefined && query.at !== 0 ? { at: query.at } : {};
       const found = await latestContent({ feed, after, ...time }, call, getter, 'FEED_LOOKUP_FAILED');
       const { root, reference } = found;
       const { feedIndex, feedIndexNext, socSignature } = dialect.headers;

@@ -14,17 +14,19 @@ import { withRoot } from '../../files/rooted.ts';
 import type { Entry, Manifest } from '../../manifest/manifest.ts';
 import { CONTENT_TYPE, FILENAME } from '../../manifest/metadata.ts';
 import { resolvePath } from '../../manifest/serve.ts';
-import { reveal } from '../content/act.ts';
+import { ACT_DOWNLOAD_REFUSALS, reveal } from '../content/act.ts';
 import {
   DOWNLOAD_HEADERS,
+  DOWNLOAD_OTHERS,
+  DOWNLOAD_REFUSALS,
   download,
   etagOf,
   openContent,
   PLAIN_DOWNLOAD_HEADERS,
   requestGetter,
 } from '../content/download.ts';
-import { feedFileHeaders, latestContent } from '../content/feed-lookup.ts';
-import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
+import { feedFileHeaders, LOOKUP_REFUSALS, latestContent } from '../content/feed-lookup.ts';
+import { UPLOAD_HEADERS, UPLOAD_REFUSALS, upload, uploadHeaders } from '../content/uploads.ts';
 import { ApiError, type ApiErrorCode, type ErrorWording, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type Call, type EarlyCall, route } from '../route/route.ts';
@@ -57,6 +59,16 @@ const ROOT_HEADERS = { accept: optional(text, undefined) } as const;
 /** Mistakes of the client, for which a Bee answers 500. */
 const BROKEN_BODIES: ErrorWording = { INVALID_TAR: 'TAR_INVALID', INVALID_MULTIPART: 'MULTIPART_INVALID' };
 
+const FILE_REFUSALS = [
+  ...ACT_DOWNLOAD_REFUSALS,
+  ...DOWNLOAD_REFUSALS,
+  ...LOOKUP_REFUSALS,
+  'FEED_NOT_FOUND',
+  'ADDRESS_NOT_FOUND',
+  'PATH_NOT_FOUND',
+  'PATH_FAILED',
+] as const;
+
 export const FILE_ROUTES = [
   route({
     method: 'POST',
@@ -69,6 +81,17 @@ export const FILE_ROUTES = [
     query: { name: optional(byteText, undefined, { checks: [startsNotWith('/')] }) },
     body: { content: 'files' },
     success: [201],
+    refusals: [
+      ...UPLOAD_REFUSALS,
+      'BODY_REQUIRED',
+      'CONTENT_TYPE_INVALID',
+      'COLLECTION_EMPTY',
+      'COLLECTION_TOO_LARGE',
+      'TAR_FILENAME_INVALID',
+      'TAR_INVALID',
+      'MULTIPART_INVALID',
+      'FILE_STORE_FAILED',
+    ],
     response: 'ReferenceResponse',
     serverErrors: ['COLLECTION_STORE_FAILED'],
     async handle(call) {
@@ -112,6 +135,8 @@ export const FILE_ROUTES = [
     params: ROOT,
     headers: { ...ROOT_HEADERS, ...DOWNLOAD_HEADERS },
     success: [200, 206, 304, 308],
+    refusals: FILE_REFUSALS,
+    others: DOWNLOAD_OTHERS,
     response: 'octets',
     mediaType: '*/*',
     early: rootRedirect,
@@ -126,6 +151,8 @@ export const FILE_ROUTES = [
     params: ROOT,
     headers: { ...ROOT_HEADERS, ...DOWNLOAD_HEADERS },
     success: [200, 206, 304, 308],
+    refusals: FILE_REFUSALS,
+    others: DOWNLOAD_OTHERS,
     response: 'octets',
     early: rootRedirect,
     handle: (call) => serve(call, '', call.dialect.rootVary),
@@ -139,6 +166,8 @@ export const FILE_ROUTES = [
     params: PATH,
     headers: DOWNLOAD_HEADERS,
     success: [200, 206, 304, 308],
+    refusals: FILE_REFUSALS,
+    others: DOWNLOAD_OTHERS,
     response: 'octets',
     mediaType: '*/*',
     handle: (call) => serve(call, call.params.path, {}),
@@ -152,6 +181,8 @@ export const FILE_ROUTES = [
     params: PATH,
     headers: DOWNLOAD_HEADERS,
     success: [200, 206, 304, 308],
+    refusals: FILE_REFUSALS,
+    others: DOWNLOAD_OTHERS,
     response: 'octets',
     handle: (call) => serve(call, call.params.path, {}),
   }),

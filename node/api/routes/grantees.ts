@@ -1,10 +1,12 @@
 /** Lists of those who may read access-controlled content: `http-api-completion.md` 5.7. */
+
 import { GRANTEES_MAX } from '../../act/grantees.ts';
 import { toHex } from '../../crypto/hex.ts';
+import { ACT_UPLOAD_REFUSALS } from '../content/act.ts';
 import { defaultGetter } from '../content/download.ts';
 import { OTHER_DOWNLOAD_LEVEL, OTHER_UPLOAD_LEVEL } from '../content/levels.ts';
 import { requireTag } from '../content/stamped.ts';
-import { inSession, UPLOAD_HEADERS } from '../content/uploads.ts';
+import { inSession, SESSION_REFUSALS, UPLOAD_HEADERS } from '../content/uploads.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type Call, type EarlyCall, route } from '../route/route.ts';
@@ -41,9 +43,18 @@ export const GRANTEE_ROUTES = [
     summary: 'create a list of grantees',
     gates: ['started'],
     headers: CREATE_HEADERS,
-    body: { content: 'json', schema: 'GranteesCreation' },
+    body: { content: 'json', schema: 'GranteesCreation', required: true },
     bodyLimit: BODY_MAX,
     success: [201],
+    refusals: [
+      ...SESSION_REFUSALS,
+      ...ACT_UPLOAD_REFUSALS,
+      'BODY_REQUIRED',
+      'INVALID_BODY_PARAMS',
+      'GRANTEES_BODY_UNREAD',
+      'GRANTEES_INVALID',
+      'GRANTEES_CLOSE_FAILED',
+    ],
     response: 'GranteesChange',
     serverErrors: ['GRANTEES_BODY_INVALID', 'GRANTEES_CHANGE_FAILED'],
     early: requireBody,
@@ -60,9 +71,20 @@ export const GRANTEE_ROUTES = [
     gates: ['started'],
     params: PATH,
     headers: PATCH_HEADERS,
-    body: { content: 'json', schema: 'GranteesPatch' },
+    body: { content: 'json', schema: 'GranteesPatch', required: true },
     bodyLimit: BODY_MAX,
     success: [200],
+    refusals: [
+      ...SESSION_REFUSALS,
+      ...ACT_UPLOAD_REFUSALS,
+      'BODY_REQUIRED',
+      'INVALID_BODY_PARAMS',
+      'GRANTEES_BODY_UNREAD',
+      'GRANTEES_ADD_INVALID',
+      'GRANTEES_REVOKE_INVALID',
+      'GRANTEES_NONE',
+      'GRANTEES_CLOSE_FAILED',
+    ],
     response: 'GranteesChange',
     serverErrors: ['GRANTEES_BODY_INVALID', 'GRANTEES_CHANGE_FAILED'],
     early: requireBody,
@@ -82,6 +104,7 @@ export const GRANTEE_ROUTES = [
     params: PATH,
     headers: { cache: optional(bool, true), redundancyLevel: OTHER_DOWNLOAD_LEVEL },
     success: [200],
+    refusals: ['GRANTEES_NOT_FOUND'],
     response: 'PublicKeys',
     async handle({ params, headers: { cache, redundancyLevel: level }, services, signal }) {
       const getter = defaultGetter(services, { cache, level });

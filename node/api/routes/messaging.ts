@@ -4,7 +4,7 @@ import type { Deliver } from '../../pss/subscriptions.ts';
 import { topicOf } from '../../pss/trojan.ts';
 import { ApiError, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
-import { route } from '../route/route.ts';
+import { route, SOCKET_REFUSALS } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 import { byteText, hex, hexList, publicKey, reference } from '../values/kinds.ts';
 import { type Check, ONE_HASH, optional, required } from '../values/params.ts';
@@ -38,6 +38,13 @@ export const MESSAGING_ROUTES = [
     body: { content: 'octets' },
     bodyLimit: BODY_SIZE_MAX,
     success: [201],
+    refusals: [
+      'PSS_BATCH_NOT_FOUND',
+      'PSS_BATCH_NOT_USABLE',
+      'PSS_ISSUER_FAILED',
+      'BATCH_OVERISSUED',
+      'DISK_FULL',
+    ],
     response: 'Acknowledgement',
     failure: 'PSS_SEND_FAILED',
     serverErrors: ['PSS_SEND_FAILED'],
@@ -67,6 +74,7 @@ export const MESSAGING_ROUTES = [
     gates: ['started'],
     params: { topic: required(byteText) },
     success: [101],
+    refusals: SOCKET_REFUSALS,
     handle({ params: { topic }, services }) {
       return subscribed(services, (deliver) => services.pss.subscribe(topicOf(topic), deliver));
     },
@@ -80,6 +88,7 @@ export const MESSAGING_ROUTES = [
     gates: ['started'],
     params: { address: required(reference, ONE_HASH) },
     success: [101],
+    refusals: SOCKET_REFUSALS,
     handle({ params: { address }, services }) {
       return subscribed(services, (deliver) => services.gsoc.subscribe(address, deliver));
     },

@@ -60,6 +60,7 @@ export const NODE_ROUTES = [
       summary: 'whether the node has started completely; 400 while it has not',
       gates: [],
       success: [200],
+      others: { 400: { says: 'the node has not started completely', response: 'Readiness' } },
       response: 'Readiness',
       handle(call) {
         const ready = call.services.readiness.state() === 'ready';
@@ -92,6 +93,7 @@ export const NODE_ROUTES = [
     summary: 'chain head, last applied postage block, price',
     gates: [],
     success: [200],
+    refusals: ['VALIDITY_UNAVAILABLE'],
     response: 'ChainState',
     failure: 'BLOCK_NUMBER_UNAVAILABLE',
     async handle({ services: { chain, postage }, dialect, signal }) {
@@ -147,9 +149,10 @@ export const NODE_ROUTES = [
     port: 'both',
     summary: 'set the greeting shown to new peers',
     gates: ['started'],
-    body: { content: 'json', schema: 'WelcomeMessage' },
+    body: { content: 'json', schema: 'WelcomeMessage', required: true },
     bodyLimit: WELCOME_BODY_MAX,
     success: [200],
+    refusals: ['WELCOME_BODY_INVALID', 'WELCOME_TOO_LONG', 'DISK_FULL'],
     response: 'WelcomeAnswer',
     serverErrors: ['WELCOME_TOO_LONG'],
     async handle(call) {

@@ -36,6 +36,7 @@ export const PEER_ROUTES = [
     gates: ['started'],
     params: PATH,
     success: [200],
+    refusals: ['PEER_NOT_FOUND'],
     response: 'Acknowledgement',
     failure: 'PEER_CALL_FAILED',
     async handle({ params, services: { host } }) {
@@ -74,6 +75,7 @@ export const PEER_ROUTES = [
       multiAddress: required(multiAddress, { field: 'multi-address', checks: [strictly(namesPeer)] }),
     },
     success: [200],
+    refusals: ['ALREADY_CONNECTED', 'SELF_DIAL', 'PEER_BLOCKLISTED'],
     response: 'OverlayAddress',
     // One answer for every failed dial, so that the node cannot be used to scan a network. The log has the
     // reason. This node's own decisions are reported: they reveal no more about the other node than a success
@@ -93,6 +95,7 @@ export const PEER_ROUTES = [
     gates: ['started'],
     params: PATH,
     success: [200],
+    refusals: ['PEER_NOT_FOUND'],
     response: 'RoundTripTime',
     failure: 'PING_FAILED',
     async handle({ params, services: { host, pingpong }, signal }) {

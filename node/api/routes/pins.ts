@@ -59,6 +59,7 @@ export const PIN_ROUTES = [
     params: PATH,
     headers: { redundancyLevel: OTHER_DOWNLOAD_LEVEL },
     success: [200, 201],
+    refusals: ['PIN_CONTENT_NOT_FOUND', 'PIN_CHECK_FAILED', 'DISK_FULL'],
     response: 'Acknowledgement',
     serverErrors: ['PIN_FAILED'],
     async handle({ params: { reference }, headers: { redundancyLevel: level }, services, signal }) {
@@ -83,6 +84,7 @@ export const PIN_ROUTES = [
     gates: ['started'],
     params: PATH,
     success: [200],
+    refusals: ['NOT_FOUND'],
     response: 'ReferenceResponse',
     failure: 'PIN_GET_FAILED',
     handle({ params: { reference }, services: { store } }) {
@@ -98,6 +100,7 @@ export const PIN_ROUTES = [
     gates: ['started'],
     params: PATH,
     success: [200],
+    refusals: ['NOT_FOUND', 'UNPIN_CHECK_FAILED', 'UNPIN_FAILED', 'DISK_FULL'],
     response: 'Acknowledgement',
     async handle({ params: { reference }, services: { store } }) {
       if (!(await orElse('UNPIN_CHECK_FAILED', () => store.pins.has(reference))))

@@ -4,11 +4,17 @@ import { CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../chunk/chunk.ts'
 import { makeSoc, socAddress, socParts } from '../../chunk/soc.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { ACT_UPLOAD_HEADERS, protect } from '../content/act.ts';
-import { requestGetter } from '../content/download.ts';
+import { DOWNLOAD_OTHERS, DOWNLOAD_REFUSALS, requestGetter } from '../content/download.ts';
 import { requireOwner } from '../content/owner.ts';
 import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../content/root-download.ts';
-import { beginPaid, PAYMENT_HEADERS, requirePayment, requireTag } from '../content/stamped.ts';
-import { inSession, uploadHeaders } from '../content/uploads.ts';
+import {
+  beginPaid,
+  PAYMENT_HEADERS,
+  PAYMENT_REFUSALS,
+  requirePayment,
+  requireTag,
+} from '../content/stamped.ts';
+import { inSession, UPLOAD_REFUSALS, uploadHeaders } from '../content/uploads.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { type Call, route } from '../route/route.ts';
 import { bool, hex, uint } from '../values/kinds.ts';
@@ -37,6 +43,15 @@ export const SOC_ROUTES = [
     body: { content: 'octets' },
     bodyLimit: SPAN_SIZE + CHUNK_PAYLOAD_SIZE,
     success: [201],
+    refusals: [
+      ...PAYMENT_REFUSALS,
+      ...UPLOAD_REFUSALS,
+      'CHUNK_READ_BODY_FAILED',
+      'SOC_TOO_SHORT',
+      'SOC_OWNER_INVALID',
+      'SOC_INVALID',
+      'SOC_WRITE_FAILED',
+    ],
     response: 'ReferenceResponse',
     async handle(call) {
       const session = await begin(call);
@@ -63,6 +78,8 @@ export const SOC_ROUTES = [
     params: PATH,
     headers: ROOT_DOWNLOAD_HEADERS,
     success: [200, 206, 304],
+    refusals: [...DOWNLOAD_REFUSALS, 'SOC_OWNER_INVALID', 'SOC_NOT_FOUND', 'SOC_EXPECTED'],
+    others: DOWNLOAD_OTHERS,
     response: 'octets',
     async handle(call) {
       const { owner, id } = call.params;

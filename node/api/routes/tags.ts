@@ -6,7 +6,7 @@ import { route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 import { dateTime } from '../values/http-date.ts';
 import { int, uint } from '../values/kinds.ts';
-import { type Check, min, optional, required } from '../values/params.ts';
+import { type Check, described, min, optional, required } from '../values/params.ts';
 import { shaped } from '../values/shaped.ts';
 
 /** Longest body, bytes. */
@@ -18,11 +18,17 @@ const NO_CACHE = { 'cache-control': 'no-cache, private, max-age=0' } as const;
 
 const PATH = { uid: required(uint(64), { field: 'id' }) } as const;
 
-const limitInRange: Check<number> = (value, { tagLimit }) => {
-  const least = tagLimit.min ?? 0;
-  if (value < least) return `want min:${least}`;
-  return tagLimit.max !== undefined && value > tagLimit.max ? `want max:${tagLimit.max}` : undefined;
-};
+const limitInRange: Check<number> = described(
+  (value, { tagLimit }) => {
+    const least = tagLimit.min ?? 0;
+    if (value < least) return `want min:${least}`;
+    return tagLimit.max !== undefined && value > tagLimit.max ? `want max:${tagLimit.max}` : undefined;
+  },
+  ({ tagLimit }) => ({
+    minimum: tagLimit.min ?? 0,
+    ...(tagLimit.max === undefined ? {} : { maximum: tagLimit.max }),
+  }),
+);
 
 export const TAG_ROUTES = [
   route({
@@ -53,6 +59,7 @@ export const TAG_ROUTES = [
     body: { content: 'json', schema: 'TagCreation' },
     bodyLimit: TAG_BODY_MAX,
     success: [201],
+    refusals: ['DISK_FULL'],
     response: 'Tag',
     failure: 'TAG_CREATE_FAILED',
     handle: async ({ services: { store } }) => ({
@@ -69,6 +76,7 @@ export const TAG_ROUTES = [
     gates: ['started'],
     params: PATH,
     success: [200],
+    refusals: ['TAG_NOT_PRESENT'],
     response: 'Tag',
     failure: 'TAG_GET_FAILED',
     handle: ({ params, services }) => ({
@@ -85,6 +93,7 @@ export const TAG_ROUTES = [
     gates: ['started'],
     params: PATH,
     success: [204],
+    refusals: ['TAG_NOT_PRESENT', 'DISK_FULL'],
     failure: 'TAG_GET_FAILED',
     async handle({ params: { uid }, services, dialect }) {
       if (dialect.missesTags) existing(uid, services);
@@ -102,6 +111,7 @@ export const TAG_ROUTES = [
     body: { content: 'json', schema: 'TagPatch' },
     bodyLimit: TAG_BODY_MAX,
     success: [200],
+    refusals: ['INVALID_BODY_PARAMS', 'TAG_NOT_PRESENT', 'TAG_DONE_FAILED', 'DISK_FULL'],
     response: 'Acknowledgement',
     failure: 'TAG_GET_FAILED',
     serverErrors: ['TAG_BODY_INVALID'],

@@ -40,6 +40,7 @@ export const TRANSACTION_ROUTES = [
     gates: ['started'],
     params: PATH,
     success: [200],
+    refusals: ['TRANSACTION_NOT_FOUND'],
     response: 'Transaction',
     failure: 'TRANSACTIONS_FAILED',
     handle({ params: { txHash }, services: { transactions }, dialect }) {

@@ -42,6 +42,7 @@ export const WALLET_ROUTES = [
     // Compat: as on the public network's nodes since 2.8, a chain is enough; no chequebook is required.
     gates: ['started', 'chain'],
     success: [200],
+    refusals: ['WALLET_NATIVE_FAILED', 'WALLET_TOKEN_FAILED'],
     response: 'Wallet',
     async handle({ services: { wallet, chain, node }, dialect, signal }) {
       const native = await orElse('WALLET_NATIVE_FAILED', () => wallet.nativeBalance(signal));
@@ -72,6 +73,13 @@ export const WALLET_ROUTES = [
     headers: GAS_HEADERS,
     headersFirst: true,
     success: [200],
+    refusals: [
+      'COIN_UNKNOWN',
+      'WITHDRAWAL_REFUSED',
+      'WITHDRAWAL_TOO_LARGE',
+      'WITHDRAW_TOKEN_BALANCE_FAILED',
+      'WALLET_NATIVE_FAILED',
+    ],
     response: 'TransactionHash',
     serverErrors: ['WITHDRAW_TOKEN_FAILED', 'WITHDRAW_NATIVE_FAILED'],
     async handle({ params, query: { amount, address }, headers, services: { wallet }, signal }) {

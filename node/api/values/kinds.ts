@@ -33,6 +33,10 @@ export class ParseFailure extends Error {
 
 export interface Kind<T> {
   readonly schema: ParamSchema;
+  /** Any text is a value of this kind. */
+  readonly never?: 'refused';
+  /** A text may be a name, which a service that is missing here would know. */
+  readonly byName?: true;
   /** @throws ParseFailure; undefined means: as if not sent */
   readonly parse: (text: string, dialect: Dialect) => T | undefined;
 }
@@ -57,16 +61,25 @@ export const bool: Kind<boolean> = {
 /** A parameter that only has to be there: any text but one that says false. */
 export const presence: Kind<boolean> = {
   schema: { type: 'string' },
+  never: 'refused',
   parse: (value) => BOOLEANS.get(value) ?? true,
 };
 
-export const text: Kind<string> = { schema: { type: 'string' }, parse: (value) => value.toWellFormed() };
+export const text: Kind<string> = {
+  schema: { type: 'string' },
+  never: 'refused',
+  parse: (value) => value.toWellFormed(),
+};
 
 /** A name that may be any bytes: text of `byte-text.ts`. */
-export const byteText: Kind<string> = { schema: { type: 'string' }, parse: (value) => value };
+export const byteText: Kind<string> = {
+  schema: { type: 'string' },
+  never: 'refused',
+  parse: (value) => value,
+};
 
 /** Text of a stored header, whose bytes arrive as one character each: text of `byte-text.ts`. */
-export const storedText: Kind<string> = { schema: { type: 'string' }, parse: headerText };
+export const storedText: Kind<string> = { schema: { type: 'string' }, never: 'refused', parse: headerText };
 
 /** Accepted notations of a number: as in JSON, or as the public network's node reads it. */
 interface NumberShape {
@@ -156,6 +169,7 @@ export function hexList(lengthMax: number): Kind<readonly Uint8Array[]> {
 /** Reference in hex, or a CIDv1 that holds one, or a name (for which this node has no service). */
 export const reference: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^([A-Fa-f0-9]{64}|[A-Fa-f0-9]{128})$' },
+  byName: true,
   parse(value, dialect) {
     if (value === '') return undefined;
     if (/^([0-9a-fA-F]{2})+$/.test(value)) return new Uint8Array(Buffer.from(value, 'hex'));

@@ -169,7 +169,8 @@ export const redundancyLevelInRange: Check<number> = described(
   () => ({ maximum: 4 }),
 );
 
-const CODE_OF: Readonly<Record<Source, ApiErrorCode>> = {
+/** What a parameter of each source is refused with. */
+export const REFUSED: Readonly<Record<Source, ApiErrorCode>> = {
   path: 'INVALID_PATH_PARAMS',
   query: 'INVALID_QUERY_PARAMS',
   header: 'INVALID_HEADER_PARAMS',
@@ -203,14 +204,14 @@ export function readParams<S extends ParamTable | HeaderTable>(
   }
   if (failures.length > 0) throw refusal(source, failures);
   const problems = validate(source, params, { values, sent }, dialect);
-  if (problems.length > 0) throw new ApiError(CODE_OF[source], { reasons: problems });
+  if (problems.length > 0) throw new ApiError(REFUSED[source], { reasons: problems });
   return values as ValuesOf<S>;
 }
 
 function refusal(source: Source, failures: readonly (Reason & { unavailable: boolean })[]): ApiError {
   const reasons = failures.map(({ field, error }) => ({ field, error }));
   const unavailable = failures.some((failure) => failure.unavailable);
-  return new ApiError(unavailable ? 'SERVICE_UNAVAILABLE' : CODE_OF[source], { reasons });
+  return new ApiError(unavailable ? 'SERVICE_UNAVAILABLE' : REFUSED[source], { reasons });
 }
 
 function validate(

@@ -31,6 +31,7 @@ import {
   type TransactionKnobs,
   transactionKnobs,
 } from './fake-transactions.ts';
+import { type ListedStatuses, listedStatuses } from './listed-statuses.ts';
 
 /** Of the node as a publisher. */
 const PRIVATE_KEY = new Uint8Array(32).fill(0x22);
@@ -135,15 +136,25 @@ export async function startKit(
   const { main, debug } = createListeners(settings, services);
   if (debug === undefined) throw new Error('there is no debug listener');
   return {
-    api: { main: injected(main), debug: injected(debug) },
+    api: {
+      main: injected(main, listedStatuses(dialectOf(name), 'main')),
+      debug: injected(debug, listedStatuses(dialectOf(name), 'debug')),
+    },
     services,
     knobs: turn,
     dialect: dialectOf(name),
   };
 }
 
-function injected({ handle }: Listener): Injected {
-  return { inject: (request) => inject(handle, request) };
+/** No test sees a status that the served document does not list for the operation. */
+function injected({ handle }: Listener, listed: ListedStatuses): Injected {
+  return {
+    async inject(request) {
+      const answer = await inject(handle, request);
+      listed.expect(request, answer);
+      return answer;
+    },
+  };
 }
 
 export async function simulatedNode(turn: Knobs): Promise<NodeServices> {

@@ -2,6 +2,8 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { dialectOf } from '../../../../node/api/dialect.ts';
+import { ERRORS } from '../../../../node/api/errors.ts';
+import { refusalsOf } from '../../../../node/api/route/refusals.ts';
 import type { Method } from '../../../../node/api/route/route.ts';
 import { type SchemaName, schemas } from '../../../../node/api/route/schemas.ts';
 import { ROUTES } from '../../../../node/api/routes/table.ts';
@@ -336,14 +338,6 @@ describe('the document', () => {
       in: 'path',
       required: true,
     });
-    expect(Object.keys(paths['/bytes/{reference}']?.get?.responses ?? {})).toEqual([
-      '200',
-      '206',
-      '304',
-      '500',
-      '503',
-      'default',
-    ]);
   });
 
   test.each([
@@ -360,13 +354,46 @@ describe('the document', () => {
     },
   );
 
-  test('declares the server errors that a request can cause, with their messages', async () => {
+  test.each([
+    ['get', '/peers', '200 401 403 500 503'],
+    ['get', '/health', '200 403 500'],
+    ['head', '/readiness', '200 400 403 500'],
+    ['get', '/bytes/{reference}', '200 206 304 400 401 403 404 412 416 500 503'],
+    ['post', '/bytes', '201 400 401 402 403 404 408 422 500 503 507'],
+    ['post', '/chunks', '201 400 401 402 403 404 408 413 422 500 503 507'],
+    ['get', '/redistributionstate', '200 400 401 403 500 503'],
+    ['post', '/stamps/{amount}/{depth}', '201 400 401 403 429 500 503 507'],
+    ['patch', '/stamps/topup/{batch_id}/{amount}', '202 400 401 402 403 404 429 500 503 507'],
+    ['get', '/status/peers', '200 401 403 429 500 503'],
+    ['get', '/gsoc/subscribe/{address}', '101 400 401 403 500 503'],
+  ])('lists every status that %s %s can answer', async (method, path, statuses) => {
     const { paths } = await documentOf('svc', 'main');
-    const answersOf = (method: string, path: string) => paths[path]?.[method]?.responses ?? {};
-    expect(answersOf('post', '/chunks')['500']).toMatchObject({
-      description: 'create chunk error; done split failed',
+    expect(Object.keys(paths[path]?.[method]?.responses ?? {}).join(' ')).toBe(`${statuses} default`);
+  });
+
+  test('lists the messages of a status, in the words of the dialect', async () => {
+    const of = async (dialect: 'svc' | 'swarm') =>
+      (await documentOf(dialect, 'main')).paths['/chunks']?.post?.responses['400'];
+    expect(await of('svc')).toMatchObject({
+      description: expect.stringContaining("Either 'Svc-Postage-Stamp'"),
     });
-    expect(answersOf('get', '/svc/{reference}')['503']).toMatchObject({ description: 'service unavailable' });
-    expect(Object.keys(answersOf('get', '/peers'))).toEqual(['200', 'default']);
+    expect(await of('swarm')).toMatchObject({
+      description: expect.stringContaining("Either 'Swarm-Postage-Stamp'"),
+    });
+    const { paths } = await documentOf('svc', 'main');
+    expect(paths['/peers']?.get?.responses['503']).toMatchObject({
+      description: 'Node is syncing. This endpoint is unavailable. Try again later.',
+    });
+  });
+
+  test('every error of the table can be answered by an operation', () => {
+    const answered = new Set(
+      (['svc', 'swarm'] as const).flatMap((name) =>
+        ROUTES.flatMap((row) => refusalsOf(row, dialectOf(name))),
+      ),
+    );
+    // Answered where no operation is known.
+    const rowless = ['MALFORMED_URL'];
+    expect(Object.keys(ERRORS).filter((code) => !answered.has(code as never))).toEqual(rowless);
   });
 });

@@ -1,0 +1,49 @@
+/** What the served document lists for each operation, held against what a node answers. */
+import type { InjectOptions, Response } from 'light-my-request';
+import { createMatcher } from '../../../node/api/by-host.ts';
+import type { Dialect } from '../../../node/api/dialect.ts';
+import { targetOf } from '../../../node/api/paths.ts';
+import { openApiDocument } from '../../../node/api/route/openapi.ts';
+import type { Port } from '../../../node/api/route/route.ts';
+import { ROUTES } from '../../../node/api/routes/table.ts';
+
+interface Document {
+  readonly paths: Record<string, Record<string, { readonly responses: Record<string, unknown> }>>;
+}
+
+const KNOWN = new Map<string, ListedStatuses>();
+
+/** One for all nodes of a dialect: the document does not depend on the node. */
+export function listedStatuses(dialect: Dialect, port: Port): ListedStatuses {
+  const key = `${dialect.name} ${port}`;
+  const known = KNOWN.get(key) ?? new ListedStatuses(dialect, port);
+  KNOWN.set(key, known);
+  return known;
+}
+
+export class ListedStatuses {
+  readonly #document: Document;
+  readonly #segment: string;
+  readonly #match: ReturnType<typeof createMatcher>;
+
+  constructor(dialect: Dialect, port: Port) {
+    this.#document = openApiDocument(ROUTES, dialect, port) as unknown as Document;
+    this.#segment = dialect.segment;
+    this.#match = createMatcher(ROUTES, port);
+  }
+
+  /** @throws for an answer that the document does not list */
+  expect({ method = 'GET', url = '/', path = url, headers = {} }: InjectOptions, answer: Response): void {
+    const target = targetOf(typeof path === 'string' ? path : path.pathname);
+    const host = (headers as Record<string, string>)['host'];
+    const found = target.kind === 'route' ? this.#match(target, host) : undefined;
+    const row = found?.routes.byMethod.get(method.toUpperCase());
+    if (row === undefined || row.ownOrigin === true) return;
+    const operation = this.#document.paths[row.path.replace(/^\/svc(?=\/|$)/, `/${this.#segment}`)];
+    const listed = operation?.[method.toLowerCase()]?.responses ?? {};
+    if (Object.hasOwn(listed, answer.statusCode)) return;
+    throw new Error(
+      `${method} ${row.path} answers ${answer.statusCode} (${answer.body.slice(0, 200)}), which its document does not list`,
+    );
+  }
+}

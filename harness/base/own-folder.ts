@@ -25,7 +25,8 @@ const MARK = '.made-here';
 /** @throws HarnessError `STATE_INVALID` when another user owns the folder; there may be none yet */
 export function expectOwn(folder: string, remedy: string): void {
   const own = process.getuid?.();
-  const info = statSync(folder, { throwIfNoEntry: false });
+  // Without it there is nothing to follow.
+  const info = statusOf(folder) === undefined ? undefined : statSync(folder, { throwIfNoEntry: false });
   if (info === undefined || own === undefined || info.uid === own) return;
   throw new HarnessError('STATE_INVALID', `${folder} belongs to user ${info.uid}, expected user ${own}`, {
     hint: remedy,
@@ -62,10 +63,16 @@ export function expectFile(folder: string, path: string): void {
   throw new HarnessError('STATE_INVALID', `${path} is not a regular file`);
 }
 
-function statusOf(path: string): Stats | undefined {
+/**
+ * Of the link itself, if it is one.
+ * @returns undefined when there is nothing, or nothing can be: a file is where a folder of the path should be
+ * @throws HarnessError `CANNOT_READ`
+ */
+export function statusOf(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
     throw cannotRead(path, error);
   }
 }

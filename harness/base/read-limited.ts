@@ -16,7 +16,7 @@ interface Source extends AsyncIterable<unknown> {
 }
 
 /** @param max bytes @throws AnswerTooLong, and what the source throws */
-export async function readLimited(source: Source, max: number): Promise<Buffer> {
+export async function readLimited(source: Source, max: number): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const piece of source) {
@@ -27,11 +27,16 @@ export async function readLimited(source: Source, max: number): Promise<Buffer> 
     }
     pieces.push(piece as Uint8Array);
   }
-  return Buffer.concat(pieces, length);
+  return joined(pieces, length);
+}
+
+/** The same as text. */
+export async function readLimitedText(source: Source, max: number): Promise<string> {
+  return textOf(await readLimited(source, max));
 }
 
 /** The beginning of a longer one; the rest is not read. @param max bytes */
-export async function readBeginning(source: Source, max: number): Promise<Buffer> {
+export async function readBeginning(source: Source, max: number): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const piece of source) {
@@ -39,7 +44,23 @@ export async function readBeginning(source: Source, max: number): Promise<Buffer
     length += (piece as Uint8Array).length;
     if (length >= max) break;
   }
-  return Buffer.concat(pieces).subarray(0, max);
+  return joined(pieces, length).subarray(0, max);
+}
+
+/** UTF-8, a byte order mark included. */
+export function textOf({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): string {
+  return Buffer.from(buffer, byteOffset, length).toString('utf8');
+}
+
+/** Callers hand it out: no `Buffer`, which is unequal to the same bytes in an array, and shares memory with others. */
+function joined(pieces: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
 }
 
 function sizeText(bytes: number): string {

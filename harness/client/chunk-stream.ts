@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
 import { expectBytes } from '../base/arguments.ts';
 import { directAgent } from '../base/direct.ts';
-import { readBeginning } from '../base/read-limited.ts';
+import { readBeginning, textOf } from '../base/read-limited.ts';
 import { ClientError, type ClientErrorFields, classOfAnswer, classOfFailure } from './errors.ts';
 import { errorBody } from './http.ts';
 
@@ -69,7 +69,7 @@ export async function streamChunks(
   });
   const refused = async (response: IncomingMessage) => {
     try {
-      const { message, reasons } = errorBody((await readBeginning(response, MESSAGE_MAX)).toString());
+      const { message, reasons } = errorBody(textOf(await readBeginning(response, MESSAGE_MAX)));
       const status = response.statusCode ?? 0;
       fail(message, { class: classOfAnswer(status, message), status, reasons });
     } catch (error) {

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
 import { argumentError, expectTimeout } from '../base/arguments.ts';
-import { readBeginning, readLimited } from '../base/read-limited.ts';
+import { readBeginning, readLimited, readLimitedText } from '../base/read-limited.ts';
 import { Authorization, type TokenSource } from '../base/token.ts';
 import { ClientError, classOfAnswer, classOfFailure } from './errors.ts';
 import { parseJson } from './json.ts';
@@ -134,7 +134,7 @@ export class HttpClient implements AsyncDisposable {
         throw this.#failure(error, options, true);
       }
     };
-    const text = async () => (await readLimited(response.body, TEXT_MAX)).toString('utf8');
+    const text = () => readLimitedText(response.body, TEXT_MAX);
     return {
       status: response.statusCode,
       headers: Object.fromEntries(

@@ -4,7 +4,7 @@
  */
 import { requestDirectly } from '../base/direct.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
-import { readLimited } from '../base/read-limited.ts';
+import { readLimitedText } from '../base/read-limited.ts';
 import type { Capability, Driver, Handle, Observed } from './driver.ts';
 
 export const ATTACHED_CAPABILITIES: ReadonlySet<Capability> = new Set();
@@ -123,7 +123,7 @@ async function askChain(rpc: string, signal: AbortSignal): Promise<void> {
     body: question,
     signal,
   });
-  const { result } = JSON.parse((await readLimited(body, BLOCK_ANSWER_MAX)).toString('utf8')) as {
+  const { result } = JSON.parse(await readLimitedText(body, BLOCK_ANSWER_MAX)) as {
     result?: unknown;
   };
   if (typeof result !== 'string') throw new Error(`eth_blockNumber: ${statusCode}`);

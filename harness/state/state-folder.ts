@@ -1,8 +1,7 @@
 /** The folder of all state: where it is, whose it is, and that its parts lie in it. */
-import { lstatSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
-import { entriesOf, expectInside, expectOwn } from '../base/own-folder.ts';
+import { entriesOf, expectInside, expectOwn, statusOf } from '../base/own-folder.ts';
 
 const DEFAULT = '.svcnet';
 const NOT_OURS = 'Choose another folder with SVCNET_STATE, or give this one to yourself with chown.';
@@ -25,7 +24,7 @@ export type StatePart = 'clusters' | 'snapshots' | 'failed' | 'runs' | 'cache';
  * @throws HarnessError `STATE_INVALID` when the folder is another user's, or a link leads out of it; `CANNOT_READ`
  */
 export function statePath(stateDir: string, part: StatePart): string {
-  const isLink = lstatSync(stateDir, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  const isLink = statusOf(stateDir)?.isSymbolicLink() === true;
   // A repository may hold one; what a person has named is what that person means.
   if (isLink && namedStateDir() === undefined && resolve(stateDir) === resolve(DEFAULT)) {
     throw new HarnessError('STATE_INVALID', `${stateDir} is a link, expected a folder`, {

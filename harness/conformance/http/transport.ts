@@ -77,7 +77,7 @@ export class NodeTransport implements Transport {
     signal.addEventListener('abort', onAbort, { once: true });
     const refuse = async (response: IncomingMessage) => {
       try {
-        const body = new Uint8Array(await readLimited(response, ANSWER_MAX));
+        const body = await readLimited(response, ANSWER_MAX);
         const lines = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
         const headers = Object.fromEntries(lines) as Record<string, string>;
         resolve({ refused: { status: response.statusCode ?? 0, headers, body }, received });

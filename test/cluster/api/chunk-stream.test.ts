@@ -316,7 +316,7 @@ describe('a client', () => {
     ]);
     const paid = { 'svc-postage-batch-id': BATCH };
     expect(await asked({ ...paid, 'svc-tag': '7' })).toEqual([404, { code: 404, message: 'tag not found' }]);
-    const strange = { 'svc-postage-batch-id': 'ab' };
+    const strange = { 'svc-postage-batch-id': 'ab'.repeat(32) };
     expect(await asked(strange)).toEqual([404, { code: 404, message: 'batch with id not found' }]);
     expect(await asked(paid)).toEqual([400, { code: 400, message: 'upgrade failed' }]);
     expect(services.store.tags.list(0, 10)).toEqual([]);

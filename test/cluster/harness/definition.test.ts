@@ -109,7 +109,7 @@ test('in a topology a node refuses all others, whichever side dials', async () =
     .client.connect(net.node(2).p2p)
     .catch((error: unknown) => error);
   expect(refused).toMatchObject({
-    status: 500,
+    status: 400,
     message: expect.stringContaining('takes no other peers') as string,
   });
   expect(await peersOf(net)).toEqual([['node-1', 'node-2', 'node-3'], ['node-0'], ['node-0'], ['node-0']]);

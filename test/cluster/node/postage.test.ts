@@ -217,7 +217,7 @@ describe('an upload', () => {
   test.each([
     ['of an unknown batch', () => 'ab'.repeat(32), 404, 'batch with id not found'],
     ['of a batch of another node', () => net.node(1).batch ?? '', 404, 'batch with id not found'],
-    ['of half a batch id', () => 'abcd', 404, 'batch with id not found'],
+    ['of half a batch id', () => 'abcd', 400, 'invalid header params'],
     ['of no batch id at all', () => '', 400, 'invalid header params'],
     ['of what is no hex', () => 'xy'.repeat(32), 400, 'invalid header params'],
   ])('with the stamp %s is refused', async (_what, batch, status, message) => {

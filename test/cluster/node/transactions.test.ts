@@ -90,7 +90,11 @@ test('gas headers are applied, and a price below the base fee sends nothing', as
   expect(info).toMatchObject({ gasPrice: String(price), gasFeeCap: String(price), gasLimit: 50_000 });
   const before = await nonce();
   const refused = await withdraw('nativetoken', 1n, { 'gas-price': '0' });
-  expect(refused.json).toEqual({ code: 500, message: 'unable to transfer' });
+  expect(refused.json).toEqual({
+    code: 400,
+    message: 'unable to transfer',
+    reasons: [expect.stringMatching(/^gas-price: specified gas price 0 is below current base fee \d+$/)],
+  });
   await pendingIs(0);
   expect(BigInt(await nonce()) - BigInt(before)).toBeLessThanOrEqual(1n);
 });

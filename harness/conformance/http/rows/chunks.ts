@@ -174,7 +174,7 @@ function singleRows(names: Names): Row<HttpSubject>[] {
       'what is neither chunk nor single-owner chunk is refused',
       { body: new Uint8Array(4150) },
       {
-        status: 500,
+        status: names.either(400, 500),
         message: 'create chunk error',
       },
     ),

@@ -9,7 +9,7 @@ export function portTests(): void {
       const { code, stderr } = await svcnet('up', '--preset', 'factory', '--name', 'second');
       expect(code).toBe(2);
       expect(stderr).toMatch(
-        /^error: port 8545 of 127\.0\.0\.1 is in use: the RPC endpoint of the chain wants it, process \d+ has it \(.*anvil.*\)$/m,
+        /^error: port 8545 of 127\.0\.0\.1 is in use: the RPC endpoint of the chain wants it, process \d+ has it \(.*chain\/main.*\)$/m,
       );
     });
 

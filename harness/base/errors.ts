@@ -153,8 +153,9 @@ export function cannotWrite(
  * @param error whatever reading it has thrown @returns the error itself if the system did not refuse it
  */
 export function cannotRead(path: string, error: unknown): unknown {
+  // Under jest it is of another realm, so `instanceof` says nothing of it.
   const { code = '' } = error as NodeJS.ErrnoException;
-  if (!(error instanceof Error) || !(code in UNREADABLE)) return error;
+  if (!(code in UNREADABLE)) return error;
   return new HarnessError('CANNOT_READ', `cannot read ${path}: ${UNREADABLE[code]} (${code})`, {
     cause: error,
     hint:

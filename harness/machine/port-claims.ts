@@ -112,6 +112,7 @@ function ownerOf(file: string): string | undefined {
   }
 }
 
+/** Of an error of the system. Under jest it is of another realm, so `instanceof` says nothing of it. */
 function errorCode(error: unknown): string | undefined {
-  return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
+  return (error as Partial<NodeJS.ErrnoException> | null | undefined)?.code;
 }

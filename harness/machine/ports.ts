@@ -69,8 +69,13 @@ async function holdAny(host: string, keeper: string | undefined): Promise<Server
     const port = randomInt(LOWEST_PORT, PORTS_END);
     const server = await hold(port, host);
     if (server === undefined) continue;
-    if (keeper === undefined ? !isClaimed(port) : claimPort(port, keeper)) return server;
-    await release(server);
+    let isOurs = false;
+    try {
+      isOurs = keeper === undefined ? !isClaimed(port) : claimPort(port, keeper);
+    } finally {
+      if (!isOurs) await release(server);
+    }
+    if (isOurs) return server;
   }
   throw new HarnessError('PORT_IN_USE', `no free port found between ${LOWEST_PORT} and ${PORTS_END}`);
 }

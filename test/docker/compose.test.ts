@@ -202,7 +202,7 @@ async function chainIsBack(): Promise<void> {
   await until(
     'the chain is not back',
     async (signal) => {
-      const [outcome] = await Promise.allSettled([fetch(`${CONTROL}/state`, { signal })]);
+      const [outcome] = await Promise.allSettled([fetch(`${CONTROL}/health`, { signal })]);
       if (outcome.status === 'rejected') return { missing: messageOf(outcome.reason) };
       return outcome.value.ok ? { done: true } : { missing: `status ${outcome.value.status}` };
     },

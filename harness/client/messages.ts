@@ -32,17 +32,23 @@ export interface ReceivedMessage {
   readonly atMs: number;
 }
 
+/** What a subscription takes of its socket; binary messages come as an `ArrayBuffer`. Written out, so that the published types need no others. */
+interface MessageSocket {
+  addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
+  addEventListener(type: 'close', listener: (event: { readonly code: number }) => void): void;
+  close(): void;
+}
+
 /** An open WebSocket that a node sends messages to. */
 export class Subscription implements Disposable {
   /** Oldest first. */
   readonly received: ReceivedMessage[] = [];
-  readonly #socket: WebSocket;
+  readonly #socket: MessageSocket;
   #closed: number | undefined;
   #bytes = 0;
 
-  constructor(socket: WebSocket) {
+  constructor(socket: MessageSocket) {
     this.#socket = socket;
-    socket.binaryType = 'arraybuffer';
     socket.addEventListener('message', ({ data }) => {
       const payload = new Uint8Array(data as ArrayBuffer);
       this.#bytes += payload.length;
@@ -138,6 +144,7 @@ export class MessagesClient {
       maxPayload: MESSAGE_MAX,
     });
     const { promise, resolve, reject } = Promise.withResolvers<Subscription>();
+    socket.binaryType = 'arraybuffer';
     const subscription = new Subscription(socket);
     const deadline = AbortSignal.timeout(OPEN_TIMEOUT_MS);
     const ending = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);

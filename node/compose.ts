@@ -108,6 +108,7 @@ async function build(options: NodeOptions, start: Start): Promise<{ api: Api; ov
     {
       address: options['api-addr'],
       ...(options['debug-api-enable'] ? { debugAddress: options['debug-api-addr'] } : {}),
+      dataOnly: options['api-data-only'],
       dialect: options['api-dialect'],
       corsAllowedOrigins: options['cors-allowed-origins'],
       allowedHosts: options['allowed-hosts'],

@@ -28,8 +28,17 @@ const DEBUG_TOKENS = [...API_TOKENS, 'debug-api-token', 'debug-api-token-file'] 
 /** Addresses that only this machine can reach. Any other name may lead anywhere. */
 const LOOPBACK = /^(?:127\.[\d.]+|\[::1\]|(?:.+\.)?localhost):\d+$/i;
 
-/** @throws OptionError naming an unprotected API that other machines can reach */
+/**
+ * @throws OptionError naming an unprotected API that other machines can reach, or that the debug API is missing where
+ * nothing else serves its operations
+ */
 export function checkListening(options: NodeOptions): void {
+  if (options['api-data-only'] && !options['debug-api-enable']) {
+    throw new OptionError(
+      '--api-data-only leaves the operations of the debug API to its own address, and no debug API is enabled: ' +
+        'add --debug-api-enable',
+    );
+  }
   if (options['api-open']) return;
   checkDoor('api-addr', API_TOKENS);
   if (options['debug-api-enable']) checkDoor('debug-api-addr', DEBUG_TOKENS);

@@ -234,6 +234,9 @@ export const OPTIONS = {
   'nat-addr': address('host:port to advertise to peers instead of the listening address', ''),
   'debug-api-enable': flag('serve the debug API'),
   'debug-api-addr': address('address of the debug API', '127.0.0.1:1635'),
+  'api-data-only': flag(
+    'serve the operations of the debug API only there, and on the API only those for data; needs debug-api-enable',
+  ),
   'api-token': token(
     'token for full access to the API and the debug API (Authorization: Bearer …); prefer a file',
   ),

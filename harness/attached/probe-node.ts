@@ -61,12 +61,12 @@ export async function probeNode(
   const signal = interruption === undefined ? limit : AbortSignal.any([limit, interruption]);
   try {
     const source = { token, tokenFile };
-    const dialect = await dialectOf({ node: name, base: api, ...source }, signal);
+    const dialect = await dialectOf({ node: name, base: debug, ...source }, signal);
     if (dialect === 'locked') return { mistake: mistakenToken(source) };
     if (dialect === undefined)
-      return { mistake: 'answers, but is not a storage node: GET /node returns no mode' };
+      return { mistake: await mistakenEndpoint({ node: name, base: debug }, signal) };
     await using client = new NodeClient({ node: name, api, debug, dialect: DIALECTS[dialect], ...source });
-    if (debug !== api) await answers(debug, signal);
+    if (debug !== api) await client.health(signal);
     return await probeWith(client, dialect, signal);
   } catch (error) {
     if (interruption?.aborted === true) throw error;
@@ -107,6 +107,17 @@ function mistakenToken({ token, tokenFile }: TokenSource): string {
     : 'rejected the token';
 }
 
+async function mistakenEndpoint(
+  about: ConstructorParameters<typeof HttpClient>[0],
+  signal: AbortSignal,
+): Promise<string> {
+  await using http = new HttpClient(about);
+  const answer = await http.attempt({ method: 'GET', path: '/readiness', signal });
+  return answer.status === 200 && fieldsOf(await answer.text()).includes('apiVersion')
+    ? 'serves only data there: name its debug API with debug'
+    : 'answers, but is not a storage node: GET /node returns no mode';
+}
+
 async function dialectOf(
   about: ConstructorParameters<typeof HttpClient>[0],
   signal: AbortSignal,
@@ -116,18 +127,18 @@ async function dialectOf(
   const body = await answer.text();
   if (answer.status === 401) return 'locked';
   if (answer.status !== 200) return undefined;
-  try {
-    const fields = Object.keys((JSON.parse(body) ?? {}) as object);
-    return Object.values(DIALECTS).find(({ modeField }) => fields.includes(modeField))?.name;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const fields = fieldsOf(body);
+  return Object.values(DIALECTS).find(({ modeField }) => fields.includes(modeField))?.name;
 }
 
-async function answers(debug: string, signal: AbortSignal): Promise<void> {
-  await using http = new HttpClient({ node: 'debug', base: debug });
-  await (await http.request({ method: 'GET', path: '/health', signal })).bytes();
+/** @returns none for what is no JSON object */
+function fieldsOf(body: string): string[] {
+  try {
+    return Object.keys((JSON.parse(body) ?? {}) as object);
+  } catch (error) {
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
 }
 
 /** Nodes without a chain refuse these requests. */

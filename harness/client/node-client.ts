@@ -42,7 +42,10 @@ export interface NodeClientOptions extends UploadsOptions, TokenSource {
   readonly node: string;
   /** Base URL of the main API. */
   readonly api: string;
-  /** Base URL of the debug API; metrics are read from it. */
+  /**
+   * Base URL of the debug API, where everything but data is asked; default: the main API. A node may serve nothing
+   * but data on its main API.
+   */
   readonly debug?: string;
   readonly dialect?: Dialect;
 }
@@ -87,15 +90,15 @@ export class NodeClient implements AsyncDisposable {
     this.feeds = new FeedsClient(this.#http, this.dialect, uploads, this.soc);
     this.messages = new MessagesClient(this.#http, this.dialect, options);
     this.grantees = new GranteesClient(this.#http, uploads);
-    this.stamps = new StampsClient(this.#http);
+    this.stamps = new StampsClient(this.#debug);
     this.tags = new TagsClient(this.#http);
     this.pins = new PinsClient(this.#http);
     this.stewardship = new StewardshipClient(this.#http, this.dialect);
-    this.chequebook = new ChequebookClient(this.#http);
-    this.wallet = new WalletClient(this.#http, this.dialect);
-    this.stake = new StakeClient(this.#http);
-    this.redistribution = new RedistributionClient(this.#http);
-    this.transactions = new TransactionsClient(this.#http);
+    this.chequebook = new ChequebookClient(this.#debug);
+    this.wallet = new WalletClient(this.#debug, this.dialect);
+    this.stake = new StakeClient(this.#debug);
+    this.redistribution = new RedistributionClient(this.#debug);
+    this.transactions = new TransactionsClient(this.#debug);
   }
 
   /** Headers that let a request in, for programs that make their own requests. */
@@ -107,13 +110,14 @@ export class NodeClient implements AsyncDisposable {
     return (await this.#get('/addresses', signal)) as Addresses;
   }
 
+  /** Of the main API, as readiness is. */
   async health(signal?: AbortSignal): Promise<Health> {
-    return (await this.#get('/health', signal)) as Health;
+    return (await this.#http.request({ method: 'GET', path: '/health', signal })).json() as Promise<Health>;
   }
 
   /** @throws ClientError `http.400` while the node is not ready */
   async readiness(signal?: AbortSignal): Promise<void> {
-    await this.#get('/readiness', signal);
+    await settled(this.#http.request({ method: 'GET', path: '/readiness', signal }));
   }
 
   async node(signal?: AbortSignal): Promise<NodeInfo> {
@@ -143,19 +147,19 @@ export class NodeClient implements AsyncDisposable {
         'a multiaddress such as /ip4/127.0.0.1/tcp/1634/p2p/…',
       );
     }
-    const answer = await this.#http.request({ method: 'POST', path: `/connect${underlay}`, signal });
+    const answer = await this.#debug.request({ method: 'POST', path: `/connect${underlay}`, signal });
     return ((await answer.json()) as { address: string }).address;
   }
 
   async disconnect(overlay: string, signal?: AbortSignal): Promise<void> {
     expectHex('disconnect: overlay', overlay, DIGITS.hash);
-    await settled(this.#http.request({ method: 'DELETE', path: `/peers/${overlay}`, signal }));
+    await settled(this.#debug.request({ method: 'DELETE', path: `/peers/${overlay}`, signal }));
   }
 
   /** @returns round trip as the node writes it, such as `1.2ms` */
   async pingpong(overlay: string, signal?: AbortSignal): Promise<string> {
     expectHex('pingpong: overlay', overlay, DIGITS.hash);
-    const answer = await this.#http.request({ method: 'POST', path: `/pingpong/${overlay}`, signal });
+    const answer = await this.#debug.request({ method: 'POST', path: `/pingpong/${overlay}`, signal });
     return ((await answer.json()) as { rtt: string }).rtt;
   }
 
@@ -267,6 +271,6 @@ export class NodeClient implements AsyncDisposable {
   }
 
   async #get(path: string, signal: AbortSignal | undefined): Promise<unknown> {
-    return (await this.#http.request({ method: 'GET', path, signal })).json();
+    return (await this.#debug.request({ method: 'GET', path, signal })).json();
   }
 }

@@ -7,6 +7,8 @@
 export interface NodeOptionsInput {
   /** Time limit for a client that neither sends its request body nor reads the response; the connection is then closed. A duration such as 500ms, 15s or 1m30s, at least 1ms; default: 120000 ms. */
   readonly 'api-idle-timeout'?: string;
+  /** Serve the operations of the debug API only there, and on the API only those for data; needs debug-api-enable. True or false; default: false. */
+  readonly 'api-data-only'?: boolean;
   /** Host names that the APIs answer to, in addition to IP addresses and localhost (repeatable, * for all). A host name without a port, for example storage.example.org, or *. */
   readonly 'allowed-hosts'?: string | readonly string[];
   /** Label of an own batch that is found on the chain without a record of its purchase. Text; default: recovered. */

@@ -36,7 +36,7 @@ export interface DispatchDeps {
   readonly uploadTurns: TurnAllowance;
   readonly manifestRoom: SharedRoom;
   readonly patience: Patience;
-  /** The whole table. */
+  /** The table, without what is left to the other listener. */
   readonly routes: readonly Route[];
   /** Aborts when the server stops. */
   readonly stopping: AbortSignal;

@@ -27,7 +27,7 @@ import { createGates } from './gates.ts';
 import type { Listener, Listening } from './listen.ts';
 import { API_METRICS } from './metrics.ts';
 import { type Target, targetOf } from './paths.ts';
-import type { Port } from './route/route.ts';
+import { dataRoutes, type Port } from './route/route.ts';
 import { ROUTES } from './routes/table.ts';
 import type { NodeServices } from './services.ts';
 import { tracedRequest } from './traced.ts';
@@ -48,6 +48,8 @@ interface ApiOptions extends AdmissionOptions {
   readonly address: string;
   /** Absent: no debug listener. */
   readonly debugAddress?: string;
+  /** Whether operations that both listeners could serve are left to the debug listener. */
+  readonly dataOnly: boolean;
   readonly dialect: DialectName;
   readonly corsAllowedOrigins: readonly string[];
   /** Time after which a client that stops sending its body or taking its answer is cut off, milliseconds. */
@@ -113,7 +115,6 @@ export function createListeners(
     dialect,
     gates: createGates(services, dialect),
     stopping: stopping.signal,
-    routes: ROUTES,
     cors: createCors(options.corsAllowedOrigins, dialect),
     metrics,
     reads: new Reads({ clock, metrics }),
@@ -135,7 +136,8 @@ export function createListeners(
   const requestId = createRequestIds(`${toHex(ethereum.subarray(0, 4))}-${started}`);
   const onPort = (port: Port) => {
     const admission = createAdmission(options, { cors: shared.cors, port });
-    return createListener({ ...shared, upgrades, requestId, admission, port });
+    const routes = port === 'main' && options.dataOnly ? dataRoutes(ROUTES) : ROUTES;
+    return createListener({ ...shared, routes, upgrades, requestId, admission, port });
   };
   return {
     main: onPort('main'),

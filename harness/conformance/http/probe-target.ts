@@ -40,6 +40,10 @@ export async function probeTarget(
         hint: 'Name the HTTP interface of a node with --target.',
       },
     );
+  if (await servesOnlyData((path) => ask('main', path)))
+    throw new HarnessError('USAGE', `${urls.main} serves only data: GET /node answers 404`, {
+      hint: 'Rows ask all operations of one interface: start the node without --api-data-only.',
+    });
   for (const place of ['debug', 'second'] as const)
     if (urls[place] !== undefined) await ask(place, '/health');
   if (batch !== undefined) {
@@ -56,6 +60,13 @@ export async function probeTarget(
   }
   const { version } = health.members;
   return typeof version === 'string' ? `version ${version}` : '';
+}
+
+/** Whether the node leaves everything else to another interface: it describes this one, without an operation that all nodes have. */
+async function servesOnlyData(ask: (path: string) => Promise<Answer>): Promise<boolean> {
+  if ((await ask('/node')).status !== 404) return false;
+  const { status, members } = await ask('/openapi.json');
+  return status === 200 && !Object.hasOwn((members['paths'] ?? {}) as object, '/node');
 }
 
 /** @returns `svc` for a node that does not say @throws HarnessError when nothing answers */

@@ -59,7 +59,7 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   /** Aborts when the client is gone or the server stops. */
   readonly signal: AbortSignal;
   readonly port: Port;
-  /** The whole table, for the document that describes it. */
+  /** Of this listener, for the document that describes them. */
   readonly routes: readonly Route[];
   readonly metrics: ApiMetrics;
   /** For content that is downloaded. */
@@ -145,6 +145,11 @@ export function route<
 /** @returns undefined: it only reads */
 export function effectOf({ method, effect }: Route): Effect | undefined {
   return effect ?? (method === 'GET' || method === 'HEAD' ? undefined : 'changes');
+}
+
+/** What the main listener serves when operations of both are left to the debug listener. */
+export function dataRoutes(rows: readonly Route[]): Route[] {
+  return rows.filter(({ port, forProbes }) => port === 'main' || forProbes === true);
 }
 
 /** Of operations that continue as a WebSocket. */

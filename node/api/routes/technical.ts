@@ -74,20 +74,23 @@ export const TECHNICAL_ROUTES = [
       handle: () => ({ status: 200, headers: PLAIN_TEXT, text: 'User-agent: *\nDisallow: /\n' }),
     }),
   ),
-  route({
-    method: 'GET',
-    path: '/openapi.json',
-    port: 'both',
-    summary: 'this document',
-    gates: [],
-    success: [200],
-    response: 'OpenApi',
-    async handle({ dialect, port, routes }) {
-      // Loaded on demand: it pulls in the schema library, which no other request needs.
-      const { openApiDocument } = await import('../route/openapi.ts');
-      return { status: 200, json: openApiDocument(routes, dialect, port) };
-    },
-  }),
+  // Each listener has its own.
+  ...(['main', 'debug'] as const).map((port) =>
+    route({
+      method: 'GET',
+      path: '/openapi.json',
+      port,
+      summary: 'this document',
+      gates: [],
+      success: [200],
+      response: 'OpenApi',
+      async handle({ dialect, routes }) {
+        // Loaded on demand: it pulls in the schema library, which no other request needs.
+        const { openApiDocument } = await import('../route/openapi.ts');
+        return { status: 200, json: openApiDocument(routes, dialect, port) };
+      },
+    }),
+  ),
 ];
 
 const PLAIN_TEXT = { 'content-type': 'text/plain; charset=utf-8' } as const;

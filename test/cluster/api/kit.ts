@@ -19,6 +19,7 @@ export interface Running {
 
 const PLAIN: ApiOptions = {
   address: '127.0.0.1:0',
+  dataOnly: false,
   dialect: 'svc',
   corsAllowedOrigins: [],
   allowedHosts: [],

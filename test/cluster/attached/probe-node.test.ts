@@ -70,6 +70,14 @@ test.each([
   });
 });
 
+test('a node that serves only data at one address is asked at its debug API', async () => {
+  const { '/node': node, '/health': health, ...rest } = withoutChain({ svcMode: 'full' }, ED25519);
+  const data = { '/health': health, '/readiness': { status: 'ready', apiVersion: '7.3.0' } };
+  expect(await lookAt(data)).toEqual({ mistake: 'serves only data there: name its debug API with debug' });
+  const [api, debug] = [await endpoint(data), await endpoint({ '/node': node, ...rest })];
+  expect(await probeNode({ name: 'node-0', api, debug })).toMatchObject({ overlay: OVERLAY, mode: 'full' });
+});
+
 test('nodes without a chain need no chain endpoint', async () => {
   const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-look-'));
   closing.push(() => rmSync(stateDir, { recursive: true, force: true }));

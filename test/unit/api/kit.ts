@@ -119,6 +119,7 @@ export async function startKit(
     corsAllowedOrigins?: string[];
     allowedHosts?: string[];
     tokens?: Tokens;
+    dataOnly?: boolean;
   } = {},
 ): Promise<Kit> {
   const turn = knobs();
@@ -129,6 +130,7 @@ export async function startKit(
     allowedHosts: [],
     tokens: {},
     idleTimeoutMs: 120_000,
+    dataOnly: false,
     ...options,
     dialect: name,
     debugAddress: '',
@@ -137,7 +139,7 @@ export async function startKit(
   if (debug === undefined) throw new Error('there is no debug listener');
   return {
     api: {
-      main: injected(main, listedStatuses(dialectOf(name), 'main')),
+      main: injected(main, listedStatuses(dialectOf(name), 'main', settings.dataOnly)),
       debug: injected(debug, listedStatuses(dialectOf(name), 'debug')),
     },
     services,

@@ -4,7 +4,7 @@ import { createMatcher } from '../../../node/api/by-host.ts';
 import type { Dialect } from '../../../node/api/dialect.ts';
 import { targetOf } from '../../../node/api/paths.ts';
 import { openApiDocument } from '../../../node/api/route/openapi.ts';
-import type { Port } from '../../../node/api/route/route.ts';
+import { dataRoutes, type Port, type Route } from '../../../node/api/route/route.ts';
 import { ROUTES } from '../../../node/api/routes/table.ts';
 
 interface Document {
@@ -13,10 +13,10 @@ interface Document {
 
 const KNOWN = new Map<string, ListedStatuses>();
 
-/** One for all nodes of a dialect: the document does not depend on the node. */
-export function listedStatuses(dialect: Dialect, port: Port): ListedStatuses {
-  const key = `${dialect.name} ${port}`;
-  const known = KNOWN.get(key) ?? new ListedStatuses(dialect, port);
+/** One for all nodes of a dialect that serve the same: the document depends on nothing else. */
+export function listedStatuses(dialect: Dialect, port: Port, dataOnly = false): ListedStatuses {
+  const key = `${dialect.name} ${port} ${dataOnly}`;
+  const known = KNOWN.get(key) ?? new ListedStatuses(dialect, port, dataOnly ? dataRoutes(ROUTES) : ROUTES);
   KNOWN.set(key, known);
   return known;
 }
@@ -26,10 +26,10 @@ export class ListedStatuses {
   readonly #segment: string;
   readonly #match: ReturnType<typeof createMatcher>;
 
-  constructor(dialect: Dialect, port: Port) {
-    this.#document = openApiDocument(ROUTES, dialect, port) as unknown as Document;
+  constructor(dialect: Dialect, port: Port, routes: readonly Route[]) {
+    this.#document = openApiDocument(routes, dialect, port) as unknown as Document;
     this.#segment = dialect.segment;
-    this.#match = createMatcher(ROUTES, port);
+    this.#match = createMatcher(routes, port);
   }
 
   /** @throws for an answer that the document does not list */

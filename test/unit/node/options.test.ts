@@ -297,6 +297,15 @@ test.each([
   }
 });
 
+test('an API that serves only data needs the debug API', () => {
+  expect(failure(['--api-data-only'])).toBe(
+    '--api-data-only leaves the operations of the debug API to its own address, and no debug API is enabled: ' +
+      'add --debug-api-enable',
+  );
+  expect(failure(['--api-data-only', '--api-open'])).toContain('add --debug-api-enable');
+  expect(resolve(['--api-data-only', '--debug-api-enable'])['api-data-only']).toBe(true);
+});
+
 test.each(['127.0.0.1:1633', '127.8.8.8:1', '[::1]:1633', 'localhost:1633', 'a.localhost:0'])(
   'an API at %s needs no token',
   (address) => {

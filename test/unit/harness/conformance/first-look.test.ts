@@ -49,6 +49,11 @@ test.each([
     { '/health': [500, { message: 'down' }] },
     /no storage node: GET \/health answers 500, down$/,
   ],
+  [
+    'a node that serves only data there',
+    { ...NODE, '/openapi.json': [200, { paths: { '/bytes': {} } }] },
+    /serves only data: GET \/node answers 404$/,
+  ],
   ['a node behind tokens', { '/health': [401, {}] }, /answers 401: it needs a token/],
 ] as const)('%s is not graded', async (_, served, message) => {
   answers = served;

@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-/** `svcnet`: commands and options. Each command is a file in `commands/`, loaded only when it is used. */
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { Command, CommanderError, Help, type Option } from 'commander';
+/** `svcnet`: commands and options. Each command is a file in `commands/`, loaded only when it is used. */
+import { withShownUrls } from '../node/shown-url.ts';
 import { VERSION } from '../node/version.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { forTerminal } from './base/foreign-text.ts';
@@ -87,6 +88,7 @@ export function commandLine(): Command {
     .description('A whole decentralised storage network on one machine.')
     .version(VERSION, '-v, --version', 'print the version')
     .showSuggestionAfterError(true)
+    .configureOutput({ outputError: (text, write) => write(forTerminal(withShownUrls(text))) })
     .showHelpAfterError('(--help lists all options)')
     .configureHelp({
       // What an option means without its value is part of its description; the parser would add it in its own words.
@@ -165,7 +167,7 @@ function fail(error: unknown): number {
   // Commander has printed the message: help and version end with code 0, wrong usage with 1.
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return EXIT.success;
-    printFailure(usageDocument(error.message));
+    printFailure(usageDocument(withShownUrls(error.message)));
     return EXIT.usage;
   }
   if (interruption.signal.aborted) {

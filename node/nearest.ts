@@ -1,13 +1,14 @@
 /** The known word with the smallest edit distance, if near enough to be a typing error. */
 export function nearest(given: string, known: readonly string[]): string | undefined {
+  const allowed = Math.max(2, Math.floor(given.length / 3));
   let best: { word: string; distance: number } | undefined;
   for (const word of known) {
+    // The distance is at least the difference in length: a text of any length costs nothing.
+    if (Math.abs(word.length - given.length) > allowed) continue;
     const distance = editDistance(given.toLowerCase(), word.toLowerCase());
     if (best === undefined || distance < best.distance) best = { word, distance };
   }
-  return best !== undefined && best.distance <= Math.max(2, Math.floor(given.length / 3))
-    ? best.word
-    : undefined;
+  return best !== undefined && best.distance <= allowed ? best.word : undefined;
 }
 
 function editDistance(a: string, b: string): number {

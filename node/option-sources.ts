@@ -1,4 +1,5 @@
 /** Options as they are given: on the command line, in the environment, in the configuration file. */
+
 import { nearest } from './nearest.ts';
 import { checkListening, checkMode, checkPayments } from './option-rules.ts';
 import {
@@ -9,6 +10,7 @@ import {
   type OptionName,
   optionNames,
 } from './options.ts';
+import { withShownUrls } from './shown-url.ts';
 
 type Given = Partial<Record<OptionName, unknown>>;
 
@@ -79,7 +81,7 @@ function parseFlags(argv: readonly string[]): Given {
   for (let i = 0; i < argv.length; i++) {
     const argument = argv[i] as string;
     if (!argument.startsWith('--'))
-      throw new OptionError(`unexpected argument '${argument}', expected --name value`);
+      throw new OptionError(`unexpected argument '${withShownUrls(argument)}', expected --name value`);
     const equals = argument.indexOf('=');
     const name = knownName(argument.slice(2, equals === -1 ? undefined : equals), (n) => `--${n}`);
     let value = equals === -1 ? undefined : argument.slice(equals + 1);
@@ -139,7 +141,7 @@ function parseValue(name: OptionName, value: string, source: string): unknown {
 }
 
 function shown(name: OptionName, value: string): string {
-  return 'secret' in OPTIONS[name] ? 'another value' : value;
+  return 'secret' in OPTIONS[name] ? 'another value' : withShownUrls(value);
 }
 
 function knownName(name: string, show: (name: string) => string): OptionName {

@@ -4,7 +4,7 @@ import type { Contracts } from '../chain/contracts.ts';
 /** The token of nodes, or of the chain, that require one; give one of the two. */
 export interface TokenInput {
   readonly token?: string | undefined;
-  /** Relative to the network file. */
+  /** Relative to the network file, and below its folder. Of an object: of any folder. */
   readonly tokenFile?: string | undefined;
 }
 

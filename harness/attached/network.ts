@@ -130,7 +130,9 @@ async function aliens({ record, height }: ProbedChain, found: readonly Found[]):
   try {
     const lines = found.map(async ({ node, at, seen }) => {
       const why = seen.chain && (await alienation(chain, height, { ...seen, chain: seen.chain }));
-      return why === undefined ? [] : [`${at}: ${node.name} is not on the chain at ${record.rpc}: ${why}`];
+      return why === undefined
+        ? []
+        : [`${at}: ${node.name} is not on the chain at ${chain.shownRpc}: ${why}`];
     });
     return (await Promise.all(lines)).flat();
   } finally {

@@ -1,9 +1,11 @@
 /** Queries to the chain of an attached network. */
+
 import { createAccount } from '../../chain/account.ts';
 import { contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
 import { topicOf } from '../../node/onchain/codec/abi.ts';
 import { quantity } from '../../node/onchain/codec/hex.ts';
+import { shownUrl } from '../../node/shown-url.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import type { TokenSource } from '../base/token.ts';
 import { Chain } from '../chain/chain.ts';
@@ -82,7 +84,10 @@ export async function probeChain(
   } catch (error) {
     if (!(error instanceof HarnessError)) throw error;
     return {
-      mistakes: [`chain.rpc: ${rpc} is not a JSON-RPC endpoint of a chain: ${error.message}`, ...mistakes],
+      mistakes: [
+        `chain.rpc: ${shownUrl(rpc)} is not a JSON-RPC endpoint of a chain: ${error.message}`,
+        ...mistakes,
+      ],
     };
   } finally {
     await chain.close();

@@ -6,6 +6,7 @@ import { basename, dirname, extname, resolve } from 'node:path';
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
 import { mistakeLines } from '../base/foreign-text.ts';
+import { strayPath } from '../base/own-folder.ts';
 import { TOKEN, TOKEN_EXPECTED, type TokenSource } from '../base/token.ts';
 import { CONTRACT_NAMES } from '../chain/contracts.ts';
 import { explain, readDefinitionFile } from '../plan/definition.ts';
@@ -13,13 +14,11 @@ import { clusterName, privateKey } from '../plan/fields.ts';
 
 const NODES_MAX = 1000;
 
-const ORIGIN_EXPECTED = 'an http or https URL without a path, such as http://127.0.0.1:1633';
+const ORIGIN_EXPECTED = 'an http or https URL without user and path, such as http://127.0.0.1:1633';
 /** Base URL of a node's API, without a trailing slash. */
 const origin = z
   .string({ error: ORIGIN_EXPECTED })
-  .refine((text) => isUrl(text) && ['', '/'].includes(new URL(text).pathname + new URL(text).search), {
-    error: ORIGIN_EXPECTED,
-  })
+  .refine(isOrigin, { error: ORIGIN_EXPECTED })
   .transform((text) => new URL(text).origin);
 
 const URL_EXPECTED = 'an http or https URL, such as http://127.0.0.1:8545';
@@ -46,7 +45,7 @@ const nodeName = z
 /** The token of nodes that require one. */
 const TOKEN_FIELDS = {
   token: z.string({ error: TOKEN_EXPECTED }).regex(TOKEN, { error: TOKEN_EXPECTED }).optional(),
-  /** Relative to the network file. */
+  /** Relative to the network file, and below its folder: what it holds is sent to the nodes. */
   tokenFile: z.string({ error: 'the path of a file' }).min(1, { error: 'the path of a file' }).optional(),
 };
 
@@ -115,7 +114,8 @@ export interface NetworkFile extends Omit<Parsed, 'nodes' | 'token' | 'tokenFile
 /**
  * @param about.name of the network, instead of the one in the document @param about.fallback its name if
  * there is no other
- * @param about.folder that paths are relative to
+ * @param about.folder of the file that the document comes from: its paths stay below it; absent: they are a program's
+ * @param about.tokenFile of all nodes, instead of their tokens in the document
  * @throws HarnessError `DEFINITION_INVALID` with one line per mistake
  */
 export function parseNetwork(
@@ -124,13 +124,14 @@ export function parseNetwork(
     source,
     name,
     fallback = 'network',
-    folder = '.',
-  }: { source: string; name?: string; fallback?: string; folder?: string },
+    folder,
+    tokenFile: given,
+  }: { source: string; name?: string; fallback?: string; folder?: string; tokenFile?: string },
 ): NetworkFile {
   const input = withName(document, name, fallback);
   const parsed = schema.safeParse(input);
   const mistakes = parsed.success
-    ? contradictions(parsed.data)
+    ? [...contradictions(parsed.data), ...(folder === undefined ? [] : strayTokens(parsed.data, folder))]
     : parsed.error.issues.flatMap((issue) => explain(issue, input, keysAt));
   if (!parsed.success || mistakes.length > 0) {
     throw new HarnessError(
@@ -139,13 +140,14 @@ export function parseNetwork(
     );
   }
   const { token, tokenFile, ...rest } = parsed.data;
+  const ofAll = given === undefined ? undefined : { tokenFile: resolve(given) };
   const { token: chainToken, tokenFile: chainTokenFile, ...chain } = rest.chain;
   return {
     ...rest,
     chain: { ...chain, ...tokenSource({ token: chainToken, tokenFile: chainTokenFile }, folder) },
     nodes: parsed.data.nodes.map((one, index) => ({
       ...one,
-      ...tokenSource(hasToken(one) ? one : { token, tokenFile }, folder),
+      ...(ofAll ?? tokenSource(hasToken(one) ? one : { token, tokenFile }, folder)),
       name: one.name ?? defaultName(index),
       debug: one.debug ?? one.api,
     })),
@@ -153,18 +155,21 @@ export function parseNetwork(
 }
 
 /** Every value is read as a text: unquoted, an address is a number for YAML. @throws HarnessError `DEFINITION_INVALID` */
-export async function readNetworkFile(path: string, name?: string): Promise<NetworkFile> {
+export async function readNetworkFile(
+  path: string,
+  options: { readonly name?: string; readonly tokenFile?: string } = {},
+): Promise<NetworkFile> {
   const document = await readDefinitionFile(path, '--file', 'failsafe');
   const fallback = basename(path, extname(path));
   const folder = dirname(path);
-  return parseNetwork(document, { source: path, fallback, folder, ...(name === undefined ? {} : { name }) });
+  return parseNetwork(document, { ...options, source: path, fallback, folder });
 }
 
 function hasToken({ token, tokenFile }: TokenSource): boolean {
   return token !== undefined || tokenFile !== undefined;
 }
 
-function tokenSource({ token, tokenFile }: TokenSource, folder: string): TokenSource {
+function tokenSource({ token, tokenFile }: TokenSource, folder = '.'): TokenSource {
   if (tokenFile !== undefined) return { tokenFile: resolve(folder, tokenFile) };
   return token === undefined ? {} : { token };
 }
@@ -179,8 +184,25 @@ function defaultName(index: number): string {
   return `node-${index}`;
 }
 
+/** Every place of a token, and its key in the document. */
+function tokenPlaces({ nodes, chain: ofChain, token, tokenFile }: Parsed): [string, TokenSource][] {
+  return [
+    ['', { token, tokenFile }],
+    ['chain.', ofChain],
+    ...nodes.map((one, index): [string, TokenSource] => [`nodes[${index}].`, one]),
+  ];
+}
+
+function strayTokens(document: Parsed, folder: string): string[] {
+  return tokenPlaces(document).flatMap(([at, { tokenFile }]) => {
+    const wrong = tokenFile === undefined ? undefined : strayPath(folder, tokenFile, 'file');
+    return wrong === undefined ? [] : [`${at}tokenFile: ${wrong}`];
+  });
+}
+
 /** Values that are allowed by themselves, but not in combination. */
-function contradictions({ nodes, batches = [], ...network }: Parsed): string[] {
+function contradictions(document: Parsed): string[] {
+  const { nodes, batches = [] } = document;
   const names = nodes.map((one, index) => one.name ?? defaultName(index));
   const twice = (what: 'name' | 'api', values: readonly string[]) =>
     values.flatMap((value, index) => {
@@ -194,11 +216,10 @@ function contradictions({ nodes, batches = [], ...network }: Parsed): string[] {
       ? []
       : [`batches[${index}].node: got '${owner}', expected one of ${names.join(', ')}`],
   );
-  const places = ['', 'chain.', ...nodes.map((_, index) => `nodes[${index}].`)];
-  const twofold = [network, network.chain, ...nodes].flatMap(({ token, tokenFile }, index) =>
+  const twofold = tokenPlaces(document).flatMap(([at, { token, tokenFile }]) =>
     token === undefined || tokenFile === undefined
       ? []
-      : [`${places[index]}token: expected either token or tokenFile, got both`],
+      : [`${at}token: expected either token or tokenFile, got both`],
   );
   return [
     ...twofold,
@@ -217,6 +238,13 @@ function keysAt([top, second]: readonly PropertyKey[]): string[] {
   if (top === 'batches') return Object.keys(batch.shape);
   if (top === 'chain') return Object.keys(second === 'contracts' ? contracts.shape : chain.shape);
   return Object.keys(schema.shape);
+}
+
+/** Credentials in it would be lost without a word: nodes take tokens. */
+function isOrigin(text: string): boolean {
+  if (!isUrl(text)) return false;
+  const { username, password, pathname, search } = new URL(text);
+  return ['', '/'].includes(username + password + pathname + search);
 }
 
 function isUrl(text: string): boolean {

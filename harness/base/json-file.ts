@@ -1,19 +1,14 @@
 /** JSON files that other processes may read at any time: each is replaced as a whole. */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { cannotRead, HarnessError, messageOf } from './errors.ts';
+import { readFileLimited } from './read-limited.ts';
 
 const NOT_THROUGH_LINKS =
   constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | (constants.O_NOFOLLOW ?? 0);
+
+/** Longest one read, bytes: a report of a long run has some MiB. */
+const JSON_MAX = 128 * 2 ** 20;
 
 export function writeJson(path: string, value: unknown): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -33,22 +28,11 @@ export function replaceJson(path: string, value: unknown): void {
   renameSync(temporary, path);
 }
 
-/** A pipe would be waited for without end, and no signal would end that. */
-function readRegular(path: string): string {
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  try {
-    if (fstatSync(file).isFile()) return readFileSync(file, 'utf8');
-    throw new HarnessError('STATE_INVALID', `${path} is not a regular file`);
-  } finally {
-    closeSync(file);
-  }
-}
-
 /** @returns undefined when there is no such file @throws HarnessError `STATE_INVALID`, `CANNOT_READ` */
 export function readJson(path: string): unknown {
   let text: string;
   try {
-    text = readRegular(path);
+    text = readFileLimited(path, JSON_MAX);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw cannotRead(path, error);

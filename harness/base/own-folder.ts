@@ -64,6 +64,32 @@ export function expectFile(folder: string, path: string): void {
 }
 
 /**
+ * A path in a document, whose content is read and sent: below the document's folder when links are followed, so that
+ * another person's document does not send files of its reader.
+ * @param path relative to the folder, or absolute @param kinds what may be there
+ * @returns what is wrong with it, in words; undefined: nothing
+ */
+export function strayPath(
+  folder: string,
+  path: string,
+  kinds: 'file' | 'file or folder',
+): string | undefined {
+  let place: string;
+  try {
+    place = realpathSync(resolve(folder, path));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return `no ${kinds} '${path}'`;
+    throw cannotRead(path, error);
+  }
+  const root = realpathSync(folder);
+  if (!isBelow(root, place)) return `got '${path}', which is ${place}, expected a path below ${root}`;
+  const info = statSync(place);
+  if (info.isFile() || (kinds !== 'file' && info.isDirectory())) return undefined;
+  return `got '${path}', expected a regular ${kinds}`;
+}
+
+/**
  * Of the link itself, if it is one.
  * @returns undefined when there is nothing, or nothing can be: a file is where a folder of the path should be
  * @throws HarnessError `CANNOT_READ`

@@ -1,4 +1,6 @@
-/** Answers of others, read into memory: of each kind no more than it can have, so that none is without end. */
+/** Answers and files of others, read into memory: of each kind no more than it can have, so that none is without end. */
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { HarnessError } from './errors.ts';
 
 /** An answer that was longer than its kind can be: the rest was not read, and the connection is closed. */
 export class AnswerTooLong extends Error {
@@ -45,6 +47,26 @@ export async function readBeginning(source: Source, max: number): Promise<Uint8A
     if (length >= max) break;
   }
   return joined(pieces, length).subarray(0, max);
+}
+
+/**
+ * A regular file as text. A pipe would be waited for without end, and no signal would end that.
+ * @param max bytes @throws HarnessError `STATE_INVALID` for another kind of file and a longer one, errors of the system
+ */
+export function readFileLimited(path: string, max: number): string {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    const info = fstatSync(file);
+    if (!info.isFile()) throw new HarnessError('STATE_INVALID', `${path} is not a regular file`);
+    if (info.size > max)
+      throw new HarnessError(
+        'STATE_INVALID',
+        `${path} is longer than ${sizeText(max)}, expected at most that`,
+      );
+    return readFileSync(file, 'utf8');
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** UTF-8, a byte order mark included. */

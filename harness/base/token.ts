@@ -1,6 +1,6 @@
 /** The token with which a node admits a client. It is sent, but never shown. */
-import { readFileSync } from 'node:fs';
 import { HarnessError, messageOf } from './errors.ts';
+import { readFileLimited } from './read-limited.ts';
 
 /** Where a token is: here, or in a file. Neither: the node requires none. */
 export interface TokenSource {
@@ -11,6 +11,9 @@ export interface TokenSource {
 
 export const TOKEN = /^[\w.~+/=-]+$/;
 export const TOKEN_EXPECTED = 'a token: letters, digits and - . _ ~ + / =';
+
+/** Longest file of a token, bytes: a token has at most 512 letters. */
+const TOKEN_FILE_MAX = 4096;
 
 /** Reads the file on first use: a cluster can be forgotten even when its token file is gone. */
 export class Authorization {
@@ -36,7 +39,7 @@ export class Authorization {
 function tokenIn(path: string): string {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8').trim();
+    text = readFileLimited(path, TOKEN_FILE_MAX).trim();
   } catch (cause) {
     throw new HarnessError('DEFINITION_INVALID', `cannot read the token: ${messageOf(cause)}`, { cause });
   }

@@ -2,6 +2,7 @@
  * The chain of a cluster, reached through JSON-RPC and, if svcnet started it (`start/chain-start.ts`),
  * through a control endpoint.
  */
+
 import { createAccount } from '../../chain/account.ts';
 import type { RpcFault } from '../../chain/gate/faults.ts';
 import type { GateCount } from '../../chain/gate/gate.ts';
@@ -10,6 +11,7 @@ import { type SavedState, writeState } from '../../chain/state/state-folder.ts';
 import { toHex } from '../../node/crypto/hex.ts';
 import { type AbiValue, encodeCall, readWords, selectorOf, topicOf } from '../../node/onchain/codec/abi.ts';
 import { quantity } from '../../node/onchain/codec/hex.ts';
+import { secretsOf, shownUrl, withoutSecrets } from '../../node/shown-url.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
 import { Authorization } from '../base/token.ts';
@@ -54,8 +56,6 @@ export type BlockReaders = (
  * at its gate, where it has no control endpoint, and ClientError when that refuses
  */
 export class Chain {
-  /** URL of the JSON-RPC endpoint; empty when the nodes have no chain. */
-  readonly rpc: string;
   /** Id of the chain. */
   readonly chainId: number;
   /** 0: unknown, for an attached network. */
@@ -70,13 +70,14 @@ export class Chain {
   readonly steady: boolean;
   readonly #faults = new ChainFaults();
   #readers: BlockReaders = () => Promise.resolve([]);
+  readonly #url: string;
   readonly #rpc: RpcClient | undefined;
   readonly #control: HttpClient | undefined;
   readonly #authorization: Authorization;
 
   /** @internal */
   constructor(record: ChainRecord) {
-    this.rpc = record.rpc;
+    this.#url = record.rpc;
     this.chainId = record.chainId;
     this.networkId = record.networkId;
     this.contracts = knownContracts(record.contracts);
@@ -88,6 +89,16 @@ export class Chain {
     this.#rpc = rpc === '' ? undefined : createRpcClient(rpc, () => this.#authorization.headers());
     this.#control =
       control === undefined ? undefined : new HttpClient({ node: 'chain', base: control, token, tokenFile });
+  }
+
+  /** URL of the JSON-RPC endpoint; empty when the nodes have no chain. A provider's holds the key of an account. */
+  get rpc(): string {
+    return this.#url;
+  }
+
+  /** The same for people and documents: without user, query and keys. */
+  get shownRpc(): string {
+    return shownUrl(this.#url);
   }
 
   /** Whether it can be made to mine, fund and fail. */
@@ -121,7 +132,8 @@ export class Chain {
       if (signal?.aborted === true) throw error;
       const why =
         error instanceof RpcError ? `${error.message} (${error.code})` : `${method}: ${messageOf(error)}`;
-      throw new HarnessError('CHAIN_FAILED', why, { cause: error });
+      // Endpoints repeat the key that they refuse.
+      throw new HarnessError('CHAIN_FAILED', withoutSecrets(why, secretsOf(this.#url)), { cause: error });
     }
   }
 

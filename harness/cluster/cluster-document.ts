@@ -1,5 +1,6 @@
 /** The document that `up --json` and `ps --json` print (architecture.md, Commands). Scripts rely on its shape. */
 
+import type { Chain } from '../chain/chain.ts';
 import type { Contracts } from '../chain/contracts.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { seedToJson } from '../plan/seed.ts';
@@ -11,6 +12,7 @@ export interface ClusterDocument {
   /** A decimal string when a JSON number cannot hold it; `null` when it does not come from a seed. */
   readonly seed: number | string | null;
   readonly driver: string;
+  /** Its endpoint as people may see it: without user, query and keys. */
   readonly chain: { readonly rpc: string; readonly chainId: number; readonly contracts: Partial<Contracts> };
   readonly nodes: readonly {
     readonly name: string;
@@ -42,8 +44,8 @@ export interface ClusterDocument {
 }
 
 /** The parts of a cluster that the document covers. */
-interface Documented
-  extends Pick<ClusterDocument, 'name' | 'driver' | 'chain' | 'batches' | 'prepared' | 'timings'> {
+interface Documented extends Pick<ClusterDocument, 'name' | 'driver' | 'batches' | 'prepared' | 'timings'> {
+  readonly chain: Pick<Chain, 'shownRpc' | 'chainId' | 'contracts'>;
   readonly seed: bigint | undefined;
   readonly nodes: readonly (Pick<
     ClusterNode,
@@ -53,12 +55,12 @@ interface Documented
 }
 
 export function clusterDocument(cluster: Documented): ClusterDocument {
-  const { rpc, chainId, contracts } = cluster.chain;
+  const { shownRpc, chainId, contracts } = cluster.chain;
   return {
     name: cluster.name,
     seed: seedToJson(cluster.seed),
     driver: cluster.driver,
-    chain: { rpc, chainId, contracts },
+    chain: { rpc: shownRpc, chainId, contracts },
     nodes: cluster.nodes.map((node) => ({
       name: node.name,
       flavour: node.flavour,

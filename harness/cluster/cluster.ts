@@ -107,6 +107,8 @@ export interface AttachOptions {
    * Replaces the name in the document. Default: the name of the file, without its extension, or `network`.
    */
   readonly name?: string;
+  /** File with the token of all nodes, wherever it is; instead of what the document says. */
+  readonly tokenFile?: string;
   /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
   readonly signal?: AbortSignal;
@@ -302,7 +304,7 @@ export class Cluster implements AsyncDisposable {
     const source = typeof network === 'string' ? network : 'network';
     const file =
       typeof network === 'string'
-        ? await readNetworkFile(network, options.name)
+        ? await readNetworkFile(network, options)
         : parseNetwork(network, { source, ...options });
     const found = await findNetwork(file, source, signal);
     throwIfInterrupted(signal);

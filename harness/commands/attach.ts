@@ -6,13 +6,19 @@ import { clusterHeadline, nodesTable } from './nodes-table.ts';
 export interface AttachFlags {
   readonly file: string;
   readonly name?: string;
+  readonly tokenFile?: string;
   readonly wide?: boolean;
 }
 
 export async function attach(flags: AttachFlags, context: CommandContext): Promise<void> {
   const { stateDir, signal } = context;
-  const named = flags.name === undefined ? {} : { name: flags.name };
-  const cluster = await Cluster.attachNetwork(flags.file, { stateDir, signal, ...named });
+  const { file, name, tokenFile } = flags;
+  const cluster = await Cluster.attachNetwork(file, {
+    stateDir,
+    signal,
+    ...(name === undefined ? {} : { name }),
+    ...(tokenFile === undefined ? {} : { tokenFile }),
+  });
   try {
     answer(context, cluster.toJSON(), [
       ...clusterHeadline(cluster, context),

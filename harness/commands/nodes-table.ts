@@ -28,7 +28,7 @@ export function clusterHeadline(
   const facts = [
     ...(seed === undefined ? [] : [`seed ${seed}`]),
     driver === 'attached' ? 'attached' : `${driver} driver`,
-    chain.rpc === '' ? 'no chain' : `chain ${chain.rpc}`,
+    chain.rpc === '' ? 'no chain' : `chain ${chain.shownRpc}`,
   ];
   const [first = '', ...more] = wrap(`  ${name}   ${facts.join(' · ')}`, width, '    ');
   return [first.replace(name, paint(style, 'bold', name)), ...more];

@@ -49,7 +49,7 @@ async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<Status
     at: new Date().toISOString(),
     name,
     seed,
-    rpc: cluster.chain.rpc,
+    rpc: cluster.chain.shownRpc,
     height,
     nodes,
     isolated,

@@ -169,7 +169,7 @@ function headline(cluster: Cluster, { style }: CommandContext): string[] {
   const { name, nodes, driver, seed, chain, timings } = cluster;
   return [
     `  ${paint(style, 'bold', name)}   ${plural(nodes.length, 'node')} · ${driver} driver · seed ${seed} · ready in ${formatMs(timings.totalMs)}`,
-    `  chain ${chain.rpc} · id ${chain.chainId} · token ${chain.contracts.token}`,
+    `  chain ${chain.shownRpc} · id ${chain.chainId} · token ${chain.contracts.token}`,
     ...steadyNote(cluster),
   ];
 }

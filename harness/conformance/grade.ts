@@ -1,12 +1,9 @@
 /** One run of conformance: a subject is opened, checked row by row, and closed. */
+import { withoutSecrets } from '../../node/shown-url.ts';
 import { HarnessError } from '../base/errors.ts';
 import { knownReason } from './known-deviations.ts';
 import { type ConformanceReport, isRed, type Row, type RowResult, totalsOf } from './row.ts';
 import { type RunOptions, runRows } from './run-rows.ts';
-
-const REDACTED = '[redacted]';
-/** A shorter part of a path is a name, such as `rpc`. */
-const KEY_LENGTH_MIN = 16;
 
 /** What a kind of conformance provides. */
 export interface Graded<Subject> {
@@ -40,7 +37,7 @@ export async function grade<Subject>(
   const started = performance.now();
   const { subject, described, implementation, secrets, close } = await openedBy(open, options.signal);
   const onResult: RunOptions['onResult'] = (result, ...count) =>
-    options.onResult?.(withoutSecrets(result, secrets), ...count);
+    options.onResult?.(without(result, secrets), ...count);
   const results = await runRows(rows, subject, { ...options, onResult });
   const leftBehind = await close();
   const report: ConformanceReport = {
@@ -54,7 +51,7 @@ export async function grade<Subject>(
     rows: results.map((row) => explained(row, implementation)),
     leftBehind,
   };
-  return withoutSecrets(report, secrets);
+  return without(report, secrets);
 }
 
 /** What is opened after an interruption is closed again, without waiting for it. */
@@ -87,22 +84,13 @@ function explained(row: RowResult, implementation: string): RowResult {
 }
 
 /** A value of JSON, with each secret replaced wherever a text contains it. */
-function withoutSecrets<T>(value: T, secrets: readonly string[]): T {
-  if (typeof value === 'string')
-    return secrets.reduce<string>((text, secret) => text.replaceAll(secret, REDACTED), value) as T;
-  if (Array.isArray(value)) return value.map((one: unknown) => withoutSecrets(one, secrets)) as T;
+function without<T>(value: T, secrets: readonly string[]): T {
+  if (typeof value === 'string') return withoutSecrets(value, secrets) as T;
+  if (Array.isArray(value)) return value.map((one: unknown) => without(one, secrets)) as T;
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name, withoutSecrets(one as unknown, secrets)]),
+    Object.entries(value).map(([name, one]) => [name, without(one as unknown, secrets)]),
   ) as T;
-}
-
-/** Confidential parts of a URL: providers put the key of an account into its path or its query. */
-export function secretsOf(url: string): string[] {
-  const { username, password, pathname, searchParams } = new URL(url);
-  const parts = [username, password, decodeURIComponent(password), ...searchParams.values()];
-  const segments = pathname.split('/').filter(({ length }) => length >= KEY_LENGTH_MIN);
-  return [...parts, ...segments].filter((part) => part !== '');
 }
 
 /** Rows whose id or group contains a text, in any case. */

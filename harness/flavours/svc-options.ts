@@ -1,5 +1,7 @@
 /** Options that a definition may give to our own nodes, according to the node's option table. */
+
 import { OPTIONS, type OptionName, optionNames } from '../../node/options.ts';
+import { withShownUrls } from '../../node/shown-url.ts';
 import { suggestion } from '../base/format.ts';
 
 /**
@@ -66,5 +68,5 @@ export function optionMistakes(options: Readonly<Record<string, unknown>>): stri
 }
 
 function shown(value: unknown): string {
-  return typeof value === 'string' ? `'${value}'` : JSON.stringify(value);
+  return withShownUrls(typeof value === 'string' ? `'${value}'` : JSON.stringify(value));
 }

@@ -2,9 +2,11 @@
  * The definition of a cluster: what `svcnet up -f cluster.yaml` reads and what `Cluster.start` accepts. Every
  * mistake is reported with the key, the value, what was expected and the nearest known word.
  */
+
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
+import { shownUrl, withShownUrls } from '../../node/shown-url.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { mistakeLines } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';
@@ -129,12 +131,16 @@ export function explain(issue: Issue, input: unknown, known = keysAt): string[] 
   const value = valueAt(input, issue.path);
   const words = issue.code === 'invalid_value' ? issue.values.map(String) : [];
   const near = typeof value === 'string' ? suggestion(value, words) : '';
-  const got = isSecret(issue.path) ? 'another value' : shown(value);
+  const isUrl = URL_KEYS.has(issue.path.at(-1) ?? '') && typeof value === 'string';
+  const got = isSecret(issue.path) ? 'another value' : shown(isUrl ? shownUrl(value) : value);
   return [`${at === '' ? 'document' : at}: got ${got}, expected ${issue.message}${near}`];
 }
 
 /** Keys whose values appear in no message. */
 const SECRETS: ReadonlySet<PropertyKey> = new Set(['key', 'keys', 'token', 'password']);
+
+/** Keys whose values are URLs, or texts that were meant to be one. */
+const URL_KEYS: ReadonlySet<PropertyKey> = new Set(['rpc', 'control', 'api', 'debug', 'otlp']);
 
 /** The exception: one of the contracts is called `token`. */
 function isSecret(path: readonly PropertyKey[]): boolean {
@@ -164,6 +170,6 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
 
 function shown(value: unknown): string {
   if (typeof value === 'bigint') return value.toString();
-  const text = typeof value === 'string' ? `'${value}'` : (JSON.stringify(value) ?? 'nothing');
+  const text = withShownUrls(typeof value === 'string' ? `'${value}'` : (JSON.stringify(value) ?? 'nothing'));
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

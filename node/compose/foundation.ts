@@ -1,6 +1,7 @@
 /**
  * The basis of every part of a node: its clock, its keys and the identity they give it, its role, its store.
  */
+
 import { dialectOf } from '../api/dialect.ts';
 import { toHex } from '../crypto/hex.ts';
 import { overlayAddress } from '../crypto/overlay.ts';
@@ -12,9 +13,9 @@ import type { Logger, RootLogger } from '../env/logger.ts';
 import { createMetrics, type Metrics } from '../env/metrics.ts';
 import type { Random } from '../env/random.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
-import { shownUrl } from '../onchain/http-endpoint.ts';
 import type { NodeOptions } from '../options.ts';
 import type { NodeKeys, Platform } from '../platform/platform.ts';
+import { shownUrl } from '../shown-url.ts';
 import type { LocalStore } from '../store/ports.ts';
 import { VERSION } from '../version.ts';
 import { LOG_METRICS, NODE_METRICS, WORKER_METRICS } from './metrics.ts';
@@ -144,7 +145,7 @@ async function openTracing(
       version: VERSION,
       instance: toHex(overlay),
       ratio: options['tracing-sampling-ratio'],
-      endpoint: shownUrl(endpoint),
+      endpoint: shownUrl(endpoint.href),
     },
     { exporter: await platform.spanExporter(endpoint.href), clock, random, log },
   );

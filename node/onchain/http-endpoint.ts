@@ -5,6 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import { Slots } from '../env/turns/slots.ts';
+import { shownUrl } from '../shown-url.ts';
 import { type HttpAnswer, HttpAnswerError, HttpAnswerReader } from './codec/http-answer.ts';
 import { ChainError } from './ports.ts';
 import type { ChainEndpoint } from './rpc.ts';
@@ -31,17 +32,9 @@ export function httpEndpoint(endpoint: string): ChainEndpoint {
 function endpointUrl(endpoint: string): URL {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new TypeError(`chain endpoint '${endpoint}' is not an http:// or https:// URL`);
+    throw new TypeError(`chain endpoint '${shownUrl(endpoint)}' is not an http:// or https:// URL`);
   }
   return url;
-}
-
-/** Without user and password, as it may be logged. */
-export function shownUrl(url: URL): string {
-  const shown = new URL(url);
-  shown.username = '';
-  shown.password = '';
-  return shown.href;
 }
 
 class HttpEndpoint implements ChainEndpoint {
@@ -55,7 +48,7 @@ class HttpEndpoint implements ChainEndpoint {
 
   constructor(url: URL) {
     this.#url = url;
-    this.shown = shownUrl(url);
+    this.shown = shownUrl(url.href);
     this.#head = headOf(url);
   }
 

@@ -26,6 +26,7 @@ export function addAttach(program: Command, run: RunCommand): void {
     .description('use a running network as a cluster, without changing it')
     .requiredOption('-f, --file <path>', 'network file (YAML): endpoints of the nodes and the chain')
     .option('--name <cluster>', 'name of the cluster (default: the name in the file, or the file name)')
+    .option('--token-file <path>', 'file with the token of all nodes, instead of what the network file says')
     .option('--wide', 'print every value in full')
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(

@@ -1,7 +1,9 @@
 /** The chain of any network, by its endpoint and the addresses of the contracts. */
+
 import { readFileSync } from 'node:fs';
 import { createAccount } from '../../../chain/account.ts';
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
+import { shownUrl } from '../../../node/shown-url.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { Chain } from '../../chain/chain.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
@@ -20,10 +22,9 @@ export async function chainAt(rpc: string, file: string | undefined): Promise<Ch
   try {
     return new Chain({ ...record, chainId: Number(await asking.call<string>('eth_chainId')) });
   } catch (error) {
-    // The path of an endpoint may be a key.
     throw new HarnessError(
       'CHAIN_FAILED',
-      `the chain at ${new URL(rpc).origin} does not answer: ${messageOf(error)}`,
+      `the chain at ${shownUrl(rpc)} does not answer: ${messageOf(error)}`,
       {
         cause: error,
         hint: 'Start the chain, or name its JSON-RPC endpoint with --rpc.',

@@ -1,8 +1,10 @@
 /** Conformance of a chain: whether its contracts are what nodes need. */
+
 import { createRpcClient } from '../../../chain/rpc.ts';
+import { secretsOf, shownUrl } from '../../../node/shown-url.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
-import { type Graded, type Opened, secretsOf } from '../grade.ts';
+import type { Graded, Opened } from '../grade.ts';
 import { chainAt } from './chain-at.ts';
 import { CHAIN_ROWS } from './rows.ts';
 import type { ChainSubject, RpcCall } from './subject.ts';
@@ -36,7 +38,7 @@ async function open(flags: ChainFlags, around: (ask: RpcCall) => RpcCall): Promi
       contracts: known(chain),
       startBlock: flags.startBlock ?? BigInt(chain.startBlock),
     },
-    described: `${new URL(flags.rpc).origin}, chain ${chain.chainId}`,
+    described: `${shownUrl(flags.rpc)}, chain ${chain.chainId}`,
     implementation: await clientOf(chain),
     secrets: secretsOf(flags.rpc),
     close: async () => {

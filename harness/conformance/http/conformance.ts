@@ -2,10 +2,12 @@
  * Conformance of a node's HTTP interface: what is asked, of which node, and what is left behind, ideally
  * nothing.
  */
+
 import { randomBytes } from 'node:crypto';
+import { secretsOf } from '../../../node/shown-url.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { DialectName } from '../../client/dialect.ts';
-import { type Graded, type Opened, secretsOf } from '../grade.ts';
+import type { Graded, Opened } from '../grade.ts';
 import type { Place } from './messages.ts';
 import { Names } from './names.ts';
 import { probeTarget, type Urls } from './probe-target.ts';

@@ -1,9 +1,11 @@
 /** Conformance on the wire: a node, and the peers that it must accept, answer, refuse and survive. */
+
 import { fromHex } from '../../../node/crypto/hex.ts';
 import { isDialable, peerIdOf, withoutPeerId } from '../../../node/p2p/address/underlay.ts';
+import { secretsOf } from '../../../node/shown-url.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { chainAt } from '../chain/chain-at.ts';
-import { type Graded, type Opened, secretsOf } from '../grade.ts';
+import type { Graded, Opened } from '../grade.ts';
 import { createFunds, type OwnBatch, swapPrice } from './funds.ts';
 import { BACKGROUND_CHECKS, WIRE_ROWS } from './rows/rows.ts';
 import { beginBackground, Memory, type WireOptions, type WireSubject } from './subject.ts';

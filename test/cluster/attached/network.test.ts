@@ -102,6 +102,24 @@ describe('from the command line', () => {
     expect(document.batches).toEqual(theirs.batches);
   });
 
+  test('the endpoint of a provider is used whole, and shown without what opens it', async () => {
+    const rpc = theirs.chain.rpc.replace('//', '//me:hush-1@').concat('/v3/hush-2-0123456789?key=hush-3');
+    const secret = join(folder, 'provider.yaml');
+    writeFileSync(secret, `chain: { rpc: '${rpc}' }\nnodes: [{ api: ${theirs.node(0).api} }]\n`);
+    const attached = await svcnet('attach', '-f', secret);
+    expect(attached.stderr).toBe('');
+    expect(attached.stdout).toContain(`chain ${theirs.chain.rpc}/v3/…`);
+    const name = ['--name', 'provider'];
+    const others = await Promise.all([
+      svcnet('ps', '--json', ...name),
+      svcnet('status', '--json', ...name),
+      svcnet('keys', ...name),
+    ]);
+    for (const { stdout, stderr } of [attached, ...others]) expect(stdout + stderr).not.toContain('hush');
+    expect((await svcnet('env', ...name)).stdout).toContain(`SVCNET_CHAIN_RPC='${rpc}'`);
+    expect((await svcnet('down', ...name)).code).toBe(0);
+  });
+
   test('a name can be used only once', async () => {
     const { code, stderr } = await svcnet('attach', '-f', file);
     expect(code).toBe(2);

@@ -179,7 +179,7 @@ describe('with tokens in files', () => {
       const wrong = attached('{"token":"wrong-token"}');
       await expect(wrong).rejects.toThrow('rejected the token');
       await expect(wrong).rejects.not.toThrow('wrong-token');
-      await expect(attached('{"tokenFile":"nowhere"}')).rejects.toThrow('cannot read the token: ENOENT');
+      await expect(attached('{"tokenFile":"nowhere"}')).rejects.toThrow("tokenFile: no file 'nowhere'");
     });
 
     test('drives the node with its token, and keeps the token to itself', async () => {

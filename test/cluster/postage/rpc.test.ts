@@ -235,7 +235,7 @@ test('user and password are sent but never shown', async () => {
   const endpointUrl = url.replace('//', '//me:secret@');
   const rpc = createRpc(httpEndpoint(endpointUrl), { clock: systemClock(), log: silentLogger() });
   await expect(rpc.blockNumber()).rejects.toMatchObject({
-    message: `chain endpoint ${url} answered HTTP 401`,
+    message: `chain endpoint ${url}… answered HTTP 401`,
   });
   expect(seen).toEqual([`Basic ${Buffer.from('me:secret').toString('base64')}`]);
   rpc.close();

@@ -2,10 +2,12 @@
  * Connections to the engine that DOCKER_HOST names, as Docker's own client makes them: over a socket of this
  * machine, TCP, TLS with a client certificate, or a program that `ssh` starts beside the engine.
  */
+
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, type Dispatcher } from 'undici';
+import { shownUrl } from '../../../../node/shown-url.ts';
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { dialOverSsh, type SshTarget } from './ssh.ts';
 
@@ -66,7 +68,10 @@ function ownSocket(): string {
 }
 
 function invalid(host: string): HarnessError {
-  return new HarnessError('ENGINE_FAILED', `DOCKER_HOST ${host} is not an address of an engine, ${EXPECTED}`);
+  return new HarnessError(
+    'ENGINE_FAILED',
+    `DOCKER_HOST ${shownUrl(host)} is not an address of an engine, ${EXPECTED}`,
+  );
 }
 
 /** @returns its requests have paths below `origin` @throws HarnessError `ENGINE_FAILED`: no certificate */

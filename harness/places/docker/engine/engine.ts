@@ -2,6 +2,7 @@
  * The Docker engine that DOCKER_HOST names, or this machine's: opened on first use, with its failures
  * explained.
  */
+import { shownUrl } from '../../../../node/shown-url.ts';
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { Docker, EngineRefusal } from './docker.ts';
 
@@ -102,7 +103,9 @@ export function remoteEngine(dockerHost = process.env['DOCKER_HOST']): string | 
 /** The engine, for messages. */
 export function engineAddress(): string {
   const host = process.env['DOCKER_HOST'];
-  return host === undefined || host === '' ? 'the Docker engine of this machine' : `DOCKER_HOST ${host}`;
+  return host === undefined || host === ''
+    ? 'the Docker engine of this machine'
+    : `DOCKER_HOST ${shownUrl(host)}`;
 }
 
 const HINTS = {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -51,7 +51,7 @@ test('an unquoted address or key of a file keeps its digits', async () => {
   expect(network.name).toBe('field-net');
   expect(network.chain.contracts).toEqual({ token });
   expect(network.nodes[0]?.key).toBe(key);
-  expect((await readNetworkFile(path, 'other')).name).toBe('other');
+  expect((await readNetworkFile(path, { name: 'other' })).name).toBe('other');
 });
 
 test('reports every mistake on its own line, with key, value and what was expected', () => {
@@ -67,8 +67,8 @@ test('reports every mistake on its own line, with key, value and what was expect
     "network.yaml: chain.rpc: got 'localhost:8545', expected an http or https URL, such as http://127.0.0.1:8545",
     "network.yaml: chain.contracts.token: got '0x12', expected an address: 0x and 40 hex digits",
     "network.yaml: unknown key 'chain.contracts.tokn', did you mean 'token'? (known: token, postageStamp, postagePriceOracle, stakeRegistry, redistribution, chequebookFactory, swapPriceOracle)",
-    "network.yaml: nodes[0].api: got 'http://127.0.0.1:1633/path', expected an http or https URL without a path, such as http://127.0.0.1:1633",
-    'network.yaml: nodes[1].api: got nothing, expected an http or https URL without a path, such as http://127.0.0.1:1633',
+    "network.yaml: nodes[0].api: got 'http://127.0.0.1:1633/path', expected an http or https URL without user and path, such as http://127.0.0.1:1633",
+    'network.yaml: nodes[1].api: got nothing, expected an http or https URL without user and path, such as http://127.0.0.1:1633',
     "network.yaml: unknown key 'nodes[1].ipa', did you mean 'api'? (known: api, debug, name, key, token, tokenFile)",
     "network.yaml: nodes[2].name: got 'chain', expected another name than 'chain', which is that of the chain",
     "network.yaml: batches[0].id: got 'abc', expected the id of a batch: 64 hex digits, 0x optional",
@@ -81,16 +81,53 @@ test('a node uses the token of the network unless it has its own, and token file
   const nodes = [
     `{ api: '${API}' }`,
     `{ api: '${API}1', token: of-the-node }`,
-    `{ api: '${API}2', tokenFile: /run/x }`,
+    `{ api: '${API}2', tokenFile: ${join(folder, 'tokens/far')} }`,
   ];
+  mkdirSync(join(folder, 'tokens'), { recursive: true });
+  for (const name of ['all', 'far']) writeFileSync(join(folder, 'tokens', name), name);
   writeFileSync(path, `tokenFile: tokens/all\nnodes: [${nodes.join(', ')}]\n`);
   const network = await readNetworkFile(path);
   expect(network.nodes.map(({ token, tokenFile }) => ({ token, tokenFile }))).toEqual([
     { token: undefined, tokenFile: join(folder, 'tokens/all') },
     { token: 'of-the-node', tokenFile: undefined },
-    { token: undefined, tokenFile: '/run/x' },
+    { token: undefined, tokenFile: join(folder, 'tokens/far') },
   ]);
   expect(network).not.toHaveProperty('tokenFile');
+  const given = await readNetworkFile(path, { tokenFile: '/run/secrets/token' });
+  expect(new Set(given.nodes.map(({ tokenFile }) => tokenFile))).toEqual(new Set(['/run/secrets/token']));
+});
+
+test('a token file is a regular one below the folder of the network file, links followed', async () => {
+  const own = mkdtempSync(join(folder, 'stranger-'));
+  const secret = join(folder, 'secret');
+  writeFileSync(secret, 'not-for-them');
+  symlinkSync(secret, join(own, 'link'));
+  symlinkSync(folder, join(own, 'up'));
+  mkdirSync(join(own, 'sub'));
+  const path = join(own, 'net.yaml');
+  const at = (tokenFile: string) => {
+    writeFileSync(path, `chain: { tokenFile: ${tokenFile} }\nnodes: [{ api: '${API}' }]\n`);
+    return readNetworkFile(path);
+  };
+  const outside = `which is ${secret}, expected a path below ${own}`;
+  await expect(at(secret)).rejects.toThrow(`chain.tokenFile: got '${secret}', ${outside}`);
+  await expect(at('../secret')).rejects.toThrow(outside);
+  await expect(at('link')).rejects.toThrow(outside);
+  await expect(at('up/secret')).rejects.toThrow(outside);
+  await expect(at('sub')).rejects.toThrow("chain.tokenFile: got 'sub', expected a regular file");
+  await expect(at('none')).rejects.toThrow("chain.tokenFile: no file 'none'");
+});
+
+test('credentials of a URL are in no message', () => {
+  const text = mistakesOf({
+    chain: { rpc: 'htps://me:hush@rpc.example/v3/hush0?key=hush', control: 'me:hush@rpc.example' },
+    nodes: [{ api: 'https://me:hush@node.example' }, { api: 'node.example/hush0' }],
+  }).join('\n');
+  expect(text).toContain("chain.rpc: got 'htps://rpc.example/v3/…'");
+  expect(text).toContain(
+    "nodes[0].api: got 'https://node.example/…', expected an http or https URL without user",
+  );
+  expect(text).not.toContain('hush');
 });
 
 test('a token given twice is a contradiction', () => {

@@ -8,7 +8,7 @@ import { type ContentGetter, DATA, RACE, type Strategy } from '../../files/redun
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type ApiMetrics, sizeClass } from '../metrics.ts';
-import type { Call, OtherAnswers } from '../route/route.ts';
+import type { AnswerHeader, Call, OtherAnswers } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 import { parseDuration } from '../values/duration.ts';
 import { httpDate } from '../values/http-date.ts';
@@ -52,6 +52,16 @@ export const DOWNLOAD_REFUSALS = [
   'JOIN_FAILED',
   'DOWNLOADS_BUSY',
 ] as const;
+/** Headers of the answer with content. */
+export const DOWNLOAD_ANSWER_HEADERS = [
+  'content-type',
+  'content-length',
+  'content-range',
+  'accept-ranges',
+  'etag',
+  'last-modified',
+  'access-control-expose-headers',
+] as const satisfies readonly AnswerHeader[];
 /** For rows with the headers of conditions and ranges. */
 export const DOWNLOAD_OTHERS: OtherAnswers = {
   412: { says: 'a condition of the request does not hold' },

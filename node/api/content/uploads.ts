@@ -8,7 +8,7 @@ import type { Upload } from '../../files/upload.ts';
 import { type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { sizeClass } from '../metrics.ts';
-import type { Call } from '../route/route.ts';
+import type { AnswerHeader, Call } from '../route/route.ts';
 import { bool, hex, uint } from '../values/kinds.ts';
 import { ONE_HASH, optional, type ParamTable, required } from '../values/params.ts';
 import { ACT_UPLOAD_HEADERS, ACT_UPLOAD_REFUSALS, type Answered, historyHeader, protect } from './act.ts';
@@ -23,6 +23,13 @@ export const UPLOAD_HEADERS = {
   redundancyLevel: UPLOAD_LEVEL,
   ...ACT_UPLOAD_HEADERS,
 } as const;
+
+/** Headers of the answer with a reference. */
+export const UPLOAD_ANSWER_HEADERS = [
+  'tag',
+  'actHistoryAddress',
+  'access-control-expose-headers',
+] as const satisfies readonly AnswerHeader[];
 
 /** What a session answers: it begins, takes chunks and ends. */
 export const SESSION_REFUSALS = [

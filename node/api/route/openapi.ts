@@ -27,6 +27,7 @@ const BEARER = {
   description: 'one of the tokens of the node, when it has any',
 } as const;
 const BINARY = { type: 'string', format: 'binary' } as const;
+const TEXT_HEADER = { schema: { type: 'string' } } as const;
 /** The description of a status lists its messages. */
 const BETWEEN_MESSAGES = '; ';
 const TITLE: Readonly<Record<Port, string>> = { main: 'Storage node API', debug: 'Storage node debug API' };
@@ -94,7 +95,11 @@ function responses(row: Route, dialect: Dialect): Record<string, unknown> {
   const answers: Record<string, unknown> = {};
   const success = row.successIn?.(dialect) ?? row.success;
   for (const [i, status] of success.entries()) {
-    answers[status] = { description: `success (${status})`, ...(i === 0 ? contentOf(row, dialect) : {}) };
+    answers[status] = {
+      description: `success (${status})`,
+      ...answerHeaders(row, dialect),
+      ...(i === 0 ? contentOf(row, dialect) : {}),
+    };
   }
   for (const [status, { says, response }] of Object.entries(row.others ?? {}))
     answers[status] = {
@@ -111,6 +116,12 @@ function responses(row: Route, dialect: Dialect): Record<string, unknown> {
     answers[status] = { ...(answers[status] as object | undefined), description, ...problem };
   }
   return { ...answers, default: { description: 'what went wrong', ...problem } };
+}
+
+function answerHeaders({ answerHeaders: keys }: Route, dialect: Dialect): { headers?: object } {
+  if (keys === undefined) return {};
+  const named: Readonly<Record<string, { active: string }>> = dialect.headers;
+  return { headers: Object.fromEntries(keys.map((key) => [named[key]?.active ?? key, TEXT_HEADER])) };
 }
 
 function contentOf({ response, method, mediaType }: Route, dialect: Dialect): Record<string, unknown> {

@@ -72,6 +72,21 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly manifestRoom: SharedRoom;
 }
 
+/** A header of an answer: one that the dialect names, or one of HTTP. */
+export type AnswerHeader =
+  | HeaderKey
+  | 'accept-ranges'
+  | 'access-control-expose-headers'
+  | 'cache-control'
+  | 'content-disposition'
+  | 'content-length'
+  | 'content-range'
+  | 'content-type'
+  | 'etag'
+  | 'last-modified'
+  | 'location'
+  | 'vary';
+
 /** Status → what it says, and its body; absent: none. */
 export type OtherAnswers = Readonly<
   Record<number, { readonly says: string; readonly response?: SchemaName | 'text' }>
@@ -112,6 +127,8 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly response?: SchemaName | 'octets' | 'text';
   /** Media type of its octets; default: application/octet-stream. */
   readonly mediaType?: string | ((dialect: Dialect) => string);
+  /** Headers that a success may have, besides those of every answer. */
+  readonly answerHeaders?: readonly AnswerHeader[];
   /** Answer to a failure without a code of its own. */
   readonly failure?: ApiErrorCode;
   /** Answers of 500 or more that a request alone can cause, on a healthy node. */

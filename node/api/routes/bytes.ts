@@ -3,13 +3,20 @@ import { toHex } from '../../crypto/hex.ts';
 import { split } from '../../files/splitter.ts';
 import { ACT_DOWNLOAD_REFUSALS, reveal } from '../content/act.ts';
 import {
+  DOWNLOAD_ANSWER_HEADERS,
   DOWNLOAD_HEADERS,
   DOWNLOAD_OTHERS,
   DOWNLOAD_REFUSALS,
   download,
   requestGetter,
 } from '../content/download.ts';
-import { UPLOAD_HEADERS, UPLOAD_REFUSALS, upload, uploadHeaders } from '../content/uploads.ts';
+import {
+  UPLOAD_ANSWER_HEADERS,
+  UPLOAD_HEADERS,
+  UPLOAD_REFUSALS,
+  upload,
+  uploadHeaders,
+} from '../content/uploads.ts';
 import { type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type Call, route } from '../route/route.ts';
@@ -34,6 +41,7 @@ export const BYTES_ROUTES = [
     success: [201],
     refusals: [...UPLOAD_REFUSALS, 'SPLIT_FAILED'],
     response: 'ReferenceResponse',
+    answerHeaders: UPLOAD_ANSWER_HEADERS,
     async handle(call) {
       const answered = await upload(call, 'bytes', async (session, body, options) => {
         const stored = await orElse('SPLIT_FAILED', () => split(body, session, options));
@@ -58,6 +66,7 @@ export const BYTES_ROUTES = [
     refusals: [...ACT_DOWNLOAD_REFUSALS, ...DOWNLOAD_REFUSALS],
     others: DOWNLOAD_OTHERS,
     response: 'octets',
+    answerHeaders: DOWNLOAD_ANSWER_HEADERS,
     serverErrors: ['JOIN_FAILED'],
     handle: (call) => serve(call),
   }),
@@ -73,6 +82,7 @@ export const BYTES_ROUTES = [
     refusals: [...ACT_DOWNLOAD_REFUSALS, ...DOWNLOAD_REFUSALS],
     others: DOWNLOAD_OTHERS,
     response: 'octets',
+    answerHeaders: DOWNLOAD_ANSWER_HEADERS,
     // To a client that asks for a size, all reasons for an unreadable root chunk are the same.
     handle: (call) => serve(call, 'ROOT_NOT_FOUND'),
   }),

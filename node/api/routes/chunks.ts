@@ -22,7 +22,13 @@ import {
 import { receiveChunks, stampedIntake, uploadIntake } from '../content/chunk-stream.ts';
 import { OTHER_DOWNLOAD_LEVEL } from '../content/levels.ts';
 import { beginPaid, PAYMENT_HEADERS, PAYMENT_REFUSALS, requireTag } from '../content/stamped.ts';
-import { inSession, SESSION_REFUSALS, UPLOAD_REFUSALS, uploadHeaders } from '../content/uploads.ts';
+import {
+  inSession,
+  SESSION_REFUSALS,
+  UPLOAD_ANSWER_HEADERS,
+  UPLOAD_REFUSALS,
+  uploadHeaders,
+} from '../content/uploads.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { ACKNOWLEDGEMENT, type Call, route, SOCKET_REFUSALS } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
@@ -82,6 +88,7 @@ export const CHUNK_ROUTES = [
       'CHUNK_WRITE_FAILED',
     ],
     response: 'ReferenceResponse',
+    answerHeaders: UPLOAD_ANSWER_HEADERS,
     serverErrors: ['CHUNK_CREATE_FAILED', 'DONE_SPLIT_FAILED'],
     async handle(call) {
       const { headers, services, signal } = call;
@@ -148,6 +155,7 @@ export const CHUNK_ROUTES = [
     refusals: [...ACT_DOWNLOAD_REFUSALS, 'CHUNK_NOT_FOUND'],
     response: 'octets',
     mediaType: ({ chunkType }) => chunkType,
+    answerHeaders: ['access-control-expose-headers'],
     failure: 'CHUNK_READ_FAILED',
     serverErrors: ['CHUNK_READ_FAILED'],
     async handle(call) {

@@ -2,7 +2,12 @@
 import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../chunk/chunk.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { storeFeedManifest } from '../../feeds/feed-manifest.ts';
-import { DOWNLOAD_OTHERS, DOWNLOAD_REFUSALS, requestGetter } from '../content/download.ts';
+import {
+  DOWNLOAD_ANSWER_HEADERS,
+  DOWNLOAD_OTHERS,
+  DOWNLOAD_REFUSALS,
+  requestGetter,
+} from '../content/download.ts';
 import { feedHeaders, LOOKUP_REFUSALS, latestContent } from '../content/feed-lookup.ts';
 import { OTHER_UPLOAD_LEVEL } from '../content/levels.ts';
 import { requireOwner } from '../content/owner.ts';
@@ -39,6 +44,7 @@ export const FEED_ROUTES = [
     success: [201],
     refusals: [...UPLOAD_REFUSALS, 'SOC_OWNER_INVALID', 'FEED_TYPE_NOT_FOUND', 'FEED_STORE_FAILED'],
     response: 'ReferenceResponse',
+    answerHeaders: ['actHistoryAddress', 'access-control-expose-headers'],
     async handle(call) {
       const { params, query } = call;
       requireOwner(params.owner);
@@ -68,6 +74,13 @@ export const FEED_ROUTES = [
     refusals: [...DOWNLOAD_REFUSALS, ...LOOKUP_REFUSALS, 'SOC_OWNER_INVALID', 'FEED_LOOKUP_FAILED'],
     others: DOWNLOAD_OTHERS,
     response: 'octets',
+    answerHeaders: [
+      ...DOWNLOAD_ANSWER_HEADERS,
+      'socSignature',
+      'feedIndex',
+      'feedIndexNext',
+      'feedResolvedVersion',
+    ],
     async handle(call) {
       const { params: feed, query, dialect } = call;
       requireOwner(feed.owner);

@@ -16,6 +16,7 @@ import { CONTENT_TYPE, FILENAME } from '../../manifest/metadata.ts';
 import { resolvePath } from '../../manifest/serve.ts';
 import { ACT_DOWNLOAD_REFUSALS, reveal } from '../content/act.ts';
 import {
+  DOWNLOAD_ANSWER_HEADERS,
   DOWNLOAD_HEADERS,
   DOWNLOAD_OTHERS,
   DOWNLOAD_REFUSALS,
@@ -26,7 +27,13 @@ import {
   requestGetter,
 } from '../content/download.ts';
 import { feedFileHeaders, LOOKUP_REFUSALS, latestContent } from '../content/feed-lookup.ts';
-import { UPLOAD_HEADERS, UPLOAD_REFUSALS, upload, uploadHeaders } from '../content/uploads.ts';
+import {
+  UPLOAD_ANSWER_HEADERS,
+  UPLOAD_HEADERS,
+  UPLOAD_REFUSALS,
+  upload,
+  uploadHeaders,
+} from '../content/uploads.ts';
 import { ApiError, type ApiErrorCode, type ErrorWording, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type Call, type EarlyCall, route } from '../route/route.ts';
@@ -69,6 +76,14 @@ const FILE_REFUSALS = [
   'PATH_FAILED',
 ] as const;
 
+const FILE_ANSWER_HEADERS = [
+  ...DOWNLOAD_ANSWER_HEADERS,
+  'content-disposition',
+  'feedIndex',
+  'feedResolvedVersion',
+  'location',
+] as const;
+
 export const FILE_ROUTES = [
   route({
     method: 'POST',
@@ -93,6 +108,7 @@ export const FILE_ROUTES = [
       'FILE_STORE_FAILED',
     ],
     response: 'ReferenceResponse',
+    answerHeaders: [...UPLOAD_ANSWER_HEADERS, 'etag'],
     serverErrors: ['COLLECTION_STORE_FAILED'],
     async handle(call) {
       const { headers, dialect } = call;
@@ -138,6 +154,7 @@ export const FILE_ROUTES = [
     refusals: FILE_REFUSALS,
     others: DOWNLOAD_OTHERS,
     response: 'octets',
+    answerHeaders: [...FILE_ANSWER_HEADERS, 'vary'],
     mediaType: '*/*',
     early: rootRedirect,
     handle: (call) => serve(call, '', call.dialect.rootVary),
@@ -154,6 +171,7 @@ export const FILE_ROUTES = [
     refusals: FILE_REFUSALS,
     others: DOWNLOAD_OTHERS,
     response: 'octets',
+    answerHeaders: [...FILE_ANSWER_HEADERS, 'vary'],
     early: rootRedirect,
     handle: (call) => serve(call, '', call.dialect.rootVary),
   }),
@@ -169,6 +187,7 @@ export const FILE_ROUTES = [
     refusals: FILE_REFUSALS,
     others: DOWNLOAD_OTHERS,
     response: 'octets',
+    answerHeaders: FILE_ANSWER_HEADERS,
     mediaType: '*/*',
     handle: (call) => serve(call, call.params.path, {}),
   }),
@@ -184,6 +203,7 @@ export const FILE_ROUTES = [
     refusals: FILE_REFUSALS,
     others: DOWNLOAD_OTHERS,
     response: 'octets',
+    answerHeaders: FILE_ANSWER_HEADERS,
     handle: (call) => serve(call, call.params.path, {}),
   }),
 ];

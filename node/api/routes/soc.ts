@@ -4,7 +4,12 @@ import { CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../chunk/chunk.ts'
 import { makeSoc, socAddress, socParts } from '../../chunk/soc.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { ACT_UPLOAD_HEADERS, protect } from '../content/act.ts';
-import { DOWNLOAD_OTHERS, DOWNLOAD_REFUSALS, requestGetter } from '../content/download.ts';
+import {
+  DOWNLOAD_ANSWER_HEADERS,
+  DOWNLOAD_OTHERS,
+  DOWNLOAD_REFUSALS,
+  requestGetter,
+} from '../content/download.ts';
 import { requireOwner } from '../content/owner.ts';
 import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../content/root-download.ts';
 import {
@@ -14,7 +19,7 @@ import {
   requirePayment,
   requireTag,
 } from '../content/stamped.ts';
-import { inSession, UPLOAD_REFUSALS, uploadHeaders } from '../content/uploads.ts';
+import { inSession, UPLOAD_ANSWER_HEADERS, UPLOAD_REFUSALS, uploadHeaders } from '../content/uploads.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { type Call, route } from '../route/route.ts';
 import { bool, hex, uint } from '../values/kinds.ts';
@@ -53,6 +58,7 @@ export const SOC_ROUTES = [
       'SOC_WRITE_FAILED',
     ],
     response: 'ReferenceResponse',
+    answerHeaders: UPLOAD_ANSWER_HEADERS,
     async handle(call) {
       const session = await begin(call);
       const answered = await inSession(session, async () => {
@@ -81,6 +87,7 @@ export const SOC_ROUTES = [
     refusals: [...DOWNLOAD_REFUSALS, 'SOC_OWNER_INVALID', 'SOC_NOT_FOUND', 'SOC_EXPECTED'],
     others: DOWNLOAD_OTHERS,
     response: 'octets',
+    answerHeaders: [...DOWNLOAD_ANSWER_HEADERS, 'socSignature'],
     async handle(call) {
       const { owner, id } = call.params;
       if (call.dialect.strictRequests) requireOwner(owner);

@@ -61,6 +61,7 @@ export const TAG_ROUTES = [
     success: [201],
     refusals: ['DISK_FULL'],
     response: 'Tag',
+    answerHeaders: ['cache-control'],
     failure: 'TAG_CREATE_FAILED',
     handle: async ({ services: { store } }) => ({
       status: 201,
@@ -78,6 +79,7 @@ export const TAG_ROUTES = [
     success: [200],
     refusals: ['TAG_NOT_PRESENT'],
     response: 'Tag',
+    answerHeaders: ['cache-control'],
     failure: 'TAG_GET_FAILED',
     handle: ({ params, services }) => ({
       status: 200,

@@ -1,4 +1,4 @@
-/** What the served document lists for each operation, held against what a node answers. */
+/** What the served document lists for each operation, statuses and headers, held against what a node answers. */
 import type { InjectOptions, Response } from 'light-my-request';
 import { createMatcher } from '../../../node/api/by-host.ts';
 import type { Dialect } from '../../../node/api/dialect.ts';
@@ -8,8 +8,17 @@ import { dataRoutes, type Port, type Route } from '../../../node/api/route/route
 import { ROUTES } from '../../../node/api/routes/table.ts';
 
 interface Document {
-  readonly paths: Record<string, Record<string, { readonly responses: Record<string, unknown> }>>;
+  readonly paths: Record<
+    string,
+    Record<string, { readonly responses: Record<string, { readonly headers?: Record<string, unknown> }> }>
+  >;
 }
+
+/** Of any answer: of HTTP, of the connection, and those that do not depend on the operation. */
+const COMMON_HEADERS =
+  /^(date|connection|keep-alive|transfer-encoding|content-(type|length|security-policy)|x-(request-id|content-type-options)|access-control-allow-.*|access-control-max-age)$/;
+/** On the debug port, and while the node starts. */
+const UNCACHED_HEADERS = new Set(['cache-control', 'pragma', 'expires']);
 
 const KNOWN = new Map<string, ListedStatuses>();
 
@@ -41,7 +50,21 @@ export class ListedStatuses {
     if (row === undefined || row.ownOrigin === true) return;
     const operation = this.#document.paths[row.path.replace(/^\/svc(?=\/|$)/, `/${this.#segment}`)];
     const listed = operation?.[method.toLowerCase()]?.responses ?? {};
-    if (Object.hasOwn(listed, answer.statusCode)) return;
+    const status = listed[answer.statusCode];
+    if (status !== undefined && row.success.includes(answer.statusCode)) {
+      const isUncached = Object.hasOwn(answer.headers, 'pragma');
+      const unlisted = Object.keys(answer.headers).filter(
+        (name) =>
+          !COMMON_HEADERS.test(name) &&
+          !(isUncached && UNCACHED_HEADERS.has(name)) &&
+          !Object.hasOwn(status.headers ?? {}, name),
+      );
+      if (unlisted.length === 0) return;
+      throw new Error(
+        `${method} ${row.path} answers the headers ${unlisted}, which its document does not list`,
+      );
+    }
+    if (status !== undefined) return;
     throw new Error(
       `${method} ${row.path} answers ${answer.statusCode} (${answer.body.slice(0, 200)}), which its document does not list`,
     );

@@ -25,6 +25,8 @@ interface Operation {
   readonly success: readonly number[];
   readonly answer?: 'json' | 'octets' | 'socket';
   readonly shape?: string;
+  /** Names of the headers that it shows. */
+  readonly answerHeaders?: readonly string[];
   readonly errors: readonly number[];
 }
 
@@ -36,7 +38,15 @@ interface Served {
     readonly schema: Readonly<Record<string, unknown>>;
   }[];
   readonly requestBody?: { readonly required?: boolean };
-  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, unknown>> }>>;
+  readonly responses: Readonly<
+    Record<
+      string,
+      {
+        readonly content?: Readonly<Record<string, unknown>>;
+        readonly headers?: Readonly<Record<string, unknown>>;
+      }
+    >
+  >;
 }
 
 /** A field: its type, an object of fields, or a list of one kind of element. */
@@ -127,10 +137,15 @@ function parameters(place: string, listed: Listed, own: Listed): string[] {
   ];
 }
 
-function answers({ success, answer, shape, errors }: Operation, row: Route, own: Served): string[] {
+function answers(
+  { success, answer, shape, answerHeaders = [], errors }: Operation,
+  row: Route,
+  own: Served,
+): string[] {
   const successes = row.successIn?.(dialect) ?? row.success;
   const statuses = new Set(Object.keys(own.responses).map(Number));
   const [type] = Object.keys(own.responses[String(successes[0])]?.content ?? {});
+  const sent = Object.keys(own.responses[String(successes[0])]?.headers ?? {});
   const kind = successes.includes(101) ? 'socket' : type === 'application/json' ? 'json' : 'octets';
   return [
     ...success.filter((status) => !statuses.has(status)).map((status) => `no success ${status}`),
@@ -139,6 +154,8 @@ function answers({ success, answer, shape, errors }: Operation, row: Route, own:
       .map((status) => `success ${status}, too`),
     ...errors.filter((status) => !statuses.has(status)).map((status) => `no error ${status}`),
     ...(answer === undefined || answer === kind ? [] : [`answers ${kind} instead of ${answer}`]),
+    ...answerHeaders.filter((name) => !sent.includes(name)).map((name) => `answers no header ${name}`),
+    ...sent.filter((name) => !answerHeaders.includes(name)).map((name) => `answers header ${name}, too`),
     ...(shape === undefined ? [] : shapeDifferences(shape, String(row.response))),
   ];
 }

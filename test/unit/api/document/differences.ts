@@ -72,6 +72,29 @@ export const DIFFERENCES: readonly (readonly [difference: RegExp, reason: string
   [/^GET \/stewardship\/\S+: no error 404$/, 'content that cannot be had is the answer false'],
   [/^GET \/loggers: no error 400$/, 'it has no input that could be wrong'],
   [/^GET \/status(\/peers)?: no error 400$/, 'it has no input that could be wrong'],
+  // Headers of answers.
+  [
+    /^(GET|HEAD) \/(bytes|svc|soc|feeds)\/\S+: answers header (content-(type|length|range)|accept-ranges|etag|last-modified), too$/,
+    'HTTP: content, ranges and validators, RFC 9110; the document shows them for HEAD of bytes alone',
+  ],
+  [
+    /^(GET|HEAD) \/svc\/\S+: answers header (content-disposition|location|vary), too$/,
+    "HTTP: the file's name, the form with a slash, and what the redirect depends on",
+  ],
+  [
+    /: answers header access-control-expose-headers, too$/,
+    'without it, pages of other origins read none of the headers that the document lists',
+  ],
+  [
+    /^(GET|HEAD) \/(svc|feeds)\/\S+: answers header svc-feed-(index|resolved-version), too$/,
+    'which update of a feed was read; clients of today read it',
+  ],
+  [
+    /^POST \/bytes: answers header svc-act-history-address, too$/,
+    'access control for bytes as for files; sent with access control alone',
+  ],
+  [/^POST \/soc\/\S+: answers header svc-tag, too$/, 'sent to those who ask for a tag, as header svc-tag'],
+  [/^(POST \/tags|GET \/tags\/\{uid\}): answers header cache-control, too$/, 'progress is never cached'],
   // Fields.
   [/^GET \/addresses: field chain_address is there, too$/, 'the name that clients of today read'],
   [

@@ -1,6 +1,7 @@
 /** How the two servers are started, as a program or in a container. */
 import { basename, join } from 'node:path';
 import type { Command } from '../machine/processes.ts';
+import { CONFINED } from '../places/docker/container.ts';
 import type { ContainerSpec } from '../places/docker/engine/documents.ts';
 import { labelsOf, type Owner } from '../places/docker/names.ts';
 import { CONFIG, HOME_BOARD, PROVISIONING } from './files.ts';
@@ -106,6 +107,7 @@ export function serverContainer(
       NetworkMode: 'host',
       AutoRemove: true,
       Binds: [`${plan.folder}:${plan.folder}`],
+      ...CONFINED,
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * `svcnet export compose`: a Compose file for one machine. A first container prepares a volume from the definition and
- * the seed, so the seed can still be chosen when the network is started, and the file holds no key.
+ * `svcnet export compose`: a Compose file for one machine. A first container fills the volumes of all others from the
+ * definition and the seed, so the seed can still be chosen when the network is started, and the file holds no key.
  */
 import { Document, stringify, type YAMLMap } from 'yaml';
 import { CORS_OF_PROMETHEUS, grafanaEnvironment, HOST } from '../dashboards/definition.ts';
@@ -13,11 +13,15 @@ import {
   NODE_PORTS,
   NODE_READINESS_PATH,
   probe,
+  USER_ID,
+  VOLUMES_FOLDER,
 } from '../flavours/inside-image.ts';
+import { CONFINEMENT } from '../machine/confinement.ts';
 import { seedToJson } from '../plan/seed.ts';
-import { type ContainerNode, containerNetwork } from './container-network.ts';
+import { CHAIN, CHAIN_FILE, CONFIG_FILE, composeNetwork, DASHBOARDS, volumesOf } from './compose-volumes.ts';
+import type { ContainerNode } from './container-network.ts';
 import {
-  CHAIN_FOLDER,
+  CHAIN_ENVIRONMENT,
   CHAIN_PROGRAM,
   DASHBOARDS_FOLDER,
   GRAFANA_PORT,
@@ -34,15 +38,11 @@ import { CONTROL_HOST, localDoors, publishedPorts } from './published.ts';
 import { annotatedYaml } from './yaml-text.ts';
 
 const COMPOSE_FILE = 'docker-compose.yml';
-const VOLUMES = [`network:${DATA_FOLDER}`] as const;
+/** The same for every container: the volumes belong to it. */
+const USER = `${USER_ID}:${USER_ID}`;
 
 export function exportCompose(request: ExportRequest): Exported {
-  const network = containerNetwork(request, {
-    chainHost: 'chain',
-    chainFolder: CHAIN_FOLDER,
-    nodeHost: (node) => node,
-    dataDir: (node) => `${DATA_FOLDER}/${node}`,
-  });
+  const network = composeNetwork(request);
   const doors = localDoors(request.definition);
   return {
     files: [
@@ -56,7 +56,7 @@ export function exportCompose(request: ExportRequest): Exported {
         path: 'network.yaml',
         content: networkFile(network, doors, [
           `Right for the seed ${request.seed}. For another one:`,
-          `  docker compose exec -T node-0 cat ${DATA_FOLDER}/network.yaml`,
+          `  docker compose exec -T ${CHAIN} cat ${DATA_FOLDER}/network.yaml`,
         ]),
         secret: true,
       },
@@ -74,12 +74,18 @@ function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): s
   const document = new Document({}, { aliasDuplicateObjects: false });
   const node = (value: object) =>
     document.createNode(value, { aliasDuplicateObjects: false }) as unknown as YAMLMap;
-  // Merged into every node, so that what they share is written once.
+  // Merged into every service and every node, so that what they share is written once.
+  const confined = node(CONFINED);
+  confined.anchor = 'confined';
+  document.set('x-confined', confined);
+  const confinement = { '<<': document.createAlias(confined, 'confined') };
   const shared = node({
+    ...confinement,
     image,
+    user: USER,
     entrypoint: NODE_PROGRAM,
+    command: nodeArguments(`${DATA_FOLDER}/${CONFIG_FILE}`),
     depends_on: { chain: { condition: 'service_healthy' } },
-    volumes: VOLUMES,
     restart: 'on-failure',
     stop_grace_period: `${STOP_GRACE_SECONDS}s`,
     healthcheck: {
@@ -97,12 +103,15 @@ function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): s
   document.set(
     'services',
     node({
-      init: initService(request, image),
+      init: { ...confinement, ...initService(request, { image, volumes: volumesOf(nodes) }) },
       chain: {
+        ...confinement,
         image,
-        entrypoint: [...CHAIN_PROGRAM, `${DATA_FOLDER}/chain.json`],
+        user: USER,
+        entrypoint: [...CHAIN_PROGRAM, `${DATA_FOLDER}/${CHAIN_FILE}`],
+        environment: CHAIN_ENVIRONMENT,
         depends_on: { init: { condition: 'service_completed_successfully' } },
-        volumes: VOLUMES,
+        volumes: [`${CHAIN}:${DATA_FOLDER}`],
         restart: 'on-failure',
         stop_grace_period: `${STOP_GRACE_SECONDS}s`,
         ports: [
@@ -122,7 +131,7 @@ function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): s
           const service = {
             '<<': document.createAlias(shared, 'node'),
             ...(own === undefined ? {} : { image: own }),
-            command: nodeArguments(`${DATA_FOLDER}/${name}/config.yaml`),
+            volumes: [`${name}:${DATA_FOLDER}`],
             ports: [published(api, NODE_PORTS.api), published(debug, NODE_PORTS.debug)],
             ...(resources?.cpus === undefined ? {} : { cpus: resources.cpus }),
             ...(resources?.memory === undefined ? {} : { mem_limit: resources.memory }),
@@ -130,19 +139,31 @@ function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): s
           return [name, service];
         }),
       ),
-      ...dashboardServices(),
+      ...dashboardServices(confinement),
     }),
   );
-  document.set('volumes', { network: {} });
+  document.set('volumes', Object.fromEntries(volumesOf(nodes).map((name) => [name, {}])));
   return annotatedYaml(document, notes(request));
 }
 
-/** Only with the profile. They read what the first container has written, but not the keys beside it. */
-function dashboardServices(): object {
+/** In the words of Compose. */
+const CONFINED = {
+  cap_drop: [CONFINEMENT.dropped],
+  security_opt: [CONFINEMENT.security],
+  read_only: true,
+  tmpfs: [`${CONFINEMENT.temporary.folder}:${CONFINEMENT.temporary.options}`],
+  pids_limit: CONFINEMENT.tasksMax,
+} as const;
+/** Grafana's own, which its image has not declared as a volume. */
+const GRAFANA_DATA = '/var/lib/grafana';
+
+/** Only with the profile, and as the users of their images. */
+function dashboardServices(confinement: object): object {
   const shared = {
+    ...confinement,
     profiles: ['dashboards'],
     depends_on: { init: { condition: 'service_completed_successfully' } },
-    volumes: VOLUMES.map((volume) => `${volume}:ro`),
+    volumes: [`${DASHBOARDS}:${DASHBOARDS_FOLDER}:ro`],
     restart: 'on-failure',
   };
   // Wherever the APIs listen, these ports are for this machine only.
@@ -161,6 +182,7 @@ function dashboardServices(): object {
     grafana: {
       image: SERVERS.grafana.image,
       ...shared,
+      tmpfs: [...CONFINED.tmpfs, `${GRAFANA_DATA}:${CONFINEMENT.temporary.options}`],
       environment: {
         ...grafanaEnvironment(DASHBOARDS_FOLDER),
         // Where requests under another name are sent.
@@ -171,8 +193,11 @@ function dashboardServices(): object {
   };
 }
 
-/** It ends before anything else starts. */
-function initService({ input, seed, image: chosen, sources }: ExportRequest, image: string): object {
+/** It ends before anything else starts, and asks nobody. */
+function initService(
+  { input, seed, image: chosen, sources }: ExportRequest,
+  { image, volumes }: { image: string; volumes: readonly string[] },
+): object {
   const { seed: _seed, ...definition } = input;
   return {
     image,
@@ -186,13 +211,15 @@ function initService({ input, seed, image: chosen, sources }: ExportRequest, ima
           },
         }
       : {}),
+    user: USER,
+    network_mode: 'none',
     entrypoint: PREPARE_PROGRAM,
     environment: {
       // A single dollar sign would start a variable.
       SVCNET_DEFINITION: stringify(definition).replaceAll('$', '$$$$'),
       SVCNET_SEED: `\${SVCNET_SEED:-${seedToJson(seed)}}`,
     },
-    volumes: VOLUMES,
+    volumes: volumes.map((name) => `${name}:${VOLUMES_FOLDER}/${name}`),
     healthcheck: { disable: true },
   };
 }
@@ -205,8 +232,8 @@ function notes({ definition }: ExportRequest): string[] {
     `A storage network in containers, as written by: svcnet export compose`,
     '',
     '  docker compose up --detach                          begin',
-    '  docker compose exec -T node-0 cat /data/env         ids of the batches that are ready to use',
-    '  docker compose exec -T node-0 cat /data/network.yaml > network.yaml',
+    '  docker compose exec -T chain cat /data/env          ids of the batches that are ready to use',
+    '  docker compose exec -T chain cat /data/network.yaml > network.yaml',
     '  svcnet attach -f network.yaml                       scenarios, status and more on this network',
     '  docker compose --profile dashboards up --detach     Prometheus and Grafana as well',
     '  docker compose --profile dashboards down --volumes  end, and remove everything',

@@ -1,16 +1,9 @@
 /**
  * Prepares a containerised network: writes what its chain and nodes read at their start, before any of them
- * runs. An exported compose file runs this once, on the volume that all containers share:
+ * runs. An exported compose file runs this once, with the volumes of all containers: `compose-volumes.ts` says what
+ * lies in them.
  *
- *   FOLDER/chain.json            options document of `chain/main.ts`
- *   FOLDER/node-0/config.yaml    options of `node/main.ts`, with its key files beside it
- *   FOLDER/env                   batch ids, ready to use in a shell
- *   FOLDER/network.yaml          URLs of the network, for `svcnet attach`
- *   FOLDER/dashboards            what Prometheus and Grafana read
- *   FOLDER/chain                 state of the chain, written by itself
- *
- * A folder prepared for the same network is left unchanged: the network continues. Any other is emptied
- * first.
+ * Volumes prepared for the same network are left unchanged: the network continues. All others are emptied first.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,11 +11,12 @@ import { parse } from 'yaml';
 import { VERSION } from '../../node/version.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { dashboardFiles } from '../dashboards/files.ts';
-import { DATA_FOLDER, NODE_PORTS } from '../flavours/inside-image.ts';
+import { NODE_PORTS, VOLUMES_FOLDER } from '../flavours/inside-image.ts';
 import { svcFlavour } from '../flavours/svc.ts';
 import { runProgram } from '../machine/processes.ts';
 import { parseSeed } from '../plan/seed.ts';
-import { type ContainerNetwork, containerNetwork } from './container-network.ts';
+import { CHAIN, CHAIN_FILE, CONFIG_FILE, composeNetwork, DASHBOARDS, volumesOf } from './compose-volumes.ts';
+import type { ContainerNetwork } from './container-network.ts';
 import { DASHBOARDS_FOLDER, PROMETHEUS_PORT } from './container-programs.ts';
 import { DEFAULT_SEED, parseExported } from './export-request.ts';
 import { networkFile } from './network-file.ts';
@@ -41,41 +35,36 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
     'SVCNET_DEFINITION',
   );
   const seed = parseSeed(environment['SVCNET_SEED'] || DEFAULT_SEED.toString(), 'SVCNET_SEED');
-  const folder = environment['SVCNET_FOLDER'] ?? DATA_FOLDER;
-  const network = containerNetwork(
-    { definition, seed },
-    {
-      chainHost: 'chain',
-      chainFolder: join(folder, 'chain'),
-      nodeHost: (node) => node,
-      dataDir: (node) => join(folder, node),
-    },
-  );
+  const folder = environment['SVCNET_FOLDER'] ?? VOLUMES_FOLDER;
+  const network = composeNetwork({ definition, seed });
+  const ofChain = join(folder, CHAIN);
   const summary = `${network.nodes.length} nodes in ${folder}, seed ${seed}`;
   // Accounts and batches are part of the chain's options, so the seed is covered.
   const described = [VERSION, network.chain, ...network.nodes.map(({ config }) => config)].join('\n');
-  const preparedFile = join(folder, 'prepared');
+  const preparedFile = join(ofChain, 'prepared');
   const known = existsSync(preparedFile) && readFileSync(preparedFile, 'utf8') === described;
-  if (!known) clear(folder);
+  if (!known) for (const name of volumesOf(network.nodes)) clear(join(folder, name));
   // Written every time: published ports are not among what the containers read.
-  write(join(folder, 'network.yaml'), networkFile(network, localDoors(definition)));
+  write(join(ofChain, 'network.yaml'), networkFile(network, localDoors(definition)));
   writeDashboards(folder, network);
+  // A volume may have been removed by hand: its node begins anew, with its keys.
+  const empty = network.nodes.filter(({ name }) => !existsSync(join(folder, name, CONFIG_FILE)));
+  for (const { name, config, keys } of empty) {
+    write(join(folder, name, CONFIG_FILE), config);
+    for (const { path, content } of keys) write(join(folder, name, path), content);
+  }
   if (known) {
     await forgetPeers(network.nodes.map(({ name }) => join(folder, name)));
     return `goes on with ${summary}`;
   }
-  write(join(folder, 'chain.json'), network.chain);
-  for (const { name, config, keys } of network.nodes) {
-    write(join(folder, name, 'config.yaml'), config);
-    for (const { path, content } of keys) write(join(folder, name, path), content);
-  }
-  write(join(folder, 'env'), envText(network));
+  write(join(ofChain, CHAIN_FILE), network.chain);
+  write(join(ofChain, 'env'), envText(network));
   // Written last: an interrupted preparation is redone.
   write(preparedFile, described);
   return `prepared ${summary}`;
 }
 
-/** For containers with other users, which must not read the keys beside it. */
+/** For containers with other users. */
 function writeDashboards(folder: string, { nodes }: ContainerNetwork): void {
   const files = dashboardFiles({
     nodes: nodes.map(({ name, mode }) => ({
@@ -88,7 +77,7 @@ function writeDashboards(folder: string, { nodes }: ContainerNetwork): void {
     prometheus: `http://prometheus:${PROMETHEUS_PORT}`,
     folder: DASHBOARDS_FOLDER,
   });
-  for (const { path, content } of files) write(join(folder, 'dashboards', path), content, 0o644);
+  for (const { path, content } of files) write(join(folder, DASHBOARDS, path), content, 0o644);
 }
 
 /** Recreated containers have new addresses. */

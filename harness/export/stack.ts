@@ -13,8 +13,10 @@ import {
   probe,
   USER_ID,
 } from '../flavours/inside-image.ts';
+import { CONFINEMENT } from '../machine/confinement.ts';
 import { type ContainerNode, containerNetwork } from './container-network.ts';
 import {
+  CHAIN_ENVIRONMENT,
   CHAIN_FOLDER,
   CHAIN_PROGRAM,
   CONFIG_FOLDER,
@@ -118,11 +120,12 @@ function stackText(request: ExportRequest, chain: StackFile, nodes: readonly Sta
   const { definition, image = IMAGE, machines } = request;
   const name = nameOf(definition);
   const ports = publishedPorts(definition);
-  const document = new Document({ version: '3.8' }, { aliasDuplicateObjects: false });
+  const document = new Document({ version: '3.9' }, { aliasDuplicateObjects: false });
   const yaml = (value: object) =>
     document.createNode(value, { aliasDuplicateObjects: false }) as unknown as YAMLMap;
   // Merged into every node, so that what they share is written once.
   const shared = yaml({
+    ...CONFINED,
     image,
     entrypoint: NODE_PROGRAM,
     command: nodeArguments(NODE_CONFIG),
@@ -163,6 +166,21 @@ function stackText(request: ExportRequest, chain: StackFile, nodes: readonly Sta
   return annotatedYaml(document, notes(request));
 }
 
+/**
+ * In the words of a stack, which knows none for `no-new-privileges`: without capabilities there are none to be gained.
+ */
+const CONFINED = {
+  user: `${USER_ID}:${USER_ID}`,
+  cap_drop: [CONFINEMENT.dropped],
+  read_only: true,
+} as const;
+/** A stack ignores the shorter `tmpfs`. */
+const TEMPORARY = {
+  type: 'tmpfs',
+  target: CONFINEMENT.temporary.folder,
+  tmpfs: { size: CONFINEMENT.temporary.bytes },
+} as const;
+
 function chainService(of: {
   image: string;
   chain: StackFile;
@@ -170,12 +188,14 @@ function chainService(of: {
   machine: Machine | undefined;
 }): object {
   return {
+    ...CONFINED,
     image: of.image,
+    environment: CHAIN_ENVIRONMENT,
     entrypoint: [...CHAIN_PROGRAM, CHAIN_CONFIG],
     networks: ['network'],
     stop_grace_period: `${STOP_GRACE_SECONDS}s`,
     secrets: [mount(of.chain)],
-    volumes: [`chain:${DATA_FOLDER}`],
+    volumes: [`chain:${DATA_FOLDER}`, TEMPORARY],
     ports: [published(of.ports.chain.rpc, CHAIN_PORTS.rpc)],
     healthcheck: {
       test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_HEALTH_PATH)],
@@ -198,7 +218,7 @@ function nodeService(
     ...(node.image === undefined ? {} : { image: node.image }),
     configs: [mount(config)],
     secrets: keys.map(mount),
-    volumes: [`${node.name}:${DATA_FOLDER}`],
+    volumes: [`${node.name}:${DATA_FOLDER}`, TEMPORARY],
     ports: [published(api, NODE_PORTS.api), published(debug, NODE_PORTS.debug)],
     deploy: deploy(at.machine === undefined ? undefined : onMachine(at.machine), node.resources),
   };
@@ -208,6 +228,7 @@ const onMachine = ({ name }: Machine) => `node.hostname == ${name}`;
 
 function deploy(constraint: string | undefined, resources: ContainerNode['resources']): object {
   const limits = {
+    pids: CONFINEMENT.tasksMax,
     ...(resources?.cpus === undefined ? {} : { cpus: String(resources.cpus) }),
     ...(resources?.memory === undefined ? {} : { memory: `${resources.memory}b` }),
   };
@@ -216,7 +237,7 @@ function deploy(constraint: string | undefined, resources: ContainerNode['resour
     // balancer drops those that are quiet for a while.
     endpoint_mode: 'dnsrr',
     ...(constraint === undefined ? {} : { placement: { constraints: [constraint] } }),
-    ...(Object.keys(limits).length === 0 ? {} : { resources: { limits } }),
+    resources: { limits },
     restart_policy: { condition: 'any', delay: '2s' },
     // Two tasks with one identity must not run at the same time, nor can they share a port.
     update_config: { parallelism: 1, order: 'stop-first', failure_action: 'pause' },

@@ -11,6 +11,8 @@ export const DATA_FOLDER = '/data';
 /** Every container has its own address, so all nodes use the same ports. */
 export const NODE_PORTS = { api: 1633, p2p: 1634, debug: 1635 } as const satisfies NodePorts;
 export const CHAIN_PORTS = { rpc: 8545, control: 8546 } as const;
+/** Has a folder for the volume of each container of a network, where all of them are filled; owned by the image's user. */
+export const VOLUMES_FOLDER = '/volumes';
 /** All interfaces: requests come from outside the container. */
 export const LISTEN = '0.0.0.0';
 /** Path on the chain's control endpoint that succeeds, without its token, once the contracts are deployed. */

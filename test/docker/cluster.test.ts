@@ -13,7 +13,7 @@ import { capabilitiesOf } from '../../harness/places/table.ts';
 import type { StartProgress } from '../../harness/start/start-context.ts';
 import { everyKindMeasured } from '../cluster/faults/measured.ts';
 import { type OtlpReceiver, otlpReceiver } from '../cluster/node/otlp-receiver.ts';
-import { docker, eventually, leftOf } from './kit.ts';
+import { breakOut, CONFINED, docker, eventually, leftOf } from './kit.ts';
 
 const IMAGE_TIMEOUT_MS = 400_000;
 const MEMORY = 96 * 2 ** 20;
@@ -113,6 +113,16 @@ test('everything is labelled, and published only on loopback', async () => {
   }
   // Chain and three nodes, a volume each, and the network.
   expect(await leftOf(name)).toHaveLength(9);
+});
+
+test('a container keeps to its volume: no privileges, no other root, no key of another one', () => {
+  const [first] = net.nodes.map(({ container }) => `${container}`);
+  const { keys, ...outcome } = breakOut(`${first}`);
+  expect(outcome).toEqual({ ...CONFINED, gainsNone: '1' });
+  const own = ['libp2p', 'pss', 'swarm'].map((kind) => `/data/node/keys/${kind}.key`);
+  expect(keys.toSorted()).toEqual(own);
+  const chain = breakOut(`${first}`.replace('node-0', 'chain'));
+  expect(chain).toMatchObject({ ...CONFINED, gainsNone: '1', keys: [] });
 });
 
 test('the limits of a group apply only to its containers', async () => {

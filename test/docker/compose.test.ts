@@ -17,14 +17,22 @@ import { until } from '../../harness/base/wait.ts';
 import { NodeClient } from '../../harness/client/node-client.ts';
 import { deriveNode } from '../../harness/plan/seed.ts';
 import { encodeCall, readWords, selectorOf } from '../../node/onchain/codec/abi.ts';
+import { portShift } from '../cluster/ports.ts';
+import { breakOut, CONFINED } from './kit.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROJECT = `svcnet-test-${process.pid}`;
 const SEED = 7n;
 const NODES = 5;
-/** On loopback, below those that clusters pick. */
-const FIRST_PORT = 7130;
-const CHAIN_PORT = 7100;
+/** On loopback. */
+const [usualChain, usualFirst] = [7100, 7130];
+const shift = await portShift([
+  usualChain,
+  usualChain + 1,
+  ...Array.from({ length: NODES }, (_, i) => usualFirst + 10 * i).flatMap((api) => [api, api + 2]),
+]);
+const FIRST_PORT = usualFirst + shift;
+const CHAIN_PORT = usualChain + shift;
 const RPC = `http://127.0.0.1:${CHAIN_PORT}`;
 const CONTROL = `http://127.0.0.1:${CHAIN_PORT + 1}`;
 const START_TIMEOUT_MS = 120_000;
@@ -104,6 +112,21 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
+test('a container keeps to its volume: no privileges, no other root, no key of another one', async () => {
+  const idOf = async (service: string) => (await inProject('ps', '-q', service)).trim();
+  const own = (files: readonly string[]) => files.map((file) => `/data/${file}`);
+  const keys = own(['keys/libp2p.key', 'keys/pss.key', 'keys/swarm.key']);
+  for (const [service, secrets] of [
+    ['node-0', keys],
+    ['node-4', keys],
+    ['chain', own(['chain.json', 'network.yaml'])],
+  ] as const) {
+    const { keys: found, ...outcome } = breakOut(await idOf(service));
+    expect(outcome, service).toEqual({ ...CONFINED, gainsNone: '1' });
+    expect(found.toSorted(), service).toEqual(secrets);
+  }
+});
+
 test('the identities in the containers are derived from the seed', async () => {
   const overlays = await Promise.all(clients.map(async (client) => (await client.addresses()).overlay));
   const derived = clients.map((_, index) => deriveNode({ seed: SEED, index, networkId: 4020 }).overlay);
@@ -111,7 +134,7 @@ test('the identities in the containers are derived from the seed', async () => {
 });
 
 test('the volume has a network file for the seed chosen at the start', async () => {
-  const text = await inProject('exec', '-T', 'node-0', 'cat', '/data/network.yaml');
+  const text = await inProject('exec', '-T', 'chain', 'cat', '/data/network.yaml');
   const network = parse(text) as {
     chain: { rpc: string; control: string; token: string };
     nodes: { api: string; debug: string }[];
@@ -136,7 +159,7 @@ test('the volume has a network file for the seed chosen at the start', async () 
 });
 
 test('a file travels from one container to another', async () => {
-  const env = await inProject('exec', '-T', 'node-0', 'cat', '/data/env');
+  const env = await inProject('exec', '-T', 'chain', 'cat', '/data/env');
   const batch = /^SVCNET_BATCH_0=([0-9a-f]{64})$/m.exec(env)?.[1] as string;
   const data = randomBytes(300_000);
   const { reference } = await (clients[0] as NodeClient).bytes.upload(data, { batch, deferred: false });
@@ -160,7 +183,7 @@ test('the containers become healthy and run as an unprivileged user', async () =
 
 test('a node keeps its data and its position when its container is killed and started again', async () => {
   const client = clients[2] as NodeClient;
-  const env = await inProject('exec', '-T', 'node-2', 'cat', '/data/env');
+  const env = await inProject('exec', '-T', 'chain', 'cat', '/data/env');
   const batch = /^SVCNET_BATCH_2=([0-9a-f]{64})$/m.exec(env)?.[1] as string;
   const data = randomBytes(20_000);
   const { reference } = await client.bytes.upload(data, { batch });
@@ -179,7 +202,7 @@ test('a node keeps its data and its position when its container is killed and st
 
 /** Normalised balance of a batch, as the contract has it; 0 when there is no such batch. */
 async function balanceOf(batch: string): Promise<bigint> {
-  const chain = JSON.parse(await inProject('exec', '-T', 'node-0', 'cat', '/data/node-0/config.yaml')) as {
+  const chain = JSON.parse(await inProject('exec', '-T', 'node-0', 'cat', '/data/config.yaml')) as {
     'postage-stamp-address': string;
   };
   const rpc = createRpcClient(RPC);
@@ -193,7 +216,7 @@ async function balanceOf(batch: string): Promise<bigint> {
 }
 
 async function batchOf(node: number): Promise<string> {
-  const env = await inProject('exec', '-T', `node-${node}`, 'cat', '/data/env');
+  const env = await inProject('exec', '-T', 'chain', 'cat', '/data/env');
   return new RegExp(`^SVCNET_BATCH_${node}=([0-9a-f]{64})$`, 'm').exec(env)?.[1] as string;
 }
 

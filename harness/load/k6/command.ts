@@ -1,5 +1,6 @@
 /** k6 as a command: its program, or its container with the folders that it needs. */
 import { dirname } from 'node:path';
+import { confinementFlags } from '../../machine/confinement.ts';
 import type { LoadScript } from '../scripts.ts';
 import type { K6 } from './find-k6.ts';
 
@@ -29,5 +30,6 @@ export function commandOf(
     process.getuid === undefined ? [] : ['--user', `${process.getuid()}:${process.getgid?.() ?? 0}`];
   const script = beside === undefined ? [] : ['--volume', `${beside}:${beside}:ro`];
   const load = ['--volume', `${folder}:${folder}`, '--workdir', folder];
-  return ['docker', 'run', '--rm', '--init', ...container, ...user, ...script, ...load, where, ...args];
+  const options = [...confinementFlags(), ...container, ...user, ...script, ...load];
+  return ['docker', 'run', '--rm', '--init', ...options, where, ...args];
 }

@@ -4,6 +4,7 @@
  */
 import type { ContainerCommand, NodePlan } from '../../flavours/flavour.ts';
 import { DATA_FOLDER, USER_ID } from '../../flavours/inside-image.ts';
+import { CONFINEMENT } from '../../machine/confinement.ts';
 import type { ContainerSpec, HostConfig } from './engine/documents.ts';
 import { labelsOf, networkName, type Owner, partName } from './names.ts';
 
@@ -14,6 +15,17 @@ import { labelsOf, networkName, type Owner, partName } from './names.ts';
 const HEALTH = { Interval: 30e9, Timeout: 10e9, StartPeriod: 60e9, Retries: 3 } as const;
 /** Logs of this driver can be read back, whatever the engine's default. */
 const LOGS = { Type: 'json-file', Config: { 'max-size': '32m', 'max-file': '2' } } as const;
+
+/** What a container cannot do, whoever made its image. */
+export const CONFINED = {
+  CapDrop: [CONFINEMENT.dropped],
+  SecurityOpt: [CONFINEMENT.security],
+  ReadonlyRootfs: true,
+  Tmpfs: { [CONFINEMENT.temporary.folder]: CONFINEMENT.temporary.options },
+  PidsLimit: CONFINEMENT.tasksMax,
+} as const satisfies HostConfig;
+/** Owner of the files that a container is given. */
+export const UNPRIVILEGED = `${USER_ID}:${USER_ID}`;
 
 /** A port of the container, and the port on its machine. */
 interface PublishedPort {
@@ -46,7 +58,7 @@ export function containerSpec(options: ContainerOptions): ContainerSpec & { read
     name: partName(owner, part),
     Image: image,
     Hostname: part,
-    User: `${USER_ID}:${USER_ID}`,
+    User: UNPRIVILEGED,
     Labels: labels,
     ...(entrypoint === undefined ? {} : { Entrypoint: [...entrypoint] }),
     Cmd: [...args],
@@ -70,6 +82,7 @@ export function containerSpec(options: ContainerOptions): ContainerSpec & { read
         },
       ],
       LogConfig: LOGS,
+      ...CONFINED,
       ...limitsOf(resources),
     },
     NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [part] } } },

@@ -36,7 +36,7 @@ import {
 import { proxyPort } from '../link-proxy.ts';
 import type { DriverOptions } from '../options.ts';
 import { archiveOf } from './archive.ts';
-import { containerSpec } from './container.ts';
+import { CONFINED, containerSpec, UNPRIVILEGED } from './container.ts';
 import type { ContainerSpec } from './engine/documents.ts';
 import { Engine, engineAddress, engineError, remoteEngine, statusOf, unless } from './engine/engine.ts';
 import { namedImage, ownImage } from './image.ts';
@@ -400,8 +400,9 @@ async function runProgram(
     const container = await docker.createContainer({
       Image: image,
       Cmd: [...args],
+      User: UNPRIVILEGED,
       Labels: labels,
-      HostConfig: { NetworkMode: 'none' },
+      HostConfig: { NetworkMode: 'none', ...CONFINED },
       NetworkDisabled: true,
     });
     try {

@@ -48,6 +48,14 @@ export interface HostConfig {
   readonly Binds?: readonly string[];
   readonly PortBindings?: Readonly<Record<string, readonly PortBinding[]>>;
   readonly Mounts?: readonly VolumeMount[];
+  /** Capabilities that it lacks; `ALL`: all. */
+  readonly CapDrop?: readonly string[];
+  readonly SecurityOpt?: readonly string[];
+  readonly ReadonlyRootfs?: boolean;
+  /** Folder → its mount options. */
+  readonly Tmpfs?: Readonly<Record<string, string>>;
+  /** Processes and threads at once. */
+  readonly PidsLimit?: number;
   readonly LogConfig?: { readonly Type: string; readonly Config: Readonly<Record<string, string>> };
   /** Processors, in billionths of one. */
   readonly NanoCpus?: number;

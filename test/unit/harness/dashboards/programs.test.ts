@@ -91,7 +91,14 @@ test('a container shares the network and the folder of its machine, and is remov
       Image: SERVERS[name].image,
       User: '1000:100',
       Labels: { 'svcnet.cluster': 'a-token' },
-      HostConfig: { NetworkMode: 'host', AutoRemove: true, Binds: ['/c/dashboards:/c/dashboards'] },
+      HostConfig: {
+        NetworkMode: 'host',
+        AutoRemove: true,
+        Binds: ['/c/dashboards:/c/dashboards'],
+        CapDrop: ['ALL'],
+        SecurityOpt: ['no-new-privileges'],
+        ReadonlyRootfs: true,
+      },
     });
   }
   const { Cmd } = serverContainer({ ...plan, name: 'prometheus' }, { owner, user: '1:1' });

@@ -1,10 +1,20 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { exportCompose } from '../../../../harness/export/compose.ts';
 import { prepare } from '../../../../harness/export/prepare.ts';
+import { NODES_MAX } from '../../../../harness/plan/schema.ts';
 import { requestFor } from './kit.ts';
 
 const folders: string[] = [];
@@ -17,6 +27,7 @@ function composeOf(...given: Parameters<typeof requestFor>) {
   const [file] = exportCompose(requestFor(...given)).files;
   return parse(file?.content ?? '', { merge: true }) as {
     services: Record<string, Record<string, unknown>>;
+    volumes: Record<string, object>;
   };
 }
 
@@ -44,19 +55,21 @@ test('the first container prepares the network that the file describes, from the
   const SVCNET_DEFINITION = environment['SVCNET_DEFINITION']?.replaceAll('$$', '$') ?? '';
   const folder = await prepared({ SVCNET_DEFINITION, SVCNET_SEED: '42' });
   const [, networkFile] = exportCompose(requestFor(input)).files;
-  expect(parse(readFileSync(join(folder, 'network.yaml'), 'utf8'))).toEqual(
+  expect(parse(readFileSync(join(folder, 'chain', 'network.yaml'), 'utf8'))).toEqual(
     parse(networkFile?.content ?? ''),
   );
   const config = JSON.parse(readFileSync(join(folder, 'node-1', 'config.yaml'), 'utf8')) as object;
   expect(config).toMatchObject({
     'welcome-message': 'a $HOME of one',
+    'data-dir': '/data',
     'nat-addr': 'node-1:1634',
     'api-open': true,
     'allowed-hosts': ['node-1'],
   });
   expect(environment['SVCNET_SEED']).toBe('${SVCNET_SEED:-42}');
   const other = await prepared({ SVCNET_DEFINITION, SVCNET_SEED: '43' });
-  expect(readFileSync(join(other, 'env'), 'utf8')).not.toBe(readFileSync(join(folder, 'env'), 'utf8'));
+  const [one, another] = [folder, other].map((each) => readFileSync(join(each, 'chain', 'env'), 'utf8'));
+  expect(another).not.toBe(one);
 });
 
 test('each node has its batches, and a boot node has none', () => {
@@ -117,6 +130,58 @@ test('preparing without a definition, or with a wrong definition or seed, says s
   );
 });
 
+test('every container lacks privileges, writes to its volume and /tmp alone, and has so many processes', () => {
+  const { services } = composeOf({ nodes: [{ count: 2 }, { image: 'other:1' }] });
+  for (const [name, service] of Object.entries(services)) {
+    expect(service, name).toMatchObject({
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges'],
+      read_only: true,
+      pids_limit: 1024,
+    });
+    expect(service['tmpfs'], name).toContain('/tmp:rw,noexec,nosuid,nodev,mode=1777,size=67108864');
+    // The images of Prometheus and Grafana have users of their own.
+    expect(service['user'], name).toBe(service['profiles'] === undefined ? '1000:1000' : undefined);
+  }
+});
+
+test('a container has a volume of its own: keys and the seed are in none of another one', () => {
+  const { services, volumes } = composeOf({ nodes: 3 });
+  const mountsOf = (name: string) => services[name]?.['volumes'] as string[];
+  for (const name of ['chain', 'node-0', 'node-1', 'node-2'])
+    expect(mountsOf(name)).toEqual([`${name}:/data`]);
+  const filled = ['chain', 'dashboards', 'node-0', 'node-1', 'node-2'];
+  expect(mountsOf('init')).toEqual(filled.map((name) => `${name}:/volumes/${name}`));
+  expect(Object.keys(volumes)).toEqual(filled);
+  expect(JSON.stringify({ ...services, init: undefined })).not.toContain('SVCNET_SEED');
+});
+
+test('the image has a folder for the volume of each node that a definition may have, and for the others', () => {
+  const text = readFileSync('node/Dockerfile', 'utf8');
+  expect(text).toContain(`for name in chain dashboards $(node -p "Array.from({ length: ${NODES_MAX} }`);
+  expect(text).toContain('mkdir -p "/volumes/$name" && chown node:node "/volumes/$name"');
+});
+
+test('volumes of the same network are left as they are, except one that was emptied', async () => {
+  const environment = { SVCNET_DEFINITION: 'nodes: 2', SVCNET_SEED: '42' };
+  const folder = await prepared(environment);
+  const state = join(folder, 'chain', 'chain', 'state');
+  mkdirSync(join(folder, 'chain', 'chain'));
+  writeFileSync(state, 'blocks');
+  const key = join(folder, 'node-1', 'keys', 'swarm.key');
+  const content = readFileSync(key, 'utf8');
+  rmSync(join(folder, 'node-1'), { recursive: true });
+  mkdirSync(join(folder, 'node-1'));
+  expect(await prepare({ ...environment, SVCNET_FOLDER: folder })).toMatch(/^goes on with 2 nodes/);
+  expect(readFileSync(key, 'utf8')).toBe(content);
+  expect(readFileSync(state, 'utf8')).toBe('blocks');
+  expect(await prepare({ ...environment, SVCNET_SEED: '43', SVCNET_FOLDER: folder })).toMatch(
+    /^prepared 2 nodes/,
+  );
+  expect(existsSync(state)).toBe(false);
+  expect(readFileSync(key, 'utf8')).not.toBe(content);
+});
+
 test('the profile has Prometheus and Grafana, which read what the first container wrote, but no keys', async () => {
   const { services } = composeOf({ nodes: 2 });
   const inProfile = Object.entries(services).filter(([, { profiles }]) => profiles !== undefined);
@@ -124,7 +189,7 @@ test('the profile has Prometheus and Grafana, which read what the first containe
   for (const [, service] of inProfile) {
     expect(service).toMatchObject({
       profiles: ['dashboards'],
-      volumes: ['network:/data:ro'],
+      volumes: ['dashboards:/data/dashboards:ro'],
       ports: [expect.stringMatching(/^127\.0\.0\.1:/)],
       depends_on: { init: { condition: 'service_completed_successfully' } },
     });

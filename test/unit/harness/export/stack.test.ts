@@ -14,7 +14,7 @@ interface Service {
   configs?: Mount[];
   secrets?: (Mount & { uid: string; mode: number })[];
   networks: string[];
-  volumes: string[];
+  volumes: (string | object)[];
   ports: { target: number; published: number; mode: string }[];
   deploy: { endpoint_mode: string; placement?: { constraints: string[] }; resources?: object };
 }
@@ -44,9 +44,11 @@ test('everything a service refers to is declared, and everything declared is use
   expect(used(({ secrets = [] }) => secrets.map(({ source }) => source))).toEqual(
     Object.keys(stack.secrets).sort(),
   );
-  expect(used(({ volumes }) => volumes.map((volume) => String(volume.split(':')[0])))).toEqual(
-    Object.keys(stack.volumes).sort(),
-  );
+  expect(
+    used(({ volumes }) =>
+      volumes.flatMap((volume) => (typeof volume === 'string' ? [String(volume.split(':')[0])] : [])),
+    ),
+  ).toEqual(Object.keys(stack.volumes).sort());
   expect(new Set(services.flatMap(({ networks }) => networks))).toEqual(new Set(Object.keys(stack.networks)));
   const declared = [...Object.values(stack.configs), ...Object.values(stack.secrets)];
   for (const { file } of declared) expect(contents.has(file.replace('./', ''))).toBe(true);
@@ -69,6 +71,20 @@ test('a node sees only its own keys, readable only by its user', () => {
   expect(secret).toHaveLength(17);
   expect(secret.filter((path) => !path.startsWith('secrets/'))).toEqual(['network.yaml']);
   expect(contents.get('secrets/chain.json')?.secret).toBe(true);
+});
+
+test('a container lacks privileges, and writes to its volume and /tmp alone', () => {
+  for (const [name, service] of Object.entries(exported().stack.services)) {
+    expect(service).toMatchObject({
+      user: '1000:1000',
+      cap_drop: ['ALL'],
+      read_only: true,
+      volumes: [`${name}:/data`, { type: 'tmpfs', target: '/tmp', tmpfs: { size: 2 ** 26 } }],
+    });
+    // A stack ignores these.
+    expect(service).not.toHaveProperty('security_opt');
+    expect(service).not.toHaveProperty('tmpfs');
+  }
 });
 
 test('no two services are published at the same port, and the control endpoint of the chain is not published', () => {
@@ -118,9 +134,9 @@ test('without machines the swarm places the nodes, and the chain stays on a mana
 test('the limits of a group apply only to its containers', () => {
   const { stack } = exported();
   expect(stack.services['node-2']?.deploy.resources).toEqual({
-    limits: { cpus: '0.5', memory: '268435456b' },
+    limits: { pids: 1024, cpus: '0.5', memory: '268435456b' },
   });
-  expect(stack.services['node-3']?.deploy).not.toHaveProperty('resources');
+  expect(stack.services['node-3']?.deploy.resources).toEqual({ limits: { pids: 1024 } });
 });
 
 test('the same seed is exported byte for byte the same, so that deploying it again changes nothing', () => {

@@ -57,6 +57,19 @@ test('nothing of this machine is mounted, and ports are published only at the gi
   expect(HostConfig?.PortBindings).toEqual({ '1633/tcp': [{ HostIp: '10.0.0.7', HostPort: '20000' }] });
 });
 
+test('a container lacks privileges, and writes to its volume and /tmp alone, whoever made its image', () => {
+  for (const spec of [specOf(), specOf({ command: { args: ['start'], env: {} } })]) {
+    expect(spec.User).toBe('1000:1000');
+    expect(spec.HostConfig).toMatchObject({
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      ReadonlyRootfs: true,
+      Tmpfs: { '/tmp': 'rw,noexec,nosuid,nodev,mode=1777,size=67108864' },
+      PidsLimit: 1024,
+    });
+  }
+});
+
 test('limits become those of the container, without any swap', () => {
   expect(specOf({ resources: { cpus: 0.5, memory: 2 ** 28 } }).HostConfig).toMatchObject({
     NanoCpus: 500_000_000,

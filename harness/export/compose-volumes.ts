@@ -1,0 +1,36 @@
+/**
+ * The volumes of a network in Compose: one for each container, so that none sees another's keys. Each lies at `/data`
+ * of its container, and below `/volumes` of the one that fills them all:
+ *
+ *   chain/chain.json        options document of `chain/main.ts`
+ *   chain/env               batch ids, ready to use in a shell
+ *   chain/network.yaml      URLs of the network and the chain's token, for `svcnet attach`
+ *   chain/prepared          what the volumes were filled for
+ *   chain/chain             state of the chain, written by itself
+ *   node-0/config.yaml      options of `node/main.ts`, with its key files beside it
+ *   dashboards              what Prometheus and Grafana read
+ */
+import { DATA_FOLDER } from '../flavours/inside-image.ts';
+import { type ContainerNetwork, containerNetwork } from './container-network.ts';
+import { CHAIN_FOLDER } from './container-programs.ts';
+import type { ExportRequest } from './export-request.ts';
+
+/** Service, volume and host name of the chain. */
+export const CHAIN = 'chain';
+export const CHAIN_FILE = 'chain.json';
+export const CONFIG_FILE = 'config.yaml';
+export const DASHBOARDS = 'dashboards';
+
+/** @param nodes names @returns names of all volumes */
+export function volumesOf(nodes: readonly { readonly name: string }[]): string[] {
+  return [CHAIN, DASHBOARDS, ...nodes.map(({ name }) => name)];
+}
+
+export function composeNetwork(request: Pick<ExportRequest, 'definition' | 'seed'>): ContainerNetwork {
+  return containerNetwork(request, {
+    chainHost: CHAIN,
+    chainFolder: CHAIN_FOLDER,
+    nodeHost: (node) => node,
+    dataDir: () => DATA_FOLDER,
+  });
+}

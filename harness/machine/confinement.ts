@@ -1,0 +1,27 @@
+const TEMPORARY_BYTES = 64 * 2 ** 20;
+
+/**
+ * What keeps a container to its own data, whatever runs in it: no privileges, a root that cannot be written, and so
+ * many processes. Words and values are those of Docker.
+ */
+export const CONFINEMENT = {
+  /** Capabilities that it lacks. */
+  dropped: 'ALL',
+  security: 'no-new-privileges',
+  /** In memory. */
+  temporary: {
+    folder: '/tmp',
+    bytes: TEMPORARY_BYTES,
+    options: `rw,noexec,nosuid,nodev,mode=1777,size=${TEMPORARY_BYTES}`,
+  },
+  /** Processes and threads at once: a Go program with many files open has hundreds. */
+  tasksMax: 1024,
+} as const;
+
+/** The same for `docker run`. */
+export function confinementFlags(): string[] {
+  const { dropped, security, temporary, tasksMax } = CONFINEMENT;
+  const tmpfs = `${temporary.folder}:${temporary.options}`;
+  const privileges = ['--cap-drop', dropped, '--security-opt', security];
+  return [...privileges, '--read-only', '--tmpfs', tmpfs, '--pids-limit', String(tasksMax)];
+}

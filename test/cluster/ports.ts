@@ -1,0 +1,33 @@
+/** Ports that a test asks for by their numbers, because its users do: somewhere else where another program listens on one. */
+import { randomInt } from 'node:crypto';
+import { messageOf } from '../../harness/base/errors.ts';
+import { checkPortsFree } from '../../harness/machine/ports.ts';
+
+/** Clusters pick their ports from here on. */
+const PICKED_FROM = 12_000;
+const TRIES = 20;
+
+/**
+ * @param ports that are needed @returns what to add to each of them: 0 where they are free, which is what machines of
+ * continuous integration have; anything else is said, with what is in the way
+ */
+export async function portShift(ports: readonly number[]): Promise<number> {
+  const why = await busy(ports, 0);
+  if (why === undefined) return 0;
+  for (let attempt = 0; attempt < TRIES; attempt++) {
+    const shift = randomInt(1, PICKED_FROM - Math.max(...ports));
+    if ((await busy(ports, shift)) !== undefined) continue;
+    process.stderr.write(`not run at the usual ports, but ${shift} above them: ${why}\n`);
+    return shift;
+  }
+  throw new Error(`no range of free ports below ${PICKED_FROM}; the usual one is not free: ${why}`);
+}
+
+async function busy(ports: readonly number[], shift: number): Promise<string | undefined> {
+  try {
+    await checkPortsFree(ports.map((port) => ({ port: port + shift, by: 'a test' })));
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { played } from '../package/guides.ts';
+import { portShift } from '../cluster/ports.ts';
+import { NAMED_PORTS, played } from '../package/guides.ts';
 import { buildImage, docker } from './image.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -42,7 +43,11 @@ docker() {
 `;
 
 test('the commands of the guide to containers work as written', { timeout: 300_000 }, async () => {
-  const commands = played('guides/containers.md');
+  const shift = await portShift(NAMED_PORTS);
+  // Inside of the container they stay: only what is published, and asked from here, moves.
+  const commands = played('guides/containers.md').map((command) =>
+    command.replace(/(?<=-p |127\.0\.0\.1:)\d{4}\b/g, (port) => String(Number(port) + shift)),
+  );
   const { stdout } = await promisify(execFile)('bash', ['-c', [SHELL, ...commands].join('\n')], {
     cwd: ROOT,
     env: {

@@ -191,7 +191,12 @@ export interface Machine {
   /** Programs that not every machine has. */
   readonly k6: boolean;
   readonly bee: string | undefined;
+  /** What to add to the ports that pages name: something else may listen on them here. */
+  readonly shift: number;
 }
+
+/** Ports that pages name, in commands and in files. */
+export const NAMED_PORTS = [1633, 1634, 1635, 1643, 1644, 1645, 8545, 8546];
 
 /** The pages that this machine can play. */
 export function playable({ k6, bee }: Machine): string[] {
@@ -217,16 +222,25 @@ export function playAll(machine: Machine): ReadonlyMap<string, Promise<string | 
   return ends;
 }
 
-async function play(page: string, { folder, env, bee }: Machine): Promise<string | undefined> {
+/** @param text of a page that names ports */
+function moved(text: string, shift: number): string {
+  if (shift === 0) return text;
+  const first = Number(NAMED_PORTS[0]) + shift;
+  return text
+    .replace(new RegExp(`\\b(${NAMED_PORTS.join('|')})\\b`, 'g'), (port) => String(Number(port) + shift))
+    .replaceAll('--preset factory', `--preset factory --port ${first}`);
+}
+
+async function play(page: string, { folder, env, bee, shift }: Machine): Promise<string | undefined> {
   const cwd = join(folder, 'pages', page.replace(/\.md$/, ''));
   for (const { title, code } of PAGES.flatMap(codeBlocks)) {
-    if (title !== undefined) write(join(cwd, title), code);
+    if (title !== undefined) write(join(cwd, title), moved(code, shift));
   }
   const browser = join(cwd, 'browser');
   write(browser, BROWSER, 0o755);
   const typed = played(page).join('\n');
   const filled = BLANKS.reduce((text, [blank, value]) => text.replaceAll(blank, value), typed);
-  const script = [SHELL, GIVEN[page] ?? '', filled].join('\n');
+  const script = [SHELL, moved([GIVEN[page] ?? '', filled].join('\n'), shift)].join('\n');
   try {
     await promisify(execFile)('bash', ['-c', script], {
       cwd,

@@ -6,7 +6,8 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { publint } from 'publint';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ELSEWHERE, playAll, playable, unaccounted } from './guides.ts';
+import { portShift } from '../cluster/ports.ts';
+import { ELSEWHERE, NAMED_PORTS, playAll, playable, unaccounted } from './guides.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-package-'));
@@ -189,6 +190,7 @@ function userEnvironment(): Record<string, string | undefined> {
 }
 
 // A load needs k6, which a machine may not have.
+const shift = await portShift(NAMED_PORTS);
 const k6 = spawnSync(process.env['SVCNET_K6'] ?? 'k6', ['version']);
 /** They need an engine and an image: run by `test/docker/examples.test.ts`. */
 const CONTAINER_EXAMPLES = ['docker-compose', 'testcontainers'];
@@ -226,6 +228,7 @@ describe('the guides', () => {
     env: userEnvironment(),
     k6: k6.status === 0,
     bee: process.env['SVCNET_BEE_BINARY']?.split(',')[0],
+    shift,
   };
   let ends: ReturnType<typeof playAll>;
   beforeAll(() => {

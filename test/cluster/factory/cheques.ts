@@ -6,9 +6,9 @@ import { bees, mined, payee, payer } from './kit.ts';
 export function chequeTests(): void {
   describe('cheques', () => {
     test.each([
-      ['1635', '1637', payer, payee],
-      ['1637', '1635', payee, payer],
-    ])('were sent by the node at %s and received by the one at %s', async (_from, _to, sender, receiver) => {
+      ['node-1', 'node-2', payer, payee],
+      ['node-2', 'node-1', payee, payer],
+    ])('were sent by %s and received by %s', async (_from, _to, sender, receiver) => {
       const [from, to] = [await overlayOf(sender), await overlayOf(receiver)];
       const sent = await sender.getLastChequesForPeer(to);
       const received = await receiver.getLastChequesForPeer(from);

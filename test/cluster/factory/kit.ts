@@ -1,10 +1,14 @@
-/** The preset as its users see it: started by the command line, reached at its well-known ports by the official client. */
-import { mkdtempSync, rmSync } from 'node:fs';
+/**
+ * The preset as its users see it: started by the command line, reached at its well-known ports by the official client.
+ * Where one of these is in use, the same network runs at others.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Bee, type BZZ } from '@ethersphere/bee-js';
 import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
 import { eventually } from '../node/kit.ts';
+import { portShift } from '../ports.ts';
 import { startSvcnet } from '../svcnet.ts';
 
 const START_LIMIT = '120s';
@@ -12,23 +16,33 @@ const START_LIMIT = '120s';
 export const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-factory-'));
 let document: ClusterDocument | undefined;
 
+const APIS = [1633, 1635, 1637, 1639, 1641];
+const CHAIN = 8545;
+const shift = await portShift([CHAIN, ...APIS.flatMap((api) => [api, api + 1])]);
+export const apiPorts = APIS.map((port) => port + shift);
+export const chainPort = CHAIN + shift;
+
+/** Flags of `up`, as people type them. */
+export const PRESET = shift === 0 ? ['--preset', 'factory'] : ['--file', presetFile('moved', chainPort)];
+
+/** A definition of the preset whose ports are those of the network under test. @returns its path */
+export function presetFile(name: string, chain: number): string {
+  const file = join(stateDir, `${name}.json`);
+  const ports = shift === 0 ? {} : { ports: { first: apiPorts[0], stride: 2, debug: 'free' } };
+  writeFileSync(file, JSON.stringify({ preset: 'factory', ...ports, chain: { port: chain } }));
+  return file;
+}
+
 /** Clients of the five nodes. */
-export const bees = [1633, 1635, 1637, 1639, 1641].map((port) => new Bee(`http://localhost:${port}`));
+export const bees = apiPorts.map((port) => new Bee(`http://localhost:${port}`));
 export const [queen, payer, payee, reader] = bees as [Bee, Bee, Bee, Bee, Bee];
 /** The only address that coins and tokens of a node may be sent to. */
 export const WITHDRAWAL = '0xd238ff944bacb478cbed5efcae784d7bf4f2ff80';
 
 /** @throws Error with the output of the command, such as which port is in use, and by which process */
 export async function startPreset(): Promise<void> {
-  const { code, stdout, stderr } = await svcnet(
-    'up',
-    '--preset',
-    'factory',
-    '--json',
-    '--timeout',
-    START_LIMIT,
-  );
-  if (code !== 0) throw new Error(`the preset has not started, and it needs its own ports: ${stderr}`);
+  const { code, stdout, stderr } = await svcnet('up', ...PRESET, '--json', '--timeout', START_LIMIT);
+  if (code !== 0) throw new Error(`the preset has not started: ${stderr}`);
   document = JSON.parse(stdout) as ClusterDocument;
 }
 

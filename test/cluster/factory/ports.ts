@@ -1,26 +1,24 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { stateDir, svcnet } from './kit.ts';
+import { apiPorts, chainPort, PRESET, presetFile, svcnet } from './kit.ts';
+
+/** @param wants what is to listen there @param has command of what does */
+function inUse(port: number | undefined, wants: string, has: string): RegExp {
+  const where = `port ${port} of 127\\.0\\.0\\.1 is in use`;
+  return new RegExp(`^error: ${where}: ${wants} wants it, process \\d+ has it \\(${has}\\)$`, 'm');
+}
 
 export function portTests(): void {
   describe('a second network of the preset', () => {
     test('is refused because the port of the chain is in use, with the process that uses it', async () => {
-      const { code, stderr } = await svcnet('up', '--preset', 'factory', '--name', 'second');
+      const { code, stderr } = await svcnet('up', ...PRESET, '--name', 'second');
       expect(code).toBe(2);
-      expect(stderr).toMatch(
-        /^error: port 8545 of 127\.0\.0\.1 is in use: the RPC endpoint of the chain wants it, process \d+ has it \(.*chain\/main.*\)$/m,
-      );
+      expect(stderr).toMatch(inUse(chainPort, 'the RPC endpoint of the chain', '.*chain/main.*'));
     });
 
     test('is refused in the same way for the port of a node when its chain is elsewhere', async () => {
-      const file = join(stateDir, 'second.yaml');
-      writeFileSync(file, 'preset: factory\nname: second\nchain: { port: 0 }\n');
-      const { code, stderr } = await svcnet('up', '--file', file);
+      const { code, stderr } = await svcnet('up', '--file', presetFile('second', 0), '--name', 'second');
       expect(code).toBe(2);
-      expect(stderr).toMatch(
-        /^error: port 1633 of 127\.0\.0\.1 is in use: the API of node-0 wants it, process \d+ has it \(.+\)$/m,
-      );
+      expect(stderr).toMatch(inUse(apiPorts[0], 'the API of node-0', '.+'));
     });
   });
 }

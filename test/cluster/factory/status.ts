@@ -2,7 +2,7 @@ import { JsonRpcProvider, Wallet } from 'ethers';
 import { describe, expect, test } from 'vitest';
 import { PRESET_ACCOUNT_KEYS } from '../../../harness/plan/presets/presets.ts';
 import { eventually } from '../node/kit.ts';
-import { bees, queen, started } from './kit.ts';
+import { bees, chainPort, queen, started } from './kit.ts';
 
 /** Blocks of a round of the storage game. */
 const ROUND = 152;
@@ -48,8 +48,8 @@ export function statusTests(): void {
       expect(seen).toEqual(PRESET_ACCOUNT_KEYS.map((key) => new Wallet(key).address.slice(2).toLowerCase()));
     });
 
-    test('has the chain of the stack at port 8545, and every node follows it', async () => {
-      const provider = new JsonRpcProvider('http://localhost:8545');
+    test('has the chain of the stack at its port, and every node follows it', async () => {
+      const provider = new JsonRpcProvider(`http://localhost:${chainPort}`);
       try {
         expect((await provider.getNetwork()).chainId).toBe(1337n);
       } finally {

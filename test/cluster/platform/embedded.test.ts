@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
+import { pickFreePorts } from '../../../harness/machine/ports.ts';
 import { startNode } from '../../../node/compose.ts';
 import { type Clock, systemClock } from '../../../node/env/clock.ts';
 import { type MemoryOptions, memoryPlatform } from '../../../node/platform/memory.ts';
@@ -43,19 +44,22 @@ function sockets(): string[] {
   return process.getActiveResourcesInfo().filter((type) => type.startsWith('TCP'));
 }
 
-const UNDERLAY = '/ip4/127.0.0.1/tcp/16341';
+const [first, second] = await pickFreePorts(2);
+/** Where the nodes of a test listen for each other. */
+const [FIRST, SECOND] = [`127.0.0.1:${first}`, `127.0.0.1:${second}`];
+const UNDERLAY = `/ip4/127.0.0.1/tcp/${first}`;
 
 /** Two nodes that know each other, the second one on the given platform. */
 async function pair(around: Surroundings, second: Parameters<typeof embedded>[2] = {}) {
   const a = await start(1, around, {
     ...second,
     ...ownFolder(second.platform, 'a'),
-    options: { 'p2p-addr': '127.0.0.1:16341' },
+    options: { 'p2p-addr': FIRST },
   });
   const b = await start(2, around, {
     ...second,
     ...ownFolder(second.platform, 'b'),
-    options: { bootnode: UNDERLAY, 'p2p-addr': '127.0.0.1:16342' },
+    options: { bootnode: UNDERLAY, 'p2p-addr': SECOND },
   });
   await vi.waitFor(async () => expect([await peersOf(a.api), await peersOf(b.api)]).toHaveLength(2), WAIT);
   await vi.waitFor(async () => expect(await peersOf(a.api)).toHaveLength(1), WAIT);
@@ -132,7 +136,7 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
     await b.platform.cut();
     await vi.waitFor(async () => expect(await peersOf(a.api)).toEqual([]), { timeout: 1000, interval: 10 });
     const again = await start(2, around, {
-      options: { bootnode: UNDERLAY, 'p2p-addr': '127.0.0.1:16342' },
+      options: { bootnode: UNDERLAY, 'p2p-addr': SECOND },
       platform: platform(),
     });
     await vi.waitFor(async () => expect(await peersOf(again.api)).toHaveLength(1), WAIT);
@@ -154,8 +158,12 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
 
   test('has everything it acknowledged, and its port, at the next start', async () => {
     const around = surroundings();
-    const port = name === 'memory' ? '127.0.0.1:17331' : '127.0.0.1:17332';
-    const given = { options: { 'api-addr': port }, platform: platform(), disk: new MemoryDisk() };
+    const [port] = await pickFreePorts(1);
+    const given = {
+      options: { 'api-addr': `127.0.0.1:${port}` },
+      platform: platform(),
+      disk: new MemoryDisk(),
+    };
     const first = await start(1, around, given);
     const batch = await batchOf(first.api);
     const bytes = distinct(50_000);
@@ -216,7 +224,7 @@ test('a disk can be used by only one node at a time', async () => {
 
 test('a stopped node releases its disk and its address', async () => {
   const around = surroundings();
-  const given = { disk: new MemoryDisk(), options: { 'p2p-addr': '127.0.0.1:16341' } };
+  const given = { disk: new MemoryDisk(), options: { 'p2p-addr': FIRST } };
   const first = await start(1, around, given);
   await first.node.stop();
   await vi.waitFor(() => expect(sockets()).toEqual([]), WAIT);
@@ -306,7 +314,7 @@ describe('an uncaught error of a node', () => {
 
   test('in the answer to a peer ends only that node', async () => {
     const around = surroundings();
-    const a = await start(1, around, { options: { 'p2p-addr': '127.0.0.1:16341' } });
+    const a = await start(1, around, { options: { 'p2p-addr': FIRST } });
     const error = new Error('a fault in the clock');
     const clock = systemClock();
     let faulty = false;

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pickFreePorts } from '../../../harness/machine/ports.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { batchOf, embedded, peersOf, surroundings, upload } from './embedded-node.ts';
 
@@ -10,8 +11,9 @@ const around = surroundings();
 const onTcp = process.argv[2] !== 'memory';
 const given = (n: number) =>
   onTcp ? { host: 'tcp' as const, store: { folder: join(folder, String(n)) } } : { store: new MemoryDisk() };
-const a = await embedded(1, around, { platform: given(1), options: { 'p2p-addr': '127.0.0.1:16345' } });
-const bootnode = '/ip4/127.0.0.1/tcp/16345';
+const [port] = await pickFreePorts(1);
+const a = await embedded(1, around, { platform: given(1), options: { 'p2p-addr': `127.0.0.1:${port}` } });
+const bootnode = `/ip4/127.0.0.1/tcp/${port}`;
 const b = await embedded(2, around, { platform: given(2), options: { bootnode } });
 while ((await peersOf(b.api)).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
 await upload(b.api, await batchOf(b.api), new Uint8Array(100_000));

@@ -98,7 +98,8 @@ export type {
   TimedOperation,
 } from './metrics/recorder.ts';
 export type { OperationTimeline } from './metrics/timeline.ts';
-export { batchAmount, readDefinitionFile } from './plan/definition.ts';
+export { batchAmount } from './plan/definition.ts';
+export { readDefinitionFile } from './plan/document/read.ts';
 export { formatBytes } from './report/console.ts';
 export type { Figure, LedgerResult, Loss } from './report/result.ts';
 export {

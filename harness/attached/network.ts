@@ -64,10 +64,7 @@ export async function findNetwork(file: NetworkFile, source: string, signal?: Ab
     ...foreignBatches(file, found),
   ];
   if (mistakes.length > 0 || record === undefined) {
-    throw new HarnessError(
-      'NETWORK_INVALID',
-      mistakeLines(mistakes.map((mistake) => `${source}: ${mistake}`)),
-    );
+    throw new HarnessError('NETWORK_INVALID', mistakeLines(mistakes, source));
   }
   return { chain: record, nodes: found.map(recordOf), batches: batchesOf(file, found) };
 }

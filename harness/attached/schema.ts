@@ -5,14 +5,16 @@
 import { basename, dirname, extname, resolve } from 'node:path';
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
-import { mistakeLines } from '../base/foreign-text.ts';
+import { type Mistake, mistakeLines } from '../base/foreign-text.ts';
 import { strayPath } from '../base/own-folder.ts';
 import { TOKEN, TOKEN_EXPECTED, type TokenSource } from '../base/token.ts';
 import { CONTRACT_NAMES } from '../chain/contracts.ts';
-import { explain, readDefinitionFile } from '../plan/definition.ts';
-import { clusterName, privateKey } from '../plan/fields.ts';
+import { explain } from '../plan/definition.ts';
+import { readDefinitionFile } from '../plan/document/read.ts';
+import { clusterName, list, privateKey } from '../plan/fields.ts';
 
 const NODES_MAX = 1000;
+const BATCHES_MAX = 10_000;
 
 const ORIGIN_EXPECTED = 'an http or https URL without user and path, such as http://127.0.0.1:1633';
 /** Base URL of a node's API, without a trailing slash. */
@@ -93,12 +95,9 @@ export const schema = z.strictObject(
   {
     name: clusterName,
     chain: chain.prefault({}),
-    nodes: z
-      .array(node, { error: NODES_EXPECTED })
-      .min(1, { error: 'at least one node' })
-      .max(NODES_MAX, { error: `at most ${NODES_MAX} nodes` }),
+    nodes: list(node, NODES_EXPECTED, NODES_MAX).min(1, { error: 'at least one node' }),
     /** Default: each node's usable batches. */
-    batches: z.array(batch, { error: 'a list of batches, each with id and node' }).optional(),
+    batches: list(batch, 'a list of batches, each with id and node', BATCHES_MAX).optional(),
     ...TOKEN_FIELDS,
   },
   { error: 'a map with nodes' },
@@ -134,10 +133,7 @@ export function parseNetwork(
     ? [...contradictions(parsed.data), ...(folder === undefined ? [] : strayTokens(parsed.data, folder))]
     : parsed.error.issues.flatMap((issue) => explain(issue, input, keysAt));
   if (!parsed.success || mistakes.length > 0) {
-    throw new HarnessError(
-      'DEFINITION_INVALID',
-      mistakeLines(mistakes.map((mistake) => `${source}: ${mistake}`)),
-    );
+    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, source));
   }
   const { token, tokenFile, ...rest } = parsed.data;
   const ofAll = given === undefined ? undefined : { tokenFile: resolve(given) };
@@ -201,7 +197,7 @@ function strayTokens(document: Parsed, folder: string): string[] {
 }
 
 /** Values that are allowed by themselves, but not in combination. */
-function contradictions(document: Parsed): string[] {
+function contradictions(document: Parsed): Mistake[] {
   const { nodes, batches = [] } = document;
   const names = nodes.map((one, index) => one.name ?? defaultName(index));
   const twice = (what: 'name' | 'api', values: readonly string[]) =>
@@ -211,10 +207,11 @@ function contradictions(document: Parsed): string[] {
         ? []
         : [`nodes[${index}].${what}: got '${value}', expected another one than nodes[${first}] has`];
     });
+  const known = new Set(names);
   const homeless = batches.flatMap(({ node: owner }, index) =>
-    names.includes(owner)
+    known.has(owner)
       ? []
-      : [`batches[${index}].node: got '${owner}', expected one of ${names.join(', ')}`],
+      : [() => `batches[${index}].node: got '${owner}', expected one of ${names.join(', ')}`],
   );
   const twofold = tokenPlaces(document).flatMap(([at, { token, tokenFile }]) =>
     token === undefined || tokenFile === undefined

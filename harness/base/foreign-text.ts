@@ -3,6 +3,8 @@
  * is shown, a renderer of Markdown too, so such a text becomes part of a line here, and nowhere else.
  */
 
+import { grouped } from './format.ts';
+
 /** Longer texts are cut: names and messages are shorter, whatever a peer says. */
 const LINE_MAX = 500;
 /** Longest text of errors and logs, which a person has to read. */
@@ -41,9 +43,24 @@ export function inLines(text: string): string[] {
     .map((line) => `${/^[ \t]*/.exec(line)?.[0] ?? ''}${inLine(line.trimStart(), LONG_LINE_MAX)}`);
 }
 
-/** A message with a line for each mistake, however the file that has them is written. */
-export function mistakeLines(mistakes: readonly string[]): string {
-  return mistakes.map((mistake) => inLine(mistake, LONG_LINE_MAX)).join('\n');
+/** A mistake in a file, or what makes its text. */
+export type Mistake = string | (() => string);
+
+/** As many mistakes of one file are told: a person mends them and asks again. */
+const MISTAKES_MAX = 20;
+
+/** The first of them, and how many more there are. */
+export function firstMistakes(mistakes: readonly Mistake[]): string[] {
+  const told = mistakes.slice(0, MISTAKES_MAX).map((one) => (typeof one === 'string' ? one : one()));
+  const rest = mistakes.length - told.length;
+  return rest === 0 ? told : [...told, `and ${grouped(rest)} more ${rest === 1 ? 'mistake' : 'mistakes'}`];
+}
+
+/** A message with a line for each of the first mistakes, however the file that has them is written. */
+export function mistakeLines(mistakes: readonly Mistake[], source?: string): string {
+  return firstMistakes(mistakes)
+    .map((mistake) => inLine(source === undefined ? mistake : `${source}: ${mistake}`, LONG_LINE_MAX))
+    .join('\n');
 }
 
 /** Text within a line of Markdown: nothing in it is markup, HTML, a link, or a mention. */

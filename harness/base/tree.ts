@@ -14,7 +14,7 @@ export interface TreeFile {
 }
 
 /** Most that is held in memory at once. */
-const TREE_BYTES_MAX = 512 * 2 ** 20;
+export const TREE_BYTES_MAX = 512 * 2 ** 20;
 
 /**
  * Regular files below a folder in the order of their paths.

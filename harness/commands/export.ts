@@ -15,8 +15,8 @@ import { exportKubernetes } from '../export/kubernetes.ts';
 import { obstacles, type Target } from '../export/obstacles.ts';
 import { nameOf } from '../export/published.ts';
 import { exportStack } from '../export/stack.ts';
-import { readDefinitionFile } from '../plan/definition.ts';
 import type { DefinitionInput } from '../plan/definition-input.ts';
+import { readClusterFile } from '../plan/document/read.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { answer, type CommandContext } from './context.ts';
 
@@ -76,7 +76,7 @@ export async function exportDefinition(
 }
 
 async function requestOf(target: Target, flags: ExportFlags): Promise<ExportRequest> {
-  const file = flags.file === undefined ? {} : await readDefinitionFile(flags.file);
+  const file = flags.file === undefined ? {} : await readClusterFile(flags.file);
   const given = { nodes: flags.nodes, name: flags.name, seed: flags.seed, dialect: flags.dialect };
   const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const input = { nodes: DEFAULT_NODES, ...file, ...chosen } as DefinitionInput;

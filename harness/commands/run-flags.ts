@@ -6,8 +6,9 @@ import { plural } from '../base/format.ts';
 import { typed } from '../base/typed.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import { parseDefinition } from '../plan/definition.ts';
 import type { DefinitionInput } from '../plan/definition-input.ts';
+import { readClusterFile } from '../plan/document/read.ts';
 import { withPreset } from '../plan/presets/presets.ts';
 import { drawSeed } from '../plan/seed.ts';
 import { expectTrusted, programsIn } from '../plan/trust.ts';
@@ -78,7 +79,7 @@ export async function chooseClusters(
       );
     return { seed: flags.seed ?? drawSeed(), options: { attachTo: name }, where: `on cluster ${name}` };
   }
-  const read = flags.file === undefined ? {} : await readDefinitionFile(flags.file);
+  const read = flags.file === undefined ? {} : await readClusterFile(flags.file);
   const file = withPreset(read) as typeof read;
   const { name: _name, seed: fileSeed, nodes: fileNodes, ...rest } = file;
   const programs = flags.beeBinary === undefined ? programsIn(fileNodes) : [];

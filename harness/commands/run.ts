@@ -1,7 +1,7 @@
 /** `svcnet run SCENARIO…`: run scenarios on fresh clusters or a running one, once or with several seeds, and report. */
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
-import { readDefinitionFile } from '../plan/definition.ts';
+import { readDefinitionFile } from '../plan/document/read.ts';
 import { rerun } from '../replay/rerun.ts';
 import { expectTrustedRun } from '../replay/trust.ts';
 import { renderRun, StepDisplay } from '../report/console.ts';

@@ -4,8 +4,9 @@ import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/format.ts';
 import { typed } from '../base/typed.ts';
 import { Cluster, type ClusterOptions } from '../cluster/cluster.ts';
-import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import { parseDefinition } from '../plan/definition.ts';
 import type { DefinitionInput } from '../plan/definition-input.ts';
+import { readClusterFile } from '../plan/document/read.ts';
 import { batchesOf } from '../plan/facts.ts';
 import { withPreset } from '../plan/presets/presets.ts';
 import type { Definition } from '../plan/schema.ts';
@@ -108,7 +109,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
 }
 
 async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
-  const file = flags.file === undefined ? {} : await readDefinitionFile(flags.file);
+  const file = flags.file === undefined ? {} : await readClusterFile(flags.file);
   // Another program on the command line replaces those of the file.
   const programs = flags.beeBinary === undefined ? programsIn(file['nodes']) : [];
   expectTrusted(programs, { source: flags.file ?? 'options', trust: flags.trust });

@@ -1,8 +1,9 @@
 /** `svcnet validate FILE`: check a cluster file and report all errors at once. It runs nothing that the file names. */
 import { EXIT, HarnessError } from '../base/errors.ts';
-import { mistakeLines } from '../base/foreign-text.ts';
+import { firstMistakes, mistakeLines } from '../base/foreign-text.ts';
 import { plural } from '../base/format.ts';
-import { checkDefinition, readDefinitionFile } from '../plan/definition.ts';
+import { checkDefinition } from '../plan/definition.ts';
+import { readClusterFile } from '../plan/document/read.ts';
 import { creditOf, nodeCount } from '../plan/facts.ts';
 import type { Definition } from '../plan/schema.ts';
 import { answer, type CommandContext } from './context.ts';
@@ -21,19 +22,16 @@ export async function validate(
   }
   const { mistakes } = checked;
   if (!context.json) {
-    throw new HarnessError(
-      'DEFINITION_INVALID',
-      mistakeLines(mistakes.map((mistake) => `${path}: ${mistake}`)),
-    );
+    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, path));
   }
-  answer(context, { file: path, valid: false, mistakes }, []);
+  answer(context, { file: path, valid: false, mistakes: firstMistakes(mistakes) }, []);
   return EXIT.usage;
 }
 
 async function check(path: string, { json }: CommandContext): Promise<ReturnType<typeof checkDefinition>> {
   let input: unknown;
   try {
-    input = await readDefinitionFile(path, 'file');
+    input = await readClusterFile(path, 'file');
   } catch (error) {
     if (json && error instanceof HarnessError) return { mistakes: [error.message] };
     throw error;

@@ -6,10 +6,11 @@ import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { DIALECT_NAMES } from '../client/dialect.ts';
 import type { StartingDriver } from '../places/driver.ts';
-import { readDefinitionFile } from '../plan/definition.ts';
 import type { DefinitionInput } from '../plan/definition-input.ts';
+import { readClusterFile } from '../plan/document/read.ts';
 import { oneOf, seed, whole } from '../plan/fields.ts';
 import { NODES_MAX } from '../plan/schema.ts';
+import { expectTrusted, programsIn } from '../plan/trust.ts';
 import { PORT_RANGE, RPC_PORT } from './ports.ts';
 
 /** Neither containers inside a container, nor attached nodes. */
@@ -25,6 +26,7 @@ usage: docker run -p 1633:1633 -p 8545:8545 svcnet network [--nodes 5] [--seed S
   --allowed-hosts NAMES   host names, separated by commas, that the APIs answer to beside addresses and localhost
                  (SVCNET_ALLOWED_HOSTS); * for all
   -f FILE        cluster file (YAML) of a volume; flags and variables win over it
+  --trust        run programs that this file names
 
 The API of node i is at port 1633 + 10 i, the chain's JSON-RPC endpoint at 8545. When the network is usable the container
 is healthy, and its document is the only line on standard output and in /data/network.json.
@@ -41,6 +43,7 @@ type Key = keyof typeof KEYS;
 type Flags = { readonly [key in Key]?: string } & {
   readonly file?: string;
   readonly allowedHosts?: string;
+  readonly trust?: true;
 };
 
 /** @returns undefined when help was asked for @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
@@ -50,7 +53,8 @@ export async function networkDefinition(
 ): Promise<{ readonly input: DefinitionInput; readonly source: string } | undefined> {
   const flags = parse(argv);
   if (flags === undefined) return undefined;
-  const file = flags.file === undefined ? {} : await readDefinitionFile(flags.file, '-f');
+  const file = flags.file === undefined ? {} : await readClusterFile(flags.file, '-f');
+  expectTrusted(programsIn(file['nodes']), { source: flags.file ?? 'network', trust: flags.trust });
   const given = Object.keys(KEYS).map((key) => [key, valueOf(key as Key, flags, environment)] as const);
   const hosts = hostNames(flags, environment);
   const input = {
@@ -82,6 +86,7 @@ function parse(argv: readonly string[]): Flags | undefined {
     .option('--dialect <name>')
     .option('--allowed-hosts <names>')
     .option('-f, --file <path>')
+    .option('--trust')
     .option('-h, --help')
     .configureOutput({ writeErr: () => undefined })
     .exitOverride();

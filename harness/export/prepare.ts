@@ -7,13 +7,13 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { parse } from 'yaml';
 import { VERSION } from '../../node/version.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { dashboardFiles } from '../dashboards/files.ts';
 import { NODE_PORTS, VOLUMES_FOLDER } from '../flavours/inside-image.ts';
 import { svcFlavour } from '../flavours/svc.ts';
 import { runProgram } from '../machine/processes.ts';
+import { plainYaml } from '../plan/document/plain-yaml.ts';
 import { parseSeed } from '../plan/seed.ts';
 import { CHAIN, CHAIN_FILE, CONFIG_FILE, composeNetwork, DASHBOARDS, volumesOf } from './compose-volumes.ts';
 import type { ContainerNetwork } from './container-network.ts';
@@ -31,7 +31,9 @@ const SCRAPE_INTERVAL_MS = 2000;
  */
 export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   const definition = parseExported(
-    parse(environment['SVCNET_DEFINITION'] ?? '') as object | null,
+    (await plainYaml(environment['SVCNET_DEFINITION'] ?? '', { source: 'SVCNET_DEFINITION' })) as
+      | object
+      | null,
     'SVCNET_DEFINITION',
   );
   const seed = parseSeed(environment['SVCNET_SEED'] || DEFAULT_SEED.toString(), 'SVCNET_SEED');

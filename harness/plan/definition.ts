@@ -3,12 +3,11 @@
  * mistake is reported with the key, the value, what was expected and the nearest known word.
  */
 
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { shownUrl, withShownUrls } from '../../node/shown-url.ts';
-import { HarnessError, messageOf } from '../base/errors.ts';
-import { mistakeLines } from '../base/foreign-text.ts';
+import { HarnessError } from '../base/errors.ts';
+import { type Mistake, mistakeLines } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { contradictions } from './contradictions.ts';
@@ -19,16 +18,13 @@ import { type Definition, keysAt, type NodeGroup, schema } from './schema.ts';
 export function parseDefinition(input: unknown, source: string): Definition {
   const checked = checkDefinition(input);
   if ('definition' in checked) return checked.definition;
-  throw new HarnessError(
-    'DEFINITION_INVALID',
-    mistakeLines(checked.mistakes.map((mistake) => `${source}: ${mistake}`)),
-  );
+  throw new HarnessError('DEFINITION_INVALID', mistakeLines(checked.mistakes, source));
 }
 
-/** The definition, or all its mistakes, one per line. @param given with or without a preset */
+/** The definition, or all its mistakes. @param given with or without a preset */
 export function checkDefinition(
   given: unknown,
-): { readonly definition: Definition } | { readonly mistakes: readonly string[] } {
+): { readonly definition: Definition } | { readonly mistakes: readonly Mistake[] } {
   const input = withPreset(given);
   const parsed = schema.safeParse(input ?? {});
   if (parsed.success) {
@@ -67,36 +63,6 @@ function withPrograms(definition: Definition): Definition {
 }
 
 /**
- * Reads the file without checking its keys, so that flags can override it first.
- * @param argument how the path was given, for messages @param scalars `failsafe`: all are texts, even what
- * looks like a number
- */
-export async function readDefinitionFile(
-  path: string,
-  argument = '--file',
-  scalars: 'core' | 'failsafe' = 'core',
-): Promise<Record<string, unknown>> {
-  const { parse } = await import('yaml');
-  let document: unknown;
-  try {
-    document = parse(readFileSync(path, 'utf8'), { schema: scalars });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-      throw new HarnessError('DEFINITION_INVALID', `${argument}: no file '${path}'`, { cause: error });
-    }
-    // The first line says what is wrong and where. The lines below quote the text there, which may be a key
-    // or a token.
-    const [what = ''] = messageOf(error).trim().split('\n', 1);
-    throw new HarnessError('DEFINITION_INVALID', `${path}: ${what.replace(/:$/, '')}`);
-  }
-  if (document === null || document === undefined) return {};
-  if (typeof document !== 'object' || Array.isArray(document)) {
-    throw new HarnessError('DEFINITION_INVALID', `${path}: expected a map with keys such as nodes and seed`);
-  }
-  return document as Record<string, unknown>;
-}
-
-/**
  * Amount per chunk with which a batch lasts `ttlMs` at an unchanged price.
  * @param chain.storagePrice of one chunk and block, token units
  */
@@ -110,15 +76,17 @@ export function batchAmount(
 
 type Issue = z.core.$ZodIssue;
 
-/** @param known the keys allowed at a path of the document */
-export function explain(issue: Issue, input: unknown, known = keysAt): string[] {
-  const at = pathText(issue.path);
+/**
+ * The mistakes of an issue: their texts are made when they are told, which of a hundred thousand few are.
+ * @param known the keys allowed at a path of the document
+ */
+export function explain(issue: Issue, input: unknown, known = keysAt): Mistake[] {
   if (issue.code === 'unrecognized_keys') {
-    const keys = known(issue.path);
-    return issue.keys.map(
-      (key) =>
-        `unknown key '${pathText([...issue.path, key])}'${suggestion(key, keys)} (known: ${keys.join(', ')})`,
-    );
+    return issue.keys.map((key) => () => {
+      const keys = known(issue.path);
+      const at = pathText([...issue.path, key]);
+      return `unknown key '${at}'${suggestion(key, keys)} (known: ${keys.join(', ')})`;
+    });
   }
   if (issue.code === 'invalid_union') {
     const meant = meantBranch(issue);
@@ -128,12 +96,17 @@ export function explain(issue: Issue, input: unknown, known = keysAt): string[] 
       );
     }
   }
+  return [() => got(issue, input)];
+}
+
+function got(issue: Issue, input: unknown): string {
+  const at = pathText(issue.path);
   const value = valueAt(input, issue.path);
   const words = issue.code === 'invalid_value' ? issue.values.map(String) : [];
   const near = typeof value === 'string' ? suggestion(value, words) : '';
   const isUrl = URL_KEYS.has(issue.path.at(-1) ?? '') && typeof value === 'string';
-  const got = isSecret(issue.path) ? 'another value' : shown(isUrl ? shownUrl(value) : value);
-  return [`${at === '' ? 'document' : at}: got ${got}, expected ${issue.message}${near}`];
+  const given = isSecret(issue.path) ? 'another value' : shown(isUrl ? shownUrl(value) : value);
+  return `${at === '' ? 'document' : at}: got ${given}, expected ${issue.message}${near}`;
 }
 
 /** Keys whose values appear in no message. */
@@ -147,10 +120,19 @@ function isSecret(path: readonly PropertyKey[]): boolean {
   return path.some((part) => SECRETS.has(part)) && !path.includes('contracts');
 }
 
-/** The intended branch of a union: the one that got further into the value than its type. */
+/**
+ * The intended branch of a union: a list that is too long, or the one that got further into the value than its type,
+ * rather without a key that only another branch knows.
+ */
 function meantBranch(issue: z.core.$ZodIssueInvalidUnion): Issue[] {
-  const inside = (inner: Issue) => inner.path.length > 0 || inner.code === 'unrecognized_keys';
-  return issue.errors.find((branch) => branch.some(inside)) ?? [];
+  const isLong = (inner: Issue) => inner.code === 'too_big' && inner.origin === 'array';
+  const isForeign = (inner: Issue) => inner.path.length === 0 && inner.code === 'unrecognized_keys';
+  const inside = issue.errors.filter((branch) =>
+    branch.some((inner) => inner.path.length > 0 || isForeign(inner) || isLong(inner)),
+  );
+  const meant =
+    inside.find((branch) => branch.some(isLong)) ?? inside.find((branch) => !branch.some(isForeign));
+  return meant ?? inside[0] ?? [];
 }
 
 function pathText(path: readonly PropertyKey[]): string {
@@ -168,8 +150,13 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
+/** Letters of a value in a message, and of what URLs in it are looked for in: they become shorter. */
+const SHOWN_MAX = 60;
+const SHOWN_URL_MAX = 1000;
+
 function shown(value: unknown): string {
   if (typeof value === 'bigint') return value.toString();
-  const text = withShownUrls(typeof value === 'string' ? `'${value}'` : (JSON.stringify(value) ?? 'nothing'));
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+  const whole = typeof value === 'string' ? `'${value}'` : (JSON.stringify(value) ?? 'nothing');
+  const text = withShownUrls(whole.slice(0, SHOWN_URL_MAX));
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX - 3)}...` : text;
 }

@@ -10,6 +10,10 @@ export const whole = (min: number, max: number) => {
 export const oneOf = <const W extends readonly [string, ...string[]]>(words: W) =>
   z.enum(words, { error: `one of ${words.join(', ')}` });
 
+/** @param expected what is expected instead of another value @param max most entries */
+export const list = <T extends z.ZodType>(entry: T, expected: string, max: number) =>
+  z.array(entry, { error: expected }).max(max, { error: `${expected}, at most ${max}` });
+
 export const clusterName = z.string({ error: 'text' }).regex(NAME_PATTERN, {
   error: 'at most 40 lower-case letters, digits and hyphens, starting with a letter or digit',
 });
@@ -25,11 +29,17 @@ export const seed = z
   .transform(BigInt)
   .refine((value) => value >= 0n && value >> 64n === 0n, { error: SEED_EXPECTED });
 
+/** Longest list that an option takes. */
+const OPTION_VALUES_MAX = 1000;
+const OPTION_EXPECTED = 'text, a number, true, false or a list of texts';
 export const optionValue = z.union(
-  [z.string(), z.number(), z.boolean(), z.array(z.string({ error: 'text' }))],
-  {
-    error: 'text, a number, true, false or a list of texts',
-  },
+  [
+    z.string(),
+    z.number(),
+    z.boolean(),
+    list(z.string({ error: 'text' }), 'a list of texts', OPTION_VALUES_MAX),
+  ],
+  { error: OPTION_EXPECTED },
 );
 
 const AMOUNT_EXPECTED = 'a whole number of token units, as text when above 2^53';

@@ -12,6 +12,7 @@ import {
   amount,
   clusterName,
   ipv4,
+  list,
   nodeName,
   oneOf,
   optionValue,
@@ -40,6 +41,16 @@ const BLOCK_TIME_MAX_MS = 3_600_000;
 const BATCH_DEPTH_MIN = 17;
 const BATCH_DEPTH_MAX = 40;
 
+/** Batches of a node, which buys one after the other. */
+const BATCHES_MAX = 100;
+/** Between any two nodes. */
+const LINKS_MAX = (NODES_MAX * (NODES_MAX - 1)) / 2;
+/** A node has fewer options. */
+const OPTIONS_MAX = 200;
+const UPLOADS_MAX = 1000;
+const CHEQUES_MAX = 10_000;
+const ORIGINS_MAX = 100;
+
 const DEFAULT_BATCH_TTL_MS = 86_400_000;
 /** Deposit of a chequebook, token units: 50 tokens (contracts.md 12). */
 const DEFAULT_DEPOSIT = 500_000_000_000_000_000n;
@@ -55,7 +66,10 @@ const batch = z.strictObject(
 );
 /** What each node owns at the start: one batch for each map. The first one is its default batch. */
 const batches = z
-  .union([z.literal(false), batch, z.array(batch, { error: BATCHES_EXPECTED })], { error: BATCHES_EXPECTED })
+  .union(
+    [z.literal(false), batch, list(batch, 'a list of maps with depth, ttl and immutable', BATCHES_MAX)],
+    { error: BATCHES_EXPECTED },
+  )
   .transform((value) => (value === false ? [] : Array.isArray(value) ? value : [value]));
 
 const RESOURCES_EXPECTED = 'a map with cpus and memory';
@@ -84,12 +98,17 @@ const group = z.strictObject(
     binary: z.string({ error: 'path of a program' }).min(1, { error: 'path of a program' }).optional(),
     /** Image of a container, instead of the one that this package builds. */
     image: z.string({ error: 'name of an image' }).min(1, { error: 'name of an image' }).optional(),
-    options: z.record(z.string(), optionValue, { error: 'a map of node options to values' }).default({}),
+    options: z
+      .record(z.string(), optionValue, { error: 'a map of node options to values' })
+      .refine((options) => Object.keys(options).length <= OPTIONS_MAX, {
+        error: `a map of at most ${OPTIONS_MAX} node options to values`,
+      })
+      .default({}),
     /** Private keys of the nodes' accounts, one for each; instead of those that follow from the seed. */
-    keys: z.array(privateKey, { error: 'a list of private keys' }).optional(),
+    keys: list(privateKey, 'a list of private keys', NODES_MAX).optional(),
     /** Where the overlays are mined: one for all nodes, or one for each. */
     neighbourhoods: z
-      .union([prefix, z.array(prefix, { error: NEIGHBOURHOODS_EXPECTED })], {
+      .union([prefix, list(prefix, NEIGHBOURHOODS_EXPECTED, NODES_MAX)], {
         error: NEIGHBOURHOODS_EXPECTED,
       })
       .optional(),
@@ -97,8 +116,7 @@ const group = z.strictObject(
     batches: batches.optional(),
     resources: resources.optional(),
     /** What nodes of flavour dishonest do; giving it makes the group dishonest. */
-    dishonest: z
-      .array(oneOf(BEHAVIOUR_NAMES), { error: BEHAVIOURS_EXPECTED })
+    dishonest: list(oneOf(BEHAVIOUR_NAMES), BEHAVIOURS_EXPECTED, BEHAVIOUR_NAMES.length)
       .min(1, { error: BEHAVIOURS_EXPECTED })
       .optional(),
   },
@@ -107,10 +125,7 @@ const group = z.strictObject(
 
 const nodes = z
   .union(
-    [
-      whole(1, NODES_MAX),
-      z.array(group, { error: 'a list of groups' }).min(1, { error: 'at least one group' }),
-    ],
+    [whole(1, NODES_MAX), list(group, 'a list of groups', NODES_MAX).min(1, { error: 'at least one group' })],
     { error: `a whole number from 1 to ${NODES_MAX}, or a list of at least one group` },
   )
   .transform((value) =>
@@ -192,11 +207,11 @@ const topology = z.union(
     z.strictObject({ random: whole(1, NODES_MAX) }, { error: TOPOLOGY_EXPECTED }),
     z.strictObject(
       {
-        links: z
-          .array(z.tuple([nodeName, nodeName], { error: 'a pair of nodes, such as [node-0, node-1]' }), {
-            error: 'a list of pairs of nodes',
-          })
-          .min(1, { error: 'at least one pair of nodes' }),
+        links: list(
+          z.tuple([nodeName, nodeName], { error: 'a pair of nodes, such as [node-0, node-1]' }),
+          'a list of pairs of nodes',
+          LINKS_MAX,
+        ).min(1, { error: 'at least one pair of nodes' }),
       },
       { error: TOPOLOGY_EXPECTED },
     ),
@@ -215,27 +230,26 @@ const UPLOAD_EXPECTED = 'a map with node and either size or path';
 const prepare = z.strictObject(
   {
     /** Data that follows from the seed, or files and folders on disk. */
-    uploads: z
-      .array(
-        z.union(
-          [
-            z.strictObject({ node: nodeName, size: sizeBytes }),
-            z.strictObject({
-              node: nodeName,
-              path: z.string({ error: 'a path' }).min(1, { error: 'a path' }),
-            }),
-          ],
-          { error: UPLOAD_EXPECTED },
-        ),
-        { error: 'a list of uploads' },
-      )
-      .default([]),
+    uploads: list(
+      z.union(
+        [
+          z.strictObject({ node: nodeName, size: sizeBytes }),
+          z.strictObject({
+            node: nodeName,
+            path: z.string({ error: 'a path' }).min(1, { error: 'a path' }),
+          }),
+        ],
+        { error: UPLOAD_EXPECTED },
+      ),
+      'a list of uploads',
+      UPLOADS_MAX,
+    ).default([]),
     /** Cheques that one node sends to another for chunks. */
-    cheques: z
-      .array(z.strictObject({ from: nodeName, to: nodeName }, { error: 'a map with from and to' }), {
-        error: 'a list of cheques',
-      })
-      .default([]),
+    cheques: list(
+      z.strictObject({ from: nodeName, to: nodeName }, { error: 'a map with from and to' }),
+      'a list of cheques',
+      CHEQUES_MAX,
+    ).default([]),
     /** Minimum block height of the chain; mined after everything else, or before the nodes start if one is a Bee. */
     height: whole(1, 1_000_000).optional(),
   },
@@ -248,7 +262,7 @@ const origin = z
   .refine((text) => OPTIONS['cors-allowed-origins'].parse(text)?.length === 1, { error: CORS_EXPECTED });
 /** Web origins that browsers may call the nodes from. */
 const cors = z
-  .union([origin, z.array(origin, { error: 'a list of origins' })], {
+  .union([origin, list(origin, 'a list of origins', ORIGINS_MAX)], {
     error: `${CORS_EXPECTED}, or a list of them`,
   })
   .transform((value): readonly string[] => (typeof value === 'string' ? [value] : value));
@@ -300,7 +314,7 @@ export const schema = z.strictObject(
     /**
      * Host names that our own nodes' APIs answer to, besides addresses, localhost and the nodes' own names.
      */
-    allowedHosts: z.array(hostName, { error: 'a list of host names' }).default([]),
+    allowedHosts: list(hostName, 'a list of host names', ORIGINS_MAX).default([]),
     otlp: otlp.optional(),
     batches: batches.prefault({}),
     swap: swap.prefault(true),

@@ -1,4 +1,4 @@
-/** Programs that a file from elsewhere names: they run only where a person has said so. */
+/** Programs and files that a file from elsewhere names: they run, and are sent, only where a person has said so. */
 import { resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { FLAVOUR_NAMES } from '../flavours/flavour.ts';
@@ -20,6 +20,15 @@ export function programsIn(groups: unknown): string[] {
   return [...new Set(programs)].filter((program) => !own.has(resolve(program)));
 }
 
+/** Paths that a definition uploads, as a recipe has it, not checked yet. */
+export function uploadsIn(definition: Readonly<Record<string, unknown>>): string[] {
+  const { prepare } = definition as { prepare?: { uploads?: unknown } | null };
+  const uploads: readonly unknown[] = Array.isArray(prepare?.uploads) ? prepare.uploads : [];
+  return uploads.flatMap((upload) =>
+    typeof upload === 'object' && upload !== null && 'path' in upload ? [String(upload.path)] : [],
+  );
+}
+
 function ownPrograms(): string[] {
   return FLAVOUR_NAMES.flatMap((name) => {
     const variable = FLAVOURS[name].binaryVariable;
@@ -32,14 +41,31 @@ function ownPrograms(): string[] {
 
 /**
  * @param runs what the file would run, in words @param source of it, for messages
+ * @param uploads paths that it would upload
  * @throws HarnessError `NOT_TRUSTED`
  */
 export function expectTrusted(
   runs: readonly string[],
-  { source, trust }: { readonly source: string; readonly trust: boolean | undefined },
+  {
+    source,
+    trust,
+    uploads = [],
+  }: { readonly source: string; readonly trust: boolean | undefined; readonly uploads?: readonly string[] },
 ): void {
-  if (trust === true || runs.length === 0) return;
-  throw new HarnessError('NOT_TRUSTED', `${source} would run ${runs.join(', ')}`, {
+  const deeds = [
+    ...(runs.length === 0 ? [] : [`run ${someOf(runs)}`]),
+    ...(uploads.length === 0 ? [] : [`upload ${someOf(uploads)}`]),
+  ];
+  if (trust === true || deeds.length === 0) return;
+  throw new HarnessError('NOT_TRUSTED', `${source} would ${deeds.join(' and ')}`, {
     hint: `If you know what that does, repeat the command with ${TRUST}.`,
   });
+}
+
+/** Most that are named: a file may name any number. */
+const NAMED_MAX = 10;
+
+function someOf(names: readonly string[]): string {
+  const more = names.length - NAMED_MAX;
+  return [...names.slice(0, NAMED_MAX), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
 }

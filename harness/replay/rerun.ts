@@ -15,7 +15,7 @@ import type { PlannedScenario, RunOptions } from '../run/run-options.ts';
 import { runScenarios } from '../run/runner.ts';
 import { resolvedSource } from '../run/source.ts';
 import { parseSchedule, readSchedule, type Schedule } from '../schedule/schedule.ts';
-import { keptFile } from './trust.ts';
+import { expectOwnFile, keptFile } from './trust.ts';
 
 /** Parameter of scenarios that take their schedule from a file: its path; empty when they should draw one. */
 const SCHEDULE_PARAMETER = 'schedule';
@@ -94,6 +94,9 @@ export async function plannedOf(
   const schedule = takesSchedule(scenario) ? scheduleOf(part, recipe) : undefined;
   const input = join(report, INPUTS, relative(folder, part), SCHEDULE_FILE);
   if (schedule !== undefined) writeJson(input, schedule);
+  const named = given[SCHEDULE_PARAMETER];
+  if (schedule === undefined && takesSchedule(scenario) && typeof named === 'string' && named !== '')
+    expectOwnFile(folder, recipe, named);
   const drawn = schedule === undefined ? [] : [[SCHEDULE_PARAMETER, input] as const];
   return {
     scenario,

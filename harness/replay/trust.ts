@@ -1,14 +1,15 @@
 /** What a run's folder may run: it may have been made elsewhere. */
 import { lstatSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
-import { expectInside, identityOf } from '../base/own-folder.ts';
-import { expectTrusted, programsIn } from '../plan/trust.ts';
+import { expectInside, identityOf, strayPath } from '../base/own-folder.ts';
+import { expectTrusted, programsIn, uploadsIn } from '../plan/trust.ts';
 import { bundledScenarios } from '../run/catalogue.ts';
 import type { Recipe } from '../run/recipe.ts';
 
 /**
- * Code that is kept in a folder, and programs that its recipe names, run when the run was made here, or with --trust.
+ * Code that is kept in a folder, and programs that its recipe names, run when the run was made here, or with --trust;
+ * likewise files that it names are uploaded.
  * @throws HarnessError `NOT_TRUSTED`
  */
 export function expectTrustedRun({
@@ -20,7 +21,7 @@ export function expectTrustedRun({
   readonly recipe: Recipe;
   readonly trust: boolean | undefined;
 }): void {
-  if (recipe.madeAs !== undefined && recipe.madeAs === identityOf(folder)) return;
+  if (wasMadeHere(folder, recipe)) return;
   const code = recipe.scenarios.flatMap(({ file }) =>
     file === undefined ? [] : [`the code in ${join(folder, file)}`],
   );
@@ -29,6 +30,24 @@ export function expectTrustedRun({
   expectTrusted([...new Set([...code, ...programs])], {
     source: `${folder}, a run that was not made here,`,
     trust,
+    uploads: uploadsIn(definition),
+  });
+}
+
+function wasMadeHere(folder: string, { madeAs }: Recipe): boolean {
+  return madeAs !== undefined && madeAs === identityOf(folder);
+}
+
+/**
+ * A schedule that the run has not kept, and that a parameter names: a run which was not made here names one of its folder.
+ * @throws HarnessError `RUN_INVALID`
+ */
+export function expectOwnFile(folder: string, recipe: Recipe, path: string): void {
+  if (wasMadeHere(folder, recipe)) return;
+  const stray = strayPath(folder, resolve(path), 'file');
+  if (stray === undefined) return;
+  throw new HarnessError('RUN_INVALID', `${folder}, a run that was not made here: schedule: ${stray}`, {
+    hint: 'Copy the file into the folder, and name the copy.',
   });
 }
 

@@ -73,17 +73,26 @@ const TAKEN_CARE_OF = new Set([
   'rnd-seed',
 ]);
 
+/** Of a map: each entry loads a scenario, or is compared with all names. */
+const ENTRIES_MAX = 200;
+const few = (map: object) => Object.keys(map).length <= ENTRIES_MAX;
+
 const option = z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number()]))]);
 const document = z.looseObject({
-  checks: z.record(
-    z.string(),
-    z.strictObject({
-      type: z.string(),
-      timeout: z.string().optional(),
-      options: z.record(z.string(), option).nullish(),
-    }),
-    { error: 'a map from names to checks' },
-  ),
+  checks: z
+    .record(
+      z.string(),
+      z.strictObject({
+        type: z.string(),
+        timeout: z.string().optional(),
+        options: z
+          .record(z.string(), option)
+          .refine(few, { error: `at most ${ENTRIES_MAX} options` })
+          .nullish(),
+      }),
+      { error: 'a map from names to checks' },
+    )
+    .refine(few, { error: `at most ${ENTRIES_MAX} checks` }),
 });
 
 export interface ChecksFile {
@@ -99,10 +108,8 @@ export interface ChecksFile {
 export async function readChecks(input: unknown, source: string): Promise<ChecksFile> {
   const parsed = document.safeParse(input);
   if (!parsed.success) {
-    const mistakes = parsed.error.issues.map(
-      ({ path, message }) => `${source}: ${path.join('.')}: ${message}`,
-    );
-    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes));
+    const mistakes = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, source));
   }
   const chosen: Chosen[] = [];
   const unknown: string[] = [];

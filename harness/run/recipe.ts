@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { VERSION } from '../../node/version.ts';
 import { HarnessError } from '../base/errors.ts';
-import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
+import { mistakeLines } from '../base/foreign-text.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import { identityOf } from '../base/own-folder.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
@@ -140,7 +140,7 @@ export function readRecipeFile(file: string): Recipe {
   const parsed = recipeSchema.safeParse(document);
   if (parsed.success) return parsed.data as Recipe;
   const mistakes = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  throw new HarnessError('RUN_INVALID', `${file}: ${inLine(mistakes.join('; '), LONG_LINE_MAX)}`);
+  throw new HarnessError('RUN_INVALID', mistakeLines(mistakes, file));
 }
 
 /** What differs between where a run was made and here: a line each. */

@@ -12,7 +12,7 @@ import { HarnessError } from '../base/errors.ts';
 import { textAs, waitMs } from '../base/fields.ts';
 import { mistakeLines } from '../base/foreign-text.ts';
 import type { FaultRequest } from '../faults/fault.ts';
-import { drawFaults, type RandomIntegers } from './draw.ts';
+import { drawFaults, FAULTS_MAX, type RandomIntegers } from './draw.ts';
 import { MILESTONES, type Milestone, type Schedule, type ScheduledFault } from './schedule.ts';
 
 const EVENT_EXPECTED = `a count of ${MILESTONES.join(', ')}, such as 500 ${MILESTONES[0]}`;
@@ -35,7 +35,9 @@ type Entry = z.infer<typeof entry>;
 
 const document = z.strictObject({
   duration: waitMs,
-  faults: z.array(entry, { error: 'a list of faults' }),
+  faults: z
+    .array(entry, { error: 'a list of faults' })
+    .max(FAULTS_MAX, { error: `a list of faults, at most ${FAULTS_MAX}` }),
 });
 
 /** Without a gap there would be no end to them. */
@@ -61,10 +63,8 @@ export function parseScheduleDocument(
 ): Schedule {
   const parsed = document.safeParse(input);
   if (!parsed.success) {
-    const mistakes = parsed.error.issues.map(
-      ({ path, message }) => `${source}: ${path.join('.')}: expected ${message}`,
-    );
-    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes));
+    const mistakes = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: expected ${message}`);
+    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, source));
   }
   const { duration, faults } = parsed.data;
   const all = faults.flatMap((one, index) => {

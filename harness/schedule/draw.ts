@@ -26,6 +26,9 @@ export interface DrawBounds {
   readonly forMs: readonly [least: number, most: number];
 }
 
+/** Faults of a schedule: as many as one every 360 ms for an hour. */
+export const FAULTS_MAX = 10_000;
+
 /** Added to the round trips of a slow node, milliseconds. */
 const LATENCY_MIN_MS = 50;
 const LATENCY_RANGE_MS = 450;
@@ -54,11 +57,18 @@ export const LINK_WORDS: readonly string[] = ['partition', 'isolate', 'slow', 'r
  * At least one, unless there is no word: where the gaps are longer than the time, or the first fault would outlast it, one
  * that fits is drawn.
  * @returns faults in the order in which they begin
- * @throws HarnessError `USAGE` for an unknown word, and when the shortest fault does not fit
+ * @throws HarnessError `USAGE` for an unknown word, for more faults than a schedule has, and when the shortest fault does
+ * not fit
  */
 export function drawFaults(bounds: DrawBounds, random: RandomIntegers): ScheduledFault[] {
   const draws = bounds.faults.map(drawOf);
   if (draws.length === 0) return [];
+  if (bounds.durationMs / bounds.everyMs > FAULTS_MAX) {
+    throw new HarnessError(
+      'USAGE',
+      `a fault every ${formatMs(bounds.everyMs)} for ${formatMs(bounds.durationMs)}: expected at least ${formatMs(bounds.durationMs / FAULTS_MAX)} between two, for at most ${FAULTS_MAX} faults`,
+    );
+  }
   const drawn = drawnFrom(draws, bounds, random);
   if (drawn.length > 0) return drawn;
   const {

@@ -113,13 +113,16 @@ const common = {
   node: text,
 };
 
+/** Largest payload: it is made and compared in memory. */
+const PAYLOAD_MAX = 2 ** 30;
+
 const operationSchema = z.discriminatedUnion('do', [
   z.strictObject({
     ...common,
     do: z.literal('upload'),
     kind: z.enum(['bytes', 'chunk', 'file']),
     /** Payload, bytes. */
-    size: z.int().min(1),
+    size: z.int().min(1).max(PAYLOAD_MAX),
     mode: z.enum(['direct', 'deferred']),
     /** Stream of the seed that the payload comes from. */
     data: text,
@@ -157,6 +160,6 @@ export function readSchedule(path: string): Schedule {
 export function parseSchedule(document: unknown, source: string): Schedule {
   const parsed = scheduleSchema.safeParse(document);
   if (parsed.success) return parsed.data;
-  const mistakes = parsed.error.issues.map((issue) => `${source}: ${issue.path.join('.')}: ${issue.message}`);
-  throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes));
+  const mistakes = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, source));
 }

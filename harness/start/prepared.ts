@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { contentTypeOfName } from '../../node/files/collection/content-type.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
-import { readTree, tarOf } from '../base/tree.ts';
+import { readTree, TREE_BYTES_MAX, tarOf } from '../base/tree.ts';
 import { until } from '../base/wait.ts';
 import type { Chain } from '../chain/chain.ts';
 import type { Uploaded } from '../client/types.ts';
@@ -132,9 +132,12 @@ async function uploadPath(
   path: string,
   options: { signal?: AbortSignal },
 ): Promise<Uploaded> {
-  if ((await stat(path)).isDirectory()) {
+  const info = await stat(path);
+  if (info.isDirectory()) {
     return node.files.uploadTar(await tarOf(await readTree(path)), options);
   }
+  if (info.size > TREE_BYTES_MAX)
+    throw new HarnessError('PREPARE_FAILED', `${path} holds more than ${TREE_BYTES_MAX / 2 ** 20} MiB`);
   const name = basename(path);
   const contentType = contentTypeOfName(name);
   return node.files.upload(await readFile(path), {

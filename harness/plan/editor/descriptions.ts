@@ -70,7 +70,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'prepare.uploads': 'Uploads by nodes: a number of bytes generated from the seed, or a path.',
   'prepare.uploads.node': 'Node that uploads.',
   'prepare.uploads.size': 'Size, for example 64KiB.',
-  'prepare.uploads.path': 'File or folder.',
+  'prepare.uploads.path': 'File or folder, relative to the cluster file and below its folder.',
   'prepare.cheques': 'Cheques sent from one node to another.',
   'prepare.cheques.from': 'Node that pays.',
   'prepare.cheques.to': 'Node that is paid.',

@@ -35,6 +35,12 @@ test('the default is five embedded nodes that listen on all addresses of the con
   });
 });
 
+test('a program that the cluster file names runs only with --trust', async () => {
+  const file = written('driver: process\nnodes: [{ count: 1 }, { flavour: bee, binary: /data/bee }]');
+  await expect(defined(['-f', file])).rejects.toThrow(`${file} would run /data/bee`);
+  expect((await defined(['-f', file, '--trust'])).nodes[1]).toMatchObject({ binary: '/data/bee' });
+});
+
 test('the host names it answers to come from the variable or the flag', async () => {
   const environment = { SVCNET_ALLOWED_HOSTS: 'docker, storage.example' };
   expect((await defined([], environment)).allowedHosts).toEqual(['docker', 'storage.example']);

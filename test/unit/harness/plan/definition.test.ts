@@ -454,3 +454,42 @@ test('refuses an impossible topology, and one with nodes that cannot be given th
     'cluster.yaml: topology: got nodes of flavour bee beside it, expected mesh: they cannot be told whom to connect to',
   );
 });
+
+test('of a hundred thousand mistakes the first twenty are told, and how many there are', () => {
+  const keys = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`sed${i}`, 1]));
+  const lines = (input: unknown) => mistake(input).split('\n');
+  const unknown = lines({ ...keys, seed: 1 });
+  expect(unknown).toHaveLength(21);
+  expect(unknown[0]).toMatch(/^cluster\.yaml: unknown key 'sed0', did you mean 'seed'\? \(known: preset, /);
+  expect(unknown[20]).toBe('cluster.yaml: and 99,980 more mistakes');
+  const foreign = Object.entries(keys).map(([key]) => ({ [key]: 1 }));
+  expect(lines({ nodes: foreign })).toEqual([
+    expect.stringMatching(/^cluster\.yaml: nodes: got \[.*, expected a list of groups, at most 200$/),
+  ]);
+  expect(lines({ nodes: foreign.slice(0, 200) })[20]).toBe('cluster.yaml: and 180 more mistakes');
+  expect(lines({ [`${'k'.repeat(1_000_000)}`]: 1 })).toHaveLength(1);
+});
+
+const many = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
+
+test.each([
+  [{ nodes: many(201, {}) }, 'expected a list of groups, at most 200'],
+  [{ nodes: [{ keys: many(201, '1'.repeat(64)) }] }, 'expected a list of private keys, at most 200'],
+  [{ nodes: [{ neighbourhoods: many(201, '0') }] }, 'or a list of them, one for each node, at most 200'],
+  [
+    { nodes: [{ options: Object.fromEntries(many(201, 1).map((one, i) => [`o${i}`, one])) }] },
+    'at most 200 node',
+  ],
+  [{ nodes: [{ options: { bootnode: many(1001, '') } }] }, 'expected a list of texts, at most 1000'],
+  [{ batches: many(101, {}) }, 'expected a list of maps with depth, ttl and immutable, at most 100'],
+  [{ topology: { links: many(19_901, ['node-0', 'node-1']) } }, 'a list of pairs of nodes, at most 19900'],
+  [{ prepare: { uploads: many(1001, { node: 'node-0', size: '1' }) } }, 'a list of uploads, at most 1000'],
+  [
+    { prepare: { cheques: many(10_001, { from: 'node-0', to: 'node-1' }) } },
+    'a list of cheques, at most 10000',
+  ],
+  [{ cors: many(101, '*') }, 'a list of origins, at most 100'],
+  [{ allowedHosts: many(101, 'a.example') }, 'a list of host names, at most 100'],
+])('no list is without a bound: %#', (input, expected) => {
+  expect(mistake(input)).toContain(expected);
+});

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { firstMistakes } from '../../../../harness/base/foreign-text.ts';
 import { nodesWith } from '../../../../harness/commands/nodes-flags.ts';
 import { checkDefinition, parseDefinition } from '../../../../harness/plan/definition.ts';
 import { plannedMembers } from '../../../../harness/plan/plan.ts';
@@ -30,7 +31,7 @@ test.each([
   [{ machineFaults: true, driver: 'docker' }, 'machineFaults: got true with driver docker'],
 ])('%j is a mistake', (input, text) => {
   const checked = checkDefinition(input);
-  expect('mistakes' in checked && checked.mistakes.join('\n')).toContain(text);
+  expect('mistakes' in checked && firstMistakes(checked.mistakes).join('\n')).toContain(text);
 });
 
 test('every behaviour that can be named is listed, and says what it does', () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { firstMistakes } from '../../../../harness/base/foreign-text.ts';
 import { checkDefinition, parseDefinition } from '../../../../harness/plan/definition.ts';
 import type { DefinitionInput } from '../../../../harness/plan/definition-input.ts';
 import { planCluster } from '../../../../harness/plan/plan.ts';
@@ -6,7 +7,7 @@ import { linksOf } from '../../../../harness/plan/topology.ts';
 
 function mistakesOf(input: DefinitionInput): readonly string[] {
   const checked = checkDefinition(input);
-  return 'mistakes' in checked ? checked.mistakes : [];
+  return 'mistakes' in checked ? firstMistakes(checked.mistakes) : [];
 }
 
 const NODES: DefinitionInput['nodes'] = [

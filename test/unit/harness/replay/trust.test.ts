@@ -12,6 +12,7 @@ import { validate } from '../../../../harness/commands/validate.ts';
 import { minimise } from '../../../../harness/replay/minimise.ts';
 import { replay } from '../../../../harness/replay/replay.ts';
 import { plannedOf } from '../../../../harness/replay/rerun.ts';
+import { expectTrustedRun } from '../../../../harness/replay/trust.ts';
 import { RECIPE_FILE, REPORT_FILE } from '../../../../harness/report/folder.ts';
 import { keepRecipe, type Recipe, readRecipe } from '../../../../harness/run/recipe.ts';
 import { contextOf, flagsOf } from '../commands/kit.ts';
@@ -126,6 +127,36 @@ test.each([
     });
   },
 );
+
+test('files that a run from elsewhere would upload are uploaded only where a person says so', async () => {
+  const uploads = [{ node: 'node-0', path: '/etc/hostname' }];
+  const recipe = lay([row({})], { definition: { prepare: { uploads } } });
+  const request = { folder, recipe, trust: undefined };
+  const refused = `${folder}, a run that was not made here, would upload /etc/hostname`;
+  expect(() => expectTrustedRun(request)).toThrow(refused);
+  expect(() => expectTrustedRun({ ...request, trust: true })).not.toThrow();
+  keepRecipe(recipe, join(folder, RECIPE_FILE));
+  expect(() => expectTrustedRun({ ...request, recipe: readRecipe(folder) })).not.toThrow();
+});
+
+test('a schedule that a run from elsewhere names is a file of its folder', async () => {
+  const planned = (schedule: string) => {
+    const recipe = lay([row({ name: 'storm', parameters: { schedule } })]);
+    const [first] = recipe.scenarios;
+    if (first === undefined) throw new Error('no scenario');
+    return plannedOf(first, { folder, recipe, report: join(home, 'report') });
+  };
+  writeFileSync(join(home, 'other.yaml'), 'duration: 1m\nfaults: []');
+  symlinkSync(join(home, 'other.yaml'), join(folder, 'link.yaml'));
+  writeFileSync(join(folder, 'own.yaml'), 'duration: 1m\nfaults: []');
+  for (const path of [join(home, 'other.yaml'), join(folder, 'link.yaml'), join(folder, '..', 'other.yaml')])
+    await expect(planned(path)).rejects.toMatchObject({
+      code: 'RUN_INVALID',
+      message: expect.stringContaining('expected a path below') as string,
+    });
+  const { parameters } = await planned(join(folder, 'own.yaml'));
+  expect(parameters).toMatchObject({ schedule: join(folder, 'own.yaml') });
+});
 
 test('a program that a cluster file names is run by a start or a run only with --trust, or where the environment names it', async () => {
   const path = program();

@@ -24,6 +24,14 @@ test('a fault starts at its time or after its event, and has its own fields', ()
   ]);
 });
 
+test('a schedule has at most 10,000 faults, written or drawn', () => {
+  const kill = { at: '1s', kind: 'kill', node: 'node-0' };
+  expect(() => parse(Array.from({ length: 10_001 }, () => kill))).toThrow('a list of faults, at most 10000');
+  expect(() => parse([{ draw: ['kill'], every: '5ms' }])).toThrow(
+    'a fault every 5 ms for 1 min 0 s: expected at least 6 ms between two, for at most 10000 faults',
+  );
+});
+
 test('drawn faults depend on the seed, stay within their bounds, and may stand beside others', () => {
   const drawn = { draw: ['kill', 'pause'], every: '2s', shortest: '1s', longest: '2s' };
   const { faults } = parse([{ at: '1s', kind: 'reset' }, drawn]);

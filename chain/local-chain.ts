@@ -183,9 +183,11 @@ export async function startLocalChain(options: LocalChainOptions): Promise<Local
     options.signal?.throwIfAborted();
     const admission = createAdmission(settings);
     await using undo = new AsyncDisposableStack();
-    const gate = await startGate(anvil.upstream, { ...settings, admission });
+    let recorder: StateRecorder | undefined;
+    const onRewrite = () => recorder?.expectRewrite();
+    const gate = await startGate(anvil.upstream, { ...settings, admission, onRewrite });
     undo.defer(() => gate.close());
-    const recorder = await startRecorder(settings, { rpc, identity, deployment });
+    recorder = await startRecorder(settings, { rpc, identity, deployment });
     undo.move();
     return new RunningChain(settings, { anvil, admission, gate, identity, deployment, recorder });
   } catch (error) {

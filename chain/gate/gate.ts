@@ -9,7 +9,7 @@ import type { Admission } from '../admission.ts';
 import type { Upstream } from '../ipc.ts';
 import { listen, reachableHost } from '../listen.ts';
 import { ActiveFault, type GateFault, isWrong, type RpcFault } from './faults.ts';
-import { type Call, callsOf, INVALID_REQUEST, METHOD_NOT_AVAILABLE, whyNot } from './methods.ts';
+import { type Call, callsOf, INVALID_REQUEST, METHOD_NOT_AVAILABLE, mayRewrite, whyNot } from './methods.ts';
 
 /** Limit on a request's body, that of Anvil itself. */
 const BODY_SIZE_MAX = 2_097_152;
@@ -49,12 +49,14 @@ export interface GateOptions {
   /** 0: any free one. */
   readonly port: number;
   readonly admission: Admission;
+  /** Called when a call that may change what is in no block reaches the chain. */
+  readonly onRewrite?: () => void;
 }
 
 /** @throws LocalChainError PORT_IN_USE */
 export async function startGate(
   chain: Pick<Upstream, 'ask'>,
-  { admission, ...at }: GateOptions,
+  { admission, onRewrite = () => undefined, ...at }: GateOptions,
 ): Promise<Gate> {
   const active = new Map<string, ActiveFault>();
   const ended = new Map<string, number>();
@@ -83,7 +85,7 @@ export async function startGate(
       outgoing.writeHead(204, answer.headers).end();
     } else if (incoming.method === 'POST') {
       const passing = passingOf((incoming.url ?? '/').slice(1), answer);
-      await pass(passing, incoming, admission.hasToken(incoming));
+      await pass(passing, incoming, { withToken: admission.hasToken(incoming), onRewrite });
     } else {
       incoming.resume();
       answer.error(405, INVALID_REQUEST, 'this is a JSON-RPC endpoint: POST a call', {
@@ -162,7 +164,7 @@ interface Passing {
 async function pass(
   { client, count, faults, answer, ask }: Passing,
   incoming: IncomingMessage,
-  withToken: boolean,
+  { withToken, onRewrite }: { readonly withToken: boolean; readonly onRewrite: () => void },
 ): Promise<void> {
   count.requests++;
   const met = new Set<ActiveFault>();
@@ -222,7 +224,14 @@ async function pass(
     };
   }
   // Written anew: the chain must not read another call out of the same bytes than was judged here.
-  answer.text(await told(JSON.stringify(isBatch ? calls : calls[0])));
+  const rewrites = calls.some(mayRewrite);
+  // Before and after: a state that is saved meanwhile has it or not.
+  if (rewrites) onRewrite();
+  try {
+    answer.text(await told(JSON.stringify(isBatch ? calls : calls[0])));
+  } finally {
+    if (rewrites) onRewrite();
+  }
 }
 
 /** @returns undefined: it holds no calls, and the client has been told so */

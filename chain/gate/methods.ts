@@ -97,6 +97,13 @@ export function whyNot({ method, params }: Call, withToken: boolean): string | u
   return `${method} is not available without the chain's token: sign transactions with a key of your own, or send Authorization: Bearer TOKEN (svcnet keys shows it)`;
 }
 
+/**
+ * Whether the call may change more than transactions do: what Anvil's own methods set is in no block.
+ */
+export function mayRewrite({ method }: Call): boolean {
+  return !OPEN.has(method);
+}
+
 /** @returns the calls of a request; undefined: it is none */
 export function callsOf(asked: unknown): readonly Call[] | undefined {
   const calls: readonly unknown[] = Array.isArray(asked) ? asked : [asked];

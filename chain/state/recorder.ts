@@ -37,8 +37,16 @@ export class StateRecorder {
   /** Undefined: only a new dump can follow. */
   #recorded: Recorded | undefined;
 
+  /** Something is about to change that is in no block, so only a dump can follow. */
+  #isRewritten = false;
+
   constructor(deps: RecorderDeps) {
     this.#deps = deps;
+  }
+
+  /** To be called before the chain does more than mine: what Anvil's own methods set is in no block. */
+  expectRewrite(): void {
+    this.#isRewritten = true;
   }
 
   /** Records the blocks since the last call. */
@@ -47,7 +55,7 @@ export class StateRecorder {
     const head = await headOf(rpc);
     const before = this.#recorded;
     const count = before === undefined ? 0 : head.number - before.head.number;
-    if (before === undefined || count < 1 || before.blocks + count > BLOCKS_MAX) {
+    if (this.#isRewritten || before === undefined || count < 1 || before.blocks + count > BLOCKS_MAX) {
       await this.dump();
       return;
     }
@@ -75,6 +83,8 @@ export class StateRecorder {
   /** Records everything. */
   async dump(): Promise<void> {
     const { rpc, folder, identity, deployment } = this.#deps;
+    // What comes while it is made may be in it or not.
+    this.#isRewritten = false;
     const { head, dump } = await dumpOf(rpc);
     this.close();
     const file = writeState(folder, { identity, deployment, dump });

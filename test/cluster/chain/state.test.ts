@@ -133,6 +133,24 @@ test('funded coins, changed prices and replaced blocks survive kill -9', async (
   expect(Number(await rpc.call('eth_call', price, 'latest'))).toBe(48_000);
 });
 
+test("what Anvil's own methods set survives kill -9, with the transactions that need it", async () => {
+  const { chain } = await start({ token: 'a-token-of-this-test' });
+  const poor = createAccount(`0x${'5a'.repeat(32)}`);
+  const own = createRpcClient(chain.rpc, () => ({ authorization: `Bearer ${chain.token}` }));
+  clients.push(own);
+  await own.call('anvil_setBalance', poor.address, '0xde0b6b3a7640000');
+  await chain.mine();
+  await own.call(
+    'eth_sendRawTransaction',
+    poor.sign({ nonce: 0, to: account.address, gas: 21_000, data: '0x' }, 31_337),
+  );
+  await chain.mine();
+  const balance = await own.call('eth_getBalance', poor.address, 'latest');
+  await crash(chain);
+  const { rpc } = await start();
+  expect(await rpc.call('eth_getBalance', poor.address, 'latest')).toBe(balance);
+});
+
 test('an orderly stop includes transactions that wait for a block', async () => {
   const first = await start();
   await first.rpc.call('eth_sendRawTransaction', transfer(first.chain.contracts.token, 0));

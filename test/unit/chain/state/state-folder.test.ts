@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import type { Deployment } from '../../../../chain/deployment/deploy.ts';
-import { writeState } from '../../../../chain/state/state-folder.ts';
+import { readState, writeState } from '../../../../chain/state/state-folder.ts';
 
 const MODULE = pathToFileURL(join(import.meta.dirname, '../../../../chain/state/state-folder.ts')).href;
 /** A limit of the file's size stands in for a full disk: the system stores what fits and says how much that was. */
@@ -38,6 +39,22 @@ test('half a block line is an error, not half a line that the next one follows',
     );
     expect(stderr).toBe('');
     expect(stdout.trim()).toBe('EFBIG');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('of blocks that a power failure has torn, those before them are read', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svcnet-chain-state-'));
+  try {
+    const state = { identity: {}, deployment: {} as Deployment, dump: gzipSync('x') };
+    const file = writeState(folder, state);
+    const block = (number: number) => ({ number, time: number, hash: '', transactions: [] });
+    file.append([block(1), block(2)]);
+    file.close();
+    const blocks = readdirSync(folder).find((name) => name.endsWith('.blocks')) as string;
+    appendFileSync(join(folder, blocks), `${'\0'.repeat(40)}\n${JSON.stringify(block(4))}\n`);
+    expect(readState(folder)?.blocks).toEqual([block(1), block(2)]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -49,6 +49,7 @@ export type {
 } from './client/transfers.ts';
 export type * from './client/types.ts';
 export {
+  type AgainOptions,
   type AttachOptions,
   Cluster,
   type ClusterOptions,

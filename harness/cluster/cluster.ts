@@ -21,6 +21,7 @@ import { Chain } from '../chain/chain.ts';
 import type { Tag, Uploaded } from '../client/types.ts';
 import { Faults } from '../faults/faults.ts';
 import type { Profile } from '../flavours/profiles.ts';
+import { isMeantToStay, nextSteps, takeAgain } from '../lifecycle/again.ts';
 import { removeAtExit } from '../lifecycle/at-exit.ts';
 import { claimCluster } from '../lifecycle/claim.ts';
 import { driverOf } from '../lifecycle/drivers.ts';
@@ -50,7 +51,9 @@ import { parseDefinition } from '../plan/definition.ts';
 import type { DefinitionInput } from '../plan/definition-input.ts';
 import type { Definition } from '../plan/schema.ts';
 import { drawSeed } from '../plan/seed.ts';
+import { readDefinition } from '../plan/written.ts';
 import { openSnapshot, placeSnapshot } from '../snapshots/load.ts';
+import { forgetRun } from '../snapshots/one-run.ts';
 import { saveSnapshot } from '../snapshots/save.ts';
 import type { SnapshotRecord } from '../snapshots/snapshot.ts';
 import type { StartProgress } from '../start/start-context.ts';
@@ -95,6 +98,16 @@ export interface ClusterOptions extends DefinitionInput {
   readonly snapshot?: string | undefined;
   /** Where the definition comes from, for messages about it. */
   readonly source?: string | undefined;
+  /** For the whole start. Default: each step has a limit that grows with the cluster. */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: StartProgress) => void;
+}
+
+/** Options of `Cluster.startAgain`. */
+export interface AgainOptions {
+  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  readonly stateDir?: string;
   /** For the whole start. Default: each step has a limit that grows with the cluster. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal;
@@ -258,6 +271,49 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
+   * Starts a detached cluster of which nothing runs any more, for example after a reboot: chain and nodes go on with
+   * their keys, chunks, batches and balances. Their ports are those of before, or others where something has taken these.
+   * It is detached again, and faults that were active have ended.
+   * @param name may be left out when there is only one
+   * @throws HarnessError `CLUSTER_NOT_FOUND`, `CLUSTER_EXISTS` when it runs, `STATE_INVALID` when something of it is
+   * missing, `PORT_IN_USE` for ports that its definition names; what it keeps is as it was then
+   */
+  static async startAgain(name?: string, options: AgainOptions = {}): Promise<Cluster> {
+    const { signal, timeoutMs, onProgress = () => undefined } = options;
+    throwIfInterrupted(signal);
+    const stateDir = resolve(options.stateDir ?? defaultStateDir());
+    const { record, before } = await takeAgain(stateDir, name);
+    const driver = driverOf(stateDir, record, { stopWithParent: false, isAgain: true });
+    const uploads = new UploadMemory();
+    try {
+      forgetRun(
+        clusterFolder(stateDir, record.name),
+        record.nodes.map((node) => node.name),
+      );
+      const started = await startCluster({
+        stateDir,
+        record,
+        before,
+        definition: readDefinition(record.definition),
+        seed: BigInt(record.seed ?? 0),
+        driver,
+        ephemeral: false,
+        continued: true,
+        signal,
+        timeoutMs,
+        onProgress,
+        onUploaded: (node, uploaded) => uploads.remember(node, uploaded),
+      });
+      const timings = started.record.timings as Timings;
+      const forgetAtExit = () => undefined;
+      return await Cluster.#open({ ...started, timings, stateDir, driver, uploads, forgetAtExit });
+    } catch (error) {
+      if (readRecord(stateDir, record.name)?.token === record.token) writeRecord(stateDir, before);
+      throw cannotWrite(stateDir, error);
+    }
+  }
+
+  /**
    * A cluster that another process started.
    * @param name may be left out when there is only one @throws HarnessError `CLUSTER_NOT_FOUND`
    */
@@ -265,7 +321,7 @@ export class Cluster implements AsyncDisposable {
     const stateDir = resolve(options.stateDir ?? defaultStateDir());
     const record = findCluster(stateDir, name);
     if (record.phase === 'starting' || record.chain === undefined || record.timings === undefined) {
-      throw unfinishedError(record);
+      throw unfinishedError(stateDir, record);
     }
     // In the owning process, restarted parts still live and die with it.
     const stopWithParent = record.ephemeral && record.owner.pid === process.pid;
@@ -571,13 +627,16 @@ export class Cluster implements AsyncDisposable {
   }
 }
 
-function unfinishedError({ name, phase, owner }: ClusterRecord): HarnessError {
+function unfinishedError(stateDir: string, record: ClusterRecord): HarnessError {
+  const { name, phase, owner } = record;
   return phase === 'starting' && isAlive(owner)
     ? new HarnessError('CLUSTER_NOT_FOUND', `cluster '${name}' is being started by process ${owner.pid}`, {
         hint: 'Try again when it has started.',
       })
     : new HarnessError('CLUSTER_NOT_FOUND', `cluster '${name}' has not started completely`, {
-        hint: `Remove it with: svcnet down --name ${name}`,
+        hint: isMeantToStay(record)
+          ? nextSteps(stateDir, record)
+          : `Remove it with: svcnet down --name ${name}`,
       });
 }
 

@@ -1,9 +1,10 @@
 /** `svcnet ps`: the nodes of a cluster, or all clusters unless there is exactly one. */
 import { HarnessError } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { downLines } from '../lifecycle/again.ts';
 import { type ClusterState, stateOf } from '../lifecycle/drivers.ts';
 import { seedToJson } from '../plan/seed.ts';
-import { type ClusterRecord, listClusters, readableRecord } from '../state/state.ts';
+import { type ClusterRecord, findCluster, listClusters, readableRecord } from '../state/state.ts';
 import { renderTable } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { activeFaults } from './fault.ts';
@@ -25,9 +26,16 @@ export async function ps(flags: ClusterFlags & { wide?: boolean }, context: Comm
     ...clusterHeadline(cluster, context),
     ...nodesTable(cluster, context, { wide: flags.wide ?? false, state: true }),
     ...activeFaults(faults),
-    ...(alive ? [] : [`  no node is running; remove the cluster with: svcnet down --name ${cluster.name}`]),
+    ...(alive ? [] : await deadLines(cluster.name, context)),
   ]);
   await cluster.detach();
+}
+
+async function deadLines(name: string, { stateDir }: CommandContext): Promise<readonly string[]> {
+  const record = findCluster(stateDir, name);
+  return (await stateOf(stateDir, record)) === 'gone'
+    ? downLines(stateDir, record)
+    : [`  no node is running; remove the cluster with: svcnet down --name ${name}`];
 }
 
 const COLUMNS = [

@@ -2,6 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterGone, throwIfInterrupted } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { downLines } from '../lifecycle/again.ts';
+import { stateOf } from '../lifecycle/drivers.ts';
 import { findCluster, readRecord } from '../state/state.ts';
 import { ANSWER_LIMIT_MS, askNodes, replyOf } from '../status/ask.ts';
 import { type StatusDocument, statusDocument } from '../status/document.ts';
@@ -18,13 +20,19 @@ export interface StatusFlags extends ClusterFlags {
 
 export async function status(flags: StatusFlags, context: CommandContext): Promise<void> {
   const { stateDir } = context;
-  const { token } = findCluster(stateDir, flags.name);
+  const record = findCluster(stateDir, flags.name);
+  const { token } = record;
   const cluster = await Cluster.attach(flags.name, { stateDir });
   try {
     if (flags.watch === undefined) {
       const document = await readStatus(cluster, context.signal);
       const faults = await cluster.faults.list();
-      const lines = [...pageLines(statusPage(document, context)), ...activeFaults(faults)];
+      const isDown = (await stateOf(stateDir, record)) === 'gone';
+      const lines = [
+        ...(isDown ? [...downLines(stateDir, record), ''] : []),
+        ...pageLines(statusPage(document, context)),
+        ...activeFaults(faults),
+      ];
       answer(context, { ...document, faults }, lines);
     } else {
       const isThere = () => readRecord(stateDir, cluster.name)?.token === token;

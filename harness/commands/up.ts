@@ -155,7 +155,10 @@ export function stepsOf(
   return stepsFor(definition, { postage, state: hasPreparation(definition) });
 }
 
-function stepsFor({ driver }: Definition, also: { postage: boolean; state: boolean }): StartStep[] {
+export function stepsFor(
+  { driver }: Pick<Definition, 'driver'>,
+  also: { postage: boolean; state: boolean },
+): StartStep[] {
   return [
     ...(driver === 'docker' ? (['image'] as const) : []),
     'chain',
@@ -166,7 +169,7 @@ function stepsFor({ driver }: Definition, also: { postage: boolean; state: boole
   ];
 }
 
-function headline(cluster: Cluster, { style }: CommandContext): string[] {
+export function headline(cluster: Cluster, { style }: CommandContext): string[] {
   const { name, nodes, driver, seed, chain, timings } = cluster;
   return [
     `  ${paint(style, 'bold', name)}   ${plural(nodes.length, 'node')} · ${driver} driver · seed ${seed} · ready in ${formatMs(timings.totalMs)}`,
@@ -176,7 +179,7 @@ function headline(cluster: Cluster, { style }: CommandContext): string[] {
 }
 
 /** Three commands to copy: upload to one node, download from another, remove the cluster. */
-function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
+export function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
   const working = workingNodes(cluster);
   const first = working[0] ?? cluster.node(0);
   const other = working.at(-1) ?? first;

@@ -1,11 +1,12 @@
 /**
  * Taking the name of a cluster. A prepared folder is moved to the name's place, which exactly one process can
- * do; what a dead cluster has left there is moved aside first.
+ * do. What is left of one that belonged to a process is moved aside first; one that was left to stay keeps its name.
  */
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
+import { plural } from '../base/format.ts';
 import { readJson } from '../base/json-file.ts';
 import { ownProcess } from '../machine/processes.ts';
 import { writtenDefinition } from '../plan/written.ts';
@@ -20,11 +21,13 @@ import {
   setAside,
   writeFirstRecord,
 } from '../state/state.ts';
+import { isMeantToStay, nextSteps, sinceText } from './again.ts';
 import { driverOf, isInUse, partsOf } from './drivers.ts';
 
 /**
- * Takes a name. What an interrupted or crashed cluster of the same name left behind is removed.
- * @throws HarnessError `CLUSTER_EXISTS` when a cluster of that name runs or is being started
+ * Takes a name. What is left of a cluster of that name that has never started, or that belonged to a process which is
+ * gone, is removed.
+ * @throws HarnessError `CLUSTER_EXISTS` when a cluster of that name runs, is being started, or was left to stay
  */
 export async function claimCluster(
   stateDir: string,
@@ -68,6 +71,7 @@ async function removeAbandoned(stateDir: string, name: string): Promise<void> {
   const { path } = clusterFolder(stateDir, name);
   const before = readRecord(stateDir, name);
   if (before !== undefined && (await isInUse(stateDir, before))) throw takenError(stateDir, name);
+  if (before !== undefined && isMeantToStay(before)) throw stayingError(stateDir, before);
   // Its folder is the last record of it: containers survive switching off the machine.
   if (before !== undefined && isOwnCluster(stateDir, name)) await disposeOf(stateDir, before);
   const aside = setAside(stateDir, name);
@@ -98,6 +102,15 @@ async function disposeOf(stateDir: string, record: ClusterRecord): Promise<void>
   } finally {
     await driver.close();
   }
+}
+
+function stayingError(stateDir: string, record: ClusterRecord): HarnessError {
+  const { name, nodes } = record;
+  return new HarnessError(
+    'CLUSTER_EXISTS',
+    `cluster '${name}' is there, with the data of ${plural(nodes.length, 'node')}: it was left to run, and nothing of it has run${sinceText(stateDir, name)}`,
+    { hint: `${nextSteps(stateDir, record)}\nOr choose another name with --name.` },
+  );
 }
 
 function takenError(stateDir: string, name: string): HarnessError {

@@ -8,11 +8,14 @@ import type { Definition } from '../plan/schema.ts';
 import { compileCacheDir } from '../state/compile-cache.ts';
 import { type ClusterRecord, clusterFolder, readRecord, runRecords } from '../state/state.ts';
 
-/** @param stopWithParent whether what it starts ends with this process */
+/**
+ * @param stopWithParent whether what it starts ends with this process
+ * @param isAgain the cluster starts again, with what it has
+ */
 export function driverOf(
   stateDir: string,
   { driver, token, name, definition }: Pick<ClusterRecord, 'driver' | 'token' | 'name' | 'definition'>,
-  { stopWithParent }: { stopWithParent: boolean },
+  { stopWithParent, isAgain = false }: { stopWithParent: boolean; isAgain?: boolean },
 ): Driver {
   if (driver === 'attached') return createAttachedDriver();
   const compileCache = {
@@ -26,6 +29,7 @@ export function driverOf(
     token,
     name,
     stopWithParent,
+    isAgain,
     listen: planned.listen,
     machineFaults: planned.machineFaults,
     linkFaults: planned.linkFaults,

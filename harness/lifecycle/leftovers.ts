@@ -7,6 +7,7 @@ import { readJson } from '../base/json-file.ts';
 import { isAlive } from '../machine/processes.ts';
 import { removeFolder } from '../state/move.ts';
 import { asideFolders, type ClusterRecord, listClusters, readableRecord } from '../state/state.ts';
+import { isMeantToStay } from './again.ts';
 import { driverOf } from './drivers.ts';
 import { tearDown } from './teardown.ts';
 
@@ -15,7 +16,8 @@ function leftovers(stateDir: string): ClusterRecord[] {
   return listClusters(stateDir)
     .map((name) => readableRecord(stateDir, name, leftAlone))
     .filter((record) => record !== undefined)
-    .filter(({ ephemeral, phase, owner }) => (ephemeral || phase === 'starting') && !isAlive(owner));
+    .filter((record) => (record.ephemeral || record.phase === 'starting') && !isMeantToStay(record))
+    .filter(({ owner }) => !isAlive(owner));
 }
 
 /** Records of other versions. */
@@ -29,7 +31,13 @@ function removeAside(stateDir: string): void {
   }
 }
 
-/** @returns names of the removed clusters */
+function whyRemoved({ ephemeral, owner }: ClusterRecord): string {
+  return ephemeral
+    ? `process ${owner.pid}, which it belonged to, has ended`
+    : `process ${owner.pid} ended before it had started it`;
+}
+
+/** @returns names of the removed clusters, each of which standard error has a line about */
 export async function removeLeftovers(stateDir: string): Promise<string[]> {
   const records = leftovers(stateDir);
   const removed: string[] = [];
@@ -38,6 +46,7 @@ export async function removeLeftovers(stateDir: string): Promise<string[]> {
     try {
       await tearDown(stateDir, record, driver);
       removed.push(record.name);
+      process.stderr.write(`svcnet: removed cluster '${record.name}': ${whyRemoved(record)}\n`);
     } catch (error) {
       // A cluster that cannot be removed, such as another user's, must not prevent a start.
       process.emitWarning(

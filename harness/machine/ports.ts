@@ -41,12 +41,30 @@ export async function pickFreePorts(
 }
 
 /**
+ * Takes ports again that a cluster had before.
+ * @returns those that it cannot have: something listens on them, or another cluster has picked them meanwhile
+ */
+export async function takenPorts(
+  wanted: Iterable<number>,
+  { host = LOOPBACK, keeper }: PickOptions = {},
+): Promise<ReadonlySet<number>> {
+  const taken = new Set<number>();
+  for (const port of new Set(wanted)) {
+    const server = await hold(port, host);
+    if (server === undefined || (keeper !== undefined && !claimPort(port, keeper))) taken.add(port);
+    if (server !== undefined) await release(server);
+  }
+  return taken;
+}
+
+/**
  * @throws HarnessError `DEFINITION_INVALID` when the address is not one of this machine; `PORT_IN_USE` naming
  * the first port that something else listens on, the part that wants it, and the process that has it
  */
 export async function checkPortsFree(
   wanted: readonly { readonly port: number; readonly by: string }[],
   host: string = LOOPBACK,
+  hint = 'Choose another range with --port, or with ports and chain.port of the definition, or free ports.',
 ): Promise<void> {
   const any = await hold(0, host);
   if (any !== undefined) await release(any);
@@ -57,7 +75,7 @@ export async function checkPortsFree(
       const held =
         holder === undefined ? '' : `, process ${holder.pid} has it (${holder.command || 'no command'})`;
       throw new HarnessError('PORT_IN_USE', `port ${port} of ${host} is in use: ${by} wants it${held}`, {
-        hint: 'Choose another range with --port, or with ports and chain.port of the definition, or free ports.',
+        hint,
       });
     }
     await release(server);

@@ -275,7 +275,12 @@ export interface Driver {
   gatherLogs(): Promise<void>;
   /** Ends every running part of the cluster, named in a record or not. */
   dispose(cluster: ClusterParts, graceMs: number): Promise<Disposed>;
-  /** The same, at once and by force, when nothing can be awaited: this process is about to end. */
+  /**
+   * Only for drivers whose parts keep their data in themselves: ends every running part without removing any. The parts
+   * can only start again as they were made, with their ports.
+   */
+  halt?(cluster: ClusterParts, graceMs: number): Promise<Disposed>;
+  /** The same as `dispose`, at once and by force, when nothing can be awaited: this process is about to end. */
   disposeNow(cluster: ClusterParts): void;
   /** Releases the driver's own resources; parts keep running. */
   close(): Promise<void>;

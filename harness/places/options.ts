@@ -4,6 +4,8 @@ export interface DriverOptions {
   readonly stopWithParent: boolean;
   /** Folders of compiled code: shared by all nodes, used by embedded nodes instead, and read by the chain. */
   readonly compileCache: { readonly nodes: string; readonly embedded: string; readonly tools: string };
+  /** It ran before, and starts again: parts that were made then are not made anew. */
+  readonly isAgain?: boolean;
   /** The cluster's token; every process is started under it. */
   readonly token: string;
   /** Name of the cluster. */

@@ -36,6 +36,8 @@ export interface StartChain {
   readonly optionsFile: string;
   readonly log: string;
   readonly stopWithParent: boolean;
+  /** It has run before: its log has the lines of that run. */
+  readonly isAgain?: boolean;
   /** Called as soon as it runs, before it is ready: an interruption must find it. */
   readonly onStarted: (started: Started) => void;
   readonly signal?: AbortSignal | undefined;
@@ -65,15 +67,16 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
     optionsFile,
     log,
   };
+  const chainLog = driver.logs(part);
+  const since = start.isAgain === true ? await chainLog.end() : undefined;
   const started = await driver.start(part);
   start.onStarted(started);
-  const chainLog = driver.logs(part);
   const ready = await until<ReadyLine>(
     'the chain is not ready',
     async () => {
       // Observed first: a process that has ended by now has printed everything.
       const { state, exit } = await driver.observe(started.handle);
-      const lines = await chainLog.tail(Number.POSITIVE_INFINITY);
+      const lines = await chainLog.since(since);
       const line = lines.find((text) => text.startsWith('{"ready":true'));
       if (line !== undefined) return { done: JSON.parse(line) as ReadyLine };
       if (state === 'gone') throw await endOf(chainLog, 'the chain ended at its start', exit);

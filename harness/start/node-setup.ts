@@ -6,7 +6,7 @@ import { plainHex } from '../client/json.ts';
 import type { NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Route } from '../links/proxy/proxy.ts';
-import { checkPortsFree, pickFreePorts } from '../machine/ports.ts';
+import { checkPortsFree, pickFreePorts, takenPorts } from '../machine/ports.ts';
 import type { Driver, Place } from '../places/driver.ts';
 import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
@@ -21,6 +21,8 @@ export interface NodeSetup {
   readonly stateDir: string;
   readonly record: ClusterRecord;
   readonly driver: Driver;
+  /** The cluster as it ran before: its nodes keep their ports where these are free. */
+  readonly before?: ClusterRecord | undefined;
 }
 
 export interface CreatedNodes {
@@ -31,7 +33,7 @@ export interface CreatedNodes {
 
 /** Chooses ports, and writes the key files and configuration of every node. */
 export async function createNodes(
-  { stateDir, record, driver }: NodeSetup,
+  { stateDir, record, driver, before }: NodeSetup,
   started: Pick<StartedChain, 'record' | 'nodesUrls' | 'chequebooks'>,
   plan: ClusterPlan,
 ): Promise<CreatedNodes> {
@@ -41,6 +43,9 @@ export async function createNodes(
     count: plan.nodes.length,
     proxied,
     keeper: portKeeper(stateDir, record),
+    before: before?.nodes.map(portsOf),
+    // What containers publish is fixed.
+    isFixed: driver.halt !== undefined,
   });
   const places = plan.nodes.map(({ name, flavour }, index) => {
     const all = at(ports, index);
@@ -120,14 +125,58 @@ function chainFacts({
   };
 }
 
+/** Where a node listened; one without a debug API has its API's port there. */
+function portsOf({ api, debug, p2p }: NodeRecord): NodePorts {
+  return { api: portOf(api), debug: portOf(debug), p2p: Number(/\/tcp\/(\d+)/.exec(p2p)?.[1]) };
+}
+
+export function portOf(url: string): number {
+  return Number(new URL(url).port);
+}
+
 /**
  * All are picked together: a second call might find the same ports again.
  * @returns `behind`: p2p ports of the nodes if a proxy holds those of `ports`; else none
  */
 async function choosePorts(
   { ports, listen }: Definition,
-  { count, proxied, keeper }: { readonly count: number; readonly proxied: boolean; readonly keeper: string },
+  {
+    count,
+    proxied,
+    keeper,
+    before,
+    isFixed,
+  }: {
+    readonly count: number;
+    readonly proxied: boolean;
+    readonly keeper: string;
+    /** Of the nodes when they ran before. */
+    readonly before: readonly NodePorts[] | undefined;
+    /** They cannot have others. */
+    readonly isFixed: boolean;
+  },
 ): Promise<{ ports: NodePorts[]; behind: number[] }> {
+  if (before !== undefined) {
+    const options = { host: listen, keeper };
+    const taken = isFixed
+      ? new Set<number>()
+      : await takenPorts(
+          before.flatMap((each) => Object.values(each)),
+          options,
+        );
+    const kept = before.map((each) =>
+      Object.values(each).some((port) => taken.has(port)) ? undefined : each,
+    );
+    const fresh = await pickFreePorts(
+      kept.filter((each) => each === undefined).length * 3 + (proxied ? count : 0),
+      options,
+    );
+    const next = () => fresh.shift() ?? 0;
+    return {
+      ports: kept.map((each) => each ?? { api: next(), p2p: next(), debug: next() }),
+      behind: fresh,
+    };
+  }
   const outside = ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0;
   const free = await pickFreePorts(outside + (proxied ? count : 0), { host: listen, keeper });
   const chosen = Array.from({ length: count }, (_, index) => {
@@ -144,8 +193,9 @@ async function choosePorts(
  * Before anything starts: a conflict over a fixed port should not surface only when a node fails.
  * @throws HarnessError `PORT_IN_USE`, `DEFINITION_INVALID`
  */
-export async function checkPorts({ definition }: ClusterPlan): Promise<void> {
-  await checkPortsFree(wantedPorts(definition), definition.listen);
+export async function checkPorts({ definition }: ClusterPlan, isAgain: boolean): Promise<void> {
+  const hint = isAgain ? 'The definition of the cluster names this port: end what has it.' : undefined;
+  await checkPortsFree(wantedPorts(definition), definition.listen, hint);
 }
 
 function at<T>(list: readonly T[], index: number): T {

@@ -25,8 +25,10 @@ export interface StartContext {
   readonly seed: bigint;
   readonly driver: Driver;
   readonly ephemeral: boolean;
-  /** Chain and nodes find their data, restored from a snapshot, in the cluster's folder. */
+  /** Chain and nodes find their data, restored from a snapshot or their own, in the cluster's folder. */
   readonly continued: boolean;
+  /** The cluster as it ran before, when it starts again from its own folder. */
+  readonly before?: ClusterRecord | undefined;
   readonly signal?: AbortSignal | undefined;
   /** For the whole start; absent: each step has a limit that grows with the cluster. */
   readonly timeoutMs?: number | undefined;

@@ -9,6 +9,7 @@ import { plainHex } from '../client/json.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
 import { openNodes } from '../nodes/open-nodes.ts';
+import { storeOf } from '../plan/facts.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import {
   type BatchRecord,
@@ -21,6 +22,7 @@ import {
   writeRecord,
   writeRun,
 } from '../state/state.ts';
+import { chainPortAgain, haltAll, isFixed, livingBatches } from './again.ts';
 import { type StartedChain, startChain } from './chain-start.ts';
 import type { Launched } from './launched.ts';
 import { startLinkProxy } from './link-proxy.ts';
@@ -73,14 +75,20 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
     watch.end();
     // The waits still running have nothing left to wait for.
     failed.abort();
+    const reason = lost ?? (expired ? deadline.signal.reason : error);
     if (!launched.begun) {
-      removeCluster(context.stateDir, context.record);
-      throw expired ? deadline.signal.reason : error;
+      if (context.before === undefined) removeCluster(context.stateDir, context.record);
+      throw reason;
     }
     await Promise.all(launched.open.map((connection) => connection.close()));
+    const parts = { token: context.record.token, parts: launched.parts };
+    if (context.before !== undefined) {
+      await haltAll(context.driver, parts, GRACE_MS);
+      throw reason;
+    }
     if (launched.parts.length > 0) await gatherLogs(context);
-    await context.driver.dispose({ token: context.record.token, parts: launched.parts }, GRACE_MS);
-    throw withEvidence(lost ?? (expired ? deadline.signal.reason : error), context);
+    await context.driver.dispose(parts, GRACE_MS);
+    throw withEvidence(reason, context);
   } finally {
     deadline.end();
     watch.end();
@@ -88,13 +96,14 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
 }
 
 async function startParts(context: StartContext, launched: Launched): Promise<StartedCluster> {
-  const { definition, seed, signal } = context;
+  const { definition, seed, signal, before } = context;
   const clock = stopwatch();
-  await awaitImages(context);
+  // Containers that exist have theirs.
+  if (before === undefined) await awaitImages(context);
   clock.lap();
   await checkPrograms(context);
   const plan = planCluster(definition, seed);
-  await checkPorts(plan);
+  if (!isFixed(context)) await checkPorts(plan, before !== undefined);
 
   launched.begun = true;
   context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
@@ -131,9 +140,10 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     ms: nodesMs,
   });
 
+  const living = await livingBatches(context, chain, batches);
   const [meshedMs, batchUsableMs] = await Promise.all([
     awaitMesh(context, nodes),
-    awaitBatches(context, nodes, batches),
+    awaitBatches(context, nodes, living),
   ]);
   await checkReachable(nodes, signal);
   const state =
@@ -215,12 +225,22 @@ async function prepare({ driver, definition, signal }: StartContext): Promise<vo
   await Promise.all(Array.from(flavours, (flavour) => driver.prepare(FLAVOURS[flavour], signal)));
 }
 
-function startChainOf(context: StartContext, plan: ClusterPlan, launched: Launched): Promise<StartedChain> {
-  const { stateDir, record, signal, continued } = context;
+async function startChainOf(
+  context: StartContext,
+  plan: ClusterPlan,
+  launched: Launched,
+): Promise<StartedChain> {
+  const { stateDir, record, signal, continued, before, definition } = context;
   const folder = clusterFolder(stateDir, record.name);
+  const keepsState = continued || (!context.ephemeral && storeOf(definition) === 'disk');
   return startChain({
     driver: context.driver,
-    options: continued ? { ...plan.chain, stateFolder: folder.chainState() } : plan.chain,
+    options: {
+      ...plan.chain,
+      ...(keepsState ? { stateFolder: folder.chainState() } : {}),
+      ...(await chainPortAgain(context, plan)),
+    },
+    isAgain: before !== undefined,
     token: record.token,
     optionsFile: folder.chainOptions(),
     log: folder.log('chain'),

@@ -6,6 +6,7 @@
  *                          /nodes/<node>/   data directories        /logs/<part>.log
  *                          /chain/          options of the chain
  *                          /saving-<pid>.json  processes that save it, see `saving.ts`
+ *                          /starting-<pid>.json  the one that starts it again, see `turn.ts`
  *                          /ports-<token>   see `port-keeper.ts`
  *   <state>/snapshots/<name>/                networks to start from, see `snapshots/`
  *   <state>/failed/<time>-<name>-<id>/      the same for the last few failed starts

@@ -24,7 +24,10 @@ const MEANINGS: Readonly<Record<HarnessErrorCode, readonly [cause: string, fix: 
     'a network file has mistakes, or its nodes do not answer',
     'correct what is named; nothing was attached',
   ],
-  CLUSTER_EXISTS: ['a cluster of this name is running', 'choose another `--name`, or run `svcnet down`'],
+  CLUSTER_EXISTS: [
+    'a cluster of this name runs, or was left to run and is down',
+    'choose another `--name`, or run `svcnet start` or `svcnet down`',
+  ],
   CLUSTER_NOT_FOUND: ['no cluster has this name', 'run `svcnet ps`'],
   CLUSTER_GONE: ['a cluster stopped while it was used', 'look at its logs in `.svcnet/failed`'],
   NODE_NOT_FOUND: ['the cluster has no node of this name', 'run `svcnet ps`'],
@@ -35,7 +38,7 @@ const MEANINGS: Readonly<Record<HarnessErrorCode, readonly [cause: string, fix: 
     'start it with `--link-faults` or `--machine-faults`',
   ],
   STATE_INVALID: [
-    "a file of the state folder is damaged, of another version, another user's, or leads out of the folder",
+    "a file of the state folder is damaged, missing, of another version, another user's, or leads out of the folder",
     'remove what the message names',
   ],
   CANNOT_READ: ['a file or folder cannot be read', 'check its owner and its mode'],

@@ -1,5 +1,6 @@
 /** Commands that show a cluster and its nodes, or start, stop and freeze one of them, on the command line. */
 import { Option } from 'commander';
+import type { ClusterFlags } from '../context.ts';
 import { NODE_ACTIONS, type NodeAction } from '../node-action-names.ts';
 import { type ClusterCommand, intervalFlag, type RunCommand, whole } from './values.ts';
 
@@ -37,15 +38,30 @@ export function addDetails(about: ClusterCommand, run: RunCommand): void {
     .action((flags) => run(flags, async (f, c) => (await import('../keys.ts')).keys(f, c)));
 }
 
+const START_NOTE = `
+After a reboot, or when its processes were killed, a cluster of svcnet up starts again from its folder: the same keys,
+chunks, batches and balances, and the same ports unless something else has taken them. Active faults have ended, and
+stopped nodes run again.
+`;
+
 export function addNodeActions(about: ClusterCommand, run: RunCommand): void {
+  const act = (action: NodeAction, node: string, flags: ClusterFlags) =>
+    run(flags, async (f, c) => (await import('../node-actions.ts')).nodeAction(action, node, f, c));
   for (const [action, description] of Object.entries(NODE_ACTIONS)) {
+    if (action === 'start') {
+      about(action, description)
+        .argument('[node]', 'name of the node, for example node-0 (default: chain and all nodes)')
+        .addHelpText('after', START_NOTE)
+        .action((node: string | undefined, flags: ClusterFlags) =>
+          node === undefined
+            ? run(flags, async (f, c) => (await import('../start.ts')).startAgain(f, c))
+            : act(action, node, flags),
+        );
+      continue;
+    }
     about(action, description)
       .argument('<node>', 'name of the node, for example node-0')
-      .action((node: string, flags) =>
-        run(flags, async (f, c) =>
-          (await import('../node-actions.ts')).nodeAction(action as NodeAction, node, f, c),
-        ),
-      );
+      .action((node: string, flags: ClusterFlags) => act(action as NodeAction, node, flags));
   }
 }
 

@@ -46,12 +46,12 @@ import { limitMemory } from './memory.ts';
 import { labelsOf, partName, partOf } from './names.ts';
 import { Networks } from './networks.ts';
 import { ContainerObserver, listContainers } from './observer.ts';
-import { removeAll, stopContainer } from './removal.ts';
+import { removeAll, stopAll, stopContainer } from './removal.ts';
 import { usageOf } from './usage.ts';
 
 type DockerDriverOptions = Pick<
   DriverOptions,
-  'stopWithParent' | 'token' | 'name' | 'folder' | 'listen' | 'linkFaults'
+  'stopWithParent' | 'token' | 'name' | 'folder' | 'listen' | 'linkFaults' | 'isAgain'
 >;
 
 /**
@@ -70,7 +70,7 @@ const PROGRAM_TIMEOUT_MS = 60_000;
 const LOOPBACK = '127.0.0.1';
 
 export function createDockerDriver(options: DockerDriverOptions): Driver {
-  const { token, folder, listen } = options;
+  const { token, folder, listen, isAgain = false } = options;
   const engine = new Engine();
   const observer = new ContainerObserver(engine, token);
   let image: ReturnType<typeof ownImage> | undefined;
@@ -124,6 +124,8 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
   }
 
   async function startChain({ options: given }: ChainPart): Promise<Started> {
+    // It has its options and its state.
+    if (isAgain) return { handle: await startContainer('chain') };
     const [control = 0, free = 0] = await pickFreePorts(2);
     const { rpc: port, control: controlPort } = CHAIN_PORTS;
     const ports = [
@@ -163,8 +165,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     return { handle: await startContainer('chain') };
   }
 
-  /** @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED` */
-  async function startProxy({ options: given }: LinkProxyPart): Promise<Started> {
+  async function createProxy(given: LinkProxyPart['options']): Promise<void> {
     const [control = 0] = await pickFreePorts(1);
     const { command, folder: inside, files } = proxyContainer(given, { control, token });
     const { id } = await imageOf(UNWATCHED);
@@ -180,6 +181,11 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       { folder: inside, files },
     );
     await networks.connectProxy();
+  }
+
+  /** @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED` */
+  async function startProxy({ options: given }: LinkProxyPart): Promise<Started> {
+    if (!isAgain) await createProxy(given);
     const log = containerLog(engine, partName(options, LINK_PROXY));
     const since = await log.end();
     const handle = await startContainer(LINK_PROXY);
@@ -261,6 +267,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     prepare: () => Promise.resolve(),
 
     async create(plan, flavour, ports) {
+      if (isAgain) return;
       const command = flavour.containerCommand({ dataDir: plan.dataDir, apiPort: plan.ports.api });
       const own = plan.image === undefined ? await imageOf(UNWATCHED) : undefined;
       const mayBypass = options.linkFaults && flavour.learnsListeners;
@@ -334,6 +341,12 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
             writeFileSync(join(logs, `${part}.log`), lines.map((line) => `${line}\n`).join(''));
           }),
       );
+    },
+
+    async halt(_cluster, graceMs) {
+      const halted = await stopAll(engine, token, graceMs);
+      observer.forget();
+      return halted;
     },
 
     async dispose(_cluster, graceMs) {

@@ -20,9 +20,8 @@ const KILLED = 137;
  * @throws HarnessError `ENGINE_FAILED`
  */
 export async function removeAll(engine: Engine, token: string, graceMs: number): Promise<Disposed> {
-  const containers = await listContainers(engine, token);
-  const running = containers.filter(({ State }) => ['running', 'paused', 'restarting'].includes(State));
-  const forced = graceMs > 0 ? await stopAll(engine, running, graceMs) : [];
+  const running = await runningContainers(engine, token);
+  const forced = graceMs > 0 ? await stopEach(engine, running, graceMs) : [];
   for (let round = 0; !(await removeOnce(engine, token)); round++) {
     if (round === ROUNDS_MAX) {
       throw new HarnessError(
@@ -45,8 +44,20 @@ function partsOf(containers: readonly ContainerEntry[]): string[] {
     .toSorted();
 }
 
+/** Stops everything that runs; containers, networks and volumes stay. */
+export async function stopAll(engine: Engine, token: string, graceMs: number): Promise<Disposed> {
+  const running = await runningContainers(engine, token);
+  const forced = await stopEach(engine, running, graceMs);
+  return { stopped: partsOf(running), forced: partsOf(forced) };
+}
+
+async function runningContainers(engine: Engine, token: string): Promise<readonly ContainerEntry[]> {
+  const containers = await listContainers(engine, token);
+  return containers.filter(({ State }) => ['running', 'paused', 'restarting'].includes(State));
+}
+
 /** @returns those that did not stop when asked */
-async function stopAll(
+async function stopEach(
   engine: Engine,
   containers: readonly ContainerEntry[],
   graceMs: number,

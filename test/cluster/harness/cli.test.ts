@@ -11,12 +11,16 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
 import type { FailureDocument } from '../../../harness/commands/failure.ts';
+import { killProcess, labelled } from '../../../harness/machine/processes.ts';
+import { type ClusterRecord, readRecord } from '../../../harness/state/state.ts';
 import { CLI, startSvcnet } from '../svcnet.ts';
 
 let folder: string;
@@ -366,6 +370,52 @@ describe('a cluster that is up', () => {
       native: '1500000000000000000',
       tokens: '20000000000000000',
     });
+  });
+
+  test('comes back from its folder when all its processes were killed, on other ports where something has taken them', async () => {
+    const bytes = (text: string) => new TextEncoder().encode(text);
+    const [first, second] = document.nodes as [ClusterDocument['nodes'][0], ClusterDocument['nodes'][0]];
+    const before = await Cluster.attach('local', { stateDir: join(folder, 'state') });
+    const height = await before.chain.height();
+    const { reference } = await before.node(0).bytes.upload(bytes('before'));
+    await before.synced(reference);
+    await before.detach();
+    const { token } = readRecord(join(folder, 'state'), 'local') as ClusterRecord;
+    await Promise.all(labelled(token).map((id) => killProcess(id)));
+    const squatter = createServer().listen(Number(new URL(second.api).port), '127.0.0.1');
+    await once(squatter, 'listening');
+
+    const next = 'Start it again with: svcnet start --name local\n';
+    const up = await svcnet('up', '-n', '2');
+    expect([up.code, up.stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /cluster 'local' is there, with the data of 2 nodes: .* has run since 20.* UTC\n/,
+      ),
+    ]);
+    expect(up.stderr).toContain(next);
+    expect((await svcnet('status')).stdout).toContain(next);
+    const started = await svcnet('start', '--json');
+    expect([started.code, started.code === 0 ? '' : started.stderr]).toEqual([0, '']);
+    const again = JSON.parse(started.stdout) as ClusterDocument & { moved: object[] };
+    const url = expect.stringMatching(/^http:/) as string;
+    const { pid: _first, ...same } = first;
+    const { pid: _second, p2p: _p2p, ...moved } = { ...second, api: url, debug: url };
+    expect(again).toMatchObject({ chain: document.chain, nodes: [same, moved], batches: document.batches });
+    expect(again.moved).toMatchObject([{ part: 'node-1' }]);
+    expect(again.nodes[1]?.api).not.toBe(second.api);
+
+    const after = await Cluster.attach('local', { stateDir: join(folder, 'state') });
+    expect(await after.chain.height()).toBeGreaterThanOrEqual(height);
+    expect(await after.chain.tokenBalance('22'.repeat(20))).toBe(20_000_000_000_000_000n);
+    for (const node of after.nodes) expect(await node.bytes.download(reference)).toEqual(bytes('before'));
+    const later = await after.node(1).bytes.upload(bytes('after'));
+    await after.synced(later.reference);
+    expect(await after.node(0).bytes.download(later.reference)).toEqual(bytes('after'));
+    await after.settled();
+    await after.detach();
+    squatter.close();
+    expect((await svcnet('start')).stderr).toContain("cluster 'local' runs already, or a part of it");
   });
 });
 

@@ -1,0 +1,70 @@
+/** `svcnet start` without a node: a whole cluster of which nothing runs any more, from its folder. */
+import { Cluster } from '../cluster/cluster.ts';
+import { findCluster, type NodeRecord } from '../state/state.ts';
+import { lineProgress, liveProgress } from '../terminal/progress.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { nodesTable } from './nodes-table.ts';
+import { headline, stepsFor, tryNext } from './up.ts';
+
+export async function startAgain(flags: ClusterFlags, context: CommandContext): Promise<void> {
+  const { stateDir, signal } = context;
+  const before = findCluster(stateDir, flags.name);
+  const steps = stepsFor(
+    // Its images are there.
+    { driver: 'process' },
+    { postage: before.batches.length > 0, state: false },
+  );
+  const live = context.style.live && !context.json;
+  const view = live ? await liveProgress(steps) : lineProgress(context.json ? context.note : context.out);
+  let cluster: Cluster;
+  try {
+    cluster = await Cluster.startAgain(before.name, {
+      stateDir,
+      signal,
+      onProgress: (progress) => view.update(progress),
+    });
+  } finally {
+    await view.end();
+  }
+  try {
+    const moved = [
+      ...changed('the chain', [before.chain?.rpc], [cluster.chain.rpc]),
+      ...cluster.nodes.flatMap((node, index) =>
+        changed(node.name, urlsOf(before.nodes[index]), urlsOf(node)),
+      ),
+    ];
+    answer(context, { ...cluster.toJSON(), moved }, [
+      '',
+      ...headline(cluster, context),
+      '',
+      ...nodesTable(cluster, context, { wide: false, state: false }),
+      '',
+      ...moved.map(
+        ({ part, before: [had] }) => `  ${part} has moved from ${had}: something else has one of its ports`,
+      ),
+      ...(moved.length === 0 ? [] : ['']),
+      ...tryNext(cluster, context),
+    ]);
+  } finally {
+    await cluster.detach();
+  }
+}
+
+interface Moved {
+  readonly part: string;
+  readonly before: readonly string[];
+  readonly now: readonly string[];
+}
+
+function urlsOf(node: Pick<NodeRecord, 'api' | 'debug' | 'p2p'> | undefined): string[] {
+  return node === undefined ? [] : [node.api, node.debug, node.p2p];
+}
+
+function changed(
+  part: string,
+  before: readonly (string | undefined)[],
+  now: readonly string[],
+): readonly Moved[] {
+  const had = before.map((url) => url ?? '');
+  return now.every((url, index) => url === had[index]) ? [] : [{ part, before: had, now }];
+}

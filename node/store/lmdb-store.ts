@@ -53,6 +53,7 @@ import {
 } from './disk/files.ts';
 import { claimIndex, overlayOf, SLOTS_HEAD_SIZE } from './disk/identity.ts';
 import { walkIndex } from './disk/index-file.ts';
+import { expectMappable } from './disk/mapped-file.ts';
 import { rebuildIndex } from './disk/rebuild.ts';
 import { SLOT_SIZE } from './disk/slot.ts';
 import { dataDirUnusable, StoreError } from './errors.ts';
@@ -172,6 +173,7 @@ async function openBackend(path: string, deps: BackendDeps): Promise<LmdbBackend
     // A folder made by an older version was open to others.
     chmodSync(path, FOLDER_MODE);
     unlock = lockFolder(path);
+    expectMappable(path);
     slots = openSync(join(path, SLOTS_FILE), constants.O_RDWR | constants.O_CREAT, FILE_MODE);
     const index = join(path, INDEX_FILE);
     const { identity, broken } = inspectFiles(path, slots, deps.overlay);

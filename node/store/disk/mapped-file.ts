@@ -1,13 +1,13 @@
 /**
  * Whether the index can be kept in a folder: its library maps it into memory and shares it with other processes, which
- * some file systems refuse (9p, some of FUSE, folders of a virtual machine's host). The library then ends the process
+ * some filesystems refuse (9p, some of FUSE, folders of a virtual machine's host). The library then ends the process
  * without a word.
  */
 import { readFileSync, realpathSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreError } from '../errors.ts';
 
-/** File systems of Linux that share files in memory, by their number: ext, XFS, Btrfs, ZFS, tmpfs, overlay, F2FS, bcachefs. */
+/** Filesystems of Linux that share files in memory, by their number: ext, XFS, Btrfs, ZFS, tmpfs, overlay, F2FS, bcachefs. */
 const SHARING: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0x01021994, 0x794c7630, 0xf2f52010, 0xca451a4e,
 ]);
@@ -18,22 +18,22 @@ const PROBE_ENDINGS = ['', '-wal', '-shm', '-journal'];
 const NOT_MAPPED = 5386;
 
 export interface MappingDeps {
-  /** Number of a folder's file system, as the system reports it. */
+  /** Number of a folder's filesystem, as the system reports it. */
   readonly typeOf: (folder: string) => number;
   /** @returns whether a new file of the folder can be shared in memory */
   readonly maps: (folder: string) => boolean;
 }
 
 /**
- * Looks at the file system, and only where it is none of the usual ones tries it out: some milliseconds.
- * @param folder that no other process uses @throws StoreError DATA_DIR_UNUSABLE naming the folder and its file system
+ * Looks at the filesystem, and only where it is none of the usual ones tries it out: some milliseconds.
+ * @param folder that no other process uses @throws StoreError DATA_DIR_UNUSABLE naming the folder and its filesystem
  */
 export function expectMappable(folder: string, deps: Partial<MappingDeps> = {}): void {
   const { typeOf = (path) => statfsSync(path).type, maps = mapsFiles } = deps;
   if (SHARING.has(typeOf(folder)) || maps(folder)) return;
   throw new StoreError(
     'DATA_DIR_UNUSABLE',
-    `cannot keep data in ${folder}: its file system (${fileSystemOf(folder)}) cannot share files in memory, which the index needs; choose a folder on another one, such as a local disk or tmpfs`,
+    `cannot keep data in ${folder}: its filesystem (${fileSystemOf(folder)}) cannot share files in memory, which the index needs; choose a folder on another one, such as a local disk or tmpfs`,
   );
 }
 

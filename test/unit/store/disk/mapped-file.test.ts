@@ -7,20 +7,20 @@ import { expectMappable, fileSystemOf } from '../../../../node/store/disk/mapped
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svcnet-mapped-')));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Numbers of file systems: ext4, and FUSE, of which some share files in memory and some do not. */
+/** Numbers of filesystems: ext4, and FUSE, of which some share files in memory and some do not. */
 const [EXT4, FUSE] = [0xef53, 0x65735546];
 
-test('a file system that cannot share files in memory is refused by folder and name, before the index is opened', () => {
+test('a filesystem that cannot share files in memory is refused by folder and name, before the index is opened', () => {
   const open = () => expectMappable(folder, { typeOf: () => FUSE, maps: () => false });
   expect(open).toThrow(
     expect.objectContaining({
       code: 'DATA_DIR_UNUSABLE',
-      message: `cannot keep data in ${folder}: its file system (${fileSystemOf(folder)}) cannot share files in memory, which the index needs; choose a folder on another one, such as a local disk or tmpfs`,
+      message: `cannot keep data in ${folder}: its filesystem (${fileSystemOf(folder)}) cannot share files in memory, which the index needs; choose a folder on another one, such as a local disk or tmpfs`,
     }) as Error,
   );
 });
 
-test('a usual file system is not tried out, another one is, and nothing stays there', () => {
+test('a usual filesystem is not tried out, another one is, and nothing stays there', () => {
   const tried: string[] = [];
   const maps = (path: string) => tried.push(path) > 0;
   expectMappable(folder, { typeOf: () => EXT4, maps });
@@ -33,7 +33,7 @@ test('a usual file system is not tried out, another one is, and nothing stays th
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('the file system of a folder is that of the last mount above it', () => {
+test('the filesystem of a folder is that of the last mount above it', () => {
   const mounts = join(folder, 'mounts');
   const line = (point: string, type: string) => `36 35 0:1 / ${point} rw shared:1 - ${type} source rw`;
   const nameOf = (...lines: string[]) => {

@@ -2,7 +2,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite } from '../base/errors.ts';
-import { REPORT_REMEDY } from './folder.ts';
 
 /**
  * Makes a folder that nothing has made before, for exactly one of all who ask for its name.
@@ -13,7 +12,7 @@ export function newRunFolder(runs: string, name: string): string {
   try {
     mkdirSync(runs, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw cannotWrite(runs, error, REPORT_REMEDY);
+    throw cannotWrite(runs, error);
   }
   for (let number = 1; ; number++) {
     const path = join(runs, number === 1 ? name : `${name}-${number}`);
@@ -21,7 +20,7 @@ export function newRunFolder(runs: string, name: string): string {
       mkdirSync(path, { mode: 0o700 });
       return path;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw cannotWrite(path, error, REPORT_REMEDY);
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw cannotWrite(path, error);
     }
   }
 }

@@ -93,16 +93,22 @@ function answersIn(text: string): readonly RpcAnswer[] {
 }
 
 /**
- * Over keep-alive HTTP connections of its own, which use no proxy.
+ * Over keep-alive HTTP connections of its own.
  * @param url http or https endpoint
  * @param authorization headers with the token of a chain that svcnet has started
+ * @param proxyEnv environment that names proxies; absent: none is used
  */
 export function createRpcClient(
   url: string,
   authorization: () => Readonly<Record<string, string>> = () => ({}),
+  proxyEnv?: NodeJS.ProcessEnv,
 ): RpcClient {
   const { Agent, request } = new URL(url).protocol === 'https:' ? https : http;
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: CONNECTIONS_MAX,
+    ...(proxyEnv === undefined ? {} : { proxyEnv }),
+  });
   const headers = () => ({ 'content-type': 'application/json', ...authorization() });
   return rpcOver({
     ask: (body, signal) => post({ url, agent, request, headers: headers(), signal }, body),

@@ -187,6 +187,7 @@ function recordOf({ node, seen }: Found): NodeRecord {
     dialect,
     api: node.api,
     debug: node.debug,
+    foreign: true,
     p2p,
     overlay,
     ethereum: plainHex(ethereum),

@@ -53,7 +53,7 @@ export async function probeChain(
 ): Promise<ProbedChain | { readonly mistakes: readonly string[] }> {
   const controlled = control === undefined ? { contracts: {} } : await contractsOfControl(control, source);
   const mistakes: string[] = 'mistake' in controlled ? [controlled.mistake] : [];
-  const bare: ChainRecord = { ...NO_CHAIN, rpc, ...source };
+  const bare: ChainRecord = { ...NO_CHAIN, rpc, ...source, foreign: true };
   const chain = new Chain(bare);
   try {
     const [chainId, latest] = await Promise.all([chain.call<string>('eth_chainId'), header(chain, 'latest')]);
@@ -99,7 +99,7 @@ async function contractsOfControl(
   control: string,
   source: TokenSource,
 ): Promise<{ readonly contracts: Partial<Contracts> } | { readonly mistake: string }> {
-  await using http = new HttpClient({ node: 'chain', base: control, ...source });
+  await using http = new HttpClient({ node: 'chain', base: control, ...source, foreign: true });
   try {
     const answer = await http.request({ method: 'GET', path: '/state' });
     const { contracts } = (await answer.json()) as { contracts?: Partial<Contracts> };

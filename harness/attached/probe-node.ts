@@ -60,11 +60,11 @@ export async function probeNode(
   const limit = AbortSignal.timeout(ANSWER_LIMIT_MS);
   const signal = interruption === undefined ? limit : AbortSignal.any([limit, interruption]);
   try {
-    const source = { token, tokenFile };
+    const source = { token, tokenFile, foreign: true };
     const dialect = await dialectOf({ node: name, base: debug, ...source }, signal);
     if (dialect === 'locked') return { mistake: mistakenToken(source) };
     if (dialect === undefined)
-      return { mistake: await mistakenEndpoint({ node: name, base: debug }, signal) };
+      return { mistake: await mistakenEndpoint({ node: name, base: debug, foreign: true }, signal) };
     await using client = new NodeClient({ node: name, api, debug, dialect: DIALECTS[dialect], ...source });
     if (debug !== api) await client.health(signal);
     return await probeWith(client, dialect, signal);

@@ -1,23 +1,91 @@
 /**
- * Requests to parts of a cluster. They use no proxy: with `NODE_USE_ENV_PROXY` the runtime's own clients, `fetch`, the
- * agent of `node:http` and the dispatcher of undici, send even what is for loopback to the proxy of `HTTP_PROXY`.
+ * How other programs are reached. Parts of a cluster use no proxy: with `NODE_USE_ENV_PROXY` the runtime's own clients,
+ * `fetch`, the agent of `node:http` and the dispatcher of undici, send even what is for loopback to the proxy of
+ * `HTTP_PROXY`. Networks that svcnet has not started may be behind the proxies that the environment names.
  */
 import { Agent as SocketAgent } from 'node:http';
-import { Agent, type Dispatcher, request } from 'undici';
+import { Agent as TlsAgent } from 'node:https';
+import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool, request } from 'undici';
+import { shownUrl } from '../../node/shown-url.ts';
+import { HarnessError } from './errors.ts';
 
 /** For clients of undici. */
 export const directDispatcher = new Agent();
 
 /** For clients that take an agent of `node:http`. */
-export const directAgent = new SocketAgent();
+const directAgent = new SocketAgent();
+const directTlsAgent = new TlsAgent();
+
+/** `HTTPS_PROXY` is for `https:`, `NO_PROXY` lists hosts without one; names in lower case win, as for other programs. */
+const PROXIES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'] as const;
+const THIS_MACHINE = /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/i;
+
+type RequestOptions = Pick<Dispatcher.RequestOptions, 'body' | 'signal'> & {
+  readonly method?: Dispatcher.HttpMethod;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** Whose a URL is: of a part of a cluster, or `foreign`, of a network that svcnet has not started. */
+export interface Whose {
+  readonly foreign?: boolean | undefined;
+}
+
+/**
+ * The environment that names proxies for a call to a foreign URL.
+ * @returns undefined: there are none, or the URL is of this machine @throws HarnessError `USAGE` for a proxy that is no URL
+ */
+export function proxyEnvironment(url: string, { foreign = false }: Whose): NodeJS.ProcessEnv | undefined {
+  if (!foreign || THIS_MACHINE.test(new URL(url).hostname)) return undefined;
+  const named = PROXIES.filter((name) => (process.env[name] ?? '') !== '');
+  for (const name of named) {
+    const value = process.env[name] ?? '';
+    if (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)) continue;
+    throw new HarnessError('USAGE', `${name}: got '${shownUrl(value)}', expected an http:// or https:// URL`);
+  }
+  return named.length === 0 ? undefined : process.env;
+}
+
+/** For clients that take an agent of `node:http` or `node:https`, such as those of WebSockets. */
+export function socketAgent(url: string, whose: Whose): SocketAgent {
+  const proxyEnv = proxyEnvironment(url, whose);
+  const isTls = /^(?:https|wss):/.test(url);
+  if (proxyEnv === undefined) return isTls ? directTlsAgent : directAgent;
+  return isTls ? new TlsAgent({ proxyEnv }) : new SocketAgent({ proxyEnv });
+}
+
+/** Connections to one origin. @param options of each */
+export function connectionsTo(
+  url: string,
+  whose: Whose,
+  options: Pool.Options & { readonly connect: { readonly timeout: number } },
+): Dispatcher {
+  if (proxyEnvironment(url, whose) === undefined) return new Pool(url, options);
+  return new EnvHttpProxyAgent({
+    connectTimeout: options.connect.timeout,
+    factory: (origin, more) => new Pool(origin, { ...options, ...more }),
+  });
+}
 
 /** @throws Error of the system when it cannot be reached; the signal's reason when aborted */
-export function requestDirectly(
-  url: string,
-  options: Pick<Dispatcher.RequestOptions, 'body' | 'signal'> & {
-    readonly method?: Dispatcher.HttpMethod;
-    readonly headers?: Readonly<Record<string, string>>;
-  } = {},
-): Promise<Dispatcher.ResponseData> {
+export function requestDirectly(url: string, options: RequestOptions = {}): Promise<Dispatcher.ResponseData> {
   return request(url, { ...options, dispatcher: directDispatcher });
+}
+
+let proxied: Dispatcher | undefined;
+
+/** The same of a network that svcnet has not started. User and password of the URL become basic authorisation. */
+export function requestForeign(url: string, options: RequestOptions = {}): Promise<Dispatcher.ResponseData> {
+  const { username, password } = new URL(url);
+  const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
+  const headers = {
+    ...(username + password === '' ? {} : { authorization: `Basic ${credentials.toString('base64')}` }),
+    ...options.headers,
+  };
+  const isProxied = proxyEnvironment(url, { foreign: true }) !== undefined;
+  if (isProxied) proxied ??= new EnvHttpProxyAgent();
+  return request(url, {
+    ...options,
+    headers,
+    dispatcher: (isProxied ? proxied : undefined) ?? directDispatcher,
+  });
 }

@@ -12,6 +12,7 @@ import { toHex } from '../../node/crypto/hex.ts';
 import { type AbiValue, encodeCall, readWords, selectorOf, topicOf } from '../../node/onchain/codec/abi.ts';
 import { quantity } from '../../node/onchain/codec/hex.ts';
 import { secretsOf, shownUrl, withoutSecrets } from '../../node/shown-url.ts';
+import { proxyEnvironment } from '../base/direct.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
 import { Authorization } from '../base/token.ts';
@@ -84,11 +85,16 @@ export class Chain {
     this.startBlock = record.startBlock;
     this.blockTimeMs = record.blockTimeMs;
     this.steady = record.steady;
-    const { rpc, control, token, tokenFile } = record;
+    const { rpc, control, token, tokenFile, foreign } = record;
     this.#authorization = new Authorization({ token, tokenFile });
-    this.#rpc = rpc === '' ? undefined : createRpcClient(rpc, () => this.#authorization.headers());
+    this.#rpc =
+      rpc === ''
+        ? undefined
+        : createRpcClient(rpc, () => this.#authorization.headers(), proxyEnvironment(rpc, { foreign }));
     this.#control =
-      control === undefined ? undefined : new HttpClient({ node: 'chain', base: control, token, tokenFile });
+      control === undefined
+        ? undefined
+        : new HttpClient({ node: 'chain', base: control, token, tokenFile, foreign });
   }
 
   /** URL of the JSON-RPC endpoint; empty when the nodes have no chain. A provider's holds the key of an account. */

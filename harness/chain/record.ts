@@ -1,7 +1,8 @@
 /** The record of a chain in the state on disk, and the document that starts a chain. */
+import type { Whose } from '../base/direct.ts';
 import type { Contracts } from './contracts.ts';
 
-export interface ChainRecord {
+export interface ChainRecord extends Whose {
   /** Empty: an attached network without a chain. */
   readonly rpc: string;
   /** Endpoint that mines, funds and sets prices; absent on a chain that svcnet did not start. */

@@ -1,8 +1,7 @@
 /** Chunks over a WebSocket, one acknowledgement each (http-api-completion.md 6.1). */
-import type { IncomingMessage } from 'node:http';
+import type { Agent, IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
 import { expectBytes } from '../base/arguments.ts';
-import { directAgent } from '../base/direct.ts';
 import { readBeginning, textOf } from '../base/read-limited.ts';
 import { ClientError, type ClientErrorFields, classOfAnswer, classOfFailure } from './errors.ts';
 import { errorBody } from './http.ts';
@@ -18,6 +17,7 @@ export interface ChunkStreamRequest {
   readonly base: string;
   readonly node: string;
   readonly headers: Readonly<Record<string, string>>;
+  readonly agent: Agent;
   readonly signal: AbortSignal;
 }
 
@@ -27,7 +27,7 @@ export interface ChunkStreamRequest {
  * @throws ClientError when the stream is refused, or ends before its last acknowledgement
  */
 export async function streamChunks(
-  { base, node, headers, signal }: ChunkStreamRequest,
+  { base, node, headers, agent, signal }: ChunkStreamRequest,
   chunks: Iterable<Uint8Array>,
 ): Promise<number> {
   let failure: ClientError | undefined;
@@ -58,7 +58,7 @@ export async function streamChunks(
   signal.addEventListener('abort', onAbort, { once: true });
   const socket = new WebSocket(`${base.replace(/^http/, 'ws')}${PATH}`, {
     headers: { ...headers },
-    agent: directAgent,
+    agent,
     // Acknowledgements are empty or one byte.
     maxPayload: MESSAGE_MAX,
   });

@@ -1,7 +1,9 @@
 /** One node's HTTP connection pool: requests with a deadline, and failures that have a class. */
+import type { Agent } from 'node:http';
 import { Readable } from 'node:stream';
-import { type Dispatcher, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import { argumentError, expectTimeout } from '../base/arguments.ts';
+import { connectionsTo, socketAgent, type Whose } from '../base/direct.ts';
 import { readBeginning, readLimited, readLimitedText } from '../base/read-limited.ts';
 import { Authorization, type TokenSource } from '../base/token.ts';
 import { ClientError, classOfAnswer, classOfFailure } from './errors.ts';
@@ -60,14 +62,17 @@ export class HttpClient implements AsyncDisposable {
   /** Such as `http://127.0.0.1:1633`. */
   readonly base: string;
   readonly node: string;
-  readonly #pool: Pool;
+  /** For WebSockets to the same node. */
+  readonly agent: Agent;
+  readonly #pool: Dispatcher;
   readonly #authorization: Authorization;
 
-  constructor(options: { node: string; base: string } & TokenSource) {
+  constructor(options: { node: string; base: string } & TokenSource & Whose) {
     this.base = options.base;
     this.node = options.node;
     this.#authorization = new Authorization(options);
-    this.#pool = new Pool(options.base, {
+    this.agent = socketAgent(options.base, options);
+    this.#pool = connectionsTo(options.base, options, {
       connections: CONNECTIONS_MAX,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connect: { timeout: CONNECT_TIMEOUT_MS },
@@ -104,6 +109,7 @@ export class HttpClient implements AsyncDisposable {
     const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
     try {
       const response = await this.#pool.request({
+        origin: this.base,
         method: options.method,
         path: options.path,
         headers,

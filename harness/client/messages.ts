@@ -1,7 +1,6 @@
 /** Messages of a node: sending them, and listening to topics and to single-owner chunk addresses. */
 import { WebSocket } from 'ws';
 import { argumentError, DIGITS, expectHex, expectText } from '../base/arguments.ts';
-import { directAgent } from '../base/direct.ts';
 import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
 import { type HttpClient, settled } from './http.ts';
@@ -140,7 +139,7 @@ export class MessagesClient {
     const headers = { ...this.#http.authorization() };
     const socket = new WebSocket(this.#options.api.replace(/^http/, 'ws') + path, {
       headers,
-      agent: directAgent,
+      agent: this.#http.agent,
       maxPayload: MESSAGE_MAX,
     });
     const { promise, resolve, reject } = Promise.withResolvers<Subscription>();

@@ -48,6 +48,8 @@ export interface NodeClientOptions extends UploadsOptions, TokenSource {
    */
   readonly debug?: string;
   readonly dialect?: Dialect;
+  /** Of a network that svcnet has not started: reached by the proxies that the environment names. */
+  readonly foreign?: boolean | undefined;
 }
 
 /** A node's HTTP API as methods and types, in both dialects. @throws ClientError from every method */
@@ -76,12 +78,12 @@ export class NodeClient implements AsyncDisposable {
   constructor(options: NodeClientOptions) {
     this.name = options.node;
     this.dialect = options.dialect ?? DIALECTS.svc;
-    const { node, token, tokenFile } = options;
-    this.#http = new HttpClient({ node, base: options.api, token, tokenFile });
+    const { node, token, tokenFile, foreign } = options;
+    this.#http = new HttpClient({ node, base: options.api, token, tokenFile, foreign });
     this.#debug =
       options.debug === undefined
         ? this.#http
-        : new HttpClient({ node, base: options.debug, token, tokenFile });
+        : new HttpClient({ node, base: options.debug, token, tokenFile, foreign });
     const uploads = new Uploads(this.#http, this.dialect, options);
     this.bytes = new BytesClient(this.#http, this.dialect, uploads);
     this.chunks = new ChunksClient(this.#http, this.dialect, uploads);

@@ -151,6 +151,7 @@ export class ClusterNode {
       debug: this.debug,
       token: record.token,
       tokenFile: record.tokenFile,
+      foreign: record.foreign,
       dialect: DIALECTS[this.dialect],
       defaultBatch: deps.batch,
       onUploaded: (uploaded) => deps.onUploaded(this, uploaded),

@@ -2,7 +2,7 @@
  * Nodes that svcnet did not start, wherever they are: it knows only their URLs, so all it can see is whether
  * they answer. It starts, stops and changes nothing.
  */
-import { requestDirectly } from '../base/direct.ts';
+import { requestForeign } from '../base/direct.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { readLimitedText } from '../base/read-limited.ts';
 import type { Capability, Driver, Handle, Observed } from './driver.ts';
@@ -109,7 +109,7 @@ class Endpoint {
 }
 
 async function askNode(api: string, signal: AbortSignal): Promise<void> {
-  const { statusCode, body } = await requestDirectly(`${api}/health`, { signal });
+  const { statusCode, body } = await requestForeign(`${api}/health`, { signal });
   await body.dump();
   if (statusCode !== 200) throw new Error(`GET /health: ${statusCode}`);
 }
@@ -117,7 +117,7 @@ async function askNode(api: string, signal: AbortSignal): Promise<void> {
 async function askChain(rpc: string, signal: AbortSignal): Promise<void> {
   const question = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'eth_blockNumber', params: [] });
   const headers = { 'content-type': 'application/json' };
-  const { statusCode, body } = await requestDirectly(rpc, {
+  const { statusCode, body } = await requestForeign(rpc, {
     method: 'POST',
     headers,
     body: question,

@@ -17,6 +17,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, renameSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import type { Whose } from '../base/direct.ts';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
@@ -37,7 +38,7 @@ const RECORD_FILE = 'cluster.json';
 /** Failed starts that are kept. */
 const FAILED_KEPT = 5;
 
-export interface NodeRecord {
+export interface NodeRecord extends Whose {
   readonly name: string;
   readonly flavour: FlavourName;
   readonly mode: NodeMode;

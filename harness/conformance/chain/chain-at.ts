@@ -17,7 +17,15 @@ const FIRST_BLOCK = 1;
  */
 export async function chainAt(rpc: string, file: string | undefined): Promise<Chain> {
   const contracts = file === undefined ? usualContracts() : readContracts(file);
-  const record = { rpc, networkId: 0, contracts, startBlock: FIRST_BLOCK, blockTimeMs: 0, steady: true };
+  const record = {
+    rpc,
+    networkId: 0,
+    contracts,
+    startBlock: FIRST_BLOCK,
+    blockTimeMs: 0,
+    steady: true,
+    foreign: true,
+  };
   const asking = new Chain({ ...record, chainId: 0 });
   try {
     return new Chain({ ...record, chainId: Number(await asking.call<string>('eth_chainId')) });

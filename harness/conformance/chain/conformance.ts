@@ -2,6 +2,7 @@
 
 import { createRpcClient } from '../../../chain/rpc.ts';
 import { secretsOf, shownUrl } from '../../../node/shown-url.ts';
+import { proxyEnvironment } from '../../base/direct.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
 import type { Graded, Opened } from '../grade.ts';
@@ -30,7 +31,7 @@ export function chainConformance(
 async function open(flags: ChainFlags, around: (ask: RpcCall) => RpcCall): Promise<Opened<ChainSubject>> {
   const chain = await chainAt(flags.rpc, flags.contracts);
   // Its errors keep the data of a revert.
-  const client = createRpcClient(flags.rpc);
+  const client = createRpcClient(flags.rpc, undefined, proxyEnvironment(flags.rpc, { foreign: true }));
   const ask: RpcCall = (method, params) => client.call(method, ...params);
   return {
     subject: {

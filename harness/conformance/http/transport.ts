@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Pool } from 'undici';
 import { WebSocket } from 'ws';
-import { directAgent } from '../../base/direct.ts';
+import { socketAgent } from '../../base/direct.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { readLimited } from '../../base/read-limited.ts';
 import type { Expectation } from './expectation.ts';
@@ -67,7 +67,7 @@ export class NodeTransport implements Transport {
     const url = `${this.#urls[place]?.replace(/^http/, 'ws')}${path}`;
     const socket = new WebSocket(url, {
       headers: { ...this.#authorization, ...headers },
-      agent: directAgent,
+      agent: socketAgent(url, {}),
       maxPayload: MESSAGE_MAX,
     });
     const received: Uint8Array[] = [];

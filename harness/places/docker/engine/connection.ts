@@ -7,7 +7,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, type Dispatcher } from 'undici';
-import { shownUrl } from '../../../../node/shown-url.ts';
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { dialOverSsh, type SshTarget } from './ssh.ts';
 
@@ -67,10 +66,15 @@ function ownSocket(): string {
   return existsSync(desktop) ? desktop : SOCKET;
 }
 
+/** The user of `ssh://me@host` says whose keys are tried; a password is never shown. */
+export function shownHost(host: string): string {
+  return host.replace(/(?<=\/\/[^/@:]*:)[^/@]*(?=@)/, '…');
+}
+
 function invalid(host: string): HarnessError {
   return new HarnessError(
     'ENGINE_FAILED',
-    `DOCKER_HOST ${shownUrl(host)} is not an address of an engine, ${EXPECTED}`,
+    `DOCKER_HOST ${shownHost(host)} is not an address of an engine, ${EXPECTED}`,
   );
 }
 

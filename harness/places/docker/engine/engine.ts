@@ -2,8 +2,8 @@
  * The Docker engine that DOCKER_HOST names, or this machine's: opened on first use, with its failures
  * explained.
  */
-import { shownUrl } from '../../../../node/shown-url.ts';
 import { HarnessError, messageOf } from '../../../base/errors.ts';
+import { shownHost } from './connection.ts';
 import { Docker, EngineRefusal } from './docker.ts';
 
 /** Docker 20.10: everything used here exists in all versions since. */
@@ -105,7 +105,7 @@ export function engineAddress(): string {
   const host = process.env['DOCKER_HOST'];
   return host === undefined || host === ''
     ? 'the Docker engine of this machine'
-    : `DOCKER_HOST ${shownUrl(host)}`;
+    : `DOCKER_HOST ${shownHost(host)}`;
 }
 
 const HINTS = {

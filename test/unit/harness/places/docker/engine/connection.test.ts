@@ -46,6 +46,10 @@ test.each([
   expect(engineTarget(variables)).toEqual(target);
 });
 
+test('a password in DOCKER_HOST is in no message', () => {
+  expect(() => engineTarget({ DOCKER_HOST: 'ftp://me:hush@x' })).toThrow('DOCKER_HOST ftp://me:…@x is not');
+});
+
 test.each([
   'ftp://x',
   'unix://relative/path',

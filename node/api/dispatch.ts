@@ -34,6 +34,7 @@ export interface DispatchDeps {
   readonly reads: Reads;
   readonly expressions: Expressions;
   readonly uploadTurns: TurnAllowance;
+  readonly leafTurns: TurnAllowance;
   readonly manifestRoom: SharedRoom;
   readonly patience: Patience;
   /** The table, without what is left to the other listener. */
@@ -143,6 +144,7 @@ function callOf(
     reads: deps.reads,
     expressions: deps.expressions,
     uploadTurns: deps.uploadTurns,
+    leafTurns: deps.leafTurns,
     manifestRoom: deps.manifestRoom,
   };
 }

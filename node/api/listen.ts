@@ -4,6 +4,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../env/clock.ts';
 import { standardText } from './errors.ts';
+import { Pipeline } from './exchange/pipeline.ts';
 import { wantsWebSocket } from './exchange/websocket.ts';
 import { JSON_CONTENT_TYPE } from './values/json.ts';
 
@@ -52,6 +53,7 @@ export async function listen(
   { clock }: { readonly clock: Clock },
 ): Promise<Listening & { readonly server: Server }> {
   const connections = new Connections();
+  const pipeline = new Pipeline(clock);
   // By name: an import statement evaluates all exports of the module, see `onchain/http-endpoint.ts`.
   const server = process.getBuiltinModule('node:http').createServer(
     {
@@ -59,11 +61,11 @@ export async function listen(
       connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       requestTimeout: NO_REQUEST_TIMEOUT,
-      shouldUpgradeCallback: (request) => wantsWebSocket(request) && connections.isIdle(request.socket),
+      shouldUpgradeCallback: (request) => wantsWebSocket(request) && pipeline.isIdle(request.socket),
     },
     (request, response) => {
       connections.owe(response);
-      listener.handle(request, response);
+      pipeline.enter(response, () => listener.handle(request, response));
     },
   );
   server.on('upgrade', (request, socket, head) => {
@@ -93,11 +95,6 @@ class Connections {
     const responses = this.#owed.get(socket) ?? new Set();
     this.#owed.set(socket, responses.add(response));
     response.once('close', () => responses.delete(response));
-  }
-
-  /** Whether all requests are answered: requests may come before the answer to the previous one. */
-  isIdle(socket: Duplex): boolean {
-    return (this.#owed.get(socket)?.size ?? 0) === 0;
   }
 
   /** Whether an answer is being sent, so that other bytes would become part of it. */

@@ -29,14 +29,17 @@ const AHEAD_PART = 8;
 const SMALL = 64 * 1024;
 /** A client that does not take a piece for this long has stalled, milliseconds. */
 const STALL_MS = 500;
-/** Bytes of one turn of the event loop: some twenty milliseconds of reading. */
-const TURN_BYTES = 4 * 1024 * 1024;
+/**
+ * Bytes of one turn of the event loop: some two milliseconds of reading. Another client's request takes several turns,
+ * and a turn costs some microseconds.
+ */
+const TURN_BYTES = 512 * 1024;
 /**
  * Up to this many concurrent downloads have all of that, and read ahead from the start. More of them get only
  * a part of it, because others would have to wait for many such turns, and start with little.
  */
 const FEW = 4;
-const CROWD_PART = 64;
+const CROWD_PART = 8;
 
 interface ReadsDeps {
   readonly clock: Clock;

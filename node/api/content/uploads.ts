@@ -76,10 +76,11 @@ export async function upload(
   return { ...answered, tagUid: session.tagUid };
 }
 
-function splitOptions({ headers, services, signal, uploadTurns }: UploadCall): SplitOptions {
+function splitOptions({ headers, services, signal, uploadTurns, leafTurns }: UploadCall): SplitOptions {
   return {
     signal,
     pace: () => uploadTurns.spend(1),
+    leafPace: () => leafTurns.spend(1),
     workers: services.workers,
     encryption: headers.encrypt ? randomEncryption(services.random) : undefined,
     level: headers.redundancyLevel,

@@ -2,6 +2,7 @@ import { abortable, LazyDeadline } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import { RateLimit } from '../../env/turns/rate-limit.ts';
+import type { TurnAllowance } from '../../env/turns/turn-allowance.ts';
 import { isLoopback, isPrivate, peerIdOf, withPeerId } from '../address/underlay.ts';
 import { StreamError } from '../host.ts';
 import { FramedStream } from '../stream/framed-stream.ts';
@@ -29,6 +30,8 @@ const IDENTIFY_TIMEOUT_MS = 2_000;
  * chunks that a link carries.
  */
 export const STREAMS = { perSecond: 4_000, burst: 8_000 } as const;
+/** Frames read at once that open a stream or bring data: each may be some tenths of a millisecond of work. */
+export const FRAMES_AT_ONCE = 16;
 /** How long a closing socket may take to send its queue. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
@@ -40,6 +43,8 @@ export interface LinkDeps {
   /** Runs at the end of this turn of the event loop. */
   readonly defer: (flush: () => void) => void;
   readonly ended: (link: Libp2pLink) => void;
+  /** Frames that all links of the node read in one turn of the event loop; absent: without limit. */
+  readonly frames?: TurnAllowance;
   /** Bytes that all links of the node hold. */
   readonly held?: HeldBytes;
 }
@@ -55,7 +60,7 @@ export class Libp2pLink implements Link {
   readonly #deps: LinkDeps;
   readonly #session: YamuxSession;
   readonly #streams: RateLimit;
-  /** Set while a link waits for its stream budget to refill. */
+  /** Set while nothing is read from the link. */
   #pausing: AbortController | undefined;
   #ended = false;
 
@@ -68,7 +73,7 @@ export class Libp2pLink implements Link {
     this.#deps = deps;
     this.#streams = new RateLimit(STREAMS, deps.clock);
     this.#session = new YamuxSession(
-      { client: end.direction === 'outbound' },
+      { client: end.direction === 'outbound', framesAtOnce: FRAMES_AT_ONCE },
       {
         send: (bytes) => this.#send(bytes),
         defer: deps.defer,
@@ -187,21 +192,35 @@ export class Libp2pLink implements Link {
         const bytes = stream.take() ?? (await stream.read());
         if (bytes === undefined) return this.close(closedByOther());
         this.lastHeard = this.#deps.clock.monotonic();
-        this.#session.receive(bytes);
-        if (this.#streams.owes()) await this.#pause();
+        const handling = this.#handle(bytes);
+        if (handling !== undefined) await handling;
+        if (this.#streams.owes()) await this.#pause((signal) => this.#streams.ready(signal));
       }
     } catch (error) {
       this.close(error as Error);
     }
   }
 
-  /** What the other side has sent stays on its side. */
-  async #pause(): Promise<void> {
+  /** A few frames at a time, so that other links get their turn. */
+  #handle(bytes: Uint8Array): Promise<void> | undefined {
+    const { rest, frames } = this.#session.receive(bytes);
+    const turn = frames === 0 ? undefined : this.#deps.frames?.spend(frames);
+    if (turn === undefined && rest.length === 0) return undefined;
+    return this.#handleRest(rest, turn);
+  }
+
+  async #handleRest(rest: Uint8Array, turn: Promise<void> | undefined): Promise<void> {
+    if (turn !== undefined) await this.#pause(() => turn);
+    if (rest.length > 0 && !this.#ended) await this.#handle(rest);
+  }
+
+  /** What the other side has sent stays on its side. @param over resolves when the link may be read again */
+  async #pause(over: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { connection } = this.#channel;
     this.#pausing = new AbortController();
     connection.pause();
     try {
-      await this.#streams.ready(this.#pausing.signal);
+      await over(this.#pausing.signal);
     } finally {
       this.#pausing = undefined;
       connection.resume();

@@ -10,13 +10,15 @@ import type { Tcp, TcpConnection, TcpListener } from '../tcp-host.ts';
 import type { Link, LinkEvents, Transport } from '../transport.ts';
 import type { Secure, SecureChannel } from './channel.ts';
 import { PING_SIZE } from './identify.ts';
-import { Libp2pLink } from './link.ts';
+import { FRAMES_AT_ONCE, Libp2pLink } from './link.ts';
 import type { HeldBytes } from './yamux.ts';
 
 /** Time limit for securing an accepted connection. */
 const UPGRADE_TIMEOUT_MS = 15_000;
 /** Inbound connections that we start securing per turn of the event loop: each costs about a millisecond. */
 const HANDSHAKES_PER_TURN = 1;
+/** Frames of all links that are read per turn: some five milliseconds of work when each begins a conversation. */
+const FRAMES_PER_TURN = 2 * FRAMES_AT_ONCE;
 /** How often the links are checked. */
 const KEEP_ALIVE_MS = 30_000;
 /** A link silent for this long, despite two pings, is dead. */
@@ -70,6 +72,7 @@ export class Libp2pTransport implements Transport {
   readonly #links = new Set<Libp2pLink>();
   readonly #held: HeldBytes = { count: 0 };
   readonly #handshakes: TurnAllowance;
+  readonly #frames: TurnAllowance;
   readonly #stopped = new AbortController();
   #listener: TcpListener | undefined;
   #events: LinkEvents | undefined;
@@ -80,6 +83,7 @@ export class Libp2pTransport implements Transport {
     this.#deps = deps;
     this.#refusals = new Refusals(deps);
     this.#handshakes = new TurnAllowance(HANDSHAKES_PER_TURN, deps.clock);
+    this.#frames = new TurnAllowance(FRAMES_PER_TURN, deps.clock);
   }
 
   addresses(): string[] {
@@ -194,6 +198,7 @@ export class Libp2pTransport implements Transport {
       defer,
       events,
       held: this.#held,
+      frames: this.#frames,
       identity: () => ({
         publicKey,
         agentVersion,

@@ -47,6 +47,8 @@ const UNREAD_MAX = 256 * WINDOW;
 export const HELD_MAX = 128 * 2 ** 20;
 export const HELD_SHARE = 4 * 2 ** 20;
 
+const NOTHING: Uint8Array = new Uint8Array(0);
+
 /** A total shared by links. */
 export interface HeldBytes {
   count: number;
@@ -86,11 +88,18 @@ export class YamuxSession {
   readonly #header = Buffer.alloc(HEADER_SIZE);
   #headerFilled = 0;
   #bodyLeft = 0;
+  readonly #framesAtOnce: number;
+  /** Frames of the bytes that are being read. */
+  #frames = 0;
   #bodyStream: YamuxStream | undefined;
 
-  /** @param options.client true on the dialling side, which takes the odd stream ids */
-  constructor(options: { client: boolean }, deps: YamuxDeps) {
+  /**
+   * @param options.client true on the dialling side, which takes the odd stream ids
+   * @param options.framesAtOnce that one call of `receive` reads; absent: all
+   */
+  constructor(options: { readonly client: boolean; readonly framesAtOnce?: number }, deps: YamuxDeps) {
     this.#deps = deps;
+    this.#framesAtOnce = options.framesAtOnce ?? Number.POSITIVE_INFINITY;
     this.#held = deps.held ?? { count: 0 };
     this.#nextId = options.client ? 1 : 2;
   }
@@ -150,24 +159,33 @@ export class YamuxSession {
 
   // ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  receive(bytes: Uint8Array): void {
+  /** @returns bytes left for the next call, and how many frames were read that open a stream or bring data */
+  receive(bytes: Uint8Array): { readonly rest: Uint8Array; readonly frames: number } {
+    this.#frames = 0;
+    let rest = NOTHING;
     try {
-      this.#parse(bytes);
+      rest = bytes.subarray(this.#parse(bytes));
     } catch (error) {
       this.#deps.broken(error as Error);
-      return;
+      return { rest: NOTHING, frames: this.#frames };
     }
     const fresh = this.#fresh;
-    if (fresh.length === 0) return;
-    this.#fresh = [];
-    for (const stream of fresh) this.#deps.accepted(stream);
+    if (fresh.length > 0) {
+      this.#fresh = [];
+      for (const stream of fresh) this.#deps.accepted(stream);
+    }
+    return { rest, frames: this.#frames };
   }
 
-  #parse(bytes: Uint8Array): void {
-    for (let at = 0; at < bytes.length && this.#ended === undefined; ) {
+  /** @returns bytes read; all of them once the connection has ended */
+  #parse(bytes: Uint8Array): number {
+    let at = 0;
+    while (at < bytes.length && this.#ended === undefined) {
       if (this.#bodyLeft > 0) at += this.#body(bytes.subarray(at, at + this.#bodyLeft));
+      else if (this.#frames >= this.#framesAtOnce) return at;
       else at += this.#headerPart(bytes, at);
     }
+    return bytes.length;
   }
 
   #body(part: Uint8Array): number {
@@ -201,6 +219,7 @@ export class YamuxSession {
     if (type === TYPE.goAway) return;
     const stream = (flags & FLAG.syn) !== 0 ? this.#accept(id) : this.#streams.get(id);
     if (type === TYPE.data) {
+      if ((flags & FLAG.syn) === 0) this.#frames++;
       this.#bodyLeft = length;
       this.#bodyStream = stream;
       stream?.charge(length);
@@ -219,6 +238,7 @@ export class YamuxSession {
     const stream = new YamuxStream(this, id, FLAG.ack);
     this.#streams.set(id, stream);
     this.#inbound++;
+    this.#frames++;
     this.#fresh.push(stream);
     return stream;
   }

@@ -294,6 +294,22 @@ describe('connections', () => {
     expect(answer).toMatch(/^Keep-Alive: timeout=30/im);
   });
 
+  test('a client that sends thousands of requests without waiting for answers delays others by a few of them', async () => {
+    const { port } = await start();
+    const count = 2000;
+    const greedy = await raw(port, 'GET /node HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(count));
+    await once(greedy, 'readable');
+    const other = await raw(port, 'GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n');
+    const metrics = await text(other);
+    other.end();
+    // The answer says how many requests the node had begun before it.
+    expect(Number(/^svc_api_request_count (\d+)$/m.exec(metrics)?.[1])).toBeLessThan(200);
+    greedy.write('GET /node HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n');
+    const answers = await text(greedy);
+    greedy.end();
+    expect(answers.match(/^HTTP\/1\.1 200 OK/gm)).toHaveLength(count + 1);
+  });
+
   test.each([
     ['GARBAGE\r\n\r\n', 400, 'Bad Request'],
     ['GET / HTTP/9.9\r\n\r\n', 400, 'Bad Request'],

@@ -2,10 +2,11 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../../../node/env/logger.ts';
+import { TurnAllowance } from '../../../../node/env/turns/turn-allowance.ts';
 import { encodeMultiaddress } from '../../../../node/p2p/address/multiaddress.ts';
 import { encodeFrame } from '../../../../node/p2p/codec/codec.ts';
 import { IDENTIFY_ID, PING_ID } from '../../../../node/p2p/libp2p/identify.ts';
-import { Libp2pLink, STREAMS } from '../../../../node/p2p/libp2p/link.ts';
+import { FRAMES_AT_ONCE, Libp2pLink, STREAMS } from '../../../../node/p2p/libp2p/link.ts';
 import { proposalOf } from '../../../../node/p2p/libp2p/multistream.ts';
 import { YamuxSession, type YamuxStream } from '../../../../node/p2p/libp2p/yamux.ts';
 import { Inbox } from '../../../../node/p2p/stream/inbox.ts';
@@ -21,7 +22,7 @@ const ALL_OVER_MS = 100_000;
 const Identify = { listenAddrs: [2, ['repeated', 'bytes']] } as const;
 
 /** The node's link, and the multiplexer of the other side, which does as the test says. */
-function linked() {
+function linked({ frames, served }: { frames?: TurnAllowance; served?: () => void } = {}) {
   const clock = new ManualClock();
   const inbox = new Inbox(() => undefined);
   const deferred: (() => void)[] = [];
@@ -89,8 +90,12 @@ function linked() {
         protocolIds: () => [ECHO],
         opened: () => undefined,
         closed: () => undefined,
-        accepted: (_link, _id, raw) => accepted.push(raw),
+        accepted(_link, _id, raw) {
+          accepted.push(raw);
+          served?.();
+        },
       },
+      ...(frames === undefined ? {} : { frames }),
     },
   );
   link.start();
@@ -311,6 +316,28 @@ test('a link on which too many streams are opened is not read for a while, and t
   await clock.advance(2_000);
   expect(paused.at(-1)).toBe(false);
   expect(accepted).toHaveLength(STREAMS.perSecond);
+});
+
+test('a link with hundreds of streams to serve is not read meanwhile, and others are served after a few of them', async () => {
+  const turns: (() => void)[] = [];
+  const frames = new TurnAllowance(2 * FRAMES_AT_ONCE, { turn: () => new Promise((go) => turns.push(go)) });
+  const order: string[] = [];
+  const greedy = linked({ frames, served: () => order.push('greedy') });
+  const modest = linked({ frames, served: () => order.push('modest') });
+  const count = 300;
+  for (let n = 0; n < count; n++) greedy.other.open().write(proposalOf(ECHO));
+  await greedy.settle();
+  expect(order.length).toBeLessThanOrEqual(3 * FRAMES_AT_ONCE);
+  expect(greedy.paused).toEqual([true]);
+  modest.other.open().write(proposalOf(ECHO));
+  await modest.settle();
+  expect(order.indexOf('modest')).toBe(order.length - 1);
+  while (turns.length > 0) {
+    for (const go of turns.splice(0)) go();
+    await greedy.settle();
+  }
+  expect(order).toHaveLength(count + 1);
+  expect(greedy.paused.at(-1)).toBe(false);
 });
 
 test('the socket of a peer that hangs up and does not read what is queued is cut after a second', async () => {

@@ -109,6 +109,16 @@ export const economics: Board = {
         },
         {
           kind: 'series',
+          title: 'Time without credit',
+          about:
+            'Part of the time in which a request waited because no peer that could be asked granted credit: at 1, a node is as fast as its payments.',
+          unit: 'ratio',
+          queries: [
+            { expr: sum(rate(ofNodes('accounting_credit_wait_seconds')), 'node'), legend: '{{node}}' },
+          ],
+        },
+        {
+          kind: 'series',
           title: 'Peers disconnected over money',
           about:
             'Since the start of the nodes. None of these should happen between nodes that keep to the rules.',

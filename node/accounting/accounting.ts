@@ -13,6 +13,7 @@ import type { Host, Peer } from '../p2p/host.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { type Account, endSession, leftBehind, row, startSession } from './account.ts';
 import { Accounts } from './accounts.ts';
+import { CreditQueue } from './credit-queue.ts';
 import { ACCOUNTING_METRICS } from './metrics.ts';
 import {
   type Accounting,
@@ -74,6 +75,7 @@ class Ledger implements AccountingService {
   readonly #prices: readonly bigint[];
   readonly #accounts: Accounts;
   readonly #settling: Settling;
+  readonly #queue: CreditQueue<Account>;
   /** Sessions that a blocklisting has ended; their connections may live a little longer. */
   readonly #expelled = new WeakSet<Peer>();
 
@@ -83,10 +85,14 @@ class Ledger implements AccountingService {
     this.#metrics = deps.metrics.register(ACCOUNTING_METRICS);
     this.#prices = priceTable(terms.pricePerProximity);
     this.#accounts = new Accounts(terms, deps);
+    this.#queue = new CreditQueue({ clock: deps.clock, metrics: this.#metrics });
     this.#settling = new Settling(terms, {
       ...deps,
       metrics: this.#metrics,
-      changed: (account) => this.#accounts.changed(account),
+      changed: (account) => {
+        this.#accounts.changed(account);
+        this.#serve(account);
+      },
       blocklist: (account, peer, reason) => this.#blocklist(account, peer, reason),
     });
   }
@@ -107,7 +113,7 @@ class Ledger implements AccountingService {
     const expected = expectedDebt(account, price);
     if (account.balance < 0n && expected - account.shadowReserved >= account.earlyPayment)
       this.#settling.settle(account, peer);
-    if (expected > account.thresholdReceived && expected > this.#creditLimit(account)) {
+    if (!this.#covers(account, expected)) {
       this.#metrics.blocks.inc();
       throw new AccountingError('OVERDRAFT', 'attempted overdraft');
     }
@@ -122,9 +128,33 @@ class Ledger implements AccountingService {
       release: () => {
         if (!open) return;
         open = false;
-        if (account.peer === peer) account.reserved -= price;
+        if (account.peer !== peer) return;
+        account.reserved -= price;
+        this.#serve(account);
       },
     };
+  }
+
+  awaitCredit(peer: Peer, price: bigint, wake: () => void): Disposable {
+    const account = this.#accounts.of(peer.id);
+    const waiting = this.#queue.add(account, price, wake);
+    // It may have been refused some time ago.
+    if (this.#covers(account, expectedDebt(account, price))) queueMicrotask(() => this.#serve(account));
+    return waiting;
+  }
+
+  #covers(account: Account, expected: bigint): boolean {
+    return expected <= account.thresholdReceived || expected <= this.#creditLimit(account);
+  }
+
+  /** Lets waiting requests go on; pays again when they need more than there is. */
+  #serve(account: Account): void {
+    const { peer } = account;
+    if (peer === undefined) return;
+    const isShort = this.#queue.serve(account, (price) =>
+      this.#covers(account, expectedDebt(account, price)),
+    );
+    if (isShort) this.#settling.settle(account, peer);
   }
 
   #credit(account: Account, service: { peer: Peer; price: bigint; originated: boolean }): void {
@@ -254,6 +284,7 @@ class Ledger implements AccountingService {
     const account = this.#accounts.of(peer.id);
     account.thresholdReceived = threshold;
     account.earlyPayment = earlyPayment(threshold, this.#terms.earlyPercent);
+    this.#serve(account);
   }
 
   thresholdFor(peer: Peer): bigint {

@@ -29,6 +29,11 @@ export const ACCOUNTING_METRICS = {
     name: 'accounting_accounting_blocks_count',
     help: 'Requests not sent to a peer because they would overdraw its threshold.',
   },
+  creditWait: {
+    kind: 'counter',
+    name: 'accounting_credit_wait_seconds',
+    help: 'Time in which a request waited because no peer that could be asked granted credit.',
+  },
   reserves: {
     kind: 'counter',
     name: 'accounting_accounting_reserve_count',

@@ -34,6 +34,11 @@ export interface Accounting {
   price(peerOverlay: Uint8Array, address: Uint8Array): bigint;
   /** @param originated true when the request is our own, not a forwarded one @throws AccountingError */
   prepareCredit(peer: Peer, price: bigint, originated: boolean): Credit;
+  /**
+   * Calls `wake` once, when a payment or an announced threshold lets the peer be asked for `price` again, or another request
+   * was given up. Requests are woken in the order of the calls. Allowance that comes with time alone wakes none.
+   */
+  awaitCredit(peer: Peer, price: bigint, wake: () => void): Disposable;
   /** @throws AccountingError */
   prepareDebit(peer: Peer, price: bigint): Debit;
   /** What a peer announced in the pricing protocol. */

@@ -34,7 +34,7 @@ export interface DispatchDeps {
   readonly reads: Reads;
   readonly expressions: Expressions;
   readonly uploadTurns: TurnAllowance;
-  readonly leafTurns: TurnAllowance;
+  readonly bodyTurns: TurnAllowance;
   readonly manifestRoom: SharedRoom;
   readonly patience: Patience;
   /** The table, without what is left to the other listener. */
@@ -144,7 +144,7 @@ function callOf(
     reads: deps.reads,
     expressions: deps.expressions,
     uploadTurns: deps.uploadTurns,
-    leafTurns: deps.leafTurns,
+    bodyTurns: deps.bodyTurns,
     manifestRoom: deps.manifestRoom,
   };
 }

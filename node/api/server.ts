@@ -39,8 +39,8 @@ import { httpDate } from './values/http-date.ts';
  * arrived.
  */
 const UPLOADS_PER_TURN = 8;
-/** Leaves of all uploads: two packets, each some two milliseconds, so that a single upload never waits. */
-const LEAVES_PER_TURN = 32;
+/** Bytes of all uploads: two packets, each some two milliseconds, so that a single upload never waits. */
+const BODY_BYTES_PER_TURN = 128 * 1024;
 
 /** Part of the heap for the manifests of all collections that are being uploaded, each of which is made in memory. */
 const MANIFESTS_SHARE = 1 / 4;
@@ -122,7 +122,7 @@ export function createListeners(
     reads: new Reads({ clock, metrics }),
     expressions: new Expressions({ clock }),
     uploadTurns: new TurnAllowance(UPLOADS_PER_TURN, clock),
-    leafTurns: new TurnAllowance(LEAVES_PER_TURN, clock),
+    bodyTurns: new TurnAllowance(BODY_BYTES_PER_TURN, clock),
     manifestRoom: new SharedRoom(heapLimit() * MANIFESTS_SHARE),
     patience: {
       idleMs: options.idleTimeoutMs,

@@ -42,8 +42,6 @@ export interface SplitOptions {
    * Awaited before each file of a collection and each node of a manifest, so that other work gets its turn.
    */
   readonly pace?: (() => Promise<void> | undefined) | undefined;
-  /** The same before each full leaf. */
-  readonly leafPace?: (() => Promise<void> | undefined) | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
    * Hash the leaves of content that is not encrypted, when `offer` says so. Absent: the caller's thread hashes
@@ -81,7 +79,7 @@ export async function split(
   const inFlight = new InFlight(IN_FLIGHT_CHUNKS, interrupt);
   const tree = new Tree((chunk) => inFlight.add(putter.put(chunk, signal)), options);
   const leaves = new Leaves();
-  const { workers, encryption, leafPace } = options;
+  const { workers, encryption } = options;
   const add = async (leaf: Uint8Array, address: Uint8Array) => {
     if (!inFlight.hasRoom) await inFlight.room();
     tree.add(leaf, address);
@@ -98,8 +96,6 @@ export async function split(
         if (!inFlight.hasRoom) await inFlight.room();
         offset += leaves.write(part, offset);
         if (!leaves.isFull) continue;
-        const turn = leafPace?.();
-        if (turn !== undefined) await turn;
         const isTaken = hashed !== undefined && workers?.offer(1) === true;
         if (hashed !== undefined && (isTaken || hashed.isBusy)) await hashed.add(leaves.take(), isTaken);
         else tree.add(leaves.take());

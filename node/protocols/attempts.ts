@@ -12,7 +12,8 @@ import type { Peer } from '../p2p/host.ts';
 /** Tolerated errors added once when the chunk's neighbourhood is reached. */
 const NEIGHBOURHOOD_ERRORS = 2;
 /**
- * How long a peer refused by accounting is skipped, milliseconds; by then a refresh may have been granted.
+ * How long a peer refused by accounting is skipped, milliseconds, unless it is paid before; by then a refresh may have
+ * been granted.
  */
 const OVERDRAFT_SKIP_MS = 600;
 
@@ -34,6 +35,8 @@ export interface AttemptsPlan<T, R> {
   isNeighbour(peer: Peer): boolean;
   /** @throws AccountingError when the peer cannot be asked now */
   reserve(peer: Peer): Credit;
+  /** Calls `wake` once when a peer that was refused can be asked again. */
+  awaitCredit(peer: Peer, wake: () => void): Disposable;
   /** Settles the credit itself. */
   attempt(peer: Peer, credit: Credit): Promise<T>;
   /** Turns the delivery that ends the call into its result; a throw makes it a failure of that peer. */
@@ -78,7 +81,9 @@ class Attempts<T, R> {
   #multiplexing: Disposable | undefined;
   #creditPause: Disposable | undefined;
   /** Peers refused by accounting → end of their pause, monotonic. */
-  readonly #overdrawn = new Map<string, number>();
+  readonly #overdrawn = new Map<Peer, number>();
+  /** While no other peer is left. */
+  #credits: Disposable[] = [];
   #errorsLeft: number;
   #inFlight = 0;
   #multiplexed = false;
@@ -109,7 +114,7 @@ class Attempts<T, R> {
     this.#over = true;
     this.#preemption?.[Symbol.dispose]();
     this.#multiplexing?.[Symbol.dispose]();
-    this.#creditPause?.[Symbol.dispose]();
+    this.#endCreditPause();
   }
 
   /** An error thrown by one of the plan's functions ends the call. */
@@ -166,7 +171,7 @@ class Attempts<T, R> {
     for (const [peer, end] of this.#overdrawn) {
       if (end > until) continue;
       this.#overdrawn.delete(peer);
-      this.#plan.skip.delete(peer);
+      this.#plan.skip.delete(peer.id);
     }
   }
 
@@ -178,9 +183,10 @@ class Attempts<T, R> {
       credit = this.#plan.reserve(peer);
     } catch (error) {
       if (!(error instanceof AccountingError)) throw error;
-      this.#overdrawn.set(peer.id, this.#clock.monotonic() + OVERDRAFT_SKIP_MS);
+      this.#overdrawn.set(peer, this.#clock.monotonic() + OVERDRAFT_SKIP_MS);
       return false;
     }
+    this.#endCreditPause();
     this.#inFlight++;
     this.#plan.attempt(peer, credit).then(
       (delivered) => this.#guarded(() => this.#delivered(peer, delivered)),
@@ -218,11 +224,28 @@ class Attempts<T, R> {
   }
 
   #waitForCredit(): void {
-    this.#creditPause ??= this.#clock.timer(OVERDRAFT_SKIP_MS, () => {
-      this.#creditPause = undefined;
+    if (this.#creditPause !== undefined) return;
+    const goOn = () => {
+      this.#endCreditPause();
+      this.#guarded(() => this.#next());
+    };
+    this.#creditPause = this.#clock.timer(OVERDRAFT_SKIP_MS, () => {
       // All of them: a timer may fire a little before the moment that was noted.
       this.#readmit(Number.POSITIVE_INFINITY);
-      this.#guarded(() => this.#next());
+      goOn();
     });
+    this.#credits = Array.from(this.#overdrawn.keys(), (peer) =>
+      this.#plan.awaitCredit(peer, () => {
+        this.#overdrawn.delete(peer);
+        this.#plan.skip.delete(peer.id);
+        goOn();
+      }),
+    );
+  }
+
+  #endCreditPause(): void {
+    this.#creditPause?.[Symbol.dispose]();
+    this.#creditPause = undefined;
+    for (const credit of this.#credits.splice(0)) credit[Symbol.dispose]();
   }
 }

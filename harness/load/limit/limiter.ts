@@ -7,6 +7,8 @@ export interface NodeLoad {
   readonly cores: number | undefined;
   /** How often a peer could not be asked because it was owed too much. */
   readonly creditRefusals: number;
+  /** Seconds in which one of its requests waited because no peer that could be asked granted credit. */
+  readonly creditWaitSeconds: number;
   /** How much longer its queue of chunks to push has become. */
   readonly queueGrowth: number;
   /** Failed calls to the chain. */
@@ -68,11 +70,7 @@ export function limitersOf(observation: LoadObservation): Limiter[] {
     generatorOf(observation),
     othersOf(observation),
     limiter('store', full, `reserves are full: ${list(full, () => '')}`.replace(/ ,/g, ',').trim()),
-    limiter(
-      'credit',
-      owing,
-      `peers are owed too much to be asked: ${list(owing, ({ creditRefusals }) => `${(creditRefusals / seconds).toFixed(1)} times a second`)}`,
-    ),
+    limiter('credit', owing, `peers are owed too much to be asked: ${list(owing, creditOf(seconds))}`),
     limiter('cpu', busy, `processors: ${list(busy, ({ cores = 0 }) => `uses ${cores.toFixed(2)} cores`)}`),
     ...observation.shared
       .filter(({ cores }) => cores >= NODE_BUSY_CORES)
@@ -101,6 +99,15 @@ export function limitersOf(observation: LoadObservation): Limiter[] {
       : undefined,
   ];
   return found.filter((one) => one !== undefined);
+}
+
+function creditOf(seconds: number): (node: NodeLoad) => string {
+  return ({ creditRefusals, creditWaitSeconds }) => {
+    const often = `${(creditRefusals / seconds).toFixed(1)} times a second`;
+    // A Bee does not count it.
+    if (creditWaitSeconds === 0) return often;
+    return `${often}, waited ${creditWaitSeconds.toFixed(1)} s of ${seconds.toFixed(0)} s for credit`;
+  };
 }
 
 function limiter(kind: Limiter['kind'], nodes: readonly NodeLoad[], text: string): Limiter | undefined {

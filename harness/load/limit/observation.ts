@@ -10,6 +10,7 @@ const ANSWER_MS = 5000;
 /** Counters of nodes, without the prefix of their dialect. */
 const COUNTERS = {
   creditRefusals: ['accounting_accounting_blocks_count', 'pushsync_overdraft_refresh'],
+  creditWait: ['accounting_credit_wait_seconds'],
   queued: ['pusher_total_to_push'],
   synced: ['pusher_total_synced'],
   chainErrors: ['eth_backend_total_rpc_errors'],
@@ -89,6 +90,7 @@ export function countersIn(exposition: string): Readonly<Record<Counter, number>
       .reduce((total, { value }) => total + value, 0);
   return {
     creditRefusals: sum(COUNTERS.creditRefusals),
+    creditWait: sum(COUNTERS.creditWait),
     queued: sum(COUNTERS.queued),
     synced: sum(COUNTERS.synced),
     chainErrors: sum(COUNTERS.chainErrors),
@@ -134,6 +136,7 @@ export async function observationBetween(
       name,
       cores: cpu === undefined ? undefined : cpu / ms,
       creditRefusals: grown('creditRefusals'),
+      creditWaitSeconds: grown('creditWait'),
       queueGrowth: grown('queued') - grown('synced'),
       chainErrors: grown('chainErrors'),
       full: full.has(name),

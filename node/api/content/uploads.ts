@@ -2,6 +2,7 @@
  * What the upload routes share: headers, the order of checks, and undoing what a failed upload left behind.
  */
 
+import type { TurnAllowance } from '../../env/turns/turn-allowance.ts';
 import { randomEncryption } from '../../files/encryption.ts';
 import type { SplitOptions } from '../../files/splitter.ts';
 import type { Upload } from '../../files/upload.ts';
@@ -64,7 +65,7 @@ export async function upload(
   const deferred = headers.deferredUpload || pin;
   const begin = { batchId, tagUid, deferred, pin, signal: call.signal };
   const session = await orElse('PUTTER_REFUSED', () => services.uploader.begin(begin));
-  const body = counted(call.body.stream());
+  const body = counted(paced(call.body.stream(), call.bodyTurns));
   const answered = await inSession(session, async () => {
     const root = await store(session, body.parts, splitOptions(call));
     return { root, ...(await protect(root, session, call)) };
@@ -76,11 +77,10 @@ export async function upload(
   return { ...answered, tagUid: session.tagUid };
 }
 
-function splitOptions({ headers, services, signal, uploadTurns, leafTurns }: UploadCall): SplitOptions {
+function splitOptions({ headers, services, signal, uploadTurns }: UploadCall): SplitOptions {
   return {
     signal,
     pace: () => uploadTurns.spend(1),
-    leafPace: () => leafTurns.spend(1),
     workers: services.workers,
     encryption: headers.encrypt ? randomEncryption(services.random) : undefined,
     level: headers.redundancyLevel,
@@ -118,6 +118,18 @@ export function uploadHeaders(
   const [only] = names;
   if (only === undefined) return {};
   return { ...headers, 'access-control-expose-headers': names.length === 1 ? only : names };
+}
+
+/** @param turns in bytes, shared by all uploads */
+export async function* paced(
+  parts: AsyncIterable<Uint8Array>,
+  turns: TurnAllowance,
+): AsyncGenerator<Uint8Array, void, void> {
+  for await (const part of parts) {
+    const turn = turns.spend(part.length);
+    if (turn !== undefined) await turn;
+    yield part;
+  }
 }
 
 function counted(parts: AsyncIterable<Uint8Array>): { parts: AsyncIterable<Uint8Array>; size: () => number } {

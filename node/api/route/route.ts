@@ -68,8 +68,8 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly expressions: Expressions;
   /** Limits how many files and manifest nodes uploads store in one turn of the event loop. */
   readonly uploadTurns: TurnAllowance;
-  /** The same for full leaves. */
-  readonly leafTurns: TurnAllowance;
+  /** Limits how many bytes of bodies uploads store in one turn of the event loop. */
+  readonly bodyTurns: TurnAllowance;
   /** Memory for manifests of collections that are being uploaded, bytes. */
   readonly manifestRoom: SharedRoom;
 }

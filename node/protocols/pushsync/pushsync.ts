@@ -83,7 +83,7 @@ export interface PushsyncOptions {
 export interface PushsyncDeps {
   readonly host: Pick<Host, 'overlay' | 'handle' | 'open' | 'misbehaved' | 'isSuspect'>;
   readonly topology: Pick<Topology, 'closestPeer' | 'isCutOff' | 'peers' | 'storageRadius'>;
-  readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
+  readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit' | 'awaitCredit'>;
   readonly postage: Pick<Postage, 'validate'>;
   readonly store: { readonly reserve: Pick<Reserve, 'put' | 'has' | 'hasIndex' | 'hasRoomFor'> };
   /** Key of this node's overlay. */
@@ -416,7 +416,7 @@ class PushsyncProtocol implements Pushsync {
     signal: AbortSignal,
     exclude: readonly string[] = [],
   ): Promise<AttemptsOutcome<R>> {
-    const { clock, log, topology, tracing } = this.#deps;
+    const { accounting, clock, log, topology, tracing } = this.#deps;
     const { address } = parcel.chunk;
     const skip = this.#failed.peers(parcel.id);
     for (const id of exclude) skip.add(id);
@@ -440,11 +440,13 @@ class PushsyncProtocol implements Pushsync {
         multiplexAfterMs: parcel.keptHere && parcel.chunk.kind === 'cac' ? MULTIPLEX_KEPT_MS : undefined,
         isNeighbour: isInside,
         reserve: (peer) => this.#reserveCredit(peer, parcel, way.originated),
+        awaitCredit: (peer, wake) =>
+          accounting.awaitCredit(peer, accounting.price(peer.overlay, address), wake),
         attempt: (peer, credit) => {
           const attempt = ++attempts;
           const request = () => this.#request(peer, parcel, { credit, attempt });
           if (tracing === undefined) return request();
-          const cost = this.#deps.accounting.price(peer.overlay, address);
+          const cost = accounting.price(peer.overlay, address);
           return tracing.span('push-chunk-async', attemptSpan({ peer, address, attempt, cost }), request);
         },
         accept: way.accept,

@@ -55,7 +55,7 @@ import { Delivery, RETRIEVAL, Request } from './wire.ts';
 export interface RetrievalDeps {
   readonly host: Pick<Host, 'overlay' | 'handle' | 'open' | 'misbehaved'>;
   readonly topology: Pick<Topology, 'closestPeer' | 'storageRadius'>;
-  readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
+  readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit' | 'awaitCredit'>;
   readonly store: { readonly chunks: Pick<ChunkReader, 'get' | 'heal'>; readonly cache: Pick<Cache, 'put'> };
   readonly clock: Clock;
   readonly log: Logger;
@@ -260,6 +260,8 @@ class RetrievalProtocol implements Retrieval {
         multiplex: MULTIPLEX,
         isNeighbour: (peer) => isResponsible(peer.overlay, address, topology.storageRadius()),
         reserve: (peer) => this.#reserveCredit(peer, wanted, requester === undefined),
+        awaitCredit: (peer, wake) =>
+          accounting.awaitCredit(peer, accounting.price(peer.overlay, address), wake),
         attempt: (peer, credit) => {
           asked++;
           const attempt = asked;

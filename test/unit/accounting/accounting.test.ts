@@ -48,6 +48,45 @@ describe('using a service', () => {
     expect(row()).toMatchObject({ reservedBalance: 0n, consumedBalance: -PRICE });
   });
 
+  test('waits in order until a payment covers it, and only so many go on as it covers', async () => {
+    const setup = connectedTo();
+    const { accounting, keeper, peer } = setup;
+    const paid = Promise.withResolvers<Awaited<ReturnType<typeof keeper.answer>>>();
+    keeper.answer = () => paid.promise;
+    owe(setup, THRESHOLD);
+    const price = 3n * PRICE;
+    const free = (THRESHOLD + RATE + (setup.row()?.consumedBalance ?? 0n)) / price;
+    for (let n = 0n; n < free; n++) accounting.prepareCredit(peer, price, true);
+    const woken: number[] = [];
+    const wait = (n: number) =>
+      accounting.awaitCredit(peer, price, () => {
+        woken.push(n);
+        accounting.prepareCredit(peer, price, true);
+      });
+    wait(0);
+    wait(1)[Symbol.dispose]();
+    for (const n of [2, 3, 4]) wait(n);
+    await keeper.clock.settle();
+    expect(woken).toEqual([]);
+    paid.resolve({ accepted: 2n * price + RATE, allegedSeconds: 1n });
+    await keeper.clock.settle();
+    expect(woken).toEqual([0, 2]);
+    accounting.thresholdAnnounced(peer, THRESHOLD + price);
+    expect(woken).toEqual([0, 2, 3]);
+  });
+
+  test('goes on when a request that was not delivered leaves its credit', () => {
+    const { accounting, peer } = connectedTo();
+    const others = Array.from({ length: 56 }, () => accounting.prepareCredit(peer, PRICE, true));
+    expect(() => accounting.prepareCredit(peer, PRICE, true)).toThrow('attempted overdraft');
+    let woken = 0;
+    accounting.awaitCredit(peer, PRICE, () => {
+      woken += 1;
+    });
+    others[0]?.release();
+    expect(woken).toBe(1);
+  });
+
   test('is refused when all open requests could exceed the threshold and one second of refresh', () => {
     const { accounting, peer, row } = connectedTo();
     const limit = (THRESHOLD + RATE) / PRICE;

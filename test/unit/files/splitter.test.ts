@@ -3,9 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { cacFromData } from '../../../node/chunk/cac.ts';
 import type { Chunk, ChunkPutter } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { systemRandom } from '../../../node/env/random.ts';
-import { TurnAllowance } from '../../../node/env/turns/turn-allowance.ts';
 import { randomEncryption } from '../../../node/files/encryption.ts';
 import { openFile } from '../../../node/files/joiner.ts';
 import { type SplitOptions, split } from '../../../node/files/splitter.ts';
@@ -295,19 +293,4 @@ describe('splitting', () => {
       'client is gone',
     );
   });
-});
-
-test('uploads that share turns store their leaves side by side, however much of one has arrived', async () => {
-  const perTurn = 8;
-  const turns = new TurnAllowance(perTurn, systemClock());
-  const order: string[] = [];
-  const upload = (name: string, leaves: number) =>
-    split(
-      inParts(generate('i mod 251', leaves * LEAF + 1), leaves * LEAF + 1),
-      { put: async () => void order.push(name) },
-      { leafPace: () => turns.spend(1) },
-    );
-  await Promise.all([upload('long', 100), upload('short', 1)]);
-  expect(order.indexOf('short')).toBeLessThanOrEqual(2 * perTurn);
-  expect(order.filter((name) => name === 'long')).toHaveLength(102);
 });

@@ -30,6 +30,7 @@ function asking(
     multiplex: 0,
     isNeighbour: () => false,
     reserve: () => credit,
+    awaitCredit: () => ({ [Symbol.dispose]: () => undefined }),
     attempt(peer) {
       asked.push(nameOf(peer));
       return attempt(peer);
@@ -131,4 +132,44 @@ test('the wait for further attempts begins with the first peer that accounting l
   expect(asked).toEqual(['a']);
   await clock.advance(1);
   expect(asked).toEqual(['a', 'b', 'c']);
+});
+
+/** Peers that are refused until they are paid. */
+function unpaid(...peers: Peer[]) {
+  const refused = new Set(peers);
+  const waiting = new Map<Peer, () => void>();
+  const plan: Partial<AttemptsPlan<string, string>> = {
+    reserve(peer) {
+      if (refused.has(peer)) throw new AccountingError('OVERDRAFT', 'no credit');
+      return credit;
+    },
+    awaitCredit(peer, wake) {
+      waiting.set(peer, wake);
+      return { [Symbol.dispose]: () => void waiting.delete(peer) };
+    },
+  };
+  const pay = (peer: Peer) => {
+    refused.delete(peer);
+    waiting.get(peer)?.();
+  };
+  return { plan, waiting, pay };
+}
+
+test('a peer that accounting refuses is asked the moment it is paid, and waits for no pause', async () => {
+  const { plan, waiting, pay } = unpaid(a, b, c);
+  const { asked, outcome, clock } = asking([a, b, c], async () => 'chunk', plan);
+  expect([...waiting.keys()]).toEqual([a, b, c]);
+  pay(b);
+  expect(await outcome).toEqual({ outcome: 'done', result: 'chunk' });
+  expect(asked).toEqual(['b']);
+  expect([waiting.size, clock.running]).toEqual([0, 0]);
+});
+
+test('while a peer that is paid answers, no other is asked because it is paid too', async () => {
+  const { plan, waiting, pay } = unpaid(a, b);
+  const { asked } = asking([a, b], () => new Promise(() => undefined), plan);
+  pay(a);
+  pay(b);
+  expect(asked).toEqual(['a']);
+  expect(waiting.size).toBe(0);
 });

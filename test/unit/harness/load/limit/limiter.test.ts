@@ -12,6 +12,7 @@ const node = (name: string, more: Partial<NodeLoad> = {}): NodeLoad => ({
   name,
   cores: 0.3,
   creditRefusals: 0,
+  creditWaitSeconds: 0,
   queueGrowth: 0,
   chainErrors: 0,
   full: false,
@@ -59,6 +60,14 @@ test.each([
   ['store', { full: true }],
 ] as const)('names %s with its nodes', (kind, short) => {
   expect(kinds(observation({ nodes: [node('node-0'), node('node-1', short)] }))).toEqual([[kind, 'node-1']]);
+});
+
+test('says how long a node waited for credit, where it counts that', () => {
+  const short = { creditRefusals: 50, creditWaitSeconds: 2.34 };
+  const [limiter] = limitersOf(observation({ seconds: 10, nodes: [node('light', short)] }));
+  expect(limiter?.text).toBe(
+    'peers are owed too much to be asked: light 5.0 times a second, waited 2.3 s of 10 s for credit',
+  );
 });
 
 test('names a chain that answers late or never', () => {
@@ -144,12 +153,13 @@ test('finds counters whatever the dialect calls them', () => {
     [
       `${prefix}_accounting_accounting_blocks_count 3`,
       `${prefix}_pushsync_overdraft_refresh 4`,
+      `${prefix}_accounting_credit_wait_seconds 2.5`,
       `${prefix}_pusher_total_to_push 50`,
       `${prefix}_pusher_total_synced 40`,
       `${prefix}_eth_backend_total_rpc_errors 1`,
       '',
     ].join('\n');
-  const counters = { creditRefusals: 7, queued: 50, synced: 40, chainErrors: 1 };
+  const counters = { creditRefusals: 7, creditWait: 2.5, queued: 50, synced: 40, chainErrors: 1 };
   expect([countersIn(page('svc')), countersIn(page('bee'))]).toEqual([counters, counters]);
 });
 

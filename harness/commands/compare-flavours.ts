@@ -3,7 +3,7 @@
  * turns, so that other activity on the machine affects all of them alike.
  */
 
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
 import { typed } from '../base/typed.ts';
@@ -22,6 +22,7 @@ import { runScenarios } from '../run/runner.ts';
 import type { Scenario } from '../run/scenario.ts';
 import { statePath } from '../state/state-folder.ts';
 import type { CommandContext } from './context.ts';
+import { reportFolder } from './report-folder.ts';
 import { plan } from './run.ts';
 import { quoted } from './run-flags.ts';
 
@@ -71,7 +72,8 @@ export async function runFlavours(
   const title = `compare-${flavours.join('-')}-${what}`;
   const planned = plan([scenario], [...set, ...flags.set]);
   const runs = statePath(context.stateDir, 'runs');
-  const folder = resolve(flags.report ?? newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
+  using report = reportFolder(flags.report, () => newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
+  const { folder } = report;
   const optionsOf = optionsFor(flags, { scenario, planned, folder, title, seed, context });
   const turns = alternatingRuns(flavours, rounds);
   const say = context.json ? context.note : context.out;

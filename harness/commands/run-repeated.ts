@@ -4,12 +4,9 @@ import { join } from 'node:path';
 import { cannotWrite, EXIT, HarnessError, messageOf } from '../base/errors.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { renderRepeated, renderRun } from '../report/console.ts';
-import { REPORT_REMEDY } from '../report/folder.ts';
+import { REPEAT_FILE, REPORT_REMEDY } from '../report/folder.ts';
 import type { FailedStart, RepeatedRun, RunResult } from '../report/result.ts';
 import { answer, type CommandContext } from './context.ts';
-
-/** In the folder of a repetition: its `RepeatedRun`. */
-const REPEAT_FILE = 'repeat.json';
 
 export interface Repetition {
   readonly seeds: readonly bigint[];

@@ -1,4 +1,5 @@
 /** `svcnet run SCENARIO…`: run scenarios on fresh clusters or a running one, once or with several seeds, and report. */
+
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { readDefinitionFile } from '../plan/document/read.ts';
@@ -19,6 +20,7 @@ import { ParameterError, type Scenario } from '../run/scenario.ts';
 import { type Chosen, SUITES, scenariosOfSuite, scenariosWithTag, tagsOfAll } from '../run/suites.ts';
 import { statePath } from '../state/state-folder.ts';
 import { answer, type CommandContext } from './context.ts';
+import { reportFolder } from './report-folder.ts';
 import { chooseClusters, freshFlags, lanesOf, type RunFlags, repeatCommand } from './run-flags.ts';
 import { listScenarios } from './run-list.ts';
 import { runRepeated } from './run-repeated.ts';
@@ -164,10 +166,11 @@ async function runRecipe(
     isWatched && recipe.lanes !== undefined
       ? new ScenarioDisplay(recipe.scenarios.length, context.style, context.out)
       : undefined;
+  using report = reportFolder(flags.report, () => newFolder(`${runMoment()}-${title}-${seed}`, context));
   const result = await rerun({
     folder: dirname(path),
     recipe: { ...recipe, seed },
-    report: resolve(flags.report ?? newFolder(`${runMoment()}-${title}-${seed}`, context)),
+    report: report.folder,
     stateDir: context.stateDir,
     signal: context.signal,
     ...(isWatched ? { display: new StepDisplay(context.style, context.out) } : {}),
@@ -240,22 +243,24 @@ export async function runPlanned(
     throw new HarnessError('USAGE', '--until-failure goes with --repeat, which says how many runs at most');
   if (flags.repeat === undefined) {
     const options = optionsOf(seed, flags.report);
-    const report = flags.report === undefined ? newFolder(options.name, context) : options.report;
-    const name = flags.report === undefined ? basename(report) : options.name;
-    const result = await once({ ...options, report, name });
+    using report = reportFolder(flags.report, () => newFolder(options.name, context));
+    const name = flags.report === undefined ? basename(report.folder) : options.name;
+    const result = await once({ ...options, report: report.folder, name });
     answer(context, result, renderRun(result, context.style).split('\n'));
     return exitCodeOf(result);
   }
-  const folder = resolve(
-    flags.report ?? newFolder(`${startedAt}-${title}-${seed}-${flags.repeat}-times`, context),
+  using report = reportFolder(flags.report, () =>
+    newFolder(`${startedAt}-${title}-${seed}-${flags.repeat}-times`, context),
   );
+  const { folder } = report;
   const repetition = {
     seeds: seedsFrom(seed, flags.repeat),
     folder,
     untilFailure: flags.untilFailure === true,
     once: (runSeed: bigint) => once(optionsOf(runSeed, join(folder, `seed-${runSeed}`))),
   };
-  return runRepeated(repetition, context);
+  // Not before its end another run may write there.
+  return await runRepeated(repetition, context);
 }
 
 /** @throws HarnessError `USAGE` when fewer seeds are left below 2^64 */

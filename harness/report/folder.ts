@@ -38,6 +38,9 @@ export const RECIPE_FILE = 'recipe.json';
 /** In a run's folder: what was done to its cluster and when, if that was drawn or read from a file. */
 export const SCHEDULE_FILE = 'schedule.json';
 
+/** In the folder of a repetition: its `RepeatedRun`. */
+export const REPEAT_FILE = 'repeat.json';
+
 /** In a run's folder: every acknowledged upload. */
 export const LEDGER_FILE = 'ledger.jsonl';
 

@@ -1,5 +1,5 @@
 /**
- * Whose turn it is to do something to a cluster. Each process that wants it has a file of its own in the cluster's
+ * Whose turn it is to do something to a cluster, or to write a report. Each process that wants it has a file of its own in that
  * folder; that of a process which is gone does not count. No two have it at once: each writes its file before it looks
  * for others.
  */
@@ -9,10 +9,10 @@ import { readJson, replaceJson } from '../base/json-file.ts';
 import { isAlive, ownProcess, type ProcessId } from '../machine/processes.ts';
 
 /** What the turn is for, in the names of the files. */
-export type Purpose = 'saving' | 'starting';
+export type Purpose = 'saving' | 'starting' | 'reporting';
 
 /**
- * @param folder of the cluster @param taken what to throw when a process has it, another one or this one
+ * @param folder of the cluster or the report @param taken what to throw when a process has it, another one or this one
  * @returns ends it @throws the system's Error, `ENOENT` without the folder
  */
 export function takeTurn(folder: string, purpose: Purpose, taken: (owner: ProcessId) => Error): Disposable {

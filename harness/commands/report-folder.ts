@@ -1,0 +1,67 @@
+/** The folder of a run's report while the run writes to it. */
+import { existsSync, mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { cannotWrite, HarnessError } from '../base/errors.ts';
+import { entriesOf } from '../base/own-folder.ts';
+import {
+  LEDGER_FILE,
+  RECIPE_FILE,
+  REPEAT_FILE,
+  REPORT_FILE,
+  REPORT_REMEDY,
+  SCHEDULE_FILE,
+} from '../report/folder.ts';
+import { takeTurn } from '../state/turn.ts';
+
+/** Each of them makes a folder that of a run, or of several. */
+const SIGNS = [REPORT_FILE, RECIPE_FILE, REPEAT_FILE, SCHEDULE_FILE, LEDGER_FILE];
+/** Runs of a repetition are in folders of its folder, those of a comparison one level below. */
+const LEVELS = 2;
+/** What a process that has been killed may have left. */
+const TURN = /^reporting-\d+\.json$/;
+
+export interface ReportFolder extends Disposable {
+  readonly folder: string;
+}
+
+/**
+ * A folder for one run at a time. Files of an earlier report in it are removed later, so it is empty, or has one.
+ * @param given on the command line @param fresh makes another one, without it
+ * @returns keeps other runs away until it is disposed
+ * @throws HarnessError `USAGE` when another run writes to it, and for what is no folder of a report; `CANNOT_WRITE`
+ */
+export function reportFolder(given: string | undefined, fresh: () => string): ReportFolder {
+  const folder = resolve(given ?? fresh());
+  if (given !== undefined) expectReport(folder);
+  try {
+    mkdirSync(folder, { recursive: true });
+    const turn = takeTurn(folder, 'reporting', ({ pid }) => inUse(folder, pid));
+    return { folder, [Symbol.dispose]: () => turn[Symbol.dispose]() };
+  } catch (error) {
+    throw cannotWrite(folder, error, REPORT_REMEDY);
+  }
+}
+
+function expectReport(folder: string): void {
+  const [first] = entriesOf(folder).filter(({ name }) => !TURN.test(name));
+  if (first === undefined || hasReport(folder, LEVELS)) return;
+  throw new HarnessError(
+    'USAGE',
+    `--report: ${folder} has no report, but ${first.name}; expected a new folder, an empty one or that of an earlier run`,
+    { hint: 'Choose another folder: files that have the names of a report would be replaced.' },
+  );
+}
+
+function hasReport(folder: string, levels: number): boolean {
+  if (SIGNS.some((name) => existsSync(join(folder, name)))) return true;
+  if (levels === 0) return false;
+  return entriesOf(folder).some(
+    (entry) => entry.isDirectory() && hasReport(join(folder, entry.name), levels - 1),
+  );
+}
+
+function inUse(folder: string, pid: number): HarnessError {
+  return new HarnessError('USAGE', `--report: process ${pid} writes its run to ${folder}`, {
+    hint: 'Choose another folder, or wait for the end of that run.',
+  });
+}

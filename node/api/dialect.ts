@@ -6,6 +6,7 @@
 import { checksumAddress } from '../crypto/checksum.ts';
 import { toHex } from '../crypto/hex.ts';
 import { LEVEL_MAX, type RedundancyLevel } from '../files/redundancy/redundancy.ts';
+import { PATH_SIZE_MAX } from '../manifest/manifest.ts';
 
 export type DialectName = 'svc' | 'swarm';
 
@@ -168,6 +169,8 @@ interface DialectColumn {
   readonly rootVary: Readonly<Record<string, string>>;
   /** The only word accepted as the type of a feed, upper or lower case; undefined: the type is ignored. */
   readonly feedType: string | undefined;
+  /** Longest path of a file that is uploaded, bytes. */
+  readonly pathMax: number;
   /** What a hard link of an archive is stored as. */
   readonly hardLinks: 'file' | 'empty';
   /** ETag on the answer of a collection upload; a single file always has one. */
@@ -244,6 +247,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     reuploadNeedsBatch: false,
     rootVary: { vary: 'Accept' },
     feedType: 'sequence',
+    // Of a file system.
+    pathMax: 4096,
     hardLinks: 'file',
     collectionEtag: true,
     expiredStamps: true,
@@ -308,6 +313,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     reuploadNeedsBatch: true,
     rootVary: {},
     feedType: undefined,
+    pathMax: PATH_SIZE_MAX,
     hardLinks: 'empty',
     collectionEtag: false,
     expiredStamps: false,

@@ -13,7 +13,7 @@ import { answerOf, errorBody, HEADERS_OF, inDialect, standardText, statusOf } fr
 import type { Answer } from './exchange/answer.ts';
 import { type Exchange, send } from './exchange/exchange.ts';
 import type { Patience } from './exchange/patience.ts';
-import { type RequestBody, refuseOversized, requestBody } from './exchange/request-body.ts';
+import { type RequestBody, refuseEncoded, refuseOversized, requestBody } from './exchange/request-body.ts';
 import { HANDSHAKE_HEADERS, type Upgrades } from './exchange/websocket.ts';
 import type { Gates } from './gates.ts';
 import type { ApiMetrics } from './metrics.ts';
@@ -89,6 +89,7 @@ async function operate(
   const row = routes.byMethod.get(exchange.method);
   if (row === undefined) return methodAnswer(routes, exchange);
   refuseOversized(request, row.bodyLimit);
+  if (deps.dialect.strictRequests && row.body !== undefined) refuseEncoded(request);
   try {
     const view = requestView(request, deps.dialect, readHeader);
     const body = requestBody(request, row.bodyLimit, deps.patience);

@@ -8,6 +8,7 @@ import type { AccountingErrorCode } from '../accounting/ports.ts';
 import type { ActErrorCode } from '../act/errors.ts';
 import type { ChunkNotFoundError } from '../chunk/chunk.ts';
 import type { CollectionErrorCode } from '../files/collection/collection.ts';
+import type { JoinErrorCode } from '../files/tree.ts';
 import type { UploadError } from '../files/upload.ts';
 import type { IncentivesErrorCode } from '../incentives/ports.ts';
 import type { ChainErrorCode } from '../onchain/ports.ts';
@@ -104,6 +105,7 @@ export const ERRORS = {
   DOWNLOADS_BUSY: [503, 'too many downloads at once, try again later'],
   ROOT_NOT_FOUND: [404, STANDARD],
   JOIN_FAILED: [500, 'joiner failed'],
+  CONTENT_MALFORMED: [404, CAUSE],
   CHUNK_NOT_FOUND: [404, 'chunk not found'],
   CHUNK_READ_FAILED: [500, 'read chunk failed'],
   SOC_NOT_FOUND: [404, 'requested chunk cannot be retrieved'],
@@ -253,6 +255,7 @@ type DomainCode =
   | UploadErrorCode
   | CollectionErrorCode
   | ActErrorCode
+  | JoinErrorCode
   | 'STORE_FULL';
 
 /** Answer of a domain error that no route words differently; null: the operation's general failure answer. */
@@ -282,6 +285,7 @@ const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   RPC_UNREACHABLE: null,
   RPC_ERROR: null,
   REVERTED: null,
+  GAS_LIMIT_TOO_LOW: null,
   GAS_PRICE_TOO_LOW: null,
   INSUFFICIENT_NATIVE: null,
   TRANSACTION_CANCELLED: null,
@@ -338,6 +342,9 @@ const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   GRANTEES_MALFORMED: null,
   GRANTEES_TOO_MANY: null,
   GRANTEES_UNAVAILABLE: null,
+  REFERENCE_INVALID: null,
+  MALFORMED_TREE: null,
+  CHUNK_UNAVAILABLE: null,
   STORE_FULL: 'DISK_FULL',
 };
 

@@ -6,6 +6,7 @@
 import type { ChunkErrorCode } from '../chunk/errors.ts';
 import type { SignatureErrorCode } from '../crypto/signer.ts';
 import type { CollectionErrorCode } from '../files/collection/collection.ts';
+import type { JoinErrorCode } from '../files/tree.ts';
 import type { ManifestErrorCode } from '../manifest/errors.ts';
 import type { ChainErrorCode } from '../onchain/ports.ts';
 import type { HostErrorCode } from '../p2p/host.ts';
@@ -20,6 +21,7 @@ type Code =
   | ChunkErrorCode
   | CollectionErrorCode
   | HostErrorCode
+  | JoinErrorCode
   | ManifestErrorCode
   | PostageErrorCode
   | PssErrorCode
@@ -36,13 +38,14 @@ interface Mistake {
 /** Code of an answer, or of the error below it. */
 const MISTAKES: { readonly [C in Code]?: Mistake } = {
   // Batches.
-  AMOUNT_INVALID: { status: 400, field: 'amount', everywhere: true },
   DEPTH_INVALID: { status: 400, field: 'depth' },
   BATCH_NOT_FOUND: { status: 404, field: 'batch_id' },
   // Transactions.
+  GAS_LIMIT_TOO_LOW: { status: 400, field: { header: 'gasLimit' } },
   GAS_PRICE_TOO_LOW: { status: 400, field: { header: 'gasPrice' } },
   INSUFFICIENT_NATIVE: { status: 400, field: 'wallet' },
   // Content.
+  MALFORMED_TREE: { status: 404, field: 'reference' },
   CHUNK_INVALID: { status: 400, field: 'body' },
   SIGNATURE_INVALID: { status: 400, field: 'body' },
   INVALID_INDEX_DOCUMENT: { status: 400, field: { header: 'indexDocument' } },

@@ -60,7 +60,7 @@ export interface JoinedFile {
  * Fetches the root chunk. For a single-owner chunk, the content is that of the wrapped chunk.
  * @param reference 32 bytes; 64 with the key of encrypted content
  * @throws ChunkNotFoundError when there is no root chunk (also: no peer to ask); JoinError `REFERENCE_INVALID`,
- * `MALFORMED_TREE` (a wrong key); whatever else the getter throws
+ * `MALFORMED_TREE` (a wrong key, or a chunk that is no root); whatever else the getter throws
  */
 export async function openFile(
   reference: Uint8Array,
@@ -70,6 +70,8 @@ export async function openFile(
   const { address, key } = decodeReference(reference);
   const root = contentOf(await getRoot(address, getter, options.signal), key);
   const encrypted = key !== undefined;
+  // Before a reader promises its length to anyone.
+  if (!isLeaf(root)) childrenOf(root, { level: root.level, encrypted });
   return {
     length: root.span,
     async *read(offset, end, { readAhead = defaultReadAhead(root.span), reuse, signal } = {}) {

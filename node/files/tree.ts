@@ -138,6 +138,11 @@ function slices(
   return Array.from({ length: count }, (_, i) => bytes.subarray(from + i * width, from + (i + 1) * width));
 }
 
+/** Whether an error says that chunks are there, but are no file. */
+export function isMalformed(error: unknown): boolean {
+  return error instanceof JoinError && error.code === 'MALFORMED_TREE';
+}
+
 export function malformed(detail: string): JoinError {
   return new JoinError('MALFORMED_TREE', `malformed tree: ${detail}`);
 }

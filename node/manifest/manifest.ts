@@ -19,10 +19,10 @@ import { ManifestError } from './errors.ts';
 import type { Metadata } from './metadata.ts';
 
 /**
- * As long as a file system path. Every level of the trie takes at least one byte of it, so this also bounds
+ * As long as a URL that a node reads. Every level of the trie takes at least one byte of it, so this also bounds
  * the depth of a hostile trie, and how many of its nodes one request can cause to be fetched.
  */
-const PATH_SIZE_MAX = 4096;
+export const PATH_SIZE_MAX = 16_384;
 
 /** Nodes of one manifest that are visited one by one. A collection has about two for each of its files. */
 const NODES_MAX = 1_000_000;
@@ -251,22 +251,31 @@ export class Manifest {
     return this.#read(storedAt as Uint8Array);
   }
 
-  async #insert(target: TrieNode, path: string, value: Entry): Promise<void> {
-    const node = isLoaded(target) ? target : await this.#load(target);
-    node.storedAt = undefined;
-    fitReferenceSize(node, value.reference);
-    if (path === '') {
-      node.entry = value.reference;
-      node.flags |= FLAG_VALUE;
-      if (Object.keys(value.metadata).length > 0) node.metadata = value.metadata;
-      return;
+  /** A loop, because the stack does not hold as many calls as a path has nodes. */
+  async #insert(root: TrieNode, path: string, value: Entry): Promise<void> {
+    const taken: [LoadedNode, Fork][] = [];
+    let target = root;
+    for (let rest = path; ; ) {
+      const node = isLoaded(target) ? target : await this.#load(target);
+      node.storedAt = undefined;
+      fitReferenceSize(node, value.reference);
+      if (rest === '') {
+        node.entry = value.reference;
+        node.flags |= FLAG_VALUE;
+        if (Object.keys(value.metadata).length > 0) node.metadata = value.metadata;
+        break;
+      }
+      const present = node.forks.get(rest.charCodeAt(0));
+      const fork = forkFor(node, rest, present);
+      if (fork.node !== present?.node) this.#memory += NODE_MEMORY;
+      taken.push([node, fork]);
+      target = fork.node;
+      rest = rest.slice(fork.prefix.length);
     }
-    const present = node.forks.get(path.charCodeAt(0));
-    const fork = forkFor(node, path, present);
-    if (fork.node !== present?.node) this.#memory += NODE_MEMORY;
-    await this.#insert(fork.node, path.slice(fork.prefix.length), value);
-    setFork(node, fork);
-    node.flags |= FLAG_EDGE;
+    for (const [node, fork] of taken) {
+      setFork(node, fork);
+      node.flags |= FLAG_EDGE;
+    }
   }
 }
 
@@ -314,11 +323,15 @@ function fitReferenceSize(node: TrieNode, entry: Uint8Array): void {
     );
 }
 
-async function store(node: TrieNode, write: WriteNode, drawKey: DrawKey): Promise<Uint8Array> {
+/** Calls after which the stack is left: it holds some thousand. */
+const CALLS_IN_A_ROW = 256;
+
+async function store(node: TrieNode, write: WriteNode, drawKey: DrawKey, depth = 1): Promise<Uint8Array> {
   if (node.storedAt !== undefined) return node.storedAt;
+  if (depth % CALLS_IN_A_ROW === 0) await undefined;
   const forks = [];
   for (const { prefix, node: child } of ascending((node as LoadedNode).forks)) {
-    const reference = await store(child, write, drawKey);
+    const reference = await store(child, write, drawKey, depth + 1);
     forks.push({ prefix, flags: child.flags, metadata: child.metadata, reference });
   }
   const referenceSize = node.referenceSize === 0 ? (forks[0]?.reference.length ?? 0) : node.referenceSize;

@@ -129,7 +129,7 @@ async function buy(request: PurchaseRequest, context: Context): Promise<Purchase
 
 async function topUp({ batchId, amount }: TopUpRequest, context: Context): Promise<string> {
   const { chain, contract, token, signer, signal } = context;
-  if (amount <= 0n) throw new PostageError('AMOUNT_INVALID', `${amount} is not an amount above zero`);
+  if (amount < 0n) throw new PostageError('AMOUNT_INVALID', `${amount} is below zero`);
   const { depth, remaining } = await liveBatch(batchId, context);
   const total = amount * batchSize(depth);
   checkFunds(await tokenBalance(chain, token, signer.address, signal), total);

@@ -2,6 +2,7 @@
 import type { ChunkGetter } from '../chunk/chunk.ts';
 import type { ContentGetter } from '../files/redundancy/siblings.ts';
 import { isMissing, traverse } from '../files/traversal.ts';
+import { isMalformed } from '../files/tree.ts';
 import type { Uploader } from '../files/upload.ts';
 import type { Postage } from '../postage/ports.ts';
 import type { LocalStore } from '../store/ports.ts';
@@ -14,8 +15,8 @@ const FETCHES_AT_ONCE = 16;
 export interface Stewardship {
   /**
    * Asks the network for every chunk, even those that this node has.
-   * @returns false when a chunk is not found or there is no peer to ask @throws any other error of fetching a
-   * chunk
+   * @returns false when a chunk is not found, there is no peer to ask, or the chunks are no file @throws any other
+   * error of fetching a chunk
    */
   isRetrievable(reference: Uint8Array, signal: AbortSignal): Promise<boolean>;
   /**
@@ -49,7 +50,7 @@ export function createStewardship({ network, uploader, postage, store }: Steward
         await traverse(reference, network, { concurrency: CHECKS_AT_ONCE, signal, visit });
         return true;
       } catch (error) {
-        if (isMissing(error)) return false;
+        if (isMissing(error) || isMalformed(error)) return false;
         throw error;
       }
     },

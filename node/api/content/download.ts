@@ -50,6 +50,7 @@ export const DOWNLOAD_REFUSALS = [
   'DOWNLOAD_HEADERS',
   'ROOT_NOT_FOUND',
   'JOIN_FAILED',
+  'CONTENT_MALFORMED',
   'DOWNLOADS_BUSY',
 ] as const;
 /** Headers of the answer with content. */
@@ -141,6 +142,7 @@ export function openContent(
 ): Promise<JoinedFile> {
   return orElse(unreadable, () => openFile(reference, getter, { signal }), {
     CHUNK_NOT_FOUND: 'ROOT_NOT_FOUND',
+    MALFORMED_TREE: 'CONTENT_MALFORMED',
   });
 }
 
@@ -266,6 +268,7 @@ function reader(call: DownloadCall, file: JoinedFile, endpoint: string): Reader 
     const options = { start, end, readAhead, signal, isUnderWay };
     const pieces = await orElse('JOIN_FAILED', () => reads.range(file, options), {
       CHUNK_NOT_FOUND: 'JOIN_FAILED',
+      MALFORMED_TREE: 'CONTENT_MALFORMED',
     });
     isUnderWay = true;
     return measured(pieces, call.metrics, call.services.clock, endpoint);

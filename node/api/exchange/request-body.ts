@@ -52,6 +52,17 @@ export function refuseOversized(raw: IncomingMessage, limit: number | undefined)
 }
 
 /**
+ * For operations that store or read a body as it comes.
+ * @throws ApiError when the request says that what is meant is another one, which was encoded for its way
+ */
+export function refuseEncoded({ headers }: IncomingMessage): void {
+  const coding = headers['content-encoding']?.trim() ?? '';
+  if (coding === '' || coding.toLowerCase() === 'identity') return;
+  const error = `want identity, got ${coding.slice(0, 40)}: send the body as it is to be stored`;
+  throw new ApiError('INVALID_HEADER_PARAMS', { reasons: [{ field: 'content-encoding', error }] });
+}
+
+/**
  * Reads the rest of a body up to a bound; beyond it, or when the client stops sending, the connection is cut.
  */
 export function drain(raw: IncomingMessage, { idleMs, clock, over }: Patience): void {

@@ -16,6 +16,7 @@ export function refusalsOf(row: Route, dialect: Dialect): readonly ApiErrorCode[
       ...row.gates.flatMap((gate) => GATE_REFUSALS[gate]),
       ...paramRefusals(row, dialect),
       ...(row.bodyLimit === undefined ? [] : (['BODY_TOO_LARGE'] as const)),
+      ...(row.body !== undefined && dialect.strictRequests ? (['INVALID_HEADER_PARAMS'] as const) : []),
       ...(row.body === undefined && row.bodyLimit === undefined ? [] : (['BODY_IDLE'] as const)),
       ...(row.refusals ?? []),
       ...Object.values(row.errors ?? {}),

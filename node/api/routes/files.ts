@@ -121,6 +121,7 @@ export const FILE_ROUTES = [
                 storeCollection(collectionEntries(call, body), session, {
                   ...options,
                   room: call.manifestRoom,
+                  pathMax: dialect.pathMax,
                   indexDocument: headers.indexDocument,
                   errorDocument: headers.errorDocument,
                 }),
@@ -130,6 +131,7 @@ export const FILE_ROUTES = [
               storeFile(body, session, {
                 ...options,
                 name: call.query.name ?? '',
+                pathMax: dialect.pathMax,
                 contentType: headers.contentType,
               }),
             ),

@@ -7,7 +7,7 @@ import { ApiError, orElse } from '../errors.ts';
 import { ACKNOWLEDGEMENT, route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 import { bigInteger, bool, hex, presence, text, uint } from '../values/kinds.ts';
-import { length, min, optional, readIf, required, varying } from '../values/params.ts';
+import { aboveZero, length, min, optional, readIf, required, strictly, varying } from '../values/params.ts';
 
 /** Buckets have 16 bits of the address, a batch at least one more. */
 const DEPTH_MIN = 17;
@@ -132,7 +132,7 @@ export const POSTAGE_ROUTES = [
     port: 'both',
     summary: 'pay more for a batch, be it of another node; answers when its transactions are mined',
     gates: ONCHAIN_GATES,
-    params: { ...PATH, amount: required(bigInteger) },
+    params: { ...PATH, amount: required(bigInteger, { checks: [strictly(aboveZero)] }) },
     success: [202],
     refusals: ['DISK_FULL'],
     others: { 404: { says: 'cannot topup batch', response: 'Problem' } },

@@ -126,6 +126,10 @@ export const notNegative: Check<bigint> = described(
   () => ({ pattern: '^(0|[1-9][0-9]*)$' }),
 );
 
+export const aboveZero: Check<bigint> = described(
+  (value) => (value <= 0n ? 'want min:1' : undefined),
+  () => ({ pattern: '^[1-9][0-9]*$' }),
+);
 export const min = (bound: number): Check<number> =>
   described(
     (value) => (value < bound ? `want min:${bound}` : undefined),

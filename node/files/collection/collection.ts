@@ -5,8 +5,9 @@
 import type { ChunkPutter } from '../../chunk/chunk.ts';
 import { toHex } from '../../crypto/hex.ts';
 import type { SharedRoom } from '../../env/turns/shared-room.ts';
-import { shown } from '../../manifest/byte-text.ts';
-import { Manifest } from '../../manifest/manifest.ts';
+import { bytesOf, shown } from '../../manifest/byte-text.ts';
+import { ManifestError } from '../../manifest/errors.ts';
+import { Manifest, PATH_SIZE_MAX } from '../../manifest/manifest.ts';
 import { CONTENT_TYPE, ERROR_DOCUMENT, FILENAME, INDEX_DOCUMENT } from '../../manifest/metadata.ts';
 import { saveManifest } from '../manifest-store.ts';
 import { type SplitOptions, split } from '../splitter.ts';
@@ -61,6 +62,8 @@ export interface CollectionOptions extends SplitOptions {
 }
 
 interface StoringOptions extends CollectionOptions {
+  /** Longest path, bytes. Default: what a manifest holds. */
+  readonly pathMax?: number;
   /** Memory for the manifests of all collections that are stored at the same time, bytes. Default: without limit. */
   readonly room?: SharedRoom;
 }
@@ -78,7 +81,7 @@ const ROOT_PATH = '/';
 export async function storeCollection(
   entries: AsyncIterable<CollectionEntry>,
   putter: ChunkPutter,
-  { indexDocument = '', errorDocument = '', room, ...options }: StoringOptions = {},
+  { indexDocument = '', errorDocument = '', room, pathMax, ...options }: StoringOptions = {},
 ): Promise<Uint8Array> {
   if (indexDocument.includes('/'))
     throw new CollectionError('INVALID_INDEX_DOCUMENT', 'index document contains a separator');
@@ -87,6 +90,7 @@ export async function storeCollection(
   let files = 0;
   for await (const { path, contentType, filename, body, sameAs } of entries) {
     await options.pace?.();
+    checkLength(path, pathMax);
     const reference =
       sameAs === undefined
         ? (await split(body, putter, options)).reference
@@ -102,6 +106,12 @@ export async function storeCollection(
   };
   if (Object.keys(documents).length > 0) await manifest.add(ROOT_PATH, NO_ENTRY, documents);
   return saveManifest(manifest, putter, options);
+}
+
+function checkLength(path: string, max = PATH_SIZE_MAX): void {
+  const { length } = bytesOf(path);
+  if (length > max)
+    throw new ManifestError('PATH_TOO_LONG', `path of ${length} bytes, expected at most ${max}`);
 }
 
 function tooManyFiles(files: number, path: string): CollectionError {
@@ -120,7 +130,7 @@ async function fileAt(manifest: Manifest, target: string, link: string): Promise
   );
 }
 
-export interface FileOptions extends SplitOptions {
+export interface FileOptions extends SplitOptions, Pick<StoringOptions, 'pathMax'> {
   /** Default when absent or empty: the hex of the file's reference. */
   readonly name?: string;
   /** Full text of the header; when absent or empty, sniffed from the first bytes. */
@@ -135,8 +145,9 @@ export interface FileOptions extends SplitOptions {
 export async function storeFile(
   body: AsyncIterable<Uint8Array>,
   putter: ChunkPutter,
-  { name = '', contentType = '', ...options }: FileOptions = {},
+  { name = '', contentType = '', pathMax, ...options }: FileOptions = {},
 ): Promise<Uint8Array> {
+  checkLength(name, pathMax);
   if (name.startsWith('/')) throw new CollectionError('INVALID_NAME', 'file name begins with a separator');
   const { type, whole } = contentType === '' ? await sniffed(body) : { type: contentType, whole: body };
   const { reference } = await split(whole, putter, options);

@@ -10,8 +10,8 @@ import { type CollectionEntry, CollectionError } from './collection.ts';
 import { parseMediaType } from './media-parameters.ts';
 import { decodeQuotedPrintable } from './quoted-printable.ts';
 
-/** Header block of one part; a path is at most 4096 bytes. */
-const PART_HEADER_SIZE_MAX = 16 * 1024;
+/** Header block of one part, with the longest path of a manifest. */
+const PART_HEADER_SIZE_MAX = 20 * 1024;
 /** A line outside of headers and contents, which holds a boundary; RFC 2046 allows boundaries of 70 bytes. */
 const LINE_MAX = 4096;
 

@@ -294,13 +294,17 @@ function unknown(hash: string): ChainError {
   return new ChainError('TRANSACTION_UNKNOWN', `unknown transaction ${hash}`);
 }
 
-/** A receipt does not say why: the same call is repeated without sending it. */
+/** A receipt does not say why: the same call is repeated without sending it, and without its limit of gas. */
 async function revertError(
-  { to, data, description }: TransactionRequest,
+  { to, data, value = 0n, gasLimit: given = 0n, description }: TransactionRequest,
   { rpc, account, log, signal }: Context,
 ): Promise<ChainError> {
+  const call = { to, data, from: account };
   try {
-    await rpc.call({ to, data, from: account }, signal);
+    await rpc.call(call, signal);
+    const needed = given > 0n ? await rpc.estimateGas({ ...call, value }, signal) : 0n;
+    if (given < needed)
+      return new ChainError('GAS_LIMIT_TOO_LOW', `gas limit of ${given}, the transaction needs ${needed}`);
   } catch (error) {
     if (error instanceof ChainError && error.revert !== undefined) {
       const { revert } = error;

@@ -54,7 +54,9 @@ test('without the right key nothing can be read, and the answer is immediate', a
   const { reference } = await uploader.bytes.upload(data, { encrypt: true, deferred: false });
   for (const node of net.nodes) {
     const seen = await http(node, `/bytes/${wrongKey(reference)}`);
-    expect([seen.status, seen.json['message']]).toEqual([500, 'joiner failed']);
+    // By chance, a wrong key may open something that looks like references to other chunks.
+    expect(seen.json['message']).toMatch(/^malformed tree: |^joiner failed$/);
+    expect([404, 500]).toContain(seen.status);
   }
 });
 

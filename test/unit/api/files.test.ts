@@ -48,6 +48,30 @@ async function site(headers: Record<string, string> = SITE_HEADERS): Promise<Kit
   return { ...kit, root: `/svc/${answer.json().reference}` };
 }
 
+test.each([
+  ['svc', 4096, 201],
+  ['svc', 4097, 400],
+  ['swarm', 4097, 201],
+  ['swarm', 16_000, 201],
+] as const)('in the %s dialect, a path of %i bytes is answered %i', async (dialect, length, status) => {
+  const kit = await startKit({ dialect });
+  const name = 'n'.repeat(length);
+  const asPart = multipart([{ head: `Content-Disposition: form-data; name="${name}"`, text: 'x' }]);
+  const answers = [
+    await post(kit, { 'content-type': 'text/plain' }, 'x', `?name=${name}`),
+    await post(kit, { 'content-type': MULTIPART }, asPart),
+  ];
+  for (const answer of answers) {
+    expect(answer.statusCode).toBe(status);
+    if (status === 400)
+      expect(answer.json().reasons).toEqual([`path: path of ${length} bytes, expected at most 4096`]);
+    else
+      expect(
+        await kit.api.main.inject({ url: `/${kit.dialect.segment}/${answer.json().reference}/${name}` }),
+      ).toMatchObject({ statusCode: 200, payload: 'x' });
+  }
+});
+
 describe('a single file', () => {
   test('is served by its name and as the content of the root', async () => {
     const kit = await startKit();

@@ -284,7 +284,8 @@ describe.each([
 
   test.each([
     [new PostageError('BATCH_NOT_FOUND', 'none'), 404, failure, 'batch_id: none'],
-    [new PostageError('AMOUNT_INVALID', '0'), 400, failure, 'amount: 0'],
+    [new PostageError('AMOUNT_INVALID', '-1'), 500, failure],
+    [new ChainError('GAS_LIMIT_TOO_LOW', 'limit of 1'), 400, failure, 'gas-limit: limit of 1'],
     [new ChainError('REVERTED', ''), 500, failure],
     [new ChainError('GAS_PRICE_TOO_LOW', 'below 7'), 400, failure, 'gas-price: below 7'],
     [new Error('anything'), 500, failure],
@@ -295,6 +296,18 @@ describe.each([
     const said = reasons.length === 0 ? {} : { reasons };
     expect((await patch(url, {}, error)).answer.json()).toEqual({ code, message, ...said });
   });
+});
+
+test.each([
+  ['svc', '0', 400],
+  ['svc', '-1', 400],
+  ['swarm', '0', 202],
+] as const)('in the %s dialect, a top-up of %s is answered %i', async (dialect, amount, status) => {
+  const { api, knobs } = await startKit({ dialect });
+  const answer = await api.main.inject({ method: 'PATCH', url: `/stamps/topup/${BATCH}/${amount}` });
+  expect(answer.statusCode).toBe(status);
+  if (status === 400) expect(answer.json().reasons).toEqual(['amount: want min:1']);
+  expect(knobs.bought).toHaveLength(status === 202 ? 1 : 0);
 });
 
 describe('PATCH /stamps/{batch_id}', () => {

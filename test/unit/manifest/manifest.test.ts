@@ -5,7 +5,7 @@ import { openManifest, saveManifest } from '../../../node/files/manifest-store.t
 import { split } from '../../../node/files/splitter.ts';
 import { decodeNode, encodeNode } from '../../../node/manifest/codec.ts';
 import { ManifestError } from '../../../node/manifest/errors.ts';
-import { Manifest } from '../../../node/manifest/manifest.ts';
+import { Manifest, PATH_SIZE_MAX } from '../../../node/manifest/manifest.ts';
 import { encodeMetadata } from '../../../node/manifest/metadata.ts';
 import { ChunkMap, inParts } from '../files/chunk-map.ts';
 
@@ -138,14 +138,24 @@ describe('a manifest', () => {
     expect(store.asked).toHaveLength(0);
   });
 
-  test('refuses a path of more than 4096 bytes and accepts one of 4096', async () => {
+  test('refuses a path that is longer than any URL, and finds the longest', async () => {
     const manifest = Manifest.create();
     const entry = new Uint8Array(32).fill(1);
-    await manifest.add('p'.repeat(4096), entry);
-    await expect(manifest.add('p'.repeat(4097), entry)).rejects.toMatchObject({ code: 'PATH_TOO_LONG' });
+    const [longest, longer] = ['p'.repeat(PATH_SIZE_MAX), 'p'.repeat(PATH_SIZE_MAX + 1)];
+    await manifest.add(longest, entry);
+    await expect(manifest.add(longer, entry)).rejects.toMatchObject({ code: 'PATH_TOO_LONG' });
     const store = new ChunkMap();
     const stored = await openManifest(await saveManifest(manifest, store), store);
-    expect(await found(stored, 'p'.repeat(4096))).toBeDefined();
+    expect(await found(stored, longest)).toBeDefined();
+  });
+
+  test('is stored although the stack does not hold a call for each of its levels', async () => {
+    const manifest = Manifest.create();
+    const names = Array.from({ length: 4200 }, (_, i) => 'a'.repeat(i + 1));
+    for (const name of names) await manifest.add(name, new Uint8Array(32).fill(1));
+    let nodes = 0;
+    await manifest.save(async () => new Uint8Array(32).fill(++nodes % 256));
+    expect(nodes).toBe(names.length + 1);
   });
 
   test('does not endlessly follow a trie that leads back into itself', async () => {
@@ -160,8 +170,8 @@ describe('a manifest', () => {
     await expect(Array.fromAsync(manifest.walk())).rejects.toMatchObject({ code: 'PATH_TOO_LONG' });
     expect(await found(manifest, 'aaaa')).toBe(toHex(entry));
     expect(await found(manifest, 'aaab')).toBeUndefined();
-    expect(await found(manifest, 'a'.repeat(4097))).toBeUndefined();
-    expect(await manifest.hasPrefix('a'.repeat(4097))).toBe(false);
+    expect(await found(manifest, 'a'.repeat(PATH_SIZE_MAX + 1))).toBeUndefined();
+    expect(await manifest.hasPrefix('a'.repeat(PATH_SIZE_MAX + 1))).toBe(false);
   });
 
   test('is not read from content that is longer than any node', async () => {

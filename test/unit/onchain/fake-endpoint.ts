@@ -34,6 +34,8 @@ export class FakeEndpoint {
   onTaken: (hash: string) => void = () => undefined;
   /** Transactions end with status 0. */
   reverting: ChainError | undefined;
+  /** Transactions revert with less gas than the estimate; calls do not. */
+  countsGas = false;
   estimate: string | ChainError = '0x186a0';
   readonly calls: string[] = [];
   /** Method → what happens at its next calls. */
@@ -163,12 +165,17 @@ export class FakeEndpoint {
     return block === undefined ? null : { blockNumber: quantity(block) };
   }
 
+  #lacksGas(hash: string): boolean {
+    const sent = this.taken.find((known) => known.hash === hash);
+    return this.countsGas && sent !== undefined && sent.gasLimit < BigInt(String(this.estimate));
+  }
+
   #receipt(hash: string): unknown {
     const block = this.#mined.get(hash)?.block;
     if (block === undefined) return null;
     return {
       transactionHash: hash,
-      status: this.reverting === undefined ? '0x1' : '0x0',
+      status: this.reverting === undefined && !this.#lacksGas(hash) ? '0x1' : '0x0',
       blockNumber: quantity(block),
       gasUsed: '0x5208',
       logs: [],

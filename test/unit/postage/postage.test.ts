@@ -174,7 +174,6 @@ describe('topping up', () => {
 
   test.each([
     ['an unknown batch', { batchId: id32(9) }, 'BATCH_NOT_FOUND'],
-    ['nothing', { amount: 0n }, 'AMOUNT_INVALID'],
     ['a negative amount', { amount: -1n }, 'AMOUNT_INVALID'],
     ['more than the account has', { amount: 1n << 80n }, 'OUT_OF_FUNDS'],
   ])('of %s is refused before any transaction', async (_, terms, code) => {

@@ -336,6 +336,16 @@ describe('reverted transactions', () => {
     expect(pending(disk)).toEqual([]);
   });
 
+  test('one that runs with the gas that it needs had a limit that was too low', async () => {
+    const { endpoint, execute } = setUp();
+    endpoint.countsGas = true;
+    await expect(execute({ gasLimit: 99_999n })).rejects.toMatchObject({
+      code: 'GAS_LIMIT_TOO_LOW',
+      message: 'gas limit of 99999, the transaction needs 100000',
+    });
+    expect(await execute({ gasLimit: 100_000n })).toMatchObject({ status: 'success' });
+  });
+
   test('without a reason it is still a revert', async () => {
     const { endpoint, execute } = setUp();
     endpoint.reverting = new ChainError('RPC_ERROR', 'eth_call: busy');

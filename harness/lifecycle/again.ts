@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { isAlive, ownProcess } from '../machine/processes.ts';
 import { LOCAL_DRIVERS } from '../places/driver.ts';
+import { haltAll } from '../places/halt.ts';
 import { storeOf } from '../plan/facts.ts';
 import { readDefinition } from '../plan/written.ts';
 import { type ClusterRecord, clusterFolder, findCluster, isOwnCluster, writeRecord } from '../state/state.ts';
@@ -42,9 +43,9 @@ export function whyNotAgain(stateDir: string, record: ClusterRecord): string | u
 
 /** When something of the cluster has last written into its folder; undefined: its parts write elsewhere. */
 export function lastWritten(stateDir: string, name: string): Date | undefined {
-  const { path, chainState } = clusterFolder(stateDir, name);
-  const times = [chainState(), join(path, 'logs')].flatMap((folder) =>
-    namesIn(folder).map((file) => statSync(join(folder, file), { throwIfNoEntry: false })?.mtimeMs ?? 0),
+  const folder = clusterFolder(stateDir, name);
+  const times = [folder.chainState(), join(folder.path, 'logs')].flatMap((path) =>
+    namesIn(path).map((file) => statSync(join(path, file), { throwIfNoEntry: false })?.mtimeMs ?? 0),
   );
   return times.length === 0 ? undefined : new Date(Math.max(...times));
 }
@@ -68,11 +69,10 @@ export function sinceText(stateDir: string, name: string): string {
 
 /** For people who look at a cluster of which nothing runs. */
 export function downLines(stateDir: string, record: ClusterRecord): string[] {
-  const [first = '', ...more] = [
+  return [
     `nothing of it has run${sinceText(stateDir, record.name)}`,
     ...nextSteps(stateDir, record).split('\n'),
-  ];
-  return [`  ${first}`, ...more.map((line) => `  ${line}`)];
+  ].map((line) => `  ${line}`);
 }
 
 export interface TakenAgain {
@@ -121,7 +121,7 @@ async function expectDown(stateDir: string, record: ClusterRecord): Promise<void
   if (seen.every(({ state }) => state === 'gone')) return;
   const isNode = new Set(record.nodes.map((node) => node.name));
   if (seen.some((part) => part.state === 'gone' && !isNode.has(part.name))) {
-    await (driver.halt ?? driver.dispose)(cluster, GRACE_MS);
+    await haltAll(driver, cluster, GRACE_MS);
     return;
   }
   throw new HarnessError('CLUSTER_EXISTS', `cluster '${name}' runs already, or a part of it`, {

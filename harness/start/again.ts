@@ -2,7 +2,6 @@
 import type { Chain } from '../chain/chain.ts';
 import { prefixed } from '../client/json.ts';
 import { takenPorts } from '../machine/ports.ts';
-import type { ClusterParts, Driver } from '../places/driver.ts';
 import type { ClusterPlan } from '../plan/plan.ts';
 import type { BatchRecord } from '../state/state.ts';
 import { portOf } from './node-setup.ts';
@@ -11,11 +10,6 @@ import type { StartContext } from './start-context.ts';
 /** Whether its parts can only have the ports that they were made with. */
 export function isFixed({ before, driver }: Pick<StartContext, 'before' | 'driver'>): boolean {
   return before !== undefined && driver.halt !== undefined;
-}
-
-/** Ends all parts of a cluster, which keeps everything on disk. */
-export async function haltAll(driver: Driver, parts: ClusterParts, graceMs: number): Promise<void> {
-  await (driver.halt ?? driver.dispose)(parts, graceMs);
 }
 
 /** The chain's port of before, if it may have any and this one is still free. */

@@ -9,6 +9,7 @@ import { plainHex } from '../client/json.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
 import { openNodes } from '../nodes/open-nodes.ts';
+import { haltAll } from '../places/halt.ts';
 import { storeOf } from '../plan/facts.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import {
@@ -22,7 +23,7 @@ import {
   writeRecord,
   writeRun,
 } from '../state/state.ts';
-import { chainPortAgain, haltAll, isFixed, livingBatches } from './again.ts';
+import { chainPortAgain, isFixed, livingBatches } from './again.ts';
 import { type StartedChain, startChain } from './chain-start.ts';
 import type { Launched } from './launched.ts';
 import { startLinkProxy } from './link-proxy.ts';

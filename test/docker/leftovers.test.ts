@@ -4,7 +4,8 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { eventually, leftOf } from './kit.ts';
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import { docker, eventually, leftOf } from './kit.ts';
 
 const START_TIMEOUT_MS = 400_000;
 const STARTER = join(import.meta.dirname, 'starter-process.ts');
@@ -55,12 +56,29 @@ function clusters(): string[] {
 
 describe('kill -9 of the starter', () => {
   test(
-    'leaves a detached cluster, which down removes completely',
+    'leaves a detached cluster, which starts again after its containers were killed, and which down removes completely',
     async () => {
       const name = nameOf('detached');
       const child = await starter(name, 'detached', 'ready');
       child.kill('SIGKILL');
       expect(await leftOf(name)).toHaveLength(7);
+      const before = await Cluster.attach(name, { stateDir });
+      const { reference } = await before.node(0).bytes.upload(new Uint8Array(10_000).fill(7));
+      await before.synced(reference);
+      await before.detach();
+      const filters = { label: [`svcnet.name=${name}`] };
+      const running = await docker.listContainers({ filters });
+      await Promise.all(running.map(({ Id }) => docker.getContainer(Id).kill()));
+      const again = await Cluster.startAgain(name, { stateDir });
+      expect(again.toJSON()).toMatchObject({
+        chain: before.toJSON().chain,
+        batches: before.toJSON().batches,
+        nodes: before.nodes.map(({ api, p2p, overlay }) => ({ api, p2p, overlay })),
+      });
+      expect(await again.node(1).bytes.download(reference)).toHaveLength(10_000);
+      const later = await again.node(1).bytes.upload(new Uint8Array(10_000).fill(8));
+      await again.synced(later.reference);
+      await again.detach();
       expect(down(name)).toMatchObject({ clusters: [{ name, stopped: ['node-0', 'node-1'], forced: [] }] });
       expect(await leftOf(name)).toEqual([]);
       expect(clusters()).toEqual([]);

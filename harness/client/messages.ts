@@ -144,6 +144,8 @@ export class MessagesClient {
     });
     const { promise, resolve, reject } = Promise.withResolvers<Subscription>();
     socket.binaryType = 'arraybuffer';
+    // Who waits for a message looks for it again and again: what is open does not keep a program alive.
+    socket.once('upgrade', ({ socket: connection }) => void connection.unref());
     const subscription = new Subscription(socket);
     const deadline = AbortSignal.timeout(OPEN_TIMEOUT_MS);
     const ending = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);

@@ -2,6 +2,7 @@
  * When a process ends without stopping its ephemeral clusters, for example because something threw, they are
  * removed with it: synchronously, since nothing else runs at that moment.
  */
+import { runInThisContext } from 'node:vm';
 import { messageOf } from '../base/errors.ts';
 import type { Driver } from '../places/driver.ts';
 import { type ClusterRecord, removeCluster } from '../state/state.ts';
@@ -15,13 +16,16 @@ interface Doomed {
 
 const clusters = new Set<Doomed>();
 
+/** Under jest `process` is a copy, which never exits, for modules of Node.js too: only the main context has the real one. */
+const real = runInThisContext('process') as NodeJS.Process;
+
 /** @returns takes the cluster off the list again */
 export function removeAtExit(cluster: Doomed): () => void {
-  if (clusters.size === 0) process.once('exit', removeAll);
+  if (clusters.size === 0) real.once('exit', removeAll);
   clusters.add(cluster);
   return () => {
     clusters.delete(cluster);
-    if (clusters.size === 0) process.off('exit', removeAll);
+    if (clusters.size === 0) real.off('exit', removeAll);
   };
 }
 
@@ -31,7 +35,7 @@ function removeAll(): void {
       driver.disposeNow(partsOf(stateDir, record));
       removeCluster(stateDir, record);
     } catch (error) {
-      process.stderr.write(`svcnet: cluster '${record.name}' could not be removed: ${messageOf(error)}\n`);
+      real.stderr.write(`svcnet: cluster '${record.name}' could not be removed: ${messageOf(error)}\n`);
     }
   }
 }

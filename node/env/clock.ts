@@ -41,8 +41,18 @@ export class TimeoutError extends Error {
   }
 }
 
+/** How a clock of the machine works. */
+export interface SystemClockOptions {
+  /** Whether its timers keep the process alive: not those of nodes that live in the process of another program. */
+  readonly keepsProcess?: boolean;
+}
+
 /** The machine's clock. Its timers hold 24 days: whoever waits for longer is woken then. */
-export function systemClock(): Clock {
+export function systemClock({ keepsProcess = true }: SystemClockOptions = {}): Clock {
+  const after = (ms: number, wake: () => void): NodeJS.Timeout => {
+    const timer = setTimeout(wake, Math.min(ms, TIMER_MAX_MS));
+    return keepsProcess ? timer : timer.unref();
+  };
   let lastNs = 0n;
   return {
     now: () => Date.now(),
@@ -62,21 +72,18 @@ export function systemClock(): Clock {
           clearTimeout(timer);
           reject(signal?.reason as Error);
         };
-        const timer = setTimeout(
-          () => {
-            signal?.removeEventListener('abort', onAbort);
-            resolve();
-          },
-          Math.min(ms, TIMER_MAX_MS),
-        );
+        const timer = after(ms, () => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve();
+        });
         signal?.addEventListener('abort', onAbort, { once: true });
       });
     },
     turn: () => new Promise((resolve) => setImmediate(resolve)),
     // The runtime's timers are themselves disposable; an object literal with a symbol as key costs more than
     // the timer.
-    timer: (ms, wake) => setTimeout(wake, Math.min(ms, TIMER_MAX_MS)),
-    deadline: (ms, parent) => new SystemDeadline(ms, parent),
+    timer: after,
+    deadline: (ms, parent) => new SystemDeadline(ms, parent, after),
   };
 }
 
@@ -86,7 +93,11 @@ class SystemDeadline implements Deadline {
   readonly #parent: AbortSignal | undefined;
   readonly #onParent: () => void;
 
-  constructor(ms: number, parent: AbortSignal | undefined) {
+  constructor(
+    ms: number,
+    parent: AbortSignal | undefined,
+    after: (ms: number, wake: () => void) => NodeJS.Timeout,
+  ) {
     const controller = new AbortController();
     this.signal = controller.signal;
     this.#parent = parent;
@@ -94,13 +105,10 @@ class SystemDeadline implements Deadline {
       clearTimeout(this.#timer);
       controller.abort(parent?.reason);
     };
-    this.#timer = setTimeout(
-      () => {
-        parent?.removeEventListener('abort', this.#onParent);
-        controller.abort(new TimeoutError(ms));
-      },
-      Math.min(ms, TIMER_MAX_MS),
-    );
+    this.#timer = after(ms, () => {
+      parent?.removeEventListener('abort', this.#onParent);
+      controller.abort(new TimeoutError(ms));
+    });
     if (parent?.aborted === true) this.#onParent();
     else parent?.addEventListener('abort', this.#onParent, { once: true });
   }

@@ -125,6 +125,7 @@ async function listen(address: string, events: TcpEvents, power?: Power): Promis
     else power.run(() => events.accepted(connection));
   });
   server.listen({ host, port, ipv6Only: family === 6 });
+  if (power !== undefined) server.unref();
   power?.onChange((state) => {
     if (state === 'off') server.removeAllListeners().close();
   });
@@ -141,8 +142,12 @@ async function listen(address: string, events: TcpEvents, power?: Power): Promis
   };
 }
 
-/** A frozen node neither reads nor writes; one that is off has no connections, and gets no events. */
+/**
+ * A frozen node neither reads nor writes; one that is off has no connections, and gets no events. None keeps the process
+ * alive, which is another program's.
+ */
 function supply(socket: Socket, power: Power): void {
+  socket.unref();
   const follow = (state: PowerState) => {
     if (state === 'off') {
       socket.removeAllListeners().on('error', () => undefined);

@@ -17,6 +17,9 @@
  * - An error that the node does not catch is its crash: it is cut, and `onCrash` is called. Errors of timers,
  *   peers and requests are caught by themselves; those of unhandled promises, after `containCrashes`.
  *
+ * Nothing of the node keeps the process alive: that is for the program that the node lives in, which holds it by what it
+ * waits for.
+ *
  * Like a process, one platform serves one start of a node.
  */
 import { readFile } from 'node:fs/promises';
@@ -45,7 +48,7 @@ export interface MemoryOptions {
   readonly onCrash?: (error: unknown) => void;
   /** Takes the lines of the log, each with its line end. Default: discarded. */
   readonly log?: (line: string) => void;
-  /** Default: the system's. */
+  /** Default: the system's, whose timers do not keep the process alive. */
   readonly clock?: Clock;
   /** Default: the system's. */
   readonly random?: Random;
@@ -77,7 +80,7 @@ export interface MemoryPlatform extends Platform {
 export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlatform> {
   const { keys, log = () => undefined, defer = nextTurn } = options;
   const power = new Power(options.onCrash ?? (() => undefined), options.shared);
-  const clock = poweredClock(options.clock ?? systemClock(), power);
+  const clock = poweredClock(options.clock ?? systemClock({ keepsProcess: false }), power);
   const chain = options.chain ?? (await import('../onchain/http-endpoint.ts')).httpEndpoint;
   return {
     clock,
@@ -234,7 +237,9 @@ async function listenOnSockets(
   const listening = await listen(poweredListener(listener, power), address, deps);
   const { server } = listening;
   const sockets = new Set<Socket>();
+  server.unref();
   server.on('connection', (socket) => {
+    socket.unref();
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
     if (power.state === 'frozen') socket.cork();

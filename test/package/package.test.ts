@@ -1,6 +1,15 @@
 /** The published package: built, packed, installed into an empty folder and used there. Needs the package registry. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -143,6 +152,25 @@ test('package managers, bundlers and TypeScript find every entry and its types',
     resolutionKind === 'node10' || resolutionKind === 'node16-cjs';
   expect(problems.filter((problem) => !isOld(problem))).toEqual([]);
 }, 60_000);
+
+test('a jest test that throws before stop ends, and leaves no cluster', () => {
+  const own = join(folder, 'throwing');
+  mkdirSync(own);
+  writeFileSync(
+    join(own, 'throwing.test.js'),
+    `import { test } from '@jest/globals';
+     import { Cluster } from 'svcnet';
+     test('throws', async () => {
+       const net = await Cluster.start({ driver: 'embedded', nodes: 1 });
+       throw new Error('before stop of ' + net.name);
+     }, 60_000);`,
+  );
+  const jest = join(folder, 'node_modules', 'jest', 'bin', 'jest.js');
+  const flags = ['--experimental-vm-modules', jest, '--transform', '{}', '--rootDir', '.'];
+  const ended = spawnSync(process.execPath, flags, { cwd: own, encoding: 'utf8', timeout: 100_000 });
+  expect(ended.stderr).toContain('before stop of net-');
+  expect([ended.status, ended.signal, readdirSync(join(own, '.svcnet', 'clusters'))]).toEqual([1, null, []]);
+}, 120_000);
 
 test('the matchers are typed for vitest and for jest', () => {
   writeFileSync(

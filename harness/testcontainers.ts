@@ -18,6 +18,7 @@ import { suggestion } from './base/format.ts';
 import { DIALECT_NAMES, type DialectName } from './client/dialect.ts';
 import type { ClusterDocument } from './cluster/cluster-document.ts';
 import { portsOf, RPC_PORT } from './container/ports.ts';
+import { CONFINEMENT } from './machine/confinement.ts';
 import { NODES_MAX } from './plan/schema.ts';
 
 const IMAGE = 'svcnet';
@@ -35,6 +36,8 @@ export class StorageNetworkContainer extends GenericContainer {
   constructor(image: string = IMAGE) {
     super(image);
     this.withCommand(['network'])
+      .withDroppedCapabilities(CONFINEMENT.dropped)
+      .withSecurityOpt(CONFINEMENT.security)
       .withWaitStrategy(Wait.forHealthCheck())
       .withStartupTimeout(START_TIMEOUT_MS);
   }

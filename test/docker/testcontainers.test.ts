@@ -20,6 +20,8 @@ test('a file uploaded on one node is downloaded from another, using only fetch',
   {
     await using net = await new StorageNetworkContainer(image).withNodes(3).withSeed(7).start();
     id = net.getId();
+    const privileges = '{{.HostConfig.CapDrop}} {{.HostConfig.SecurityOpt}}';
+    expect(docker('inspect', '--format', privileges, id)).toBe('[ALL] [no-new-privileges]');
     const data = randomBytes(50_000);
     const uploaded = await fetch(`${net.apiUrl(0)}/bytes`, {
       method: 'POST',

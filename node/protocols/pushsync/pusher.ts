@@ -27,6 +27,7 @@ import {
   ReserveOverwriteError,
   type UploadStore,
 } from '../../store/ports.ts';
+import { GivenUp } from './given-up.ts';
 import { PUSHER_METRICS } from './metrics.ts';
 import { type Pause, Pauses } from './pauses.ts';
 import type { Pushsync } from './pushsync.ts';
@@ -128,12 +129,14 @@ class ChunkPusher implements Pusher {
   /** The next pass if there is no news, and its time, monotonic. */
   #retry: { readonly timer: Disposable; readonly at: number } | undefined;
   readonly #pauses: Pauses;
+  readonly #givenUp: GivenUp;
   /** Neighbourhood → number of chunks that the last complete pass skipped because of it. */
   #leftOut: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: PusherDeps) {
     this.#deps = deps;
     this.#pauses = new Pauses(deps.clock);
+    this.#givenUp = new GivenUp(deps);
     this.#metrics = deps.metrics.register(PUSHER_METRICS);
   }
 
@@ -150,6 +153,7 @@ class ChunkPusher implements Pusher {
     await this.#draining;
     const waiting = [...this.#running.values()].filter(({ sequence }) => sequence !== undefined);
     await Promise.all(waiting.map(({ ended }) => ended));
+    this.#givenUp.say();
   }
 
   held(): Held[] {
@@ -314,6 +318,8 @@ class ChunkPusher implements Pusher {
         throw new PostageError('BATCH_NOT_USABLE', 'batch is waited for: newer blocks may bring it back');
       }
       await uploads.report(push, 'dropped');
+      this.#givenUp.add(toHex(push.stamp.batchId));
+      this.#deps.events?.add('not-synced', push.address, { detail: 'its batch has ended' });
       return false;
     }
     const onSent = () => uploads.sent(push);

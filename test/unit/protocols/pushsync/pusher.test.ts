@@ -3,7 +3,7 @@ import { addressPrefix } from '../../../../node/chunk/address.ts';
 import type { Chunk } from '../../../../node/chunk/chunk.ts';
 import type { Stamp } from '../../../../node/chunk/stamp.ts';
 import { toHex } from '../../../../node/crypto/hex.ts';
-import { silentLogger } from '../../../../node/env/logger.ts';
+import { type Logger, silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
 import { createPusher } from '../../../../node/protocols/pushsync/pusher.ts';
 import type { PushResult } from '../../../../node/protocols/pushsync/pushsync.ts';
@@ -47,6 +47,7 @@ async function pusherWith(
     clock?: ManualClock;
     batchExists?: () => boolean;
     batchAwaited?: () => boolean;
+    log?: Logger;
     radius?: number;
     immutable?: boolean;
     /** Addresses of chunks that have got a newer stamp since. */
@@ -55,7 +56,7 @@ async function pusherWith(
   } = {},
 ) {
   const clock = given.clock ?? new ManualClock();
-  const deps = { clock, log: silentLogger() };
+  const deps = { clock, log: given.log ?? silentLogger() };
   const store =
     given.store ??
     (await createMemoryStore(
@@ -194,6 +195,30 @@ describe('waiting chunks', () => {
     expect(store.uploads.pendingCount()).toBe(0);
     expect(store.tags.get(uid)).toMatchObject({ split: 3, synced: 0, stored: 0 });
     await pusher.stop();
+  });
+
+  test('of a batch that no longer exists are named in the log, with one line for many', async () => {
+    const lines: unknown[] = [];
+    const log = Object.assign(silentLogger(), { warn: (...line: unknown[]) => void lines.push(line) });
+    const { clock, store, pusher } = await pusherWith(async () => synced, { batchExists: () => false, log });
+    const batch = '01'.repeat(32);
+    const said = (chunks: number) => [
+      expect.objectContaining({ batch, chunks }),
+      'uploaded chunks are given up: their batch has ended',
+    ];
+    await upload(store, 0, 200);
+    pusher.start();
+    await clock.advance(1_000);
+    expect(lines).toEqual([said(200)]);
+    await upload(store, 200, 205);
+    await clock.advance(8_000);
+    expect(lines).toHaveLength(1);
+    await clock.advance(2_000);
+    expect(lines).toEqual([said(200), said(5)]);
+    await upload(store, 205, 206);
+    await clock.settle();
+    await pusher.stop();
+    expect(lines.at(-1)).toEqual(said(1));
   });
 
   test('of a batch that a reorganisation removed wait until it is back, or are given up', async () => {

@@ -45,6 +45,7 @@ export {
   formOf,
   type SiteDocuments,
   type StoredAs,
+  type TarStoredAs,
 } from './ledger/content.ts';
 export type { ChunkHolder, Ledger, LedgerEntry, LedgerVerdict } from './ledger/ledger.ts';
 export { type Placement, PlacementWatch, rankStorers, type Storer } from './ledger/placement.ts';

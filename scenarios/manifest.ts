@@ -139,7 +139,7 @@ function upload(
       size,
       mode: 'direct',
       upload: () => node.files.uploadTar(archive, options),
-      expected: () => expectTar(archive, documents),
+      expected: () => expectTar(archive, documents, { dialect: node.dialect }),
     });
   });
 }

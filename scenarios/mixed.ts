@@ -184,7 +184,7 @@ function uploadTree(context: Context, sides: readonly Side[]): Promise<Piece[]> 
         ...common,
         operation: 'upload archive',
         upload: () => node.files.uploadTar(archive, options),
-        expected: () => expectTar(archive),
+        expected: () => expectTar(archive, {}, { dialect: node.dialect }),
       });
       const parts = await uploadLedgered(context, {
         ...common,

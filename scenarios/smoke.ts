@@ -128,7 +128,10 @@ async function asCollection(
     return { upload: () => node.files.uploadForm(form, options), expected: () => expectForm(form) };
   }
   const archive = await tarOf(tree);
-  return { upload: () => node.files.uploadTar(archive, options), expected: () => expectTar(archive) };
+  return {
+    upload: () => node.files.uploadTar(archive, options),
+    expected: () => expectTar(archive, {}, { dialect: node.dialect }),
+  };
 }
 
 function uploadFile(context: Context, node: ClusterNode, batch: string, file: Uint8Array): Promise<string> {

@@ -46,15 +46,24 @@ export async function expectFile(
 /** Paths of the documents served for the root, and for missing paths. */
 export type SiteDocuments = Pick<CollectionOptions, 'indexDocument' | 'errorDocument'>;
 
+/** How a node stores an archive. */
+export interface TarStoredAs extends StoredAs {
+  /** A hard link has its target's content in `svc`, the default, and none in `swarm`, as on a Bee. */
+  readonly dialect?: 'svc' | 'swarm';
+}
+
+const HARD_LINKS = { svc: 'file', swarm: 'empty' } as const;
+
 /** @returns reference and chunks of a tar archive as a collection */
 export async function expectTar(
   archive: Uint8Array,
   documents: SiteDocuments = {},
-  stored: StoredAs = {},
+  { dialect = 'svc', ...stored }: TarStoredAs = {},
 ): Promise<ExpectedContent> {
   const recorded = recordingPutter();
   const options = { ...documents, ...stored };
-  const reference = await storeCollection(tarEntries(oneBuffer(archive)), recorded.putter, options);
+  const entries = tarEntries(oneBuffer(archive), { hardLinks: HARD_LINKS[dialect] });
+  const reference = await storeCollection(entries, recorded.putter, options);
   return { reference: toHex(reference), chunks: recorded.addresses() };
 }
 

@@ -35,6 +35,17 @@ const PATH = {
   reference: required(reference, { field: 'address', checks: [strictly(referenceLength)] }),
 } as const;
 
+/** What both changes of a list answer. */
+const CHANGE_REFUSALS = [
+  ...SESSION_REFUSALS,
+  ...ACT_UPLOAD_REFUSALS,
+  'BODY_REQUIRED',
+  'INVALID_BODY_PARAMS',
+  'GRANTEES_BODY_UNREAD',
+  'GRANTEES_CLOSE_FAILED',
+] as const;
+const CHANGE_SERVER_ERRORS = ['GRANTEES_BODY_INVALID', 'GRANTEES_CHANGE_FAILED'] as const;
+
 export const GRANTEE_ROUTES = [
   route({
     method: 'POST',
@@ -46,17 +57,9 @@ export const GRANTEE_ROUTES = [
     body: { content: 'json', schema: 'GranteesCreation', required: true },
     bodyLimit: BODY_MAX,
     success: [201],
-    refusals: [
-      ...SESSION_REFUSALS,
-      ...ACT_UPLOAD_REFUSALS,
-      'BODY_REQUIRED',
-      'INVALID_BODY_PARAMS',
-      'GRANTEES_BODY_UNREAD',
-      'GRANTEES_INVALID',
-      'GRANTEES_CLOSE_FAILED',
-    ],
+    refusals: [...CHANGE_REFUSALS, 'GRANTEES_INVALID'],
     response: 'GranteesChange',
-    serverErrors: ['GRANTEES_BODY_INVALID', 'GRANTEES_CHANGE_FAILED'],
+    serverErrors: CHANGE_SERVER_ERRORS,
     early: requireBody,
     async handle(call) {
       const [listed] = await readLists(call, ['grantees']);
@@ -74,19 +77,9 @@ export const GRANTEE_ROUTES = [
     body: { content: 'json', schema: 'GranteesPatch', required: true },
     bodyLimit: BODY_MAX,
     success: [200],
-    refusals: [
-      ...SESSION_REFUSALS,
-      ...ACT_UPLOAD_REFUSALS,
-      'BODY_REQUIRED',
-      'INVALID_BODY_PARAMS',
-      'GRANTEES_BODY_UNREAD',
-      'GRANTEES_ADD_INVALID',
-      'GRANTEES_REVOKE_INVALID',
-      'GRANTEES_NONE',
-      'GRANTEES_CLOSE_FAILED',
-    ],
+    refusals: [...CHANGE_REFUSALS, 'GRANTEES_ADD_INVALID', 'GRANTEES_REVOKE_INVALID', 'GRANTEES_NONE'],
     response: 'GranteesChange',
-    serverErrors: ['GRANTEES_BODY_INVALID', 'GRANTEES_CHANGE_FAILED'],
+    serverErrors: CHANGE_SERVER_ERRORS,
     early: requireBody,
     async handle(call) {
       const [added, revoked] = await readLists(call, ['add', 'revoke']);

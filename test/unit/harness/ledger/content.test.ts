@@ -1,3 +1,4 @@
+import { pack } from 'tar-stream';
 import { expect, test } from 'vitest';
 import { tarOf } from '../../../../harness/base/tree.ts';
 import { expectForm, expectTar, formOf } from '../../../../harness/ledger/content.ts';
@@ -30,4 +31,22 @@ test('archive and form of a tree hold the same data in different manifests', asy
   // The large file has three chunks and a root, the others one each.
   const shared = form.chunks.filter((chunk) => archive.chunks.includes(chunk));
   expect(shared.length).toBeGreaterThanOrEqual(6);
+});
+
+test('a hard link has the content of its target where nodes store it so, and none in the dialect of a Bee', async () => {
+  const archive = async (second: Parameters<ReturnType<typeof pack>['entry']>[0], data: string) => {
+    const packed = pack();
+    packed.entry({ name: 'a.txt' }, 'content');
+    packed.entry(second, data);
+    packed.finalize();
+    return Buffer.concat(await Array.fromAsync(packed as AsyncIterable<Buffer>));
+  };
+  const linked = await archive({ name: 'b.txt', type: 'link', linkname: 'a.txt' }, '');
+  const copied = await archive({ name: 'b.txt' }, 'content');
+  const empty = await archive({ name: 'b.txt' }, '');
+  expect(await expectTar(linked)).toEqual(await expectTar(copied));
+  for (const dialect of ['svc', 'swarm'] as const)
+    expect(await expectTar(linked, {}, { dialect })).toEqual(
+      await expectTar(dialect === 'svc' ? copied : empty, {}, { dialect }),
+    );
 });

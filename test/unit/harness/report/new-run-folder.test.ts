@@ -31,10 +31,12 @@ test('where no folder can be made, the error names it', () => {
 
 test('two runs of one seed at the same moment keep a recipe each', async () => {
   const stateDir = join(home, 'state');
-  const signal = AbortSignal.abort(new Error('nothing may start'));
+  const reason = new Error('nothing may start');
+  const signal = AbortSignal.abort(reason);
   const flags = (await flagsOf(addRun, 'run', 'smoke', '--seed', '1', '--json')) as unknown as RunFlags;
-  const once = () => run(['smoke'], flags, { ...contextOf(stateDir, true), signal }).catch(() => undefined);
-  await Promise.all([once(), once()]);
+  const once = () => run(['smoke'], flags, { ...contextOf(stateDir, true), signal });
+  for (const outcome of await Promise.allSettled([once(), once()]))
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'INTERRUPTED', cause: reason } });
   const folders = readdirSync(join(stateDir, 'runs'));
   expect(folders).toHaveLength(2);
   for (const name of folders) expect(existsSync(join(stateDir, 'runs', name, 'recipe.json'))).toBe(true);

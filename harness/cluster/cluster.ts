@@ -562,12 +562,13 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * The log of a node, or of the chain.
-   * @param part name of a node, or `chain`
+   * The log of a node, of the chain, or of the link proxy of a cluster that has one.
+   * @param part name of a node, `chain` or `link-proxy`
    * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` when it was not started by svcnet
    */
   logOf(part: string): PartLog {
-    const node = part === 'chain' ? undefined : this.node(part);
+    const isProxy = part === LINK_PROXY && this.#driver.proxied;
+    const node = part === 'chain' || isProxy ? undefined : this.node(part);
     if (!this.logged) {
       throw new HarnessError('NODE_STATE', `cannot read the log of ${part}: it was not started by svcnet`, {
         hint: 'Whatever runs it has its log, such as docker logs or kubectl logs.',

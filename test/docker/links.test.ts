@@ -154,4 +154,6 @@ test('the loss of the proxy is an incident', async () => {
     Promise.resolve(told.includes('link-proxy died') ? undefined : JSON.stringify(told)),
   );
   forget();
+  // A run that ends for this shows the end of its log.
+  expect((await net.logOf(LINK_PROXY).tail(10)).join()).toContain('"ready":true');
 });

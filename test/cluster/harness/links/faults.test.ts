@@ -96,6 +96,8 @@ describe.each([
     process.kill(pid, 'SIGKILL');
     await expect.poll(() => told, { timeout: 10_000 }).toContain('link-proxy died');
     forget();
+    // A run that ends for this shows the end of its log.
+    expect((await net.logOf(LINK_PROXY).tail(10)).join()).toContain('"ready":true');
   });
 });
 

@@ -1,16 +1,20 @@
 /** A report as files of a folder. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cannotWrite, HarnessError, messageOf } from '../base/errors.ts';
+import { readFileLimited } from '../base/read-limited.ts';
 import { conformanceJunit } from './junit.ts';
 import { conformancePage } from './page.ts';
 import type { ConformanceReport } from './row.ts';
+
+/** Longest report, bytes: one with every exchange has some MiB. */
+const REPORT_MAX = 128 * 2 ** 20;
 
 /** @throws HarnessError `RUN_INVALID` for a file that is no report of conformance, or is not there */
 export function readReport(path: string): ConformanceReport {
   let report: Partial<ConformanceReport> | undefined;
   try {
-    report = JSON.parse(readFileSync(path, 'utf8')) as Partial<ConformanceReport>;
+    report = JSON.parse(readFileLimited(path, REPORT_MAX)) as Partial<ConformanceReport>;
   } catch (cause) {
     throw new HarnessError('RUN_INVALID', `${path}: ${messageOf(cause)}`, { cause });
   }

@@ -1,13 +1,15 @@
 /** The chain of any network, by its endpoint and the addresses of the contracts. */
 
-import { readFileSync } from 'node:fs';
 import { createAccount } from '../../../chain/account.ts';
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
 import { shownUrl } from '../../../node/shown-url.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
+import { readFileLimited } from '../../base/read-limited.ts';
 import { Chain } from '../../chain/chain.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
 
+/** Longest file of addresses, bytes: there are seven. */
+const CONTRACTS_MAX = 65_536;
 /** No contract is deployed before this block. */
 const FIRST_BLOCK = 1;
 
@@ -65,7 +67,7 @@ function readContracts(file: string): Partial<Contracts> {
 
 function parsed(file: string): Partial<Contracts> {
   try {
-    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    const value: unknown = JSON.parse(readFileLimited(file, CONTRACTS_MAX));
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   } catch (cause) {
     throw new HarnessError('USAGE', `--contracts: ${messageOf(cause)}`, { cause });

@@ -271,7 +271,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Starts a detached cluster of which nothing runs any more, for example after a reboot: chain and nodes go on with
+   * Starts a detached cluster that has nothing running any more, for example after a reboot: chain and nodes go on with
    * their keys, chunks, batches and balances. Their ports are those of before, or others where something has taken these.
    * It is detached again, and faults that were active have ended.
    * @param name may be left out when there is only one

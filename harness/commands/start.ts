@@ -1,4 +1,4 @@
-/** `svcnet start` without a node: a whole cluster of which nothing runs any more, from its folder. */
+/** `svcnet start` without a node: a whole cluster that has nothing running any more, from its folder. */
 import { Cluster } from '../cluster/cluster.ts';
 import { findCluster, type NodeRecord } from '../state/state.ts';
 import { lineProgress, liveProgress } from '../terminal/progress.ts';

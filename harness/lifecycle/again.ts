@@ -1,5 +1,5 @@
 /**
- * Clusters that were left to stay, of which nothing runs any more: the machine was switched off, or somebody has
+ * Clusters that were left to stay and have nothing running any more: the machine was switched off, or somebody has
  * ended their processes. They start again from their folders, and only `down` removes them.
  */
 import { existsSync, statSync } from 'node:fs';
@@ -50,7 +50,7 @@ export function lastWritten(stateDir: string, name: string): Date | undefined {
   return times.length === 0 ? undefined : new Date(Math.max(...times));
 }
 
-/** What to do about a cluster of which nothing runs, in a line for each choice. */
+/** What to do about a cluster with nothing running, in a line for each choice. */
 export function nextSteps(stateDir: string, record: ClusterRecord): string {
   const { name } = record;
   const why = whyNotAgain(stateDir, record);
@@ -67,7 +67,7 @@ export function sinceText(stateDir: string, name: string): string {
   return at === undefined ? '' : ` since ${at} UTC`;
 }
 
-/** For people who look at a cluster of which nothing runs. */
+/** For people who look at a cluster with nothing running. */
 export function downLines(stateDir: string, record: ClusterRecord): string[] {
   return [
     `nothing of it has run${sinceText(stateDir, record.name)}`,
@@ -83,7 +83,7 @@ export interface TakenAgain {
 }
 
 /**
- * Takes a cluster of which nothing runs, so that this process alone starts it.
+ * Takes a cluster with nothing running, so that this process alone starts it.
  * @param name may be left out when there is only one
  * @throws HarnessError `CLUSTER_NOT_FOUND`, `CLUSTER_EXISTS` when it runs or is being started, `STATE_INVALID` when it
  * cannot be started again

@@ -10,7 +10,7 @@ const PAUSE_MS = 25;
 const SETTLED_MS = 2000;
 
 /**
- * Nodes that are stopped, frozen or without a chain are not waited for, nor are those of which nobody answers.
+ * Nodes that are stopped, frozen or without a chain are not waited for, nor are those that do not answer.
  * @param lag blocks that nodes leave unread behind the head, at most
  * @param isCutOff nodes whose endpoint fails on purpose
  * @returns names of those that have not read it within 15 s

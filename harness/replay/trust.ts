@@ -52,7 +52,7 @@ export function expectOwnFile(folder: string, recipe: Recipe, path: string): voi
 }
 
 /**
- * Where a row's scenario is, whoever made the run: in the package, or kept in the folder.
+ * Where a row's scenario is, wherever the run was made: in the package, or kept in the folder.
  * @returns path of the kept file; undefined: it is one of the package @throws HarnessError `RUN_INVALID`
  */
 export function keptFile(folder: string, { name, file }: Recipe['scenarios'][number]): string | undefined {

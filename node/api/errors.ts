@@ -379,7 +379,7 @@ export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorW
   return new ApiError(mapped ?? fallback, { cause: error, reasons: reasonsOf(error) });
 }
 
-/** Mistakes of which the message names the place. */
+/** Mistakes whose message names the place. */
 const BODY_MISTAKES: readonly unknown[] = [
   'INVALID_TAR_FILENAME',
   'INVALID_TAR',

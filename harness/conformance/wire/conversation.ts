@@ -86,7 +86,7 @@ export class Conversation {
     return this.#decoded(table, name, next.bytes);
   }
 
-  /** One message that may come in several frames, of which the last is followed by the end. @throws Mismatch */
+  /** One message that may come in several frames; the end follows the last one. @throws Mismatch */
   async receiveParts<T extends MessageTable>(
     table: T,
     name: string,

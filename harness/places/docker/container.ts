@@ -16,7 +16,7 @@ const HEALTH = { Interval: 30e9, Timeout: 10e9, StartPeriod: 60e9, Retries: 3 } 
 /** Logs of this driver can be read back, whatever the engine's default. */
 const LOGS = { Type: 'json-file', Config: { 'max-size': '32m', 'max-file': '2' } } as const;
 
-/** What a container cannot do, whoever made its image. */
+/** What a container cannot do, whatever its image. */
 export const CONFINED = {
   CapDrop: [CONFINEMENT.dropped],
   SecurityOpt: [CONFINEMENT.security],

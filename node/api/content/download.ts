@@ -147,8 +147,8 @@ export function openContent(
 }
 
 /**
- * The answer to GET: complete, partial, or as the conditions require. HEAD gets the same without its body, of which
- * nothing is read.
+ * The answer to GET: complete, partial, or as the conditions require. HEAD gets the same without its body, and
+ * nothing of that is read.
  */
 export async function download(call: DownloadCall, content: Content, getter: ContentGetter): Promise<Answer> {
   const { services, headers: wishes, signal } = call;

@@ -18,7 +18,7 @@ export const NO_ATTRIBUTES: Attributes = { records: new Map(), longName: '', lon
 /** Archive writers stay far below this. */
 const ATTRIBUTES_SIZE_MAX = 1024 * 1024;
 
-/** Keys of which a value must not have a NUL; of all others the key itself must not. */
+/** Keys whose values must not have a NUL; of all others the key itself must not. */
 const TEXT_KEYS: readonly string[] = ['path', 'linkpath', 'uname', 'gname'];
 /** Records that are not used, and must be well formed all the same. */
 const SHAPES: ReadonlyMap<string, RegExp> = new Map([

@@ -19,7 +19,7 @@ import {
 import { badHeader, cutOff, type Header, paddingOf, readHeader } from './tar-header.ts';
 import { gnuSparse, HOLES_MAX, holesOf, paxSparse, type Sparse, withHoles } from './tar-sparse.ts';
 
-/** Attributes of all files that follow, of which only the name is used: a Bee stores an empty file under it. */
+/** Attributes of all files that follow; only the name is used: a Bee stores an empty file under it. */
 const GLOBAL_ATTRIBUTES = 'g';
 const HARD_LINK = '1';
 const SPARSE = 'S';

@@ -24,7 +24,7 @@ const PINGS_PER_STREAM_MAX = 100_000;
 const PING_IDLE_MS = 60_000;
 /** A node has only a few; each is parsed and compared. */
 const LISTEN_ADDRESSES_MAX = 64;
-/** Messages of one answer: what does not fit into one of 4 KiB comes in several, of which the parts belong together. */
+/** Messages of one answer: what does not fit into one of 4 KiB comes in several, whose parts belong together. */
 export const IDENTIFY_MESSAGES_MAX = 10;
 
 export const Identify = {

@@ -6,7 +6,7 @@ export interface SparseFile {
   readonly extents: readonly { readonly offset: number; readonly data: Uint8Array }[];
 }
 
-/** A number of a header, of which the largest take the place of the NUL as well. */
+/** A number of a header; the largest ones take the place of the NUL as well. */
 const field = (value: number) => octal(value).slice(0, 12);
 const dataOf = ({ extents }: SparseFile) => Buffer.concat(extents.map(({ data }) => data));
 const numbersOf = ({ extents }: SparseFile) => extents.flatMap(({ offset, data }) => [offset, data.length]);

@@ -37,7 +37,7 @@ test('a fault that a running node does not take is an error', async () => {
   });
 });
 
-test('a node that is gone takes it when it runs again, whoever has its port now', async () => {
+test('a node that is gone takes it when it runs again, whatever has its port now', async () => {
   writeControl(folder, { port, token: 'x', pid: NO_PROCESS });
   await begin();
   writeControl(folder, { port: 1, token: 'x', pid: process.pid });

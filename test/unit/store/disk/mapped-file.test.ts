@@ -7,7 +7,7 @@ import { expectMappable, fileSystemOf } from '../../../../node/store/disk/mapped
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svcnet-mapped-')));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Numbers of filesystems: ext4, and FUSE, of which some share files in memory and some do not. */
+/** Numbers of filesystems: ext4, and FUSE; some FUSE ones share files in memory and some do not. */
 const [EXT4, FUSE] = [0xef53, 0x65735546];
 
 test('a filesystem that cannot share files in memory is refused by folder and name, before the index is opened', () => {

@@ -57,7 +57,7 @@ test('nothing of this machine is mounted, and ports are published only at the gi
   expect(HostConfig?.PortBindings).toEqual({ '1633/tcp': [{ HostIp: '10.0.0.7', HostPort: '20000' }] });
 });
 
-test('a container lacks privileges, and writes to its volume and /tmp alone, whoever made its image', () => {
+test('a container lacks privileges, and writes to its volume and /tmp alone, whatever its image', () => {
   for (const spec of [specOf(), specOf({ command: { args: ['start'], env: {} } })]) {
     expect(spec.User).toBe('1000:1000');
     expect(spec.HostConfig).toMatchObject({

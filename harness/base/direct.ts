@@ -62,7 +62,7 @@ export function connectionsTo(
   if (proxyEnvironment(url, whose) === undefined) return new Pool(url, options);
   return new EnvHttpProxyAgent({
     connectTimeout: options.connect.timeout,
-    factory: (origin, more) => new Pool(origin, { ...options, ...more }),
+    factory: (origin, more) => new Pool(origin, Object.assign({}, options, more)),
   });
 }
 

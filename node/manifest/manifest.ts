@@ -328,7 +328,7 @@ const CALLS_IN_A_ROW = 256;
 
 async function store(node: TrieNode, write: WriteNode, drawKey: DrawKey, depth = 1): Promise<Uint8Array> {
   if (node.storedAt !== undefined) return node.storedAt;
-  if (depth % CALLS_IN_A_ROW === 0) await undefined;
+  if (depth % CALLS_IN_A_ROW === 0) await Promise.resolve();
   const forks = [];
   for (const { prefix, node: child } of ascending((node as LoadedNode).forks)) {
     const reference = await store(child, write, drawKey, depth + 1);

@@ -66,7 +66,7 @@ export async function probeTarget(
 async function servesOnlyData(ask: (path: string) => Promise<Answer>): Promise<boolean> {
   if ((await ask('/node')).status !== 404) return false;
   const { status, members } = await ask('/openapi.json');
-  return status === 200 && !Object.hasOwn((members['paths'] ?? {}) as object, '/node');
+  return status === 200 && !Object.hasOwn(members['paths'] ?? {}, '/node');
 }
 
 /** @returns `svc` for a node that does not say @throws HarnessError when nothing answers */

@@ -61,7 +61,7 @@ export class ListedStatuses {
       );
       if (unlisted.length === 0) return;
       throw new Error(
-        `${method} ${row.path} answers the headers ${unlisted}, which its document does not list`,
+        `${method} ${row.path} answers the headers ${unlisted.join(', ')}, which its document does not list`,
       );
     }
     if (status !== undefined) return;

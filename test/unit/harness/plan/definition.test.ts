@@ -467,7 +467,7 @@ test('of a hundred thousand mistakes the first twenty are told, and how many the
     expect.stringMatching(/^cluster\.yaml: nodes: got \[.*, expected a list of groups, at most 200$/),
   ]);
   expect(lines({ nodes: foreign.slice(0, 200) })[20]).toBe('cluster.yaml: and 180 more mistakes');
-  expect(lines({ [`${'k'.repeat(1_000_000)}`]: 1 })).toHaveLength(1);
+  expect(lines({ ['k'.repeat(1_000_000)]: 1 })).toHaveLength(1);
 });
 
 const many = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);

@@ -105,8 +105,8 @@ describe('a top-up', () => {
 
   test.each([
     ['an unknown batch', () => 'ab'.repeat(32), '5', 404, 'cannot topup batch'],
-    ['nothing', () => net.node(0).batch ?? '', '0', 400, 'cannot topup batch'],
-    ['less than nothing', () => net.node(0).batch ?? '', '-1', 400, 'cannot topup batch'],
+    ['nothing', () => net.node(0).batch ?? '', '0', 400, 'invalid path params'],
+    ['less than nothing', () => net.node(0).batch ?? '', '-1', 400, 'invalid path params'],
     ['more than there is', () => net.node(0).batch ?? '', `${10n ** 18n}`, 402, 'out of funds'],
     ['half an id', () => 'abcd', '5', 400, 'invalid path params'],
   ])('with %s is refused', async (_what, batch, amount, status, message) => {

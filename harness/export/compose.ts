@@ -213,6 +213,8 @@ function initService(
       : {}),
     user: USER,
     network_mode: 'none',
+    // Otherwise each start would leave an empty volume there, which is one of the image.
+    tmpfs: [...CONFINED.tmpfs, `${DATA_FOLDER}:${CONFINEMENT.temporary.options}`],
     entrypoint: PREPARE_PROGRAM,
     environment: {
       // A single dollar sign would start a variable.

@@ -153,6 +153,8 @@ test('a container has a volume of its own: keys and the seed are in none of anot
   const filled = ['chain', 'dashboards', 'node-0', 'node-1', 'node-2'];
   expect(mountsOf('init')).toEqual(filled.map((name) => `${name}:/volumes/${name}`));
   expect(Object.keys(volumes)).toEqual(filled);
+  // The image declares a volume there: it would get a nameless one, and `down` leaves those.
+  expect(services['init']?.['tmpfs']).toContainEqual(expect.stringMatching(/^\/data:/));
   expect(JSON.stringify({ ...services, init: undefined })).not.toContain('SVCNET_SEED');
 });
 
